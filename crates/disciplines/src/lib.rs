@@ -1,0 +1,22 @@
+//! Queue disciplines, one file each.
+//!
+//! A file reads top-down: what it is, its principles, where it departs from its paper, what it costs, the
+//! references; then its `Config`, its state, the verbs of the contract, their steps, and its tests. Start with
+//! [`fifo`], then [`drr`], then [`efd`].
+//!
+//! Nothing here knows a host. To add a discipline: write its file, add its line below, add
+//! `scenarios/disciplines/NAME.toml`. From the line come the spelling in scenarios and on the command line, the
+//! schema, `giveway list` and `explain`, the reference page, the contract suite, the fuzz target and the benchmark.
+
+#[macro_use]
+mod registry;
+mod spec;
+#[cfg(test)]
+mod trace;
+
+pub use registry::{Discipline, Entry, Visit};
+pub use spec::SpecError;
+
+registry! {
+    fifo,
+}

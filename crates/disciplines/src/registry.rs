@@ -1,0 +1,153 @@
+//! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is made from it.
+
+use qdisc::{Invalid, Nature, Qdisc, Site};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A discipline's configuration, which builds it. Every file has one, named `Config`.
+pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
+    /// One line for `giveway list`.
+    const SUMMARY: &'static str;
+
+    /// The discipline itself.
+    type Qdisc<P>: Qdisc<P>;
+
+    /// Builds it for a site.
+    ///
+    /// # Errors
+    /// The parameter that makes no sense there, and what to write instead.
+    fn build<P>(&self, site: &Site) -> Result<Self::Qdisc<P>, Invalid>;
+
+    /// What it promises beyond the contract, built so for that site.
+    fn nature(&self, site: &Site) -> Nature;
+
+    /// Configurations beyond the default that the contract suite, the fuzzer and the benchmarks should try too.
+    fn variants() -> Vec<Self> {
+        Vec::new()
+    }
+
+    /// Parameters that are legal but usually a mistake, each in a sentence.
+    fn warnings(&self, _site: &Site) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Something to do with a discipline whose type is then known: the whole loop is compiled for it.
+pub trait Visit {
+    /// What comes of it.
+    type Out;
+    /// Does it.
+    fn visit<D: Discipline>(self, config: &D) -> Self::Out;
+}
+
+/// One discipline of the registry.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// How it is written.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Its source file, whose header explains it.
+    pub source: &'static str,
+    /// Its parameters: JSON Schema of its `Config`.
+    pub schema: fn() -> Schema,
+    /// It, with every parameter at its default.
+    pub default: fn() -> crate::Spec,
+    /// It, from named parameters.
+    pub(crate) from_json: fn(serde_json::Value) -> Result<crate::Spec, serde_json::Error>,
+    /// Configurations that tests and benchmarks try.
+    pub variants: fn() -> Vec<crate::Spec>,
+}
+
+impl Entry {
+    /// The header of its source file: principles, deviations, cost, references, as Markdown.
+    pub fn page(&self) -> String {
+        let header = self.source.lines().map_while(|line| line.strip_prefix("//!"));
+        header.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Makes the modules, the `Spec` enum and the `ALL` list from one line per discipline.
+///
+/// The line `fifo,` becomes `pub mod fifo;`, the variant `Spec::fifo(fifo::Config)` and an [`Entry`].
+macro_rules! registry {
+    ($($name:ident),* $(,)?) => {
+        $(pub mod $name;)*
+
+        /// Which discipline, with its parameters. Read it from text as `tc` would write it ("fq_codel target 5ms"),
+        /// or from a table with a `kind`.
+        #[allow(non_camel_case_types, missing_docs)]
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Spec {
+            $($name($name::Config)),*
+        }
+
+        /// Every discipline, in the order in which they are listed.
+        pub const ALL: &[Entry] = &[$(Entry {
+            name: stringify!($name),
+            summary: <$name::Config as Discipline>::SUMMARY,
+            source: include_str!(concat!(stringify!($name), ".rs")),
+            schema: || schemars::schema_for!($name::Config),
+            default: || Spec::$name(Default::default()),
+            from_json: |value| serde_json::from_value(value).map(Spec::$name),
+            variants: || {
+                std::iter::once($name::Config::default())
+                    .chain(<$name::Config as Discipline>::variants())
+                    .map(Spec::$name)
+                    .collect()
+            },
+        }),*];
+
+        impl Spec {
+            /// Its discipline's name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Spec::$name(_) => stringify!($name)),*
+                }
+            }
+
+            /// Builds it behind a pointer, for hosts.
+            ///
+            /// # Errors
+            /// The parameter that makes no sense at that site.
+            pub fn build<P: 'static>(
+                &self,
+                site: &qdisc::Site,
+            ) -> Result<Box<dyn qdisc::Qdisc<P>>, qdisc::Invalid> {
+                match self {
+                    $(Spec::$name(config) => Ok(Box::new(config.build::<P>(site)?))),*
+                }
+            }
+
+            /// Does something with its type known.
+            pub fn with<V: Visit>(&self, visit: V) -> V::Out {
+                match self {
+                    $(Spec::$name(config) => visit.visit(config)),*
+                }
+            }
+
+            /// What it promises beyond the contract.
+            pub fn nature(&self, site: &qdisc::Site) -> qdisc::Nature {
+                match self {
+                    $(Spec::$name(config) => config.nature(site)),*
+                }
+            }
+
+            /// Parameters that are legal but usually a mistake, each in a sentence.
+            pub fn warnings(&self, site: &qdisc::Site) -> Vec<String> {
+                match self {
+                    $(Spec::$name(config) => config.warnings(site)),*
+                }
+            }
+
+            /// Its parameters, by name.
+            pub(crate) fn parameters(&self) -> serde_json::Value {
+                let value = match self {
+                    $(Spec::$name(config) => serde_json::to_value(config)),*
+                };
+                value.expect("a configuration is plain data")
+            }
+        }
+    };
+}

@@ -1,0 +1,109 @@
+//! Traces that name packets: arrivals as text in, departures and drops as text out.
+
+use std::collections::BTreeMap;
+
+use qdisc::{Backlog, DropReason, FlowKey, Meta, Packet, PortId, Probe, Rate, Site, Span, Streams, Time};
+use qdisc::{Next, Port};
+
+use crate::Spec;
+
+/// The trace of the flow disciplines: ten packets of three flows into a short buffer.
+pub const T1: &str = "0.0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 B1 500; 1.2 B2 500; \
+                      1.3 A5 1000; 1.4 C1 1000; 2.6 A6 1000; 2.7 B3 500";
+
+/// The trace of the sorted and round-robin disciplines; everything of one instant arrives before the link starts.
+pub const MIXED: &str = "0 A1 100, A2 100, A3 100, B1 100, B2 100, C1 200, C2 100; 1.5 A4 100; 4.5 D1 100; 5 B3 100";
+
+/// Runs `arrivals` through a discipline at a link of `bytes_per_ms`.
+///
+/// An arrival is "time name bytes", in milliseconds; the flow is the name's letter (its position in the alphabet is the
+/// flow's class, too). Arrivals separated by ";" are taken one at a time, and the link takes a packet as soon as it
+/// can; those separated by "," come together, before the link looks. At one instant the link finishes first.
+pub fn trace(spec: &str, bytes_per_ms: u64, arrivals: &str) -> String {
+    let site = Site::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
+    let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&site).unwrap();
+    trace_on(qdisc, bytes_per_ms, arrivals, |_| {})
+}
+
+/// The same for a discipline that was built by hand, with packets that `dress` completes.
+pub fn trace_on(
+    qdisc: Box<dyn qdisc::Qdisc<String>>,
+    bytes_per_ms: u64,
+    arrivals: &str,
+    dress: impl Fn(&mut Meta),
+) -> String {
+    let mut port = Port::new(PortId(0), qdisc, Rate::bit(bytes_per_ms * 8000));
+    let mut log = Log::default();
+    let mut offsets: BTreeMap<FlowKey, u64> = BTreeMap::new();
+    for group in arrivals.split(';') {
+        let (time, packets) = group.trim().split_once(' ').expect("time, then packets");
+        let now = time_of(time);
+        // The link finishes what it can before the arrival.
+        advance(&mut port, &mut log, now);
+        for packet in packets.split(',') {
+            let (name, bytes) = packet.trim().split_once(' ').expect("name, then bytes");
+            let letter = name.bytes().next().expect("a name has a letter");
+            let flow = FlowKey(u64::from(letter - b'A'));
+            let mut pkt = Packet::new(flow, bytes.parse().expect("bytes"), name.to_owned());
+            pkt.meta.class = u16::from(letter - b'A');
+            let sent = offsets.entry(flow).or_default();
+            pkt.meta.offset = *sent;
+            *sent += u64::from(pkt.meta.bytes);
+            dress(&mut pkt.meta);
+            port.offer(pkt, now, &mut log);
+        }
+        if now >= port.free_at() {
+            let _ = port.pull(now, &mut log);
+        }
+    }
+    advance(&mut port, &mut log, Time::NEVER);
+    assert_eq!(port.books().held(), Backlog::ZERO);
+    let rate = bytes_per_ms as f64;
+    let sent = log.sent.iter().map(|(name, bytes, at)| {
+        let from = ms(*at);
+        format!("{name}[{}-{}]", short(from), short(from + f64::from(*bytes) / rate))
+    });
+    let dropped = log.dropped.iter().map(|(name, _, at)| format!("{name}@{}", short(ms(*at))));
+    let line = format!("{} | {}", sent.collect::<Vec<_>>().join(" "), dropped.collect::<Vec<_>>().join(" "));
+    line.trim_end().to_owned()
+}
+
+/// Lets the link work until `until`.
+fn advance(port: &mut Port<String>, log: &mut Log, until: Time) {
+    let mut now = port.free_at();
+    while now <= until && now < Time::NEVER {
+        match port.pull(now, log) {
+            Next::Packet(_) => now = port.free_at(),
+            Next::At(at) => now = at,
+            Next::Empty => return,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Log {
+    sent: Vec<(String, u32, Time)>,
+    dropped: Vec<(String, DropReason, Time)>,
+}
+
+impl Probe<String> for Log {
+    fn sent(&mut self, _: PortId, meta: &Meta, name: &String, now: Time) {
+        self.sent.push((name.clone(), meta.bytes, now));
+    }
+    fn dropped(&mut self, _: PortId, pkt: Packet<String>, why: DropReason, now: Time) {
+        self.dropped.push((pkt.payload, why, now));
+    }
+}
+
+fn time_of(text: &str) -> Time {
+    Time::ZERO + format!("{text}ms").parse::<Span>().expect("a time in milliseconds")
+}
+
+fn ms(at: Time) -> f64 {
+    at.as_ps() as f64 / 1e9
+}
+
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

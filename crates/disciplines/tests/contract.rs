@@ -1,0 +1,66 @@
+//! Every registered discipline, in every variant that it names, keeps the contract.
+
+use disciplines::{ALL, Spec};
+use proptest::prelude::*;
+use qdisc::contract::{Op, Violation, drive};
+use qdisc::{Rate, Site, Streams};
+
+fn site() -> Site {
+    Site::new(Rate::mbit(10), Streams::new(42).within("contract"))
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => (any::<u8>(), any::<u16>(), any::<u8>(), any::<bool>())
+            .prop_map(|(flow, bytes, class, ecn)| Op::Enqueue { flow, bytes, class, ecn }),
+        5 => Just(Op::Dequeue),
+        2 => any::<u16>().prop_map(Op::Wait),
+        2 => Just(Op::WaitUntilAsked),
+        // Rare, so that queues grow long in between.
+        1 => (0..20u8).prop_map(|dice| if dice == 0 { Op::Reset } else { Op::Dequeue }),
+    ]
+}
+
+fn every_variant(mut test: impl FnMut(&Spec) -> Result<(), Violation>) {
+    for entry in ALL {
+        for spec in (entry.variants)() {
+            if let Err(violation) = test(&spec) {
+                panic!("{spec}: {}", violation.0);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    /// Conservation, truth of the backlog, order within flows, the limit, wake-ups, work conservation, reset: after
+    /// every single operation, for every discipline.
+    #[test]
+    fn the_contract_holds(ops in prop::collection::vec(op(), 1..300)) {
+        every_variant(|spec| {
+            let mut qdisc = spec.build::<u64>(&site()).expect("variants can be built");
+            drive(&mut qdisc, spec.nature(&site()), &ops).map(drop)
+        });
+    }
+
+    /// Same seed, same operations, same trace.
+    #[test]
+    fn the_same_again_is_the_same(ops in prop::collection::vec(op(), 1..300)) {
+        every_variant(|spec| {
+            let run = || {
+                let mut qdisc = spec.build::<u64>(&site()).expect("variants can be built");
+                drive(&mut qdisc, spec.nature(&site()), &ops)
+            };
+            if run()? == run()? { Ok(()) } else { Err(Violation("two runs differ".into())) }
+        });
+    }
+
+    /// What is written can be read again.
+    #[test]
+    fn specs_survive_being_written(pick in any::<prop::sample::Index>()) {
+        let all: Vec<Spec> = ALL.iter().flat_map(|entry| (entry.variants)()).collect();
+        let spec = pick.get(&all);
+        prop_assert_eq!(&spec.to_string().parse::<Spec>().unwrap(), spec);
+    }
+}

@@ -1,0 +1,256 @@
+//! The contract as a test: a discipline is driven by a list of operations, and everything it promises is checked
+//! after each. Property tests and the fuzz target share it.
+
+use std::collections::BTreeMap;
+
+use crate::cx::{Cx, DropReason, Outbox};
+use crate::packet::{Ecn, FlowKey, Meta, Packet};
+use crate::qdisc::{Backlog, Nature, Next, Qdisc};
+use crate::units::{Limit, Rate, Span, Time};
+
+/// One thing that happens to a discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// A packet arrives. Numbers are folded into a sensible range.
+    Enqueue {
+        /// Which of the flows.
+        flow: u8,
+        /// Length.
+        bytes: u16,
+        /// Class.
+        class: u8,
+        /// Whether its sender takes marks.
+        ecn: bool,
+    },
+    /// The link asks for a packet.
+    Dequeue,
+    /// Time passes, in microseconds.
+    Wait(u16),
+    /// Time passes until the discipline wants to be asked again, if it said so.
+    WaitUntilAsked,
+    /// Everything is thrown away.
+    Reset,
+}
+
+/// What happened, in order: enough to compare two runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A packet left: its number and when.
+    Sent(u64, Time),
+    /// A packet was dropped: its number, why, and when.
+    Dropped(u64, DropReason, Time),
+}
+
+/// A broken promise, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+/// Smallest and largest length that operations make.
+pub const LENGTHS: std::ops::RangeInclusive<u32> = 40..=1500;
+
+/// Drives `qdisc` through `ops` and then drains it, checking after each call what it promises.
+///
+/// # Errors
+/// The first promise that was broken.
+pub fn drive(
+    qdisc: &mut impl Qdisc<u64>,
+    nature: Nature,
+    ops: &[Op],
+) -> Result<Vec<Event>, Violation> {
+    let mut run = Run::new(qdisc, nature);
+    for (step, op) in ops.iter().enumerate() {
+        run.apply(*op).map_err(|v| Violation(format!("step {step} ({op:?}): {}", v.0)))?;
+    }
+    run.drain()?;
+    Ok(run.events)
+}
+
+struct Run<'a, Q> {
+    qdisc: &'a mut Q,
+    nature: Nature,
+    now: Time,
+    out: Outbox<u64>,
+    /// What is held, by number: its flow and length.
+    held: BTreeMap<u64, Meta>,
+    backlog: Backlog,
+    serial: u64,
+    /// The last number that left, per flow.
+    last_sent: BTreeMap<FlowKey, u64>,
+    ask_at: Option<Time>,
+    events: Vec<Event>,
+}
+
+impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
+    fn new(qdisc: &'a mut Q, nature: Nature) -> Run<'a, Q> {
+        Run {
+            qdisc,
+            nature,
+            // Not zero, so that a discipline that confuses "never" with "at the epoch" is found out.
+            now: Time::ms(1),
+            out: Outbox::default(),
+            held: BTreeMap::new(),
+            backlog: Backlog::ZERO,
+            serial: 0,
+            last_sent: BTreeMap::new(),
+            ask_at: None,
+            events: Vec::new(),
+        }
+    }
+
+    fn apply(&mut self, op: Op) -> Result<(), Violation> {
+        match op {
+            Op::Enqueue { flow, bytes, class, ecn } => {
+                let span = LENGTHS.end() - LENGTHS.start() + 1;
+                let meta = Meta {
+                    bytes: LENGTHS.start() + u32::from(bytes) % span,
+                    flow: FlowKey(u64::from(flow % 16)),
+                    class: u16::from(class % 4),
+                    ecn: if ecn { Ecn::Ect0 } else { Ecn::NotCapable },
+                    arrived: self.now,
+                    offset: self.serial * 700,
+                    label: Rate::kbit(u64::from(bytes)),
+                    ..Meta::default()
+                };
+                self.serial += 1;
+                self.held.insert(self.serial, meta);
+                self.backlog.add(meta.bytes);
+                let pkt = Packet { meta, payload: self.serial };
+                self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
+                self.settle(None)
+            }
+            Op::Dequeue => self.dequeue().map(|_| ()),
+            Op::Wait(us) => {
+                self.now += Span::us(u64::from(us));
+                Ok(())
+            }
+            Op::WaitUntilAsked => {
+                if let Some(at) = self.ask_at.take() {
+                    self.now = self.now.max(at);
+                }
+                Ok(())
+            }
+            Op::Reset => {
+                self.qdisc.reset(&mut Cx::new(self.now, &mut self.out));
+                self.settle(Some(DropReason::Reset))?;
+                self.last_sent.clear();
+                self.ask_at = None;
+                ensure(self.held.is_empty(), || "reset must give every held packet to drop".into())?;
+                ensure(matches!(self.dequeue()?, Got::Nothing), || "a reset discipline holds nothing".into())
+            }
+        }
+    }
+
+    fn dequeue(&mut self) -> Result<Got, Violation> {
+        let next = self.qdisc.dequeue(&mut Cx::new(self.now, &mut self.out));
+        let got = match next {
+            Next::Packet(pkt) => {
+                let Some(meta) = self.held.remove(&pkt.payload) else {
+                    return violation(format!("packet {} left, but it is not held", pkt.payload));
+                };
+                self.backlog.sub(meta.bytes);
+                ensure(pkt.meta.bytes == meta.bytes && pkt.meta.flow == meta.flow, || {
+                    format!("packet {} was changed on its way", pkt.payload)
+                })?;
+                if self.nature.keeps_flow_order {
+                    let last = self.last_sent.insert(meta.flow, pkt.payload).unwrap_or(0);
+                    ensure(last < pkt.payload, || {
+                        format!("packet {} of flow {} left after packet {last}", pkt.payload, meta.flow.0)
+                    })?;
+                }
+                self.events.push(Event::Sent(pkt.payload, self.now));
+                self.ask_at = None;
+                Got::Packet
+            }
+            Next::At(at) => {
+                ensure(at > self.now, || format!("asks to be asked at {at}, which is not after {}", self.now))?;
+                ensure(!self.nature.work_conserving, || "holds packets and sends none, but is not a shaper".into())?;
+                self.ask_at = Some(at);
+                Got::Later
+            }
+            Next::Empty => Got::Nothing,
+        };
+        self.settle(None)?;
+        if matches!(got, Got::Nothing) {
+            ensure(self.held.is_empty(), || format!("says it is empty and holds {} packets", self.held.len()))?;
+        }
+        if matches!(got, Got::Later) {
+            ensure(!self.held.is_empty(), || "asks to be asked again, and holds nothing".into())?;
+        }
+        Ok(got)
+    }
+
+    /// Books what the last call dropped, and compares what the discipline says it holds with the truth.
+    fn settle(&mut self, only: Option<DropReason>) -> Result<(), Violation> {
+        self.out.marked.clear();
+        for (pkt, why) in self.out.dropped.drain(..) {
+            let Some(meta) = self.held.remove(&pkt.payload) else {
+                return violation(format!("packet {} was dropped, but it is not held", pkt.payload));
+            };
+            self.backlog.sub(meta.bytes);
+            ensure((why == DropReason::Reset) == (only == Some(DropReason::Reset)), || {
+                format!("packet {} was dropped for the reason \"{}\"", pkt.payload, why.name())
+            })?;
+            self.events.push(Event::Dropped(pkt.payload, why, self.now));
+        }
+        let says = self.qdisc.backlog();
+        ensure(says == self.backlog, || format!("says it holds {says:?}, holds {:?}", self.backlog))?;
+        match self.nature.limit {
+            Some(limit) => ensure(limit.allows(says), || format!("holds {says:?}, more than its limit of {limit}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that is held can be had, in bounded time.
+    fn drain(&mut self) -> Result<(), Violation> {
+        let mut calls = 0u64;
+        loop {
+            match self.dequeue()? {
+                Got::Packet => {}
+                Got::Later => self.now = self.ask_at.take().expect("it just said when"),
+                Got::Nothing => return Ok(()),
+            }
+            // A link is never infinitely fast; a little time passes per packet.
+            self.now += Span::us(10);
+            calls += 1;
+            ensure(calls < 4 * self.serial + 1000, || "cannot be drained: a wake-up leads to no packet".into())?;
+        }
+    }
+}
+
+enum Got {
+    Packet,
+    Later,
+    Nothing,
+}
+
+fn ensure(holds: bool, or: impl FnOnce() -> String) -> Result<(), Violation> {
+    if holds { Ok(()) } else { violation(or()) }
+}
+
+fn violation<T>(message: String) -> Result<T, Violation> {
+    Err(Violation(message))
+}
+
+/// A limit in the other unit that a full-size packet still fits, for suites that vary it.
+pub fn other_unit(limit: Limit) -> Limit {
+    match limit {
+        Limit::Packets(most) => Limit::Bytes((most * 1500).max(1500)),
+        Limit::Bytes(most) => Limit::Packets((most / 1500).max(1)),
+    }
+}
+
+/// Operations from raw bytes, four per operation: for fuzzers.
+pub fn ops_from_bytes(bytes: &[u8]) -> Vec<Op> {
+    let (quads, _) = bytes.as_chunks::<4>();
+    quads
+        .iter()
+        .map(|[kind, a, b, c]| match kind % 16 {
+            0..8 => Op::Enqueue { flow: *a, bytes: u16::from_le_bytes([*b, *c]), class: kind >> 4, ecn: c & 1 == 1 },
+            8..13 => Op::Dequeue,
+            13 => Op::Wait(u16::from_le_bytes([*a, *b])),
+            14 => Op::WaitUntilAsked,
+            _ if *a == 0 => Op::Reset,
+            _ => Op::Wait(u16::from(*b)),
+        })
+        .collect()
+}

@@ -1,0 +1,128 @@
+//! What one call of a discipline may see and say: the time, drops and marks.
+
+use crate::packet::{Ecn, Meta, Packet};
+use crate::units::Time;
+
+/// Handed to every call of a discipline.
+pub struct Cx<'a, P> {
+    now: Time,
+    out: &'a mut Outbox<P>,
+}
+
+/// What a call said: packets that it dropped, packets that it marked. Emptied by the host after each call,
+/// and reused, so that saying something allocates nothing.
+#[derive(Debug)]
+pub struct Outbox<P> {
+    /// Dropped packets, each with the reason, in the order in which they were dropped.
+    pub dropped: Vec<(Packet<P>, DropReason)>,
+    /// What was marked, in that order.
+    pub marked: Vec<Meta>,
+}
+
+/// Why a packet was dropped. The names follow the drop reasons of the Linux kernel's queue disciplines where
+/// it has them, so that simulated and live drops compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The buffer was full and the arriving packet was refused.
+    Overlimit,
+    /// The buffer was full and this packet had to make room for another.
+    Pushout,
+    /// The discipline signalled congestion early, at arrival (RED, PIE).
+    Early,
+    /// The discipline signalled congestion at departure (CoDel).
+    Congested,
+    /// The flow or class had its own limit, and reached it.
+    FlowLimit,
+    /// The packet alone is larger than the limit, the bucket or the burst.
+    TooLarge,
+    /// No class takes this packet.
+    NoClass,
+    /// The discipline's policy refuses it (a reservation it does not have, a rate it exceeded).
+    Policy,
+    /// The discipline was reset or replaced while the packet was queued.
+    Reset,
+    /// The host lost it on the wire, on purpose (random loss).
+    Wire,
+    /// The host had no way to its destination.
+    Unreachable,
+}
+
+impl DropReason {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [DropReason; 11] = [
+        DropReason::Overlimit,
+        DropReason::Pushout,
+        DropReason::Early,
+        DropReason::Congested,
+        DropReason::FlowLimit,
+        DropReason::TooLarge,
+        DropReason::NoClass,
+        DropReason::Policy,
+        DropReason::Reset,
+        DropReason::Wire,
+        DropReason::Unreachable,
+    ];
+
+    /// Its name in tables and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropReason::Overlimit => "overlimit",
+            DropReason::Pushout => "pushout",
+            DropReason::Early => "early",
+            DropReason::Congested => "congested",
+            DropReason::FlowLimit => "flow_limit",
+            DropReason::TooLarge => "too_large",
+            DropReason::NoClass => "no_class",
+            DropReason::Policy => "policy",
+            DropReason::Reset => "reset",
+            DropReason::Wire => "wire",
+            DropReason::Unreachable => "unreachable",
+        }
+    }
+}
+
+impl<P> Default for Outbox<P> {
+    fn default() -> Outbox<P> {
+        Outbox { dropped: Vec::new(), marked: Vec::new() }
+    }
+}
+
+impl<'a, P> Cx<'a, P> {
+    /// A context for one call at `now`. Hosts and tests make these.
+    pub fn new(now: Time, out: &'a mut Outbox<P>) -> Cx<'a, P> {
+        Cx { now, out }
+    }
+
+    /// The time of this call. It never goes back.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Gives a packet up. It is moved away, so it cannot also be sent.
+    #[inline]
+    pub fn drop(&mut self, pkt: Packet<P>, why: DropReason) {
+        self.out.dropped.push((pkt, why));
+    }
+
+    /// Marks a packet instead of dropping it, RFC 3168 section 5. False when its sender does not take marks: decide again.
+    #[inline]
+    pub fn mark(&mut self, pkt: &mut Packet<P>) -> bool {
+        match pkt.meta.ecn {
+            Ecn::NotCapable => return false,
+            Ecn::Ect0 | Ecn::Ect1 => {
+                pkt.meta.ecn = Ecn::Marked;
+                self.out.marked.push(pkt.meta);
+            }
+            // Another queue already said it; the sender hears it once.
+            Ecn::Marked => {}
+        }
+        true
+    }
+
+    /// The same context for a child discipline.
+    pub fn child(&mut self) -> Cx<'_, P> {
+        Cx { now: self.now, out: self.out }
+    }
+}

@@ -1,0 +1,182 @@
+//! A packet's life at an output port, top-down: classify, enqueue, dequeue, link, probe. Every host uses this.
+//!
+//! The port keeps the books, so that disciplines only decide. The identities that always hold:
+//! arrived = sent + dropped + held, in packets and in bytes.
+
+use crate::classify::Classifier;
+use crate::cx::{Cx, DropReason, Outbox};
+use crate::packet::Packet;
+use crate::probe::{PortId, Probe};
+use crate::qdisc::{Backlog, Next, Qdisc};
+use crate::units::{Rate, Time};
+
+/// An output: a discipline in front of a link.
+pub struct Port<P> {
+    id: PortId,
+    classifier: Option<Box<dyn Classifier<P>>>,
+    qdisc: Box<dyn Qdisc<P>>,
+    wire: Wire,
+    out: Outbox<P>,
+    books: Books,
+}
+
+/// The transmitter of a link: one packet at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    rate: Rate,
+    free_at: Time,
+    /// The last length and how long it took: traffic repeats its lengths, and a division costs more than a compare.
+    last: (u32, crate::Span),
+}
+
+/// What went through a port, in packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Books {
+    /// Offered to the port.
+    pub arrived: Backlog,
+    /// Put on the link.
+    pub sent: Backlog,
+    /// Lost here.
+    pub dropped: Backlog,
+    /// Marked here; these were sent too.
+    pub marked: u64,
+}
+
+impl Books {
+    /// What the port holds.
+    pub fn held(&self) -> Backlog {
+        Backlog {
+            packets: self.arrived.packets - self.sent.packets - self.dropped.packets,
+            bytes: self.arrived.bytes - self.sent.bytes - self.dropped.bytes,
+        }
+    }
+}
+
+impl<P> Port<P> {
+    /// A port with its discipline and the rate of its link.
+    pub fn new(id: PortId, qdisc: Box<dyn Qdisc<P>>, rate: Rate) -> Port<P> {
+        Port {
+            id,
+            classifier: None,
+            qdisc,
+            wire: Wire::new(rate),
+            out: Outbox::default(),
+            books: Books::default(),
+        }
+    }
+
+    /// The same port with a classifier in front.
+    pub fn with_classifier(mut self, classifier: Box<dyn Classifier<P>>) -> Port<P> {
+        self.classifier = Some(classifier);
+        self
+    }
+
+    /// A packet arrives. Pull afterwards: it may leave at once.
+    #[inline]
+    pub fn offer(&mut self, mut pkt: Packet<P>, now: Time, probe: &mut impl Probe<P>) {
+        if let Some(classifier) = &mut self.classifier {
+            classifier.classify(&mut pkt.meta, &pkt.payload, now);
+        }
+        pkt.meta.arrived = now;
+        self.books.arrived.add(pkt.meta.bytes);
+        probe.arrived(self.id, &pkt.meta, now);
+        self.qdisc.enqueue(pkt, &mut Cx::new(now, &mut self.out));
+        self.settle(now, probe);
+    }
+
+    /// What goes on the link now, or when to ask again.
+    #[inline]
+    pub fn pull(&mut self, now: Time, probe: &mut impl Probe<P>) -> Next<P> {
+        if now < self.wire.free_at {
+            return Next::At(self.wire.free_at);
+        }
+        let next = self.qdisc.dequeue(&mut Cx::new(now, &mut self.out));
+        self.settle(now, probe);
+        if let Next::Packet(pkt) = &next {
+            self.wire.occupy(pkt.meta.bytes, now);
+            self.books.sent.add(pkt.meta.bytes);
+            probe.sent(self.id, &pkt.meta, &pkt.payload, now);
+        }
+        next
+    }
+
+    /// Drops everything that is held.
+    pub fn reset(&mut self, now: Time, probe: &mut impl Probe<P>) {
+        self.qdisc.reset(&mut Cx::new(now, &mut self.out));
+        self.settle(now, probe);
+    }
+
+    /// Tells the probe how the port stands.
+    pub fn sample(&self, now: Time, gauges: &mut Vec<(&'static str, f64)>, probe: &mut impl Probe<P>) {
+        gauges.clear();
+        self.qdisc.gauges(&mut |name, value| gauges.push((name, value)));
+        probe.sample(self.id, self.books.held(), gauges, now);
+    }
+
+    /// Which port this is.
+    pub fn id(&self) -> PortId {
+        self.id
+    }
+    /// What went through it.
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+    /// When its link has sent what it is sending.
+    #[inline]
+    pub fn free_at(&self) -> Time {
+        self.wire.free_at
+    }
+    /// The rate of its link.
+    pub fn rate(&self) -> Rate {
+        self.wire.rate
+    }
+    /// Changes the rate of its link, from the next packet on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.wire = Wire { free_at: self.wire.free_at, ..Wire::new(rate) };
+    }
+
+    /// Books what the discipline said in one call.
+    #[inline]
+    fn settle(&mut self, now: Time, probe: &mut impl Probe<P>) {
+        if self.out.dropped.is_empty() && self.out.marked.is_empty() {
+            return;
+        }
+        for meta in self.out.marked.drain(..) {
+            self.books.marked += 1;
+            probe.marked(self.id, &meta, now);
+        }
+        for (pkt, why) in self.out.dropped.drain(..) {
+            self.books.dropped.add(pkt.meta.bytes);
+            probe.dropped(self.id, pkt, why, now);
+        }
+    }
+}
+
+impl Wire {
+    /// An idle transmitter.
+    pub fn new(rate: Rate) -> Wire {
+        Wire { rate, free_at: Time::ZERO, last: (0, crate::Span::ZERO) }
+    }
+
+    /// When it is free.
+    pub fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// Sends `bytes` from `now` on.
+    #[inline]
+    pub fn occupy(&mut self, bytes: u32, now: Time) {
+        if self.last.0 != bytes {
+            self.last = (bytes, self.rate.time_for(u64::from(bytes)));
+        }
+        self.free_at = now + self.last.1;
+    }
+}
+
+/// Drop reasons that the host itself has, for its own books.
+impl<P> Port<P> {
+    /// The host loses a packet of this port after the discipline let it go (random loss on the wire).
+    pub fn lose(&mut self, pkt: Packet<P>, why: DropReason, now: Time, probe: &mut impl Probe<P>) {
+        probe.dropped(self.id, pkt, why, now);
+    }
+}

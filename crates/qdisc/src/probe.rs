@@ -1,0 +1,112 @@
+//! Where observations go. Hosts tell a [`Probe`] what happened; `()` observes nothing and costs nothing.
+
+use crate::cx::DropReason;
+use crate::packet::{Meta, Packet};
+use crate::qdisc::Backlog;
+use crate::units::{Span, Time};
+
+/// A queueing point: which output of the host this is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub u32);
+
+/// Told what happens, as it happens. Every method does nothing unless it is overridden.
+pub trait Probe<P> {
+    /// A packet came to the port.
+    fn arrived(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
+    /// A packet began its way over the link; it waited `now - meta.arrived`.
+    fn sent(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _now: Time) {}
+    /// The port lost a packet. It is given away here: a host that must recycle buffers does it in its probe.
+    fn dropped(&mut self, _at: PortId, _pkt: Packet<P>, _why: DropReason, _now: Time) {}
+    /// The port marked a packet.
+    fn marked(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
+    /// A packet reached the host that it was for.
+    fn delivered(&mut self, _node: u16, _meta: &Meta, _payload: &P, _now: Time) {}
+    /// An end host sent a packet on its way.
+    fn emitted(&mut self, _node: u16, _meta: &Meta, _payload: &P, _now: Time) {}
+    /// A transfer or a stream ended, or the run did.
+    fn flow(&mut self, _report: &FlowReport) {}
+    /// The regular sample of a port: what it holds, and the gauges of its discipline.
+    fn sample(&mut self, _at: PortId, _held: Backlog, _gauges: &[(&'static str, f64)], _now: Time) {}
+    /// The regular sample of a sender: window and slow-start threshold in bytes, smoothed round trip.
+    fn sender(&mut self, _sample: &SenderSample) {}
+}
+
+impl<P> Probe<P> for () {}
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// Everything arrived.
+    Completed,
+    /// The sender gave up.
+    Aborted,
+    /// The run ended first.
+    Unfinished,
+}
+
+impl Ending {
+    /// Its name in tables and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ending::Completed => "completed",
+            Ending::Aborted => "aborted",
+            Ending::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// What became of one flow: a transfer, a request with its response, or a stream of datagrams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowReport {
+    /// Its number in the run, in the order of starting.
+    pub id: u64,
+    /// Which traffic source it belongs to: its place in the scenario.
+    pub source: u16,
+    /// Whether it is a transfer of known size; only those count as completed or not.
+    pub transfer: bool,
+    /// Sending node.
+    pub from: u16,
+    /// Receiving node.
+    pub to: u16,
+    /// When the application asked for it.
+    pub start: Time,
+    /// When the last byte reached the receiving application, or when the flow was given up, or the end of the run.
+    pub end: Time,
+    /// Bytes that the application wanted to send.
+    pub bytes: u64,
+    /// Bytes that the receiving application got, in order.
+    pub delivered: u64,
+    /// Bytes that it got within the measured part of the run.
+    pub delivered_measured: u64,
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Data packets sent again.
+    pub retransmitted: u64,
+    /// Data packets that never arrived, as far as that is known (datagrams).
+    pub lost: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Mean one-way delay of its datagrams; zero for transfers.
+    pub delay_mean: Span,
+    /// 99th percentile of that delay.
+    pub delay_p99: Span,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// The inner state of one sender at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderSample {
+    /// The flow's number.
+    pub id: u64,
+    /// When.
+    pub now: Time,
+    /// Congestion window, bytes.
+    pub window: u64,
+    /// Slow-start threshold, bytes.
+    pub threshold: u64,
+    /// Bytes on their way.
+    pub flight: u64,
+    /// Smoothed round-trip time.
+    pub rtt: Span,
+}

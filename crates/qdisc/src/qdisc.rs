@@ -1,0 +1,177 @@
+//! The contract of a queue discipline.
+
+use crate::cx::Cx;
+use crate::packet::Packet;
+use crate::rng::Streams;
+use crate::units::{Bytes, Limit, Rate, Time};
+
+/// A queue discipline: which packet leaves next, and which is dropped.
+///
+/// It knows no clock, no timer and no host. Time comes with each call and never goes back; a periodic update is
+/// replayed at the start of the next call. The packet on the wire is not in the queue: it counts toward neither
+/// limit nor table.
+pub trait Qdisc<P> {
+    /// Takes the packet: keeps it, or gives it (or another that it holds) to [`Cx::drop`].
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>);
+
+    /// What may leave now, or when to ask again.
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P>;
+
+    /// Packets and bytes held, children included.
+    fn backlog(&self) -> Backlog;
+
+    /// Gives every held packet to [`Cx::drop`] with [`DropReason::Reset`](crate::DropReason::Reset) and forgets its past.
+    fn reset(&mut self, cx: &mut Cx<'_, P>);
+
+    /// Inner state that is worth plotting, by name. Sampled now and then, never per packet. The name `flow_table`
+    /// is the number of flows that it keeps state for.
+    fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// The answer to "what may leave now?".
+#[must_use]
+#[derive(Debug)]
+pub enum Next<P> {
+    /// This packet.
+    Packet(Packet<P>),
+    /// Nothing yet, although packets are held: ask again at this time, which lies in the future. An arrival may
+    /// change the answer, so ask after each arrival too.
+    At(Time),
+    /// Nothing is held.
+    Empty,
+}
+
+impl<P> Next<P> {
+    /// The packet, if there is one.
+    pub fn packet(self) -> Option<Packet<P>> {
+        match self {
+            Next::Packet(pkt) => Some(pkt),
+            Next::At(_) | Next::Empty => None,
+        }
+    }
+}
+
+/// How much is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    /// Nothing.
+    pub const ZERO: Backlog = Backlog { packets: 0, bytes: 0 };
+
+    /// Counts a packet in.
+    #[inline]
+    pub fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+    /// Counts a packet out.
+    #[inline]
+    pub fn sub(&mut self, bytes: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
+    }
+    /// Both together.
+    pub fn plus(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        (**self).enqueue(pkt, cx)
+    }
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        (**self).dequeue(cx)
+    }
+    fn backlog(&self) -> Backlog {
+        (**self).backlog()
+    }
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        (**self).reset(cx)
+    }
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        (**self).gauges(visit)
+    }
+}
+
+/// What a discipline may know about the place where it is put, when it is built.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The rate of the link behind it.
+    pub rate: Rate,
+    /// The largest packet on that link, IP length.
+    pub mtu: Bytes,
+    /// Where its random numbers come from: a stream of its own.
+    pub streams: Streams,
+}
+
+impl Site {
+    /// A link of `rate` with an MTU of 1,500 bytes.
+    pub fn new(rate: Rate, streams: Streams) -> Site {
+        Site { rate, mtu: Bytes(1500), streams }
+    }
+
+    /// The site of a child: the same link, other random numbers.
+    pub fn child(&self, name: &str) -> Site {
+        Site { streams: self.streams.within(name), ..self.clone() }
+    }
+}
+
+/// What a discipline promises beyond the contract, so that the contract suite can hold it to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nature {
+    /// Packets of one flow leave in the order in which they came.
+    pub keeps_flow_order: bool,
+    /// A packet leaves whenever one is held. False for shapers.
+    pub work_conserving: bool,
+    /// What is held never exceeds this after a call; `None` when the discipline has several limits of its own.
+    pub limit: Option<Limit>,
+}
+
+impl Nature {
+    /// Keeps order within flows, keeps the link busy, and holds at most `limit`.
+    pub fn plain(limit: Limit) -> Nature {
+        Nature { keeps_flow_order: true, work_conserving: true, limit: Some(limit) }
+    }
+}
+
+/// Why a configuration cannot be built: which parameter, what is wrong with it, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The parameter's name, as it is written in the configuration.
+    pub parameter: &'static str,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+impl Invalid {
+    /// `parameter` is wrong, as `message` says.
+    pub fn new(parameter: &'static str, message: impl Into<String>) -> Invalid {
+        Invalid { parameter, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for Invalid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.parameter, self.message)
+    }
+}
+impl std::error::Error for Invalid {}
+
+/// Refuses a limit that could never hold a packet of full size.
+pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<(), Invalid> {
+    match limit {
+        Limit::Packets(0) => Err(Invalid::new(parameter, "0 packets hold nothing: write at least \"1p\"")),
+        Limit::Bytes(bytes) if bytes < mtu.0 => Err(Invalid::new(
+            parameter,
+            format!("{limit} cannot hold one packet of {} bytes: write at least \"{}b\"", mtu.0, mtu.0),
+        )),
+        Limit::Packets(_) | Limit::Bytes(_) => Ok(()),
+    }
+}

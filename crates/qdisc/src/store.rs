@@ -1,0 +1,243 @@
+//! One slab for all queues of a discipline: queues are lists of indices, so that ten thousand flows cost no more
+//! memory than their packets, and nothing is allocated once the slab has grown to the limit.
+
+/// A slab of items linked into [`List`]s.
+#[derive(Debug)]
+pub struct Slots<T> {
+    slots: Vec<Slot<T>>,
+    /// First free slot, linked by `next`.
+    free: u32,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    item: Option<T>,
+    next: u32,
+    prev: u32,
+}
+
+/// A queue inside a [`Slots`]. Empty when new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+/// The place of an item; stays valid until the item leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u32);
+
+const NONE: u32 = u32::MAX;
+
+impl Default for List {
+    fn default() -> List {
+        List { head: NONE, tail: NONE, len: 0 }
+    }
+}
+
+impl List {
+    /// How many items it has.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+    /// Whether it has none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<T> Slots<T> {
+    /// Room for `capacity` items; it grows when there are more.
+    pub fn with_capacity(capacity: usize) -> Slots<T> {
+        Slots { slots: Vec::with_capacity(capacity.min(1 << 16)), free: NONE }
+    }
+
+    /// Puts an item at the end.
+    #[inline]
+    pub fn push_back(&mut self, list: &mut List, item: T) -> Place {
+        let place = self.take_slot(item, list.tail, NONE);
+        match list.tail {
+            NONE => list.head = place,
+            tail => self.slots[tail as usize].next = place,
+        }
+        list.tail = place;
+        list.len += 1;
+        Place(place)
+    }
+
+    /// Puts an item at the front.
+    #[inline]
+    pub fn push_front(&mut self, list: &mut List, item: T) -> Place {
+        let place = self.take_slot(item, NONE, list.head);
+        match list.head {
+            NONE => list.tail = place,
+            head => self.slots[head as usize].prev = place,
+        }
+        list.head = place;
+        list.len += 1;
+        Place(place)
+    }
+
+    /// Takes the first item.
+    #[inline]
+    pub fn pop_front(&mut self, list: &mut List) -> Option<T> {
+        match list.head {
+            NONE => None,
+            head => Some(self.remove(list, Place(head))),
+        }
+    }
+
+    /// Takes the last item.
+    #[inline]
+    pub fn pop_back(&mut self, list: &mut List) -> Option<T> {
+        match list.tail {
+            NONE => None,
+            tail => Some(self.remove(list, Place(tail))),
+        }
+    }
+
+    /// Takes an item out of the middle.
+    ///
+    /// # Panics
+    /// When the item is no longer there.
+    #[inline]
+    pub fn remove(&mut self, list: &mut List, place: Place) -> T {
+        let slot = &mut self.slots[place.0 as usize];
+        let item = slot.item.take().expect("a place holds its item until it leaves");
+        let (prev, next) = (slot.prev, slot.next);
+        slot.next = self.free;
+        self.free = place.0;
+        match prev {
+            NONE => list.head = next,
+            prev => self.slots[prev as usize].next = next,
+        }
+        match next {
+            NONE => list.tail = prev,
+            next => self.slots[next as usize].prev = prev,
+        }
+        list.len -= 1;
+        item
+    }
+
+    /// The first item.
+    #[inline]
+    pub fn front(&self, list: &List) -> Option<&T> {
+        self.slots.get(list.head as usize)?.item.as_ref()
+    }
+
+    /// The last item.
+    #[inline]
+    pub fn back(&self, list: &List) -> Option<&T> {
+        self.slots.get(list.tail as usize)?.item.as_ref()
+    }
+
+    /// The item at a place.
+    #[inline]
+    pub fn get(&self, place: Place) -> Option<&T> {
+        self.slots.get(place.0 as usize)?.item.as_ref()
+    }
+
+    /// The item at a place, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, place: Place) -> Option<&mut T> {
+        self.slots.get_mut(place.0 as usize)?.item.as_mut()
+    }
+
+    /// Every item of a list, first to last.
+    pub fn iter(&self, list: &List) -> impl Iterator<Item = &T> {
+        let mut at = list.head;
+        std::iter::from_fn(move || {
+            let slot = self.slots.get(at as usize)?;
+            at = slot.next;
+            slot.item.as_ref()
+        })
+    }
+
+    #[inline]
+    fn take_slot(&mut self, item: T, prev: u32, next: u32) -> u32 {
+        let slot = Slot { item: Some(item), next, prev };
+        match self.free {
+            NONE => {
+                let place = u32::try_from(self.slots.len()).expect("fewer than 2^32 items are held");
+                self.slots.push(slot);
+                place
+            }
+            place => {
+                self.free = self.slots[place as usize].next;
+                self.slots[place as usize] = slot;
+                place
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        PushBack(u8),
+        PushFront(u8),
+        PopFront(u8),
+        PopBack(u8),
+        RemoveSecond(u8),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            (0..3u8).prop_map(Op::PushBack),
+            (0..3u8).prop_map(Op::PushFront),
+            (0..3u8).prop_map(Op::PopFront),
+            (0..3u8).prop_map(Op::PopBack),
+            (0..3u8).prop_map(Op::RemoveSecond),
+        ]
+    }
+
+    proptest! {
+        /// Three lists in one slab behave like three deques.
+        #[test]
+        fn lists_in_a_slab_are_deques(ops in prop::collection::vec(op(), 0..400)) {
+            let mut slots = Slots::with_capacity(0);
+            let mut lists = [List::default(); 3];
+            let mut deques = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
+            let mut places: [VecDeque<Place>; 3] = Default::default();
+            for (serial, op) in ops.into_iter().enumerate() {
+                match op {
+                    Op::PushBack(i) => {
+                        places[i as usize].push_back(slots.push_back(&mut lists[i as usize], serial));
+                        deques[i as usize].push_back(serial);
+                    }
+                    Op::PushFront(i) => {
+                        places[i as usize].push_front(slots.push_front(&mut lists[i as usize], serial));
+                        deques[i as usize].push_front(serial);
+                    }
+                    Op::PopFront(i) => {
+                        places[i as usize].pop_front();
+                        prop_assert_eq!(slots.pop_front(&mut lists[i as usize]), deques[i as usize].pop_front());
+                    }
+                    Op::PopBack(i) => {
+                        places[i as usize].pop_back();
+                        prop_assert_eq!(slots.pop_back(&mut lists[i as usize]), deques[i as usize].pop_back());
+                    }
+                    Op::RemoveSecond(i) => {
+                        if let Some(place) = places[i as usize].remove(1) {
+                            let item = slots.remove(&mut lists[i as usize], place);
+                            prop_assert_eq!(Some(item), deques[i as usize].remove(1));
+                        }
+                    }
+                }
+                for i in 0..3 {
+                    prop_assert_eq!(lists[i].len(), deques[i].len());
+                    prop_assert!(slots.iter(&lists[i]).eq(deques[i].iter()));
+                    prop_assert_eq!(slots.front(&lists[i]), deques[i].front());
+                    prop_assert_eq!(slots.back(&lists[i]), deques[i].back());
+                }
+            }
+        }
+    }
+}
