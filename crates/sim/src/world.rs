@@ -1,0 +1,2 @@
+//! A run, from event to event.
+pub struct Plan;
