@@ -357,7 +357,7 @@ mod tests {
                     }
                     _ => {
                         let left = efd.dequeue(&mut cx).packet().map(|pkt| pkt.payload);
-                        prop_assert!(high_before == 0 || !left.is_some_and(|serial| low_before.contains(&serial)));
+                        prop_assert!(high_before == 0 || !left.is_some_and(|gone| low_before.contains(&gone)));
                     }
                 }
                 prop_assert!(out.dropped.len() <= 1);

@@ -19,5 +19,9 @@ pub use spec::SpecError;
 
 registry! {
     fifo,
+    drr,
     efd,
+    sfq,
+    prio,
+    tbf,
 }
