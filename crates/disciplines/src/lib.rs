@@ -18,5 +18,7 @@ pub use registry::{Discipline, Entry, Visit};
 pub use spec::SpecError;
 
 registry! {
+    codel,
     fifo,
+    fq_codel,
 }
