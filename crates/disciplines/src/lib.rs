@@ -18,7 +18,10 @@ pub use registry::{Discipline, Entry, Visit};
 pub use spec::SpecError;
 
 registry! {
+    ared,
     codel,
     fifo,
     fq_codel,
+    pie,
+    red,
 }
