@@ -18,10 +18,11 @@ pub use registry::{Discipline, Entry, Visit};
 pub use spec::SpecError;
 
 registry! {
-    ared,
-    codel,
     fifo,
+    efd,
+    codel,
     fq_codel,
     pie,
     red,
+    ared,
 }

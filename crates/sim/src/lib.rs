@@ -1,0 +1,21 @@
+//! Packet-level network simulation: links with disciplines, routing, TCP and UDP applications.
+//!
+//! Read [`world`] first: it is the whole of a run, from event to event. Then [`transport`], where segments become
+//! connections, and [`tcp`], what real stacks do. [`traffic`] holds the applications.
+//!
+//! There is no hidden queue anywhere: a packet waits in the discipline of a link's port, or it is on the wire.
+
+pub mod agenda;
+pub mod network;
+pub mod segment;
+pub mod tcp;
+pub mod traffic;
+pub mod transport;
+pub mod world;
+
+pub use network::{LinkPlan, Network, NetworkError};
+pub use segment::Segment;
+pub use tcp::TcpConfig;
+pub use traffic::{Place, SOURCES, Source, Traffic, TrafficEntry, TrafficSpec};
+pub use transport::{ConnId, Event, Net, Side, StreamId};
+pub use world::{Plan, Sim, Totals};

@@ -1,0 +1,168 @@
+//! CUBIC: a window that grows with the cube of the time since the last loss, RFC 9438.
+//!
+//! # Principles
+//! - After a loss the window returns to where it was along a cubic curve: fast, then flat near the old maximum, then
+//!   probing beyond it. The curve runs in real time, so flows with different round trips grow alike.
+//! - Where Reno would be faster (short round trips, small windows) CUBIC follows an estimate of Reno's window.
+//! - Fast convergence: a flow that lost before it reached its old maximum lowers its claim.
+//!
+//! # Deviations
+//! - Slow start is RFC 5681's; HyStart++ (RFC 9406) is optional in RFC 9438 section 4.10 and not built.
+//! - Spurious loss detection (section 4.9) is not built: the simulator's receivers do not report duplicates.
+//!
+//! # Cost
+//! - A cube root per loss and a handful of multiplications per acknowledgement; about 100 bytes per connection.
+//!   Arithmetic is in double precision with a portable cube root, so that every machine draws the same curve.
+//!
+//! # References
+//! - RFC 9438 sections 4.1 to 4.8; constants C = 0.4 and beta = 0.7 from section 5.
+
+use qdisc::Time;
+
+use super::{Ack, Controller, Start};
+use crate::tcp::Counting;
+
+/// One line for lists.
+pub const SUMMARY: &str =
+    "window grows with the cube of the time since the last loss (RFC 9438); the default of Linux";
+
+/// Aggressiveness, segments per second cubed: section 4.1.2.
+const C: f64 = 0.4;
+/// What remains of the window after a loss: section 4.6.
+const BETA: f64 = 0.7;
+/// Reno's increase that gives the same rate with BETA: section 4.3, 3 (1 - beta) / (1 + beta).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// A CUBIC controller.
+pub fn new(start: Start) -> Cubic {
+    Cubic {
+        start,
+        window: start.initial_window as f64 / start.mss as f64,
+        threshold: f64::INFINITY,
+        maximum: 0.0,
+        prior: 0.0,
+        estimate: 0.0,
+        epoch: None,
+        origin: 0.0,
+        k: 0.0,
+    }
+}
+
+/// Its state; windows are in segments, as in the RFC.
+#[derive(Debug)]
+pub struct Cubic {
+    start: Start,
+    /// Congestion window (cwnd).
+    window: f64,
+    /// Slow-start threshold (ssthresh).
+    threshold: f64,
+    /// Where the plateau of the curve lies (W_max).
+    maximum: f64,
+    /// The window at the last loss (cwnd_prior).
+    prior: f64,
+    /// What Reno would have (W_est).
+    estimate: f64,
+    /// When this stage of congestion avoidance began (t_epoch); none in slow start.
+    epoch: Option<Time>,
+    /// W_max as this stage uses it: the window itself where the stage began without a loss.
+    origin: f64,
+    /// Seconds from the epoch to the plateau (K).
+    k: f64,
+}
+
+impl Controller for Cubic {
+    fn acked(&mut self, ack: &Ack) {
+        if !ack.limited {
+            return;
+        }
+        let segments = ack.bytes as f64 / self.start.mss as f64;
+        if self.window < self.threshold {
+            let most = match self.start.counting {
+                Counting::Bytes => 2.0,
+                Counting::Acks => 1.0,
+            };
+            self.window += segments.min(most);
+            return;
+        }
+        let epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => self.begin_stage(ack.now),
+        };
+        // Section 4.2: the target is the curve one round trip ahead, within [cwnd, 1.5 cwnd].
+        let t = ack.now.since(epoch).as_s();
+        let target = self.curve(t + ack.rtt.as_s()).clamp(self.window, 1.5 * self.window);
+        // Section 4.3, equation (4); once the estimate reaches the prior window, Reno's own increase.
+        let alpha = if self.estimate >= self.prior { 1.0 } else { ALPHA };
+        self.estimate += alpha * segments / self.window;
+        if self.curve(t) < self.estimate {
+            self.window = self.window.max(self.estimate);
+        } else {
+            self.window += (target - self.window) / self.window * segments;
+        }
+    }
+
+    fn lost(&mut self, flight: u64, _: Time) {
+        self.reduce(flight);
+        self.window = self.threshold;
+    }
+
+    fn timed_out(&mut self, flight: u64, first: bool, _: Time) {
+        if first {
+            self.reduce(flight);
+        }
+        // Section 4.8: the next stage begins without a plateau to return to.
+        self.maximum = 0.0;
+        self.epoch = None;
+        self.window = 1.0;
+    }
+
+    fn idled(&mut self, _: Time) {
+        self.window = self.window.min(self.start.initial_window as f64 / self.start.mss as f64);
+        // Section 5.8: time that passes while nothing is sent is not growth.
+        self.epoch = None;
+    }
+
+    fn window(&self) -> u64 {
+        (self.window * self.start.mss as f64) as u64
+    }
+    fn threshold(&self) -> u64 {
+        if self.threshold.is_finite() { (self.threshold * self.start.mss as f64) as u64 } else { u64::MAX }
+    }
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("w_max", self.maximum);
+        visit("w_est", self.estimate);
+    }
+}
+
+impl Cubic {
+    /// Sections 4.6 and 4.7: the new threshold, and the plateau with fast convergence.
+    fn reduce(&mut self, flight: u64) {
+        self.maximum =
+            if self.window < self.maximum { self.window * (1.0 + BETA) / 2.0 } else { self.window };
+        self.prior = self.window;
+        // Section 4.6 counts what was on its way, so that an application-limited window is not taken for the path's.
+        let flight = flight as f64 / self.start.mss as f64;
+        self.threshold = (flight.min(self.window) * BETA).max(2.0);
+        self.epoch = None;
+    }
+
+    /// Sections 4.2 and 4.8: a stage of congestion avoidance begins at `now`.
+    fn begin_stage(&mut self, now: Time) -> Time {
+        self.epoch = Some(now);
+        self.estimate = self.window;
+        if self.window < self.maximum {
+            self.origin = self.maximum;
+            self.k = libm::cbrt((self.maximum - self.window) / C);
+        } else {
+            self.origin = self.window;
+            self.k = 0.0;
+        }
+        now
+    }
+
+    /// Equation (1): W_cubic(t) = C (t - K)^3 + W_max.
+    fn curve(&self, t: f64) -> f64 {
+        let d = t - self.k;
+        C * d * d * d + self.origin
+    }
+}

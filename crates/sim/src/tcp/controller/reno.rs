@@ -1,0 +1,134 @@
+//! Reno: slow start and congestion avoidance of RFC 5681, with NewReno's or SACK's recovery.
+//!
+//! # Principles
+//! - Slow start doubles the window each round trip until the threshold; congestion avoidance adds one segment each.
+//! - A loss or a mark halves what was on its way; a timeout starts again from one segment.
+//! - The window only grows while it is what holds the sender back.
+//!
+//! # Deviations
+//! - Growth counts bytes by default (RFC 3465 with L = 2), so delayed acknowledgements do not halve it; `counting =
+//!   "acks"` is RFC 5681's equation (3) to the letter.
+//!
+//! # Cost
+//! - A few integers per connection, O(1) per acknowledgement.
+//!
+//! # References
+//! - RFC 5681 sections 3.1, 3.2, 4.1; RFC 3465; RFC 6582 section 3.2.
+
+use qdisc::Time;
+
+use super::{Ack, Controller, Start};
+use crate::tcp::Counting;
+
+/// One line for lists.
+pub const SUMMARY: &str = "slow start and additive increase, halving on loss (RFC 5681)";
+
+/// A Reno controller.
+pub fn new(start: Start) -> Reno {
+    Reno { start, window: start.initial_window, threshold: u64::MAX, counted: 0 }
+}
+
+/// Its state.
+#[derive(Debug)]
+pub struct Reno {
+    start: Start,
+    /// Congestion window (cwnd), bytes.
+    window: u64,
+    /// Slow-start threshold (ssthresh), bytes.
+    threshold: u64,
+    /// Bytes acknowledged toward the next segment of additive increase.
+    counted: u64,
+}
+
+impl Controller for Reno {
+    fn acked(&mut self, ack: &Ack) {
+        if !ack.limited {
+            return;
+        }
+        let mss = self.start.mss;
+        if self.window < self.threshold {
+            let most = match self.start.counting {
+                Counting::Bytes => 2 * mss,
+                Counting::Acks => mss,
+            };
+            self.window += ack.bytes.min(most);
+            return;
+        }
+        match self.start.counting {
+            Counting::Bytes => {
+                self.counted += ack.bytes;
+                if self.counted >= self.window {
+                    self.counted -= self.window;
+                    self.window += mss;
+                }
+            }
+            // RFC 5681 equation (3); rounding up to a byte keeps large windows growing.
+            Counting::Acks => self.window += (mss * mss / self.window).max(1),
+        }
+    }
+
+    fn lost(&mut self, flight: u64, _: Time) {
+        self.threshold = (flight / 2).max(2 * self.start.mss);
+        self.window = self.threshold;
+        self.counted = 0;
+    }
+
+    fn timed_out(&mut self, flight: u64, first: bool, _: Time) {
+        // RFC 5681 section 3.1: a repeated timeout holds the threshold.
+        if first {
+            self.threshold = (flight / 2).max(2 * self.start.mss);
+        }
+        self.window = self.start.mss;
+        self.counted = 0;
+    }
+
+    fn idled(&mut self, _: Time) {
+        self.window = self.window.min(self.start.initial_window);
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+    fn threshold(&self) -> u64 {
+        self.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::Span;
+
+    fn ack(bytes: u64) -> Ack {
+        Ack { now: Time::ZERO, bytes, rtt: Span::ms(10), flight: bytes, limited: true }
+    }
+
+    fn start(counting: Counting) -> Start {
+        Start { mss: 1000, initial_window: 2000, counting }
+    }
+
+    #[test]
+    fn the_first_rounds_double_then_add_one() {
+        let mut reno = new(start(Counting::Acks));
+        for window in [3000, 4000, 5000] {
+            reno.acked(&ack(1000));
+            assert_eq!(reno.window(), window);
+        }
+        reno.lost(5000, Time::ZERO);
+        assert_eq!((reno.window(), reno.threshold()), (2500, 2500));
+        reno.acked(&ack(1000));
+        assert_eq!(reno.window(), 2900, "one segment per window: 1000 * 1000 / 2500");
+        reno.timed_out(2900, true, Time::ZERO);
+        assert_eq!((reno.window(), reno.threshold()), (1000, 2000), "never below two segments");
+    }
+
+    #[test]
+    fn bytes_are_counted_whatever_the_acknowledgements() {
+        let mut reno = new(start(Counting::Bytes));
+        reno.lost(8000, Time::ZERO);
+        for bytes in [3000, 1000] {
+            reno.acked(&ack(bytes));
+        }
+        assert_eq!(reno.window(), 5000, "a full window of 4000 bytes adds one segment");
+    }
+}

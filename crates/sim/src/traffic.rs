@@ -1,0 +1,119 @@
+//! Who sends what, and when: applications over TCP and UDP. One file each, and one line in the list below.
+//!
+//! A source is woken at its start and whenever it asked to be; it hears what happens to its connections. It acts
+//! through [`Net`], which knows the time.
+
+use std::path::PathBuf;
+
+use qdisc::{Invalid, Rng, Span, Streams, Time};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::tcp::TcpConfig;
+use crate::transport::{Event, Net};
+
+/// An application that runs.
+pub trait Source {
+    /// It is time: the first call comes at the start, later ones when it asked for them ([`Net::wake_at`]).
+    fn wake(&mut self, net: &mut Net<'_>);
+    /// Something happened to one of its connections.
+    fn on(&mut self, _event: Event, _net: &mut Net<'_>) {}
+    /// The run is over: report what is still open. Transfers and streams report themselves.
+    fn finish(&mut self, _net: &mut Net<'_>) {}
+}
+
+/// Where a source is put.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Pairs of nodes, sender first: one flow, or one process of flows, for each.
+    pub pairs: Vec<(u16, u16)>,
+    /// When it begins.
+    pub start: Time,
+    /// When it begins nothing new any more.
+    pub stop: Time,
+    /// TCP as this source uses it.
+    pub tcp: TcpConfig,
+    /// Where its random numbers come from.
+    pub streams: Streams,
+    /// What relative file names are relative to.
+    pub folder: PathBuf,
+    /// Names of the nodes, for sources that read them from files.
+    pub nodes: Vec<String>,
+}
+
+/// A source's configuration, which builds it. Every file has one, named `Config`.
+pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
+    /// One line for `giveway list`.
+    const SUMMARY: &'static str;
+    /// Builds it for a place.
+    ///
+    /// # Errors
+    /// The parameter that makes no sense there, and what to write instead.
+    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid>;
+}
+
+/// One source of the list.
+#[derive(Clone, Copy)]
+pub struct TrafficEntry {
+    /// How it is written.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Its source file, whose header explains it.
+    pub source: &'static str,
+    /// Its parameters: JSON Schema of its `Config`.
+    pub schema: fn() -> Schema,
+    /// It, from named parameters.
+    pub from_json: fn(serde_json::Value) -> Result<TrafficSpec, serde_json::Error>,
+}
+
+macro_rules! sources {
+    ($($name:ident),* $(,)?) => {
+        $(pub mod $name;)*
+
+        /// Which source, with its parameters.
+        #[allow(non_camel_case_types, missing_docs)]
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum TrafficSpec {
+            $($name($name::Config)),*
+        }
+
+        /// Every source, in the order in which they are listed.
+        pub const SOURCES: &[TrafficEntry] = &[$(TrafficEntry {
+            name: stringify!($name),
+            summary: <$name::Config as Traffic>::SUMMARY,
+            source: include_str!(concat!("traffic/", stringify!($name), ".rs")),
+            schema: || schemars::schema_for!($name::Config),
+            from_json: |value| serde_json::from_value(value).map(TrafficSpec::$name),
+        }),*];
+
+        impl TrafficSpec {
+            /// Its name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(TrafficSpec::$name(_) => stringify!($name)),*
+                }
+            }
+            /// Builds it for a place.
+            ///
+            /// # Errors
+            /// The parameter that makes no sense there.
+            pub fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+                match self {
+                    $(TrafficSpec::$name(config) => config.build(place)),*
+                }
+            }
+        }
+    };
+}
+
+sources! {
+    bulk,
+    cbr,
+}
+
+/// A moment within `spread` after `start`, so that sources do not all begin in the same picosecond.
+pub(crate) fn spread(start: Time, over: Span, rng: &mut Rng) -> Time {
+    if over.is_zero() { start } else { start + Span::from_ps(rng.below(over.as_ps())) }
+}
