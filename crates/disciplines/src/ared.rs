@@ -105,9 +105,9 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "Adaptive RED: thresholds from a target delay, odds that adapt";
-    type Qdisc<P> = Red<P>;
+    type Qdisc<P: 'static> = Red<P>;
 
-    fn build<P>(&self, site: &Site) -> Result<Red<P>, Invalid> {
+    fn build<P: 'static>(&self, site: &Site) -> Result<Red<P>, Invalid> {
         let limit = self.limit(site);
         check_limit("limit", limit, site.mtu)?;
         if self.avpkt.0 == 0 {

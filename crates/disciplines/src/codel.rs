@@ -62,9 +62,9 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "CoDel: drops from the head when delay stands above a target (RFC 8289)";
-    type Qdisc<P> = Codel<P>;
+    type Qdisc<P: 'static> = Codel<P>;
 
-    fn build<P>(&self, site: &Site) -> Result<Codel<P>, Invalid> {
+    fn build<P: 'static>(&self, site: &Site) -> Result<Codel<P>, Invalid> {
         let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, site)?;
         let room = (self.limit.0 as usize).min(1 << 12);
         Ok(Codel {

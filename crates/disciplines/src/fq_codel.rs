@@ -97,9 +97,9 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "a queue per flow in turns, new flows first, CoDel in each (RFC 8290)";
-    type Qdisc<P> = FqCodel<P>;
+    type Qdisc<P: 'static> = FqCodel<P>;
 
-    fn build<P>(&self, site: &Site) -> Result<FqCodel<P>, Invalid> {
+    fn build<P: 'static>(&self, site: &Site) -> Result<FqCodel<P>, Invalid> {
         let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, site)?;
         qdisc::check_limit("memory_limit", Limit::Bytes(self.memory_limit.0), site.mtu)?;
         let quantum = self.quantum(site).0;

@@ -95,9 +95,9 @@ const MOST_GAIN: u32 = 32;
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "PIE: random drops at arrival, odds controlled by delay (RFC 8033)";
-    type Qdisc<P> = Pie<P>;
+    type Qdisc<P: 'static> = Pie<P>;
 
-    fn build<P>(&self, site: &Site) -> Result<Pie<P>, Invalid> {
+    fn build<P: 'static>(&self, site: &Site) -> Result<Pie<P>, Invalid> {
         check_limit("limit", Limit::Packets(self.limit.0), site.mtu)?;
         if self.tupdate.is_zero() {
             return Err(Invalid::new("tupdate", "no time at all: write for example \"15ms\""));

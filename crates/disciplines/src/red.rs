@@ -193,9 +193,9 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "random early detection: random drops by average queue length";
-    type Qdisc<P> = Red<P>;
+    type Qdisc<P: 'static> = Red<P>;
 
-    fn build<P>(&self, site: &Site) -> Result<Red<P>, Invalid> {
+    fn build<P: 'static>(&self, site: &Site) -> Result<Red<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
         if self.avpkt.0 == 0 {
             return Err(Invalid::new("avpkt", "no packet has 0 bytes: 1000b is a good value"));
