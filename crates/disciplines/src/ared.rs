@@ -218,30 +218,27 @@ mod tests {
         let place = site(Rate::kbit(12_500));
         let mut q: Red<()> = Config::default().build(&place).unwrap();
         let mut out = Outbox::default();
-        let max_p = |q: &Red<()>| {
-            let mut found = None;
-            q.gauges(&mut |name, value| found = found.or((name == "max_p").then_some(value)));
-            found.expect("the gauge is there")
-        };
-        // The link sends a packet per 0.32 ms; twelve come where ten can go, then three where ten could.
         let mut now = Time::ms(1);
-        let mut second = |q: &mut Red<()>, arrivals: u64| {
+        // A second of slots of 0.32 ms: the link sends one packet in each, and so many arrive in ten of them.
+        let mut second = |arrivals: u64| {
             for slot in 0..3125 {
-                let due = (slot + 1) * arrivals / 10 - slot * arrivals / 10;
-                for _ in 0..due {
+                for _ in slot * arrivals / 10..(slot + 1) * arrivals / 10 {
                     q.enqueue(Packet::new(FlowKey(0), 500, ()), &mut Cx::new(now, &mut out));
                 }
                 let _ = q.dequeue(&mut Cx::new(now, &mut out));
                 out.dropped.clear();
                 now += Span::us(320);
             }
-            max_p(q)
+            let mut max_p = None;
+            q.gauges(&mut |name, value| max_p = max_p.or((name == "max_p").then_some(value)));
+            max_p.expect("the gauge is there")
         };
-        let series: Vec<f64> = (0..30).map(|_| second(&mut q, 20)).collect();
-        // Two steps of 0.01 per second once the average is up.
-        assert!((series[5] - series[4] - 0.02).abs() < 1e-9, "{series:?}");
-        assert_eq!(series[29], 0.5);
-        let falling: Vec<f64> = (0..40).map(|_| second(&mut q, 3)).collect();
+        // Twice what can go: two steps of 0.01 per second once the average is up.
+        let rising: Vec<f64> = (0..30).map(|_| second(20)).collect();
+        assert!((rising[5] - rising[4] - 0.02).abs() < 1e-9, "{rising:?}");
+        assert_eq!(rising[29], 0.5);
+        // A third of it: twice 0.9 per second.
+        let falling: Vec<f64> = (0..40).map(|_| second(3)).collect();
         assert!((falling[5] / falling[4] - 0.81).abs() < 1e-9, "{falling:?}");
         assert_eq!(falling[39], 0.01);
     }

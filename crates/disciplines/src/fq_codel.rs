@@ -340,7 +340,7 @@ mod tests {
         let mut pkt = Packet::new(FlowKey(flow), bytes, name);
         pkt.meta.arrived = now;
         q.enqueue(pkt, &mut Cx::new(now, &mut out));
-        out.dropped.into_iter().map(|(pkt, _)| pkt.payload).collect()
+        out.dropped.into_iter().map(|(victim, _)| victim.payload).collect()
     }
 
     fn take(q: &mut FqCodel<u32>, now: Time) -> Option<u32> {
@@ -520,10 +520,10 @@ mod tests {
                 limit: Packets(30), flows: 16, target: Span::us(10), interval: Span::us(100), ..Config::default()
             });
             let mut now = Time::ms(1);
-            for (name, (flow, bytes, arrives)) in ops.into_iter().enumerate() {
+            for (name, (key, bytes, arrives)) in ops.into_iter().enumerate() {
                 now += Span::us(50);
                 if arrives {
-                    offer(&mut q, flow, bytes, name as u32, now);
+                    offer(&mut q, key, bytes, name as u32, now);
                 } else {
                     take(&mut q, now);
                 }

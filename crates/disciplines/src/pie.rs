@@ -499,8 +499,8 @@ mod tests {
             series.push(state.odds * 1e6);
         }
         let expected = [22.583, 42.114, 61.646, 81.177, 100.708, 178.833, 256.958, 335.083];
-        for (odds, expected) in series.iter().zip(expected) {
-            assert!((odds - expected).abs() < 5e-4, "{series:?}");
+        for (odds, right) in series.iter().zip(expected) {
+            assert!((odds - right).abs() < 5e-4, "{series:?}");
         }
     }
 
@@ -549,9 +549,9 @@ mod tests {
         assert!((delay - 0.015).abs() < 0.001, "{delay}");
         assert!((odds - 0.2).abs() < 0.01, "{odds}");
         // Derandomised, some packets pass for certain after each drop, so the odds must stand higher for the same drops.
-        let (delay, odds) = settled(true);
-        assert!((delay - 0.015).abs() < 0.001, "{delay}");
-        assert!(odds > 0.25, "{odds}");
+        let (even, higher) = settled(true);
+        assert!((even - 0.015).abs() < 0.001, "{even}");
+        assert!(higher > 0.25, "{higher}");
     }
 
     #[test]
@@ -561,8 +561,8 @@ mod tests {
         let ten = odds.iter().position(|odds| *odds >= 0.1).unwrap() as u64;
         assert!(marks > 0 && drops[0] >= ten, "{marks} {} {ten}", drops[0]);
         let mut deaf = built(&Config { ecn: true, limit: Packets(100_000), ..Config::default() });
-        let (_, drops, marks) = load(&mut deaf, 200, 0, 3000, Ecn::NotCapable);
-        assert!(marks == 0 && drops[0] < ten);
+        let (_, told, none) = load(&mut deaf, 200, 0, 3000, Ecn::NotCapable);
+        assert!(none == 0 && told[0] < ten);
     }
 
     #[test]
@@ -600,14 +600,14 @@ mod tests {
                     None => take(&mut q, Time::ZERO),
                 }
             }
-            let mean = gaps.iter().sum::<i32>() as f64 / gaps.len() as f64;
+            let mean = f64::from(gaps.iter().sum::<i32>()) / gaps.len() as f64;
             (gaps.iter().copied().min().unwrap(), gaps.iter().copied().max().unwrap(), mean)
         };
         let (least, most, mean) = gaps(true);
         assert!(least == 15 && most <= 142, "{least} {most}");
         assert!((mean - (14.0 + 1.0 / 0.06)).abs() < 0.5, "{mean}");
-        let (least, _, mean) = gaps(false);
-        assert!(least == 1 && (mean - 1.0 / 0.06).abs() < 0.5, "{least} {mean}");
+        let (smallest, _, usual) = gaps(false);
+        assert!(smallest == 1 && (usual - 1.0 / 0.06).abs() < 0.5, "{smallest} {usual}");
     }
 
     #[test]

@@ -502,10 +502,12 @@ mod tests {
 
     #[test]
     fn thresholds_follow_from_the_limit_as_in_tc() {
-        let (unit, curve) = Config::default().curve().unwrap();
-        assert_eq!((unit, curve.min, curve.max), (Unit::Bytes, 25_000.0, 75_000.0));
-        let (unit, curve) = Config { limit: Limit::Packets(120), ..Config::default() }.curve().unwrap();
-        assert_eq!((unit, curve.min, curve.max), (Unit::Packets, 10.0, 30.0));
+        let thresholds = |limit| {
+            let (unit, curve) = Config { limit, ..Config::default() }.curve().unwrap();
+            (unit, curve.min, curve.max)
+        };
+        assert_eq!(thresholds(Config::default().limit), (Unit::Bytes, 25_000.0, 75_000.0));
+        assert_eq!(thresholds(Limit::Packets(120)), (Unit::Packets, 10.0, 30.0));
     }
 
     /// A queue kept at 50 KB with thresholds 25 and 75 KB and 10 %: p_b is 5 %, so the mean gap is 20 packets.
@@ -524,15 +526,15 @@ mod tests {
                 }
             }
             gaps.remove(0); // the count started in the middle
-            let mean = gaps.iter().sum::<i32>() as f64 / gaps.len() as f64;
+            let mean = f64::from(gaps.iter().sum::<i32>()) / gaps.len() as f64;
             (gaps.iter().copied().min().unwrap(), gaps.iter().copied().max().unwrap(), mean)
         };
         let (least, most, mean) = gaps("red weight 1 probability 0.1");
         assert!(least == 1 && (19..=20).contains(&most), "{least} {most}");
         assert!((mean - 10.0).abs() < 0.2, "uniform in 1 to 19: {mean}");
-        let (least, most, mean) = gaps("red weight 1 probability 0.1 wait");
-        assert!(least == 20 && (39..=40).contains(&most), "{least} {most}");
-        assert!((mean - 29.5).abs() < 0.3, "uniform in 20 to 39: {mean}");
+        let (nearest, farthest, waited) = gaps("red weight 1 probability 0.1 wait");
+        assert!(nearest == 20 && (39..=40).contains(&farthest), "{nearest} {farthest}");
+        assert!((waited - 29.5).abs() < 0.3, "uniform in 20 to 39: {waited}");
     }
 
     #[test]

@@ -224,7 +224,7 @@ mod tests {
             let Bench { queue, codel, out } = self;
             let sent = codel.dequeue(law, &mut Cx::new(now, out), || {
                 let pkt = queue.pop_front()?;
-                Some((pkt, queue.iter().map(|pkt| u64::from(pkt.bytes())).sum()))
+                Some((pkt, queue.iter().map(|behind| u64::from(behind.bytes())).sum()))
             });
             let dropped = out.dropped.drain(..).map(|(pkt, why)| {
                 assert_eq!(why, DropReason::Congested);
@@ -296,8 +296,8 @@ mod tests {
         }
         // One more byte behind the head makes it a standing queue.
         let mut standing = Bench::default();
-        for name in 0..200 {
-            standing.enqueue(name, 751, Ecn::NotCapable, Time::ms(1));
+        for serial in 0..200 {
+            standing.enqueue(serial, 751, Ecn::NotCapable, Time::ms(1));
         }
         assert_eq!(standing.dequeue(&LAW, Time::ms(50)), (Some(0), vec![]));
         assert_eq!(standing.dequeue(&LAW, Time::ms(150)), (Some(2), vec![1]));
