@@ -19,9 +19,14 @@ pub use spec::SpecError;
 
 registry! {
     fifo,
-    drr,
-    efd,
-    sfq,
     prio,
     tbf,
+    drr,
+    sfq,
+    efd,
+    red,
+    ared,
+    codel,
+    fq_codel,
+    pie,
 }
