@@ -515,6 +515,34 @@ mod tests {
     }
 
     #[test]
+    fn the_burst_allowance_returns_after_two_quiet_updates() {
+        let after_trouble = State { odds: 0.0, delay_old: Span::ms(20), burst: Span::ZERO };
+        let once = LAW.update(after_trouble, Span::ms(7));
+        assert_eq!((once.odds, once.burst), (0.0, Span::ZERO));
+        assert_eq!(LAW.update(once, Span::ms(7)).burst, Span::ms(150));
+        assert_eq!(
+            LAW.update(once, Span::from_ps(7_500_000_000)).burst,
+            Span::ZERO,
+            "half the target is not quiet"
+        );
+    }
+
+    #[test]
+    fn little_delay_with_small_odds_is_left_alone() {
+        let drops = |odds, delay_old| {
+            let mut q = built(&Config { derandomise: false, ..Config::default() });
+            for _ in 0..50 {
+                offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO);
+            }
+            q.state = State { odds, delay_old, burst: Span::ZERO };
+            (0..200).filter(|_| offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO).1.is_some()).count()
+        };
+        assert_eq!(drops(0.19, Span::ms(7)), 0);
+        assert!(drops(0.2, Span::ms(7)) > 0);
+        assert!(drops(0.19, Span::ms(8)) > 0);
+    }
+
+    #[test]
     fn a_burst_passes_and_then_packets_are_dropped() {
         // Four times the load: the delay is above 7.5 ms after ten milliseconds, and stays there.
         let mut q = built(&Config { limit: Packets(100_000), ..Config::default() });

@@ -585,6 +585,21 @@ mod tests {
     }
 
     #[test]
+    fn idle_time_counts_once() {
+        let mut q = built("red limit 6000b weight 0.5");
+        q.detector.observe(4000.0, 0, Time::ZERO);
+        q.idle_since = Some(Time::ZERO);
+        // Too large for the buffer, so the queue stays empty: the second finds no further idle time.
+        for average in [2000.0 / 16.0, 2000.0 / 32.0] {
+            assert_eq!(
+                knock(&mut q, 7000, Ecn::NotCapable, Time::ms(3)),
+                Fate::Dropped(DropReason::Overlimit)
+            );
+            assert_eq!(gauge(&q, "average_bytes"), average);
+        }
+    }
+
+    #[test]
     fn a_full_buffer_gives_up_what_it_is_told_to() {
         let arrivals = "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000";
         let with = |victim: &str| trace(&format!("red limit 2p weight 0.001 drop {victim}"), 1000, arrivals);
