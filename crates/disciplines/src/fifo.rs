@@ -58,7 +58,12 @@ impl Discipline for Config {
     fn build<P>(&self, site: &Site) -> Result<Fifo<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
         let room = self.limit.most_packets(64).min(1 << 12);
-        Ok(Fifo { limit: self.limit, victim: self.drop, queue: VecDeque::with_capacity(room), held: Backlog::ZERO })
+        Ok(Fifo {
+            limit: self.limit,
+            victim: self.drop,
+            queue: VecDeque::with_capacity(room),
+            held: Backlog::ZERO,
+        })
     }
 
     fn nature(&self, _: &Site) -> Nature {

@@ -136,7 +136,9 @@ impl<'de> Deserialize<'de> for Spec {
                 }
                 (entry.from_json)(Value::Object(table)).map_err(de::Error::custom)
             }
-            _ => Err(de::Error::custom("a discipline is written as \"fifo limit 100p\" or { kind = \"fifo\" }")),
+            _ => Err(de::Error::custom(
+                "a discipline is written as \"fifo limit 100p\" or { kind = \"fifo\" }",
+            )),
         }
     }
 }
@@ -220,7 +222,9 @@ impl<'a> Words<'a> {
             other => Err(SpecError {
                 span: other.map_or(self.text.len()..self.text.len(), |word| word.span),
                 message: format!("expected \"{wanted}\" after {after}"),
-                help: Some("a discipline inside another is written as \"child (fq_codel limit 100p)\"".into()),
+                help: Some(
+                    "a discipline inside another is written as \"child (fq_codel limit 100p)\"".into(),
+                ),
             }),
         }
     }
@@ -383,7 +387,10 @@ fn scalar(kind: &Kind, word: &Word<'_>, name: &str) -> Result<Value, SpecError> 
     let bare = word.text.bytes().all(|b| b.is_ascii_digit());
     match kind {
         Kind::Integer => word.text.parse::<u64>().map(Value::from).map_err(|_| {
-            wrong(format!("{name}: \"{}\" is not a whole number", word.text), Some(format!("write for example \"{name} 1024\"")))
+            wrong(
+                format!("{name}: \"{}\" is not a whole number", word.text),
+                Some(format!("write for example \"{name} 1024\"")),
+            )
         }),
         Kind::Number => match word.text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Value::from(number)),
@@ -392,7 +399,9 @@ fn scalar(kind: &Kind, word: &Word<'_>, name: &str) -> Result<Value, SpecError> 
                 Some(format!("write for example \"{name} 0.5\"")),
             )),
         },
-        Kind::Choice(choices) if choices.iter().any(|choice| choice == word.text) => Ok(Value::from(word.text)),
+        Kind::Choice(choices) if choices.iter().any(|choice| choice == word.text) => {
+            Ok(Value::from(word.text))
+        }
         Kind::Choice(choices) => Err(wrong(
             format!("{name}: unknown choice \"{}\"", word.text),
             Some(match nearest(word.text, choices.iter().map(String::as_str)) {
@@ -449,8 +458,13 @@ fn is_spec(schema: &fn() -> Schema, name: &str) -> bool {
 
 fn unknown_parameter(entry: &Entry, name: &str) -> (String, String) {
     let schema = serde_json::to_value((entry.schema)()).expect("a schema is JSON");
-    let known: Vec<String> =
-        schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(k, _)| k.clone()).collect();
+    let known: Vec<String> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(k, _)| k.clone())
+        .collect();
     let help = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None if known.is_empty() => format!("{} has no parameters", entry.name),
@@ -485,7 +499,11 @@ mod tests {
         for text in ["fifo", "fifo limit 20p", "fifo limit 64kb drop head"] {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }
-        assert_eq!("fifo limit 1000p".parse::<Spec>().unwrap().to_string(), "fifo", "defaults are not repeated");
+        assert_eq!(
+            "fifo limit 1000p".parse::<Spec>().unwrap().to_string(),
+            "fifo",
+            "defaults are not repeated"
+        );
     }
 
     #[test]
@@ -494,7 +512,11 @@ mod tests {
             ("fivo", "fivo", "unknown discipline \"fivo\"; did you mean \"fifo\"?"),
             ("fifo lmit 3p", "lmit", "unknown parameter \"lmit\" of fifo; did you mean \"limit\"?"),
             ("fifo limit", "limit", "\"limit\" needs a value; write for example \"fifo limit 1000p\""),
-            ("fifo limit 3", "3", "limit: \"3\" needs a unit: \"300p\" counts packets, \"64kb\" counts bytes"),
+            (
+                "fifo limit 3",
+                "3",
+                "limit: \"3\" needs a unit: \"300p\" counts packets, \"64kb\" counts bytes",
+            ),
             ("fifo drop haed", "haed", "drop: unknown choice \"haed\"; did you mean \"head\"?"),
             ("fifo limit 3p limit 4p", "limit", "\"limit\" is given twice"),
             ("fifo )", ")", "\")\" is left over"),

@@ -12,7 +12,8 @@ pub const T1: &str = "0.0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 B1
                       1.3 A5 1000; 1.4 C1 1000; 2.6 A6 1000; 2.7 B3 500";
 
 /// The trace of the sorted and round-robin disciplines; everything of one instant arrives before the link starts.
-pub const MIXED: &str = "0 A1 100, A2 100, A3 100, B1 100, B2 100, C1 200, C2 100; 1.5 A4 100; 4.5 D1 100; 5 B3 100";
+pub const MIXED: &str =
+    "0 A1 100, A2 100, A3 100, B1 100, B2 100, C1 200, C2 100; 1.5 A4 100; 4.5 D1 100; 5 B3 100";
 
 /// Runs `arrivals` through a discipline at a link of `bytes_per_ms`.
 ///

@@ -52,11 +52,7 @@ pub const LENGTHS: std::ops::RangeInclusive<u32> = 40..=1500;
 ///
 /// # Errors
 /// The first promise that was broken.
-pub fn drive(
-    qdisc: &mut impl Qdisc<u64>,
-    nature: Nature,
-    ops: &[Op],
-) -> Result<Vec<Event>, Violation> {
+pub fn drive(qdisc: &mut impl Qdisc<u64>, nature: Nature, ops: &[Op]) -> Result<Vec<Event>, Violation> {
     let mut run = Run::new(qdisc, nature);
     for (step, op) in ops.iter().enumerate() {
         run.apply(*op).map_err(|v| Violation(format!("step {step} ({op:?}): {}", v.0)))?;
@@ -162,8 +158,12 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 Got::Packet
             }
             Next::At(at) => {
-                ensure(at > self.now, || format!("asks to be asked at {at}, which is not after {}", self.now))?;
-                ensure(!self.nature.work_conserving, || "holds packets and sends none, but is not a shaper".into())?;
+                ensure(at > self.now, || {
+                    format!("asks to be asked at {at}, which is not after {}", self.now)
+                })?;
+                ensure(!self.nature.work_conserving, || {
+                    "holds packets and sends none, but is not a shaper".into()
+                })?;
                 self.ask_at = Some(at);
                 Got::Later
             }
@@ -171,7 +171,9 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         };
         self.settle(None)?;
         if matches!(got, Got::Nothing) {
-            ensure(self.held.is_empty(), || format!("says it is empty and holds {} packets", self.held.len()))?;
+            ensure(self.held.is_empty(), || {
+                format!("says it is empty and holds {} packets", self.held.len())
+            })?;
         }
         if matches!(got, Got::Later) {
             ensure(!self.held.is_empty(), || "asks to be asked again, and holds nothing".into())?;
@@ -195,7 +197,9 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         let says = self.qdisc.backlog();
         ensure(says == self.backlog, || format!("says it holds {says:?}, holds {:?}", self.backlog))?;
         match self.nature.limit {
-            Some(limit) => ensure(limit.allows(says), || format!("holds {says:?}, more than its limit of {limit}")),
+            Some(limit) => {
+                ensure(limit.allows(says), || format!("holds {says:?}, more than its limit of {limit}"))
+            }
             None => Ok(()),
         }
     }
@@ -212,7 +216,9 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             // A link is never infinitely fast; a little time passes per packet.
             self.now += Span::us(10);
             calls += 1;
-            ensure(calls < 4 * self.serial + 1000, || "cannot be drained: a wake-up leads to no packet".into())?;
+            ensure(calls < 4 * self.serial + 1000, || {
+                "cannot be drained: a wake-up leads to no packet".into()
+            })?;
         }
     }
 }
@@ -245,7 +251,12 @@ pub fn ops_from_bytes(bytes: &[u8]) -> Vec<Op> {
     quads
         .iter()
         .map(|[kind, a, b, c]| match kind % 16 {
-            0..8 => Op::Enqueue { flow: *a, bytes: u16::from_le_bytes([*b, *c]), class: kind >> 4, ecn: c & 1 == 1 },
+            0..8 => Op::Enqueue {
+                flow: *a,
+                bytes: u16::from_le_bytes([*b, *c]),
+                class: kind >> 4,
+                ecn: c & 1 == 1,
+            },
             8..13 => Op::Dequeue,
             13 => Op::Wait(u16::from_le_bytes([*a, *b])),
             14 => Op::WaitUntilAsked,

@@ -490,8 +490,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// Writes `value` in the largest unit that keeps it whole.
 fn write_whole(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
-    let (name, one) =
-        units.iter().rev().find(|(_, one)| value != 0 && value % one == 0).unwrap_or(&units[0]);
+    let (name, one) = units.iter().rev().find(|(_, one)| value != 0 && value % one == 0).unwrap_or(&units[0]);
     write!(f, "{}{name}", value / one)
 }
 
@@ -656,8 +655,9 @@ impl<'de> Deserialize<'de> for Share {
                 text.parse().map_err(E::custom)
             }
             fn visit_f64<E: de::Error>(self, number: f64) -> Result<Share, E> {
-                Share::new(number)
-                    .ok_or_else(|| E::custom(format!("{number} is not a probability: it must lie between 0 and 1")))
+                Share::new(number).ok_or_else(|| {
+                    E::custom(format!("{number} is not a probability: it must lie between 0 and 1"))
+                })
             }
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Share, E> {
                 self.visit_f64(number as f64)
@@ -701,7 +701,10 @@ mod tests {
         assert_eq!("1kibit".parse(), Ok(Rate::bit(1024)));
         assert_eq!(span("5ms"), Ok(Span::ms(5)));
         assert_eq!(span("0.3 us"), Ok(Span::ns(300)));
-        assert_eq!("1514".parse::<Bytes>().unwrap_err().to_string().split(':').next(), Some("\"1514\" has no unit"));
+        assert_eq!(
+            "1514".parse::<Bytes>().unwrap_err().to_string().split(':').next(),
+            Some("\"1514\" has no unit")
+        );
         assert_eq!("64kb".parse(), Ok(Bytes(65536)));
         assert_eq!("8kbit".parse(), Ok(Bytes(1000)));
         assert_eq!("300p".parse(), Ok(Limit::Packets(300)));
@@ -713,17 +716,26 @@ mod tests {
     #[test]
     fn wrong_quantities_say_what_to_write() {
         let message = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
-        assert_eq!(message("10"), "\"10\" has no unit: a rate is written for example \"10mbit\" or \"10 Mbit/s\"");
+        assert_eq!(
+            message("10"),
+            "\"10\" has no unit: a rate is written for example \"10mbit\" or \"10 Mbit/s\""
+        );
         assert_eq!(message("10mbitt"), "\"mbitt\" is not a unit of a rate: did you mean \"10mbit\"?");
         assert_eq!(message("-3mbit"), "a rate cannot be negative: got \"-3mbit\"");
         assert_eq!(message("99999999999tbit"), "\"99999999999tbit\" is too large for a rate");
         assert_eq!(message("0.5bit"), "\"0.5bit\" is finer than a rate can be: its smallest step is 1 bit/s");
-        assert_eq!(span("0.1ps").unwrap_err(), "\"0.1ps\" is finer than a time can be: its smallest step is 1 picosecond");
+        assert_eq!(
+            span("0.1ps").unwrap_err(),
+            "\"0.1ps\" is finer than a time can be: its smallest step is 1 picosecond"
+        );
         assert_eq!(
             "300".parse::<Limit>().unwrap_err().to_string(),
             "\"300\" needs a unit: \"300p\" counts packets, \"64kb\" counts bytes"
         );
-        assert_eq!("150%".parse::<Share>().unwrap_err().to_string(), "\"150%\" is not a probability: it must lie between 0 and 1 (100%)");
+        assert_eq!(
+            "150%".parse::<Share>().unwrap_err().to_string(),
+            "\"150%\" is not a probability: it must lie between 0 and 1 (100%)"
+        );
     }
 
     #[test]

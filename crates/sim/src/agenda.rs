@@ -35,8 +35,14 @@ const IDLE: Key = Key { at: Time::NEVER, sequence: u64::MAX };
 
 impl Default for Agenda {
     fn default() -> Agenda {
-        let mut agenda =
-            Agenda { keys: Vec::new(), winners: Vec::new(), leaves: 0, used: 0, free: Vec::new(), sequence: 0 };
+        let mut agenda = Agenda {
+            keys: Vec::new(),
+            winners: Vec::new(),
+            leaves: 0,
+            used: 0,
+            free: Vec::new(),
+            sequence: 0,
+        };
         agenda.resize(16);
         agenda
     }
@@ -76,19 +82,6 @@ impl Agenda {
             Key { at, sequence: self.sequence }
         };
         self.replay(slot.0 as usize);
-    }
-
-    /// Like `set`, for a slot whose event is just happening: even at the same time it goes behind the others.
-    #[inline]
-    pub fn reset(&mut self, slot: Slot, at: Time) {
-        self.keys[slot.0 as usize].at = Time::ZERO;
-        if at == Time::ZERO {
-            self.sequence += 1;
-            self.keys[slot.0 as usize].sequence = self.sequence;
-            self.replay(slot.0 as usize);
-        } else {
-            self.set(slot, at);
-        }
     }
 
     /// When the thing happens next.

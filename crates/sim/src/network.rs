@@ -85,7 +85,8 @@ impl Routes {
         }
         let mut next = vec![NONE; nodes * nodes];
         for to in 0..nodes {
-            let distances = dijkstra(Reversed(&graph), NodeIndex::new(to), None, |edge| u64::from(edge.weight().1));
+            let distances =
+                dijkstra(Reversed(&graph), NodeIndex::new(to), None, |edge| u64::from(edge.weight().1));
             for from in (0..nodes).filter(|from| *from != to) {
                 let Some(distance) = distances.get(&NodeIndex::new(from)) else { continue };
                 let best = graph
@@ -112,10 +113,13 @@ impl Routes {
     /// The nodes beyond `at` on the way to `to`, at most `depth` of them; `target` tells where a link ends.
     pub fn ahead(&self, at: u16, to: u16, depth: usize, target: impl Fn(u32) -> u16) -> Ahead {
         let mut node = at;
-        Ahead::new(std::iter::from_fn(|| {
-            node = target(self.next(node, to)?);
-            Some(node)
-        }).take(depth.min(Ahead::MOST)))
+        Ahead::new(
+            std::iter::from_fn(|| {
+                node = target(self.next(node, to)?);
+                Some(node)
+            })
+            .take(depth.min(Ahead::MOST)),
+        )
     }
 }
 

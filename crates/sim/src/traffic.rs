@@ -70,7 +70,7 @@ pub struct TrafficEntry {
 
 macro_rules! sources {
     ($($name:ident),* $(,)?) => {
-        $(#[path = concat!("traffic/", stringify!($name), ".rs")] pub mod $name;)*
+        $(pub mod $name;)*
 
         /// Which source, with its parameters.
         #[allow(non_camel_case_types, missing_docs)]

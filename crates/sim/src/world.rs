@@ -1,2 +1,413 @@
 //! A run, from event to event.
-pub struct Plan;
+//!
+//! Three kinds of things happen: a link is done with a packet or hands one over at its far end; a connection's timer
+//! runs out; a source wakes. Each has one slot of the agenda. A packet's way: an end sends it, the route of its node
+//! leads to a link's port, the port's discipline holds it, the link transmits it, the wire delays it, the next node
+//! forwards it or its host takes it.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use qdisc::hash::SipHasher;
+use qdisc::{DropReason, Next, Packet, Port, PortId, Probe, Rate, Rng, Span, Streams, Time};
+
+use crate::agenda::{Agenda, Slot};
+use crate::network::{Network, Routes};
+use crate::segment::Segment;
+use crate::tcp::TcpConfig;
+use crate::traffic::Source;
+use crate::transport::{Net, Settings, Transport};
+
+/// What to run.
+pub struct Plan {
+    /// Nodes and links.
+    pub network: Network,
+    /// Who sends; a source's place in the list is its number in reports.
+    pub sources: Vec<SourcePlan>,
+    /// When the run ends.
+    pub until: Time,
+    /// When its measured part begins.
+    pub measured_from: Time,
+    /// How often ports are sampled; `None` never.
+    pub sample: Option<Span>,
+    /// Whether senders are sampled too.
+    pub sample_senders: bool,
+    /// Where its random numbers come from.
+    pub streams: Streams,
+    /// How many next hops beyond a link disciplines are told ([`qdisc::Meta::ahead`]).
+    pub lookahead: usize,
+}
+
+/// A source and how its packets are sent.
+pub struct SourcePlan {
+    /// When it is first woken.
+    pub start: Time,
+    /// The application.
+    pub source: Box<dyn Source>,
+    /// Its TCP.
+    pub tcp: TcpConfig,
+    /// The class of its packets.
+    pub class: u16,
+    /// The rate that is reserved for each of its flows; zero for none.
+    pub reserved: Rate,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events handled.
+    pub events: u64,
+}
+
+/// A run in progress.
+pub struct Sim {
+    now: Time,
+    until: Time,
+    agenda: Agenda,
+    /// What each slot of the agenda stands for.
+    owners: Vec<Owner>,
+    links: Vec<Link>,
+    routes: Routes,
+    lookahead: usize,
+    transport: Transport,
+    sources: Vec<Running>,
+    sample: Option<Span>,
+    sample_senders: bool,
+    gauges: Vec<(&'static str, f64)>,
+    /// Used and emptied again by `flush`.
+    sending: Vec<Packet<Segment>>,
+    events: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Link(u32),
+    Conn(u32),
+    Source(u16),
+    Measuring,
+    Sample,
+}
+
+/// One direction of a link.
+struct Link {
+    port: Port<Segment>,
+    to: u16,
+    delay: Span,
+    jitter: Span,
+    loss: f64,
+    rng: Rng,
+    /// When the port is to be asked again; never when nothing waits.
+    ask: Time,
+    /// On the wire, in order of arrival.
+    flight: VecDeque<(Time, Packet<Segment>)>,
+    slot: Slot,
+}
+
+struct Running {
+    source: Option<Box<dyn Source>>,
+    settings: Settings,
+    slot: Slot,
+}
+
+impl Sim {
+    /// Sets a run up.
+    pub fn new(plan: Plan) -> Sim {
+        let mut agenda = Agenda::default();
+        let mut owners = Vec::new();
+        let mut claim = |agenda: &mut Agenda, owner: Owner| {
+            let slot = agenda.add();
+            set_owner(&mut owners, slot, owner);
+            slot
+        };
+        let routes = plan.network.routes();
+        let links = plan.network.links.into_iter().enumerate().map(|(number, link)| {
+            let place = plan.streams.within("wire").within(&number.to_string());
+            Link {
+                port: Port::new(PortId(number as u32), link.qdisc, link.rate),
+                to: link.to,
+                delay: link.delay,
+                jitter: link.jitter,
+                loss: link.loss.get(),
+                rng: place.rng(),
+                ask: Time::NEVER,
+                flight: VecDeque::new(),
+                slot: claim(&mut agenda, Owner::Link(number as u32)),
+            }
+        });
+        let links = links.collect();
+        let sources = plan.sources.into_iter().enumerate().map(|(number, source)| {
+            let slot = claim(&mut agenda, Owner::Source(number as u16));
+            agenda.set(slot, source.start);
+            let settings =
+                Settings { tcp: Rc::new(source.tcp), class: source.class, reserved: source.reserved };
+            Running { source: Some(source.source), settings, slot }
+        });
+        let sources = sources.collect();
+        let measuring = claim(&mut agenda, Owner::Measuring);
+        agenda.set(measuring, plan.measured_from);
+        if let Some(every) = plan.sample {
+            let slot = claim(&mut agenda, Owner::Sample);
+            agenda.set(slot, Time::ZERO + every);
+        }
+        let mut keys = plan.streams.within("flows").rng();
+        let hasher = SipHasher::new(keys.word(), keys.word());
+        Sim {
+            now: Time::ZERO,
+            until: plan.until,
+            agenda,
+            owners,
+            links,
+            routes,
+            lookahead: plan.lookahead,
+            transport: Transport::new(hasher, plan.measured_from),
+            sources,
+            sample: plan.sample,
+            sample_senders: plan.sample_senders,
+            gauges: Vec::new(),
+            sending: Vec::new(),
+            events: 0,
+        }
+    }
+
+    /// Runs up to and including `until`, but not beyond the end of the run.
+    pub fn step_to<R: Probe<Segment>>(&mut self, until: Time, probe: &mut R) {
+        let until = until.min(self.until);
+        while let Some((at, slot)) = self.agenda.first() {
+            if at > until {
+                break;
+            }
+            self.now = at;
+            self.events += 1;
+            match self.owners[Agenda::index(slot)] {
+                Owner::Link(link) => self.link_event(link, probe),
+                Owner::Conn(conn) => {
+                    self.transport.timer(conn, at, &mut self.agenda);
+                    self.flush(probe);
+                }
+                Owner::Source(source) => {
+                    self.agenda.set(slot, Time::NEVER);
+                    self.with_source(source, probe, |source, net| source.wake(net));
+                }
+                Owner::Measuring => {
+                    self.agenda.set(slot, Time::NEVER);
+                    self.transport.begin_measuring();
+                }
+                Owner::Sample => self.sample(slot, probe),
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Ends the run: tells the probe about everything that is still open.
+    pub fn finish<R: Probe<Segment>>(mut self, probe: &mut R) -> Totals {
+        for source in 0..self.sources.len() {
+            self.with_source(source as u16, &mut (), |source, net| source.finish(net));
+        }
+        let mut left = Leftover::default();
+        for link in &mut self.links {
+            for (_, pkt) in link.flight.drain(..) {
+                left.note(&pkt);
+            }
+            link.port.reset(self.now, &mut left);
+        }
+        self.transport.finish(self.now, &left.datagrams);
+        for report in self.transport.reports.drain(..) {
+            probe.flow(&report);
+        }
+        Totals { events: self.events }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+    /// Bytes of memory that connections take, and how many there are.
+    pub fn connection_memory(&self) -> (usize, usize) {
+        self.transport.memory()
+    }
+
+    /// A link is done with a packet, or a packet arrives at its far end, or both.
+    #[inline]
+    fn link_event<R: Probe<Segment>>(&mut self, number: u32, probe: &mut R) {
+        let now = self.now;
+        let link = &mut self.links[number as usize];
+        if link.ask <= now {
+            link.pull(now, probe);
+        }
+        let to = link.to;
+        while let Some((_, pkt)) = self.links[number as usize].flight.pop_front_if(|(at, _)| *at <= now) {
+            self.arrive(to, pkt, probe);
+        }
+        let link = &self.links[number as usize];
+        self.agenda.set(link.slot, link.next_event());
+    }
+
+    /// A packet is at a node: its host takes it, or it goes on.
+    #[inline]
+    fn arrive<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
+        if pkt.payload.to != node {
+            return self.forward(node, pkt, probe);
+        }
+        probe.delivered(node, &pkt.meta, &pkt.payload, self.now);
+        self.transport.deliver(&pkt.meta, &pkt.payload, self.now, &mut self.agenda);
+        self.flush(probe);
+    }
+
+    /// A packet goes to the port of the link towards its destination.
+    #[inline]
+    fn forward<R: Probe<Segment>>(&mut self, node: u16, mut pkt: Packet<Segment>, probe: &mut R) {
+        let Some(number) = self.routes.next(node, pkt.payload.to) else {
+            return probe.dropped(PortId(u32::MAX), pkt, DropReason::Unreachable, self.now);
+        };
+        if self.lookahead > 0 {
+            let beyond = self.links[number as usize].to;
+            let target = |link: u32| self.links[link as usize].to;
+            pkt.meta.ahead = self.routes.ahead(beyond, pkt.payload.to, self.lookahead, target);
+        }
+        let now = self.now;
+        let link = &mut self.links[number as usize];
+        link.port.offer(pkt, now, probe);
+        if link.port.free_at() <= now {
+            link.pull(now, probe);
+        } else if link.ask == Time::NEVER {
+            link.ask = link.port.free_at();
+        }
+        self.agenda.set(link.slot, link.next_event());
+    }
+
+    /// Sends what the ends sent, and tells the sources and the probe what happened, until nothing is left to say.
+    fn flush<R: Probe<Segment>>(&mut self, probe: &mut R) {
+        loop {
+            if !self.transport.out.is_empty() {
+                let mut sending = std::mem::take(&mut self.sending);
+                std::mem::swap(&mut sending, &mut self.transport.out);
+                for pkt in sending.drain(..) {
+                    probe.emitted(pkt.payload.from, &pkt.meta, &pkt.payload, self.now);
+                    self.forward(pkt.payload.from, pkt, probe);
+                }
+                self.sending = sending;
+            }
+            if self.transport.events.is_empty() && self.transport.reports.is_empty() {
+                if self.transport.out.is_empty() {
+                    return;
+                }
+                continue;
+            }
+            for report in self.transport.reports.drain(..) {
+                probe.flow(&report);
+            }
+            for (source, event) in std::mem::take(&mut self.transport.events) {
+                self.with_source_quiet(source, |source, net| source.on(event, net));
+            }
+        }
+    }
+
+    /// Lets a source act, then sends what it said.
+    fn with_source<R: Probe<Segment>>(
+        &mut self,
+        number: u16,
+        probe: &mut R,
+        act: impl FnOnce(&mut dyn Source, &mut Net<'_>),
+    ) {
+        self.with_source_quiet(number, act);
+        self.flush(probe);
+    }
+
+    fn with_source_quiet(&mut self, number: u16, act: impl FnOnce(&mut dyn Source, &mut Net<'_>)) {
+        let running = &mut self.sources[usize::from(number)];
+        let mut source = running.source.take().expect("a source does not act within its own action");
+        let places = self.transport.places();
+        let mut wake = self.agenda.time_of(running.slot);
+        let mut net = Net {
+            now: self.now,
+            source: number,
+            settings: &running.settings,
+            transport: &mut self.transport,
+            agenda: &mut self.agenda,
+            wake: &mut wake,
+        };
+        act(&mut *source, &mut net);
+        self.agenda.set(running.slot, wake);
+        running.source = Some(source);
+        for place in places..self.transport.places() {
+            set_owner(&mut self.owners, self.transport.slot_of(place as u32), Owner::Conn(place as u32));
+        }
+    }
+
+    fn sample<R: Probe<Segment>>(&mut self, slot: Slot, probe: &mut R) {
+        for link in &self.links {
+            link.port.sample(self.now, &mut self.gauges, probe);
+        }
+        if self.sample_senders {
+            for sample in self.transport.samples(self.now) {
+                probe.sender(&sample);
+            }
+        }
+        let every = self.sample.expect("only sampled runs have a slot for it");
+        self.agenda.set(slot, self.now + every);
+    }
+}
+
+fn set_owner(owners: &mut Vec<Owner>, slot: Slot, owner: Owner) {
+    let index = Agenda::index(slot);
+    if owners.len() <= index {
+        owners.resize(index + 1, Owner::Measuring);
+    }
+    owners[index] = owner;
+}
+
+impl Link {
+    /// Asks the port for a packet and puts it on the wire.
+    #[inline]
+    fn pull<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) {
+        match self.port.pull(now, probe) {
+            Next::Packet(pkt) => {
+                let free = self.port.free_at();
+                self.ask = if self.port.books().held().packets > 0 { free } else { Time::NEVER };
+                if self.loss > 0.0 && self.rng.uniform() < self.loss {
+                    return self.port.lose(pkt, DropReason::Wire, now, probe);
+                }
+                let mut arrival = free + self.delay;
+                if !self.jitter.is_zero() {
+                    arrival += Span::from_ps(self.rng.below(self.jitter.as_ps() + 1));
+                    // Jitter does not reorder.
+                    arrival = self.flight.back().map_or(arrival, |(last, _)| arrival.max(*last));
+                }
+                self.flight.push_back((arrival, pkt));
+            }
+            Next::At(at) => self.ask = at,
+            Next::Empty => self.ask = Time::NEVER,
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        let arrival = self.flight.front().map_or(Time::NEVER, |(at, _)| *at);
+        arrival.min(self.ask)
+    }
+}
+
+/// Datagrams that are still somewhere when the run ends.
+#[derive(Default)]
+struct Leftover {
+    /// Stream and time of sending.
+    datagrams: Vec<(u32, Time)>,
+}
+
+impl Leftover {
+    fn note(&mut self, pkt: &Packet<Segment>) {
+        if pkt.payload.has(Segment::DATAGRAM) {
+            self.datagrams.push((pkt.payload.conn, Time::from_ps(pkt.payload.ack)));
+        }
+    }
+}
+
+impl Probe<Segment> for Leftover {
+    fn dropped(&mut self, _: PortId, pkt: Packet<Segment>, _: DropReason, _: Time) {
+        self.note(&pkt);
+    }
+}

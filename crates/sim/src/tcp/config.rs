@@ -102,7 +102,10 @@ impl TcpConfig {
         }
         if self.rto_initial.is_zero() || self.rto_min.is_zero() {
             let which = if self.rto_min.is_zero() { "rto_min" } else { "rto_initial" };
-            return Err(Invalid::new(which, "a timeout of 0 would retransmit for ever: write for example \"200ms\""));
+            return Err(Invalid::new(
+                which,
+                "a timeout of 0 would retransmit for ever: write for example \"200ms\"",
+            ));
         }
         if self.rto_max < self.rto_min {
             let message = format!("{} is below rto_min, {}", self.rto_max, self.rto_min);

@@ -82,7 +82,7 @@ pub struct ControllerEntry {
 
 macro_rules! controllers {
     ($($name:ident),* $(,)?) => {
-        $(#[path = concat!(stringify!($name), ".rs")] pub mod $name;)*
+        $(pub mod $name;)*
 
         /// Which congestion control.
         #[allow(non_camel_case_types, missing_docs)]
@@ -110,7 +110,7 @@ macro_rules! controllers {
         pub const CONTROLLERS: &[ControllerEntry] = &[$(ControllerEntry {
             name: stringify!($name),
             summary: $name::SUMMARY,
-            source: include_str!(concat!(stringify!($name), ".rs")),
+            source: include_str!(concat!("controller/", stringify!($name), ".rs")),
         }),*];
     };
 }

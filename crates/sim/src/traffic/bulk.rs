@@ -44,7 +44,10 @@ impl Traffic for Config {
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         if self.size == Some(Bytes(0)) {
-            return Err(Invalid::new("size", "a transfer of 0 bytes sends nothing: leave size out for no end"));
+            return Err(Invalid::new(
+                "size",
+                "a transfer of 0 bytes sends nothing: leave size out for no end",
+            ));
         }
         let mut rng = place.streams.rng();
         let mut starts: Vec<(Time, u16, u16)> = (0..self.flows)

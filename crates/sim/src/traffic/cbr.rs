@@ -51,14 +51,18 @@ fn default_flows() -> u32 {
 }
 
 impl Traffic for Config {
-    const SUMMARY: &'static str = "UDP datagrams at a constant rate, with jitter so that flows do not lock into phase";
+    const SUMMARY: &'static str =
+        "UDP datagrams at a constant rate, with jitter so that flows do not lock into phase";
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         if self.rate.as_bit() == 0 {
             return Err(Invalid::new("rate", "a rate of 0 sends nothing: write for example \"64kbit\""));
         }
         if !(u64::from(UDP_HEADER)..=65_535).contains(&self.packet.0) {
-            let message = format!("{} is not an IP packet: it has 28 bytes of headers, and at most 65,535", self.packet);
+            let message = format!(
+                "{} is not an IP packet: it has 28 bytes of headers, and at most 65,535",
+                self.packet
+            );
             return Err(Invalid::new("packet", message));
         }
         let interval = self.rate.time_for(self.packet.0);
@@ -108,7 +112,8 @@ impl Source for Cbr {
                 let stream = *flow.stream.get_or_insert_with(|| net.stream(flow.from, flow.to));
                 net.datagram(stream, self.bytes);
                 // Uniform in [interval - jitter, interval + jitter]: the mean stays.
-                let early = if self.jitter.is_zero() { 0 } else { self.rng.below(2 * self.jitter.as_ps() + 1) };
+                let early =
+                    if self.jitter.is_zero() { 0 } else { self.rng.below(2 * self.jitter.as_ps() + 1) };
                 flow.next = now + (self.interval + Span::from_ps(early)).saturating_sub(self.jitter);
             }
             if flow.next < self.stop {

@@ -23,7 +23,8 @@ use super::{Ack, Controller, Start};
 use crate::tcp::Counting;
 
 /// One line for lists.
-pub const SUMMARY: &str = "window grows with the cube of the time since the last loss (RFC 9438); the default of Linux";
+pub const SUMMARY: &str =
+    "window grows with the cube of the time since the last loss (RFC 9438); the default of Linux";
 
 /// Aggressiveness, segments per second cubed: section 4.1.2.
 const C: f64 = 0.4;

@@ -1,0 +1,158 @@
+//! What arrived, what is missing, and when to say so: RFC 5681 section 4.2, RFC 2018.
+
+use crate::segment::Segment;
+
+/// The receiving half of an endpoint.
+#[derive(Debug)]
+pub struct Receiver {
+    /// The next sequence number expected (RCV.NXT).
+    next: u64,
+    /// What is here beyond a gap: disjoint, the most recently changed first (RFC 2018 section 4).
+    islands: Vec<(u64, u64)>,
+    /// The sequence number of the FIN, once it was seen.
+    fin: Option<u64>,
+    /// Full-sized segments not acknowledged yet.
+    pending: u32,
+}
+
+/// What a segment did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It was the next one; nothing is missing.
+    InOrder,
+    /// It was the next one and more is here already, or it is beyond a gap: say so at once.
+    OutOfOrder,
+    /// It was here before: say so at once.
+    Duplicate,
+}
+
+impl Receiver {
+    /// Expects `next` first.
+    pub fn new(next: u64) -> Receiver {
+        Receiver { next, islands: Vec::new(), fin: None, pending: 0 }
+    }
+
+    /// The next sequence number expected.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+    /// Whether everything up to and including the FIN is here.
+    #[inline]
+    pub fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+    /// Data bytes received in order.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        // The SYN and the FIN take a number each.
+        (self.next - u64::from(self.finished())).saturating_sub(1)
+    }
+
+    /// A segment that takes `room` sequence numbers from `seq` on.
+    #[inline]
+    pub fn arrived(&mut self, seq: u64, room: u64, fin: bool) -> Arrival {
+        let end = seq + room;
+        if fin {
+            self.fin = Some(end - 1);
+        }
+        if end <= self.next {
+            return Arrival::Duplicate;
+        }
+        if seq > self.next {
+            return self.keep(seq, end);
+        }
+        self.next = end;
+        if self.islands.is_empty() {
+            self.pending += 1;
+            return Arrival::InOrder;
+        }
+        // The gap is filled as far as this goes.
+        while let Some(at) = self.islands.iter().position(|(start, _)| *start <= self.next) {
+            let (_, island_end) = self.islands.swap_remove(at);
+            self.next = self.next.max(island_end);
+        }
+        Arrival::OutOfOrder
+    }
+
+    /// Stores [start, end) beyond a gap.
+    fn keep(&mut self, start: u64, end: u64) -> Arrival {
+        let (mut start, mut end) = (start, end);
+        if self.islands.iter().any(|(from, to)| *from <= start && end <= *to) {
+            return Arrival::Duplicate;
+        }
+        self.islands.retain(|(from, to)| {
+            let apart = *to < start || end < *from;
+            if !apart {
+                start = start.min(*from);
+                end = end.max(*to);
+            }
+            apart
+        });
+        self.islands.insert(0, (start, end));
+        Arrival::OutOfOrder
+    }
+
+    /// Full-sized segments that wait for their acknowledgement.
+    #[inline]
+    pub fn pending(&self) -> u32 {
+        self.pending
+    }
+
+    /// Writes what is here into an acknowledgement that is about to go out.
+    #[inline]
+    pub fn acknowledge(&mut self, segment: &mut Segment, sack: bool) {
+        self.pending = 0;
+        segment.flags |= Segment::ACK;
+        segment.ack = self.next;
+        if sack && !self.islands.is_empty() {
+            let blocks = self.islands.iter().take(segment.sack.len());
+            for (slot, (from, to)) in segment.sack.iter_mut().zip(blocks) {
+                // A receiver window is at most 2^30 bytes, so distances fit.
+                *slot = ((from - self.next) as u32, (to - self.next) as u32);
+            }
+            segment.sacks = self.islands.len().min(segment.sack.len()) as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blocks(receiver: &mut Receiver) -> Vec<(u64, u64)> {
+        let mut segment = Segment::default();
+        receiver.acknowledge(&mut segment, true);
+        segment.blocks().collect()
+    }
+
+    #[test]
+    fn the_most_recent_block_is_first() {
+        let mut receiver = Receiver::new(1);
+        for seq in [201, 401, 601, 801, 301] {
+            assert_eq!(receiver.arrived(seq, 100, false), Arrival::OutOfOrder);
+        }
+        assert_eq!(blocks(&mut receiver), [(201, 501), (801, 901), (601, 701)]);
+        assert_eq!(receiver.arrived(1, 200, false), Arrival::OutOfOrder, "filling a gap is told at once");
+        assert_eq!(receiver.next(), 501);
+        assert_eq!(receiver.arrived(101, 100, false), Arrival::Duplicate);
+    }
+
+    proptest! {
+        /// Equal to a set of received numbers, whatever the order of arrival.
+        #[test]
+        fn is_a_set(segments in prop::collection::vec((0..40u64, 1..5u64), 1..100)) {
+            let mut receiver = Receiver::new(0);
+            let mut set = std::collections::BTreeSet::new();
+            for (seq, len) in segments {
+                receiver.arrived(seq, len, false);
+                set.extend(seq..seq + len);
+                let next = (0..).find(|n| !set.contains(n)).unwrap();
+                prop_assert_eq!(receiver.next(), next);
+                let beyond: usize = receiver.islands.iter().map(|(from, to)| (to - from) as usize).sum();
+                prop_assert_eq!(beyond, set.range(next..).count());
+            }
+        }
+    }
+}

@@ -1,0 +1,644 @@
+//! Connections and streams: between the applications above and the packets below.
+//!
+//! A connection has two ends and one slot of the agenda for all its timers. The slot is armed lazily: a deadline
+//! that moves back, as the retransmission timer does with every acknowledgement, costs nothing; the early wake-up looks
+//! at the true deadlines and goes back to sleep.
+
+use std::rc::Rc;
+
+use hdrhistogram::Histogram;
+use qdisc::hash::SipHasher;
+use qdisc::{Ecn, Ending, FiveTuple, FlowKey, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time};
+
+use crate::agenda::{Agenda, Slot};
+use crate::segment::{Segment, UDP_HEADER};
+use crate::tcp::{Endpoint, Outcome, TcpConfig};
+
+/// A connection. Valid until its [`Event::Closed`] or [`Event::Aborted`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnId(u32);
+
+/// A stream of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamId(u32);
+
+/// The two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The end that connected.
+    Client,
+    /// The end that accepted.
+    Server,
+}
+
+/// What happened to a connection that a source opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The server has accepted; the client's data may be on its way already.
+    Connected(ConnId),
+    /// The application at `side` has received `total` bytes so far, in order.
+    Received {
+        /// Which connection.
+        conn: ConnId,
+        /// Which end received.
+        side: Side,
+        /// Bytes since the connection began.
+        total: u64,
+    },
+    /// Both ends closed.
+    Closed(ConnId),
+    /// One end gave up.
+    Aborted(ConnId),
+}
+
+/// What a source may do.
+pub struct Net<'a> {
+    pub(crate) now: Time,
+    pub(crate) source: u16,
+    pub(crate) settings: &'a Settings,
+    pub(crate) transport: &'a mut Transport,
+    pub(crate) agenda: &'a mut Agenda,
+    pub(crate) wake: &'a mut Time,
+}
+
+/// How a source's packets are sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub tcp: Rc<TcpConfig>,
+    pub class: u16,
+    pub reserved: Rate,
+}
+
+/// Every connection and stream of a run.
+pub(crate) struct Transport {
+    conns: Vec<Conn>,
+    free: Vec<u32>,
+    streams: Vec<Stream>,
+    hasher: SipHasher,
+    measured_from: Time,
+    next_flow: u64,
+    next_port: u64,
+    /// Packets that the ends sent and that are not on their first link yet.
+    pub out: Vec<Packet<Segment>>,
+    /// What sources have not heard yet.
+    pub events: Vec<(u16, Event)>,
+    /// Flows that ended and were not told to the probe yet.
+    pub reports: Vec<FlowReport>,
+}
+
+struct Conn {
+    serial: u32,
+    source: u16,
+    alive: bool,
+    slot: Slot,
+    /// When the slot is armed; never later than the earliest deadline.
+    armed: Time,
+    tcp: Rc<TcpConfig>,
+    client: Endpoint,
+    server: Endpoint,
+    /// A one-way transfer closes and reports itself.
+    transfer: Option<Transfer>,
+}
+
+#[derive(Clone, Copy)]
+struct Transfer {
+    id: u64,
+    start: Time,
+    /// `u64::MAX`: for ever.
+    bytes: u64,
+    /// What had arrived when the measured part of the run began.
+    before: u64,
+    reported: bool,
+}
+
+struct Stream {
+    id: u64,
+    source: u16,
+    from: u16,
+    to: u16,
+    flow: FlowKey,
+    ecn: Ecn,
+    class: u16,
+    reserved: Rate,
+    start: Time,
+    /// Datagrams sent, in all; and those of the measured part, sent and received.
+    number: u64,
+    sent: u64,
+    received: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
+    bytes_all: u64,
+    offset: u64,
+    delay_sum: u128,
+    /// Nanoseconds.
+    delays: Option<Box<Histogram<u32>>>,
+}
+
+impl Net<'_> {
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Wake the source at this time. Only the latest call counts.
+    pub fn wake_at(&mut self, at: Time) {
+        *self.wake = at;
+    }
+
+    /// A connection that sends `bytes` from one node to another and closes; `None` never ends. It reports itself.
+    pub fn transfer(&mut self, from: u16, to: u16, bytes: Option<u64>) -> ConnId {
+        let id = self.transport.next_flow();
+        let conn = self.connect(from, to);
+        let bytes = bytes.unwrap_or(u64::MAX);
+        let this = &mut self.transport.conns[conn.0 as usize];
+        this.transfer = Some(Transfer { id, start: self.now, bytes, before: 0, reported: false });
+        this.client.write(bytes - 1);
+        this.client.write(1);
+        if bytes < u64::MAX {
+            this.client.close();
+        }
+        conn
+    }
+
+    /// Opens a connection. Its ends are written to and closed by [`send`](Net::send) and [`close`](Net::close).
+    pub fn connect(&mut self, from: u16, to: u16) -> ConnId {
+        self.transport.connect(from, to, self.source, self.settings, self.now, self.agenda)
+    }
+
+    /// The application at `side` has `bytes` more to send.
+    pub fn send(&mut self, conn: ConnId, side: Side, bytes: u64) {
+        self.transport.act(conn, side, self.now, self.agenda, |end| end.write(bytes));
+    }
+
+    /// The application at `side` has no more to send.
+    pub fn close(&mut self, conn: ConnId, side: Side) {
+        self.transport.act(conn, side, self.now, self.agenda, Endpoint::close);
+    }
+
+    /// What the sender at `side` of a connection did so far: data packets, retransmitted ones, timeouts.
+    pub fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
+        let conn = &self.transport.conns[conn.0 as usize];
+        let counts = match side {
+            Side::Client => conn.client.counts(),
+            Side::Server => conn.server.counts(),
+        };
+        (counts.packets, counts.retransmitted, counts.timeouts)
+    }
+
+    /// Bytes that the application at `side` has received so far.
+    pub fn received(&self, conn: ConnId, side: Side) -> u64 {
+        let conn = &self.transport.conns[conn.0 as usize];
+        match side {
+            Side::Client => conn.client.delivered(),
+            Side::Server => conn.server.delivered(),
+        }
+    }
+
+    /// A stream of datagrams from one node to another.
+    pub fn stream(&mut self, from: u16, to: u16) -> StreamId {
+        let flow = self.transport.flow_key(from, to, 17);
+        self.stream_of(from, to, flow)
+    }
+
+    /// The same for a flow that is known already, such as one of a capture.
+    pub fn stream_of(&mut self, from: u16, to: u16, flow: FlowKey) -> StreamId {
+        let id = self.transport.next_flow();
+        let ecn = if self.settings.tcp.ecn { Ecn::Ect0 } else { Ecn::NotCapable };
+        self.transport.streams.push(Stream {
+            id,
+            source: self.source,
+            from,
+            to,
+            flow,
+            ecn,
+            class: self.settings.class,
+            reserved: self.settings.reserved,
+            start: self.now,
+            number: 0,
+            sent: 0,
+            received: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            bytes_all: 0,
+            offset: 0,
+            delay_sum: 0,
+            delays: None,
+        });
+        StreamId(self.transport.streams.len() as u32 - 1)
+    }
+
+    /// Sends a datagram whose IP packet has `bytes` bytes.
+    pub fn datagram(&mut self, stream: StreamId, bytes: u32) {
+        self.transport.datagram(stream, bytes, false, self.now);
+    }
+
+    /// The same for a packet that carries no data of its own (an acknowledgement in a capture).
+    pub fn datagram_short(&mut self, stream: StreamId, bytes: u32, short: bool) {
+        self.transport.datagram(stream, bytes, short, self.now);
+    }
+
+    /// A number for a flow that the source reports itself.
+    pub fn flow_id(&mut self) -> u64 {
+        self.transport.next_flow()
+    }
+
+    /// Reports a flow: for sources whose flows are not connections (a request with its response, a page).
+    pub fn report(&mut self, report: FlowReport) {
+        self.transport.reports.push(FlowReport { source: self.source, ..report });
+    }
+
+    /// When the measured part of the run began, or will.
+    pub fn measured_from(&self) -> Time {
+        self.transport.measured_from
+    }
+}
+
+impl Transport {
+    pub fn new(hasher: SipHasher, measured_from: Time) -> Transport {
+        Transport {
+            conns: Vec::new(),
+            free: Vec::new(),
+            streams: Vec::new(),
+            hasher,
+            measured_from,
+            next_flow: 0,
+            next_port: 0,
+            out: Vec::new(),
+            events: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
+
+    fn next_flow(&mut self) -> u64 {
+        self.next_flow += 1;
+        self.next_flow - 1
+    }
+
+    /// The key of a new flow: addresses are the nodes' numbers, ports count up.
+    fn flow_key(&mut self, from: u16, to: u16, protocol: u8) -> FlowKey {
+        let tuple = self.tuple(from, to, protocol);
+        tuple.key(&self.hasher)
+    }
+
+    fn tuple(&mut self, from: u16, to: u16, protocol: u8) -> FiveTuple {
+        self.next_port += 1;
+        let address = |node: u16| {
+            let mut address = [0; 16];
+            address[10..12].copy_from_slice(&[0xff, 0xff]);
+            // 10.x.y.z, z counting on when ports are used up.
+            let [high, low] = node.to_be_bytes();
+            address[12..].copy_from_slice(&[10, high, low, 1]);
+            address
+        };
+        let mut from_address = address(from);
+        // Beyond 64,000 flows of a run the client takes another address, as many clients behind a node would.
+        let lap = (self.next_port / 64_000) as u32;
+        from_address[..4].copy_from_slice(&lap.to_be_bytes());
+        FiveTuple {
+            from: from_address,
+            to: address(to),
+            from_port: 1024 + (self.next_port % 64_000) as u16,
+            to_port: 80,
+            protocol,
+        }
+    }
+
+    fn connect(
+        &mut self,
+        from: u16,
+        to: u16,
+        source: u16,
+        settings: &Settings,
+        now: Time,
+        agenda: &mut Agenda,
+    ) -> ConnId {
+        let tuple = self.tuple(from, to, 6);
+        let (there, back) = (tuple.key(&self.hasher), tuple.reversed().key(&self.hasher));
+        let place = self.free.pop();
+        let number = place.unwrap_or(self.conns.len() as u32);
+        let serial = place.map_or(0, |place| self.conns[place as usize].serial + 1);
+        let template = Segment { conn: number, serial, from, to, ..Segment::default() };
+        let reply = Segment { from: to, to: from, flags: Segment::REPLY, ..template };
+        let tcp = &settings.tcp;
+        let end = |template, flow| Endpoint::new(template, flow, settings.class, settings.reserved, tcp);
+        let mut conn = Conn {
+            serial,
+            source,
+            alive: true,
+            slot: place.map_or_else(|| agenda.add(), |place| self.conns[place as usize].slot),
+            armed: Time::NEVER,
+            tcp: Rc::clone(tcp),
+            client: end(template, there),
+            server: end(reply, back),
+            transfer: None,
+        };
+        conn.client.open(now, &mut self.out);
+        conn.arm(agenda);
+        match place {
+            Some(place) => self.conns[place as usize] = conn,
+            None => self.conns.push(conn),
+        }
+        ConnId(number)
+    }
+
+    /// An application does something at one end, which may send then.
+    fn act(
+        &mut self,
+        conn: ConnId,
+        side: Side,
+        now: Time,
+        agenda: &mut Agenda,
+        what: impl FnOnce(&mut Endpoint),
+    ) {
+        let conn = &mut self.conns[conn.0 as usize];
+        let tcp = Rc::clone(&conn.tcp);
+        let end = match side {
+            Side::Client => &mut conn.client,
+            Side::Server => &mut conn.server,
+        };
+        what(end);
+        end.send(now, &tcp, &mut self.out);
+        conn.arm(agenda);
+    }
+
+    fn datagram(&mut self, stream: StreamId, bytes: u32, short: bool, now: Time) {
+        let number = stream.0;
+        let stream = &mut self.streams[number as usize];
+        let segment = Segment {
+            conn: number,
+            from: stream.from,
+            to: stream.to,
+            flags: Segment::DATAGRAM,
+            seq: stream.number,
+            // The time of sending travels along, so that the receiver knows the delay.
+            ack: now.as_ps(),
+            len: bytes.saturating_sub(UDP_HEADER) as u16,
+            ..Segment::default()
+        };
+        let meta = Meta {
+            bytes,
+            class: stream.class,
+            ecn: stream.ecn,
+            short: short || bytes <= 64,
+            flow: stream.flow,
+            offset: stream.offset,
+            reserved: stream.reserved,
+            ..Meta::default()
+        };
+        stream.number += 1;
+        stream.offset += u64::from(bytes);
+        stream.bytes_all += u64::from(bytes);
+        if now >= self.measured_from {
+            stream.sent += 1;
+            stream.bytes_sent += u64::from(bytes);
+        }
+        self.out.push(Packet { meta, payload: segment });
+    }
+
+    /// A packet reached the host that it was for.
+    #[inline]
+    pub fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, agenda: &mut Agenda) {
+        if segment.has(Segment::DATAGRAM) {
+            return self.streams[segment.conn as usize].deliver(meta, segment, now, self.measured_from);
+        }
+        let number = segment.conn;
+        let conn = &mut self.conns[number as usize];
+        if conn.serial != segment.serial || !conn.alive {
+            return; // a late packet of a connection that is over
+        }
+        let tcp = &*conn.tcp;
+        let (end, side) = if segment.has(Segment::REPLY) {
+            (&mut conn.client, Side::Client)
+        } else {
+            (&mut conn.server, Side::Server)
+        };
+        let outcome = end.segment(segment, meta.ecn == Ecn::Marked, now, tcp, &mut self.out);
+        self.after(number, side, outcome, now, agenda);
+    }
+
+    /// A connection's slot came up.
+    pub fn timer(&mut self, number: u32, now: Time, agenda: &mut Agenda) {
+        let conn = &mut self.conns[number as usize];
+        conn.armed = Time::NEVER;
+        agenda.set(conn.slot, Time::NEVER);
+        for side in [Side::Client, Side::Server] {
+            let conn = &mut self.conns[number as usize];
+            let tcp = &*conn.tcp;
+            let end = match side {
+                Side::Client => &mut conn.client,
+                Side::Server => &mut conn.server,
+            };
+            if conn.alive && now >= end.deadline() {
+                let outcome = end.timer(now, tcp, &mut self.out);
+                self.after(number, side, outcome, now, agenda);
+            }
+        }
+        let conn = &mut self.conns[number as usize];
+        if conn.alive {
+            conn.arm(agenda);
+        }
+    }
+
+    /// Tells the application what happened, and cleans up.
+    #[inline]
+    fn after(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+        let conn = &mut self.conns[number as usize];
+        if outcome == Outcome::default() && !(conn.client.finished() && conn.server.finished()) {
+            return conn.arm(agenda);
+        }
+        self.tell(number, side, outcome, now, agenda);
+    }
+
+    #[cold]
+    fn tell(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+        let id = ConnId(number);
+        let conn = &mut self.conns[number as usize];
+        let source = conn.source;
+        if let Some(transfer) = &mut conn.transfer {
+            // A transfer needs nobody: it reports when its data are there, and closes the way back.
+            let delivered = conn.server.delivered();
+            if !transfer.reported && delivered == transfer.bytes {
+                transfer.reported = true;
+                let report = conn.report(now, Ending::Completed);
+                self.reports.push(report);
+            }
+            if side == Side::Server && outcome.peer_closed {
+                self.act(id, Side::Server, now, agenda, Endpoint::close);
+            }
+        } else {
+            if outcome.connected && side == Side::Server {
+                self.events.push((source, Event::Connected(id)));
+            }
+            if outcome.received {
+                let total = match side {
+                    Side::Client => conn.client.delivered(),
+                    Side::Server => conn.server.delivered(),
+                };
+                self.events.push((source, Event::Received { conn: id, side, total }));
+            }
+        }
+        let conn = &mut self.conns[number as usize];
+        if outcome.aborted {
+            if conn.transfer.is_some_and(|transfer| !transfer.reported) {
+                let report = conn.report(now, Ending::Aborted);
+                self.reports.push(report);
+            }
+            self.events.push((source, Event::Aborted(id)));
+            return self.release(number, agenda);
+        }
+        if conn.client.finished() && conn.server.finished() {
+            self.events.push((source, Event::Closed(id)));
+            return self.release(number, agenda);
+        }
+        conn.arm(agenda);
+    }
+
+    /// The place of a connection is free. Its slot stays with the place.
+    fn release(&mut self, number: u32, agenda: &mut Agenda) {
+        let conn = &mut self.conns[number as usize];
+        conn.alive = false;
+        conn.armed = Time::NEVER;
+        agenda.set(conn.slot, Time::NEVER);
+        self.free.push(number);
+    }
+
+    /// The measured part of the run begins.
+    pub fn begin_measuring(&mut self) {
+        for conn in self.conns.iter_mut().filter(|conn| conn.alive) {
+            if let Some(transfer) = &mut conn.transfer {
+                transfer.before = conn.server.delivered();
+            }
+        }
+    }
+
+    /// The run is over: everything that is still open is reported. `left` are the streams of datagrams that are still on
+    /// their way, which are neither received nor lost.
+    pub fn finish(&mut self, now: Time, left: &[(u32, Time)]) {
+        for conn in self.conns.iter().filter(|conn| conn.alive) {
+            if conn.transfer.is_some_and(|transfer| !transfer.reported) {
+                self.reports.push(conn.report(now, Ending::Unfinished));
+            }
+        }
+        for (stream, sent) in left {
+            if *sent >= self.measured_from {
+                self.streams[*stream as usize].sent -= 1;
+            }
+        }
+        for stream in &self.streams {
+            self.reports.push(stream.report(now));
+        }
+    }
+
+    /// Samples of every sender that has something on its way.
+    pub fn samples(&self, now: Time) -> impl Iterator<Item = SenderSample> + '_ {
+        self.conns.iter().filter(|conn| conn.alive).filter_map(move |conn| {
+            let transfer = conn.transfer?;
+            let end = &conn.client;
+            Some(SenderSample {
+                id: transfer.id,
+                now,
+                window: end.controller().window(),
+                threshold: end.controller().threshold(),
+                flight: end.flight(),
+                rtt: end.smoothed_rtt(),
+            })
+        })
+    }
+
+    /// Bytes of memory that connections take, and how many there are.
+    pub fn memory(&self) -> (usize, usize) {
+        let heap: usize =
+            self.conns.iter().map(|conn| conn.client.heap_bytes() + conn.server.heap_bytes()).sum();
+        (self.conns.capacity() * size_of::<Conn>() + heap, self.conns.len())
+    }
+
+    /// The slots of connections, for the table that tells slots apart.
+    pub fn slot_of(&self, number: u32) -> Slot {
+        self.conns[number as usize].slot
+    }
+    /// How many places for connections there are.
+    pub fn places(&self) -> usize {
+        self.conns.len()
+    }
+}
+
+impl Conn {
+    #[inline]
+    fn arm(&mut self, agenda: &mut Agenda) {
+        let deadline = self.client.deadline().min(self.server.deadline());
+        if deadline < self.armed {
+            self.armed = deadline;
+            agenda.set(self.slot, deadline);
+        }
+    }
+
+    fn report(&self, now: Time, ending: Ending) -> FlowReport {
+        let transfer = self.transfer.expect("only transfers report themselves");
+        let counts = self.client.counts();
+        let delivered = self.server.delivered();
+        let (from, to) = self.client.nodes();
+        FlowReport {
+            id: transfer.id,
+            source: self.source,
+            transfer: transfer.bytes < u64::MAX,
+            from,
+            to,
+            start: transfer.start,
+            end: now,
+            bytes: if transfer.bytes < u64::MAX { transfer.bytes } else { delivered },
+            delivered,
+            delivered_measured: delivered - transfer.before,
+            packets: counts.packets,
+            retransmitted: counts.retransmitted,
+            lost: 0,
+            timeouts: counts.timeouts,
+            delay_mean: Span::ZERO,
+            delay_p99: Span::ZERO,
+            ending,
+        }
+    }
+}
+
+impl Stream {
+    fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured_from: Time) {
+        let sent = Time::from_ps(segment.ack);
+        if sent < measured_from {
+            return;
+        }
+        let delay = now.since(sent);
+        self.received += 1;
+        self.bytes_received += u64::from(meta.bytes);
+        self.delay_sum += u128::from(delay.as_ps());
+        let delays = self.delays.get_or_insert_with(|| {
+            // A microsecond to a thousand seconds, 1 %.
+            Box::new(
+                Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2).expect("the bounds are in order"),
+            )
+        });
+        delays.saturating_record(delay.as_ps() / 1000);
+    }
+
+    fn report(&self, now: Time) -> FlowReport {
+        let mean = if self.received == 0 { 0 } else { (self.delay_sum / u128::from(self.received)) as u64 };
+        let p99 = self.delays.as_ref().map_or(0, |delays| delays.value_at_quantile(0.99));
+        FlowReport {
+            id: self.id,
+            source: self.source,
+            transfer: false,
+            from: self.from,
+            to: self.to,
+            start: self.start,
+            end: now,
+            bytes: self.bytes_sent,
+            delivered: self.bytes_received,
+            delivered_measured: self.bytes_received,
+            packets: self.sent,
+            retransmitted: 0,
+            lost: self.sent - self.received,
+            timeouts: 0,
+            delay_mean: Span::from_ps(mean),
+            delay_p99: Span::ns(p99),
+            ending: Ending::Completed,
+        }
+    }
+}

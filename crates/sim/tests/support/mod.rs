@@ -1,0 +1,114 @@
+//! Small networks for tests.
+
+#![allow(dead_code, missing_docs)]
+
+use disciplines::Spec;
+use qdisc::{DropReason, FlowReport, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time};
+use sim::traffic::bulk;
+use sim::world::SourcePlan;
+use sim::{LinkPlan, Network, Place, Plan, Segment, Sim, TcpConfig, Traffic};
+
+/// Builds networks link by link.
+pub struct Lab {
+    pub network: Network,
+    pub streams: Streams,
+    pub sources: Vec<SourcePlan>,
+    nodes: usize,
+}
+
+impl Lab {
+    pub fn new(nodes: usize, seed: u64) -> Lab {
+        Lab { network: Network::new(nodes), streams: Streams::new(seed), sources: Vec::new(), nodes }
+    }
+
+    /// One direction of a link; returns its number.
+    pub fn link(&mut self, from: u16, to: u16, rate: Rate, delay: Span, spec: &str) -> u32 {
+        self.lossy_link(from, to, rate, delay, spec, 0.0)
+    }
+
+    pub fn lossy_link(&mut self, from: u16, to: u16, rate: Rate, delay: Span, spec: &str, loss: f64) -> u32 {
+        let site = Site::new(rate, self.streams.within(&format!("{from}->{to}")));
+        let qdisc = spec.parse::<Spec>().unwrap().build(&site).unwrap();
+        let loss = Share::new(loss).unwrap();
+        self.network.link(LinkPlan { from, to, rate, delay, jitter: Span::ZERO, loss, cost: 1, qdisc })
+    }
+
+    /// Both directions, wide queues.
+    pub fn wire(&mut self, a: u16, b: u16, rate: Rate, delay: Span) {
+        self.link(a, b, rate, delay, "fifo limit 100000p");
+        self.link(b, a, rate, delay, "fifo limit 100000p");
+    }
+
+    pub fn place(&self, pairs: &[(u16, u16)], tcp: &TcpConfig) -> Place {
+        Place {
+            pairs: pairs.to_vec(),
+            start: Time::ZERO,
+            stop: Time::NEVER,
+            tcp: tcp.clone(),
+            streams: self.streams.within(&format!("traffic/{}", self.sources.len())),
+            folder: ".".into(),
+            nodes: (0..self.nodes).map(|node| node.to_string()).collect(),
+        }
+    }
+
+    pub fn source(&mut self, config: &impl Traffic, pairs: &[(u16, u16)], tcp: &TcpConfig) {
+        let source = config.build(&self.place(pairs, tcp)).unwrap();
+        self.sources.push(SourcePlan {
+            start: Time::ZERO,
+            source,
+            tcp: tcp.clone(),
+            class: 0,
+            reserved: Rate::default(),
+        });
+    }
+
+    pub fn bulk(&mut self, pairs: &[(u16, u16)], size: Option<u64>, tcp: &TcpConfig) {
+        let config = bulk::Config { size: size.map(qdisc::Bytes), spread: Span::ZERO, ..Default::default() };
+        self.source(&config, pairs, tcp);
+    }
+
+    pub fn run<R: Probe<Segment>>(self, until: Time, measured_from: Time, probe: &mut R) -> sim::Totals {
+        let mut sim = Sim::new(Plan {
+            network: self.network,
+            sources: self.sources,
+            until,
+            measured_from,
+            sample: None,
+            sample_senders: false,
+            streams: self.streams.within("run"),
+            lookahead: 0,
+        });
+        sim.step_to(until, probe);
+        sim.finish(probe)
+    }
+}
+
+/// Keeps flow reports and counts what one port sent.
+#[derive(Default)]
+pub struct Tally {
+    pub port: PortId,
+    pub flows: Vec<FlowReport>,
+    pub sent: u64,
+    pub sent_bytes: u64,
+    pub dropped: u64,
+    pub marked: u64,
+    pub from: Time,
+}
+
+impl Probe<Segment> for Tally {
+    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+        if at == self.port && now >= self.from {
+            self.sent += 1;
+            self.sent_bytes += u64::from(meta.bytes);
+        }
+    }
+    fn dropped(&mut self, _: PortId, _: Packet<Segment>, _: DropReason, _: Time) {
+        self.dropped += 1;
+    }
+    fn marked(&mut self, _: PortId, _: &Meta, _: Time) {
+        self.marked += 1;
+    }
+    fn flow(&mut self, report: &FlowReport) {
+        self.flows.push(report.clone());
+    }
+}
