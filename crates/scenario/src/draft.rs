@@ -80,11 +80,13 @@ impl Draft {
 
     /// The scenario as TOML: the file itself, or what flags made of it.
     pub fn text(&self) -> String {
-        let flags: Vec<String> = self.origin.flags().map(|(name, text)| format!("# {name} {text}\n")).collect();
+        let flags: Vec<String> =
+            self.origin.flags().map(|(name, text)| format!("# {name} {text}\n")).collect();
         if flags.is_empty() {
             return self.origin.file().to_owned();
         }
-        let tree = toml::to_string_pretty(&self.root.json()).expect("what was read from TOML can be written as TOML");
+        let tree = toml::to_string_pretty(&self.root.json())
+            .expect("what was read from TOML can be written as TOML");
         format!("# Changed by flags:\n{}\n{tree}", flags.concat())
     }
 }
@@ -132,7 +134,11 @@ fn enter(inner: &mut Node, step: &Step<'_>, rest: &[Step<'_>], node: Node) -> Re
 }
 
 /// The element of a list that `wanted` names: by number, or by name.
-fn element<'a>(items: &'a mut [Node], list: &Step<'_>, wanted: &Step<'_>) -> Result<&'a mut Node, Diagnostic> {
+fn element<'a>(
+    items: &'a mut [Node],
+    list: &Step<'_>,
+    wanted: &Step<'_>,
+) -> Result<&'a mut Node, Diagnostic> {
     let count = items.len();
     if let Ok(number) = wanted.name.parse::<usize>() {
         return items.get_mut(number).ok_or_else(|| {

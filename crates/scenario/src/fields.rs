@@ -1,6 +1,7 @@
 //! Reads a table into a type that serde reads, key by key, so that every wrong value is told with its place and the
 //! right ones still count.
 
+use qdisc::units::nearest;
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
@@ -35,6 +36,14 @@ impl Reading {
         self.found.push(diagnostic);
     }
 
+    /// The first word of the file, for what belongs at the top.
+    pub fn top(&self) -> std::ops::Range<usize> {
+        let text = self.origin.file();
+        let start = text.len() - text.trim_start().len();
+        let end = text[start..].find(char::is_whitespace).map_or(text.len(), |len| start + len);
+        start..end
+    }
+
     /// The end of the file, for what is missing from it.
     pub fn end(&self) -> std::ops::Range<usize> {
         let end = self.origin.file().trim_end().len();
@@ -46,7 +55,9 @@ impl Reading {
         let table = node.table();
         if table.is_none() {
             let wrong = Diagnostic::error(node.span.clone(), format!("{what} is a table"));
-            self.tell(wrong.label(format!("this is {}", node.what())).help(format!("write for example {example}")));
+            self.tell(
+                wrong.label(format!("this is {}", node.what())).help(format!("write for example {example}")),
+            );
         }
         table
     }
@@ -54,7 +65,8 @@ impl Reading {
     /// Tells which keys of a table are not among `known`.
     pub fn unknown_keys(&mut self, table: &Table, what: &str, known: &[String]) {
         for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key)) {
-            let wrong = Diagnostic::error(entry.key_span.clone(), format!("unknown key \"{}\" of {what}", entry.key));
+            let wrong =
+                Diagnostic::error(entry.key_span.clone(), format!("unknown key \"{}\" of {what}", entry.key));
             self.tell(wrong.help(choices(&entry.key, known)));
         }
     }
@@ -66,7 +78,13 @@ impl Reading {
 
     /// Reads the keys `known` of a table: those that are right, and what they make together. `None` when not even the
     /// right ones make it, or a required one is missing.
-    pub fn read<T>(&mut self, table: &Table, what: &str, known: &[String], read: Read<'_, T>) -> (Map<String, Json>, Option<T>) {
+    pub fn read<T>(
+        &mut self,
+        table: &Table,
+        what: &str,
+        known: &[String],
+        read: Read<'_, T>,
+    ) -> (Map<String, Json>, Option<T>) {
         let mut right = Map::new();
         for entry in table.entries.iter().filter(|entry| known.contains(&entry.key)) {
             let json = entry.node.json();
@@ -98,8 +116,11 @@ impl Reading {
         (right, value)
     }
 
-    /// Tells that a required key is missing.
+    /// Tells that a required key is missing, unless another looks like a slip of it: that one was told already.
     pub fn missing(&mut self, table: &Table, what: &str, key: &str) {
+        if mistyped(table, key) {
+            return;
+        }
         self.tell(Diagnostic::error(head(&self.origin, table), format!("{what} needs \"{key}\"")));
     }
 
@@ -107,34 +128,48 @@ impl Reading {
     fn explain(&self, entry: &Entry, error: &str) -> Diagnostic {
         let span = entry.node.span.clone();
         let key = &entry.key;
-        if let Some((got, expected)) = error.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+        if let Some((got, expected)) =
+            error.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
         {
             let _ = got;
             let culprit = culprit(&entry.node, expected);
             let label = match culprit.value {
-                Value::Integer(_) | Value::Float(_) if expected.contains("unit") => "this number has no unit".to_owned(),
+                Value::Integer(_) | Value::Float(_) if expected.contains("unit") => {
+                    "this number has no unit".to_owned()
+                }
                 _ => format!("this is {}", culprit.what()),
             };
-            return Diagnostic::error(culprit.span.clone(), format!("{key}: expected {expected}")).label(label);
+            return Diagnostic::error(culprit.span.clone(), format!("{key}: expected {expected}"))
+                .label(label);
         }
         if let Some((wrong, names)) = unknown(error, "unknown variant ") {
             let place = find_text(&entry.node, wrong).map_or(span, |node| node.span.clone());
-            return Diagnostic::error(place, format!("unknown {key} \"{wrong}\"")).help(choices(wrong, &names));
+            return Diagnostic::error(place, format!("unknown {key} \"{wrong}\""))
+                .help(choices(wrong, &names));
         }
         if let Some((wrong, names)) = unknown(error, "unknown field ") {
             let place = find_key(&entry.node, wrong).map_or(span, |entry| entry.key_span.clone());
             let message = format!("unknown key \"{wrong}\" of {key}");
             return Diagnostic::error(place, message).help(choices(wrong, &names));
         }
-        if let Some(range) = error.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected ")) {
+        if let Some(range) =
+            error.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "))
+        {
             let expected = match range.1 {
-                "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative and not too large",
+                "u8" | "u16" | "u32" | "u64" | "usize" => {
+                    "a whole number that is not negative and not too large"
+                }
                 other => other,
             };
             return Diagnostic::error(span, format!("{key}: expected {expected}"));
         }
         Diagnostic::error(span, format!("{key}: {error}"))
     }
+}
+
+/// Whether a table has a key that looks like a slip of this one.
+pub(crate) fn mistyped(table: &Table, key: &str) -> bool {
+    table.entries.iter().any(|entry| entry.key != key && nearest(&entry.key, [key]).is_some())
 }
 
 /// Where a table is named: its header, or its first line.

@@ -31,8 +31,8 @@
 
 mod diagnostic;
 mod draft;
-mod file;
 mod fields;
+mod file;
 mod names;
 mod run;
 mod scenario;

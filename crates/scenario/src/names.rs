@@ -26,7 +26,10 @@ impl Reading {
 
     fn tell_in(&mut self, node: &Node, text: &str, bytes: &Range<usize>, message: String) {
         let span = self.origin.inside(&node.span, text, bytes);
-        self.tell(Diagnostic::error(span, message).help("nodes are named as in \"home\", ranges of them as in \"s[1-10]\""));
+        self.tell(
+            Diagnostic::error(span, message)
+                .help("nodes are named as in \"home\", ranges of them as in \"s[1-10]\""),
+        );
     }
 }
 
@@ -71,7 +74,10 @@ fn check(name: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
     match name.char_indices().find(|(_, c)| !(c.is_alphanumeric() || "-_.".contains(*c))) {
         Some((at, c)) => {
             let place = span.start + at..span.start + at + c.len_utf8();
-            Err((place, format!("the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"{c}\"")))
+            Err((
+                place,
+                format!("the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"{c}\""),
+            ))
         }
         None => Ok(()),
     }
@@ -81,7 +87,9 @@ fn check(name: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
 pub(crate) fn pair(from: &[String], to: &[String]) -> Option<Vec<(String, String)>> {
     let paired = |from: &String, to: &String| (from.clone(), to.clone());
     match (from, to) {
-        (from, to) if from.len() == to.len() => Some(from.iter().zip(to).map(|(a, b)| paired(a, b)).collect()),
+        (from, to) if from.len() == to.len() => {
+            Some(from.iter().zip(to).map(|(a, b)| paired(a, b)).collect())
+        }
         ([one], several) => Some(several.iter().map(|name| paired(one, name)).collect()),
         (several, [one]) => Some(several.iter().map(|name| paired(name, one)).collect()),
         _ => None,

@@ -7,7 +7,7 @@ use qdisc::{Bytes, PortId, Span, Streams};
 
 use crate::diagnostic::{Diagnostic, Origin, Severity, Wrong};
 use crate::draft::{Draft, choices};
-use crate::fields::{Reading, keys};
+use crate::fields::{Reading, keys, mistyped};
 use crate::file::{Record, Short, Top};
 use crate::topology::{self, Port, Queue, Topology};
 use crate::traffic::{self, Around, Stream};
@@ -108,10 +108,12 @@ impl Scenario {
 
     pub(crate) fn read(draft: Draft) -> Result<Scenario, Wrong> {
         let mut reading = Reading { origin: draft.origin.clone(), found: draft.found.clone() };
-        let scenario = read(&mut reading, draft);
+        // What is left of a broken document would only give messages about what is missing from it.
+        let scenario = if reading.found.is_empty() { read(&mut reading, draft) } else { None };
         let Reading { origin, mut found } = reading;
-        found.sort_by_key(|diagnostic| diagnostic.span.start);
-        found.dedup();
+        found.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
+        // Links of a range have one place and would say the same ten times.
+        found.dedup_by(|b, a| (&a.span, &a.message) == (&b.span, &b.message));
         let wrong = found.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
         match scenario {
             Some(scenario) if !wrong => Ok(Scenario { warnings: found, ..scenario }),
@@ -150,7 +152,9 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
     }
     if compared.is_empty() {
         let first = &topology.ports[measured[0].0 as usize];
-        let Queue::Fixed(spec) = &first.queue else { unreachable!("compared disciplines were checked to be there") };
+        let Queue::Fixed(spec) = &first.queue else {
+            unreachable!("compared disciplines were checked to be there")
+        };
         compared.push(spec.clone());
     }
     let root = root.clone();
@@ -184,9 +188,14 @@ fn host(reading: &mut Reading, root: &Table) {
     match node.text() {
         Some("network") => {}
         Some(known @ ("switch" | "live")) => {
-            reading.tell(wrong(format!("the host \"{known}\" is not built yet")).help("leave host out, or write \"network\""));
+            reading.tell(
+                wrong(format!("the host \"{known}\" is not built yet"))
+                    .help("leave host out, or write \"network\""),
+            );
         }
-        Some(name) => reading.tell(wrong(format!("unknown host \"{name}\"")).help(choices(name, &["network", "switch", "live"]))),
+        Some(name) => reading.tell(
+            wrong(format!("unknown host \"{name}\"")).help(choices(name, &["network", "switch", "live"])),
+        ),
         None => reading.tell(wrong("host: expected a name".into()).label(format!("this is {}", node.what()))),
     }
 }
@@ -225,8 +234,12 @@ fn seeds(reading: &mut Reading, root: &Table) -> Option<Vec<u64>> {
 fn disciplines(reading: &mut Reading, root: &Table, topology: &Topology) -> Option<Vec<Spec>> {
     let Some(node) = root.get("disciplines") else {
         if topology.compares() {
-            let written = topology.ports.iter().find_map(|port| (port.queue == Queue::Compare).then_some(&port.written));
-            let place = written.and_then(Option::as_ref).map_or_else(|| reading.end(), |node| node.span.clone());
+            let written = topology
+                .ports
+                .iter()
+                .find_map(|port| (port.queue == Queue::Compare).then_some(&port.written));
+            let place =
+                written.and_then(Option::as_ref).map_or_else(|| reading.end(), |node| node.span.clone());
             let wrong = Diagnostic::error(place, "there are no disciplines to compare");
             reading.tell(wrong.help("write for example disciplines = [\"fifo limit 100p\"] above the links"));
             return None;
@@ -252,7 +265,10 @@ fn disciplines(reading: &mut Reading, root: &Table, topology: &Topology) -> Opti
         match reading.spec(node) {
             Some(spec) if specs.contains(&spec) => {
                 whole = false;
-                reading.tell(Diagnostic::error(node.span.clone(), format!("\"{spec}\" is compared with itself")));
+                reading.tell(Diagnostic::error(
+                    node.span.clone(),
+                    format!("\"{spec}\" is compared with itself"),
+                ));
             }
             Some(spec) => specs.push(spec),
             None => whole = false,
@@ -270,7 +286,9 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
     };
     let streams = Streams::new(0);
     for (i, spec) in compared.iter().enumerate() {
-        for port in topology.ports.iter().filter(|port| port.queue == Queue::Compare && port.rate.as_bit() > 0) {
+        for port in
+            topology.ports.iter().filter(|port| port.queue == Queue::Compare && port.rate.as_bit() > 0)
+        {
             let at = root.place("disciplines");
             if !reading.check_built(spec, nodes.get(i), &port.site(&streams), &port.name, &at) {
                 break;
@@ -288,7 +306,10 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
 /// Duration and warm-up.
 fn times(reading: &mut Reading, root: &Table, top: &Top) -> Option<(Span, Span)> {
     if !root.has("duration") {
-        let wrong = Diagnostic::error(0..0, "a scenario needs \"duration\"");
+        if mistyped(root, "duration") {
+            return None;
+        }
+        let wrong = Diagnostic::error(reading.top(), "a scenario needs \"duration\"");
         reading.tell(wrong.help("write for example duration = \"60 s\" at the top"));
         return None;
     }
@@ -322,7 +343,10 @@ fn record(reading: &mut Reading, root: &Table) -> Record {
         reading.tell(wrong.help("write for example \"100 ms\""));
     }
     if record.size_classes.as_ref().is_some_and(|classes| !classes.is_sorted_by(|a, b| a < b)) {
-        reading.tell(Diagnostic::error(table.place("size_classes"), "size_classes: each must be larger than the one before"));
+        reading.tell(Diagnostic::error(
+            table.place("size_classes"),
+            "size_classes: each must be larger than the one before",
+        ));
     }
     record
 }
@@ -347,7 +371,10 @@ fn measured(reading: &mut Reading, root: &Table, topology: &Topology) -> Option<
     let mut measured = Vec::new();
     for node in nodes {
         let Some(name) = node.text() else {
-            let wrong = Diagnostic::error(node.span.clone(), "port: expected the name of a port, such as \"home->isp\"");
+            let wrong = Diagnostic::error(
+                node.span.clone(),
+                "port: expected the name of a port, such as \"home->isp\"",
+            );
             reading.tell(wrong.label(format!("this is {}", node.what())));
             return None;
         };

@@ -19,7 +19,8 @@ impl Reading {
             Value::Text(text) => match text.parse::<Spec>() {
                 Ok(spec) => Some(spec),
                 Err(error) => {
-                    let wrong = Diagnostic::error(self.origin.inside(&node.span, text, &error.span), error.message);
+                    let wrong =
+                        Diagnostic::error(self.origin.inside(&node.span, text, &error.span), error.message);
                     self.tell(Diagnostic { help: error.help, ..wrong });
                     None
                 }
@@ -62,7 +63,14 @@ impl Reading {
     }
 
     /// Tells when a discipline cannot be built for a site; `place` names the site.
-    pub fn check_built(&mut self, spec: &Spec, written: Option<&Node>, site: &Site, place: &str, at: &Range<usize>) -> bool {
+    pub fn check_built(
+        &mut self,
+        spec: &Spec,
+        written: Option<&Node>,
+        site: &Site,
+        place: &str,
+        at: &Range<usize>,
+    ) -> bool {
         let Err(Invalid { parameter, message }) = spec.build::<Segment>(site) else { return true };
         let span = written.map_or_else(|| at.clone(), |node| self.parameter(node, parameter));
         self.tell(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {place}")));
@@ -75,7 +83,8 @@ impl Reading {
             Value::Table(table) => table.get(name).unwrap_or(node).span.clone(),
             Value::Text(text) => match words(text).find(|word| &text[word.clone()] == name) {
                 Some(word) => {
-                    let end = words(text).find(|next| next.start > word.start).map_or(word.end, |value| value.end);
+                    let end =
+                        words(text).find(|next| next.start > word.start).map_or(word.end, |value| value.end);
                     self.origin.inside(&node.span, text, &(word.start..end))
                 }
                 None => node.span.clone(),
@@ -87,8 +96,10 @@ impl Reading {
 
 /// The words of a text, as byte ranges.
 fn words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
-    text.split(|c: char| c.is_whitespace() || "()[]".contains(c)).filter(|word| !word.is_empty()).map(|word| {
-        let start = word.as_ptr() as usize - text.as_ptr() as usize;
-        start..start + word.len()
-    })
+    text.split(|c: char| c.is_whitespace() || "()[]".contains(c)).filter(|word| !word.is_empty()).map(
+        |word| {
+            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+            start..start + word.len()
+        },
+    )
 }

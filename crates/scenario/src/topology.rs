@@ -120,7 +120,9 @@ pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
         Some((_, node)) => {
             building.topology.whole = false;
             let wrong = Diagnostic::error(node.span.clone(), "links are a list of tables");
-            reading.tell(wrong.label(format!("this is {}", node.what())).help("write [[link]], with two brackets"));
+            reading.tell(
+                wrong.label(format!("this is {}", node.what())).help("write [[link]], with two brackets"),
+            );
         }
     }
     building.topology
@@ -164,7 +166,10 @@ impl Building {
                 Some(Some(direction(reading, back, "the way back")))
             }
             Some((_, node)) => {
-                let wrong = Diagnostic::error(node.span.clone(), "back: expected a table, or false where there is no way back");
+                let wrong = Diagnostic::error(
+                    node.span.clone(),
+                    "back: expected a table, or false where there is no way back",
+                );
                 reading.tell(wrong.label(format!("this is {}", node.what())));
                 None
             }
@@ -181,11 +186,19 @@ impl Building {
         let at = head(&reading.origin, table);
         for (from, to) in pairs {
             let ends = (self.number(&from), self.number(&to));
-            self.port(reading, &at, (&from, &to), ends, &there, None, (rate, delay));
-            if let Some(back) = &back {
+            let new = self.port(reading, &at, (&from, &to), ends, &there, None, (rate, delay));
+            if new && let Some(back) = &back {
                 let same = Direction { way: Way::default(), qdisc: None, queue: None };
                 let back = back.as_ref().unwrap_or(&same);
-                self.port(reading, &at, (&to, &from), (ends.1, ends.0), back, Some(&there.way), (rate, delay));
+                self.port(
+                    reading,
+                    &at,
+                    (&to, &from),
+                    (ends.1, ends.0),
+                    back,
+                    Some(&there.way),
+                    (rate, delay),
+                );
             }
         }
     }
@@ -220,6 +233,7 @@ impl Building {
         number
     }
 
+    /// Adds one direction; false when it is there already.
     #[allow(clippy::too_many_arguments, reason = "each is a fact about one direction of a link")]
     fn port(
         &mut self,
@@ -230,7 +244,7 @@ impl Building {
         direction: &Direction<'_>,
         like: Option<&Way>,
         (rate, delay): (Rate, Span),
-    ) {
+    ) -> bool {
         let name = format!("{}->{}", names.0, names.1);
         if let Some(first) = self.places.get(&name) {
             let line = reading.origin.place(first).line;
@@ -240,7 +254,7 @@ impl Building {
                     .label(format!("the first is in line {line}"))
                     .help("a [[link]] has both directions; write back = false where it has one"),
             );
-            return;
+            return false;
         }
         self.places.insert(name.clone(), at.clone());
         let way = &direction.way;
@@ -258,6 +272,7 @@ impl Building {
             written: direction.qdisc.cloned(),
         };
         self.topology.ports.push(port);
+        true
     }
 }
 

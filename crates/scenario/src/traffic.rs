@@ -78,7 +78,9 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> 
         }
         Some(node) => {
             let wrong = Diagnostic::error(node.span.clone(), "traffic is a list of tables");
-            reading.tell(wrong.label(format!("this is {}", node.what())).help("write [[traffic]], with two brackets"));
+            reading.tell(
+                wrong.label(format!("this is {}", node.what())).help("write [[traffic]], with two brackets"),
+            );
             return Vec::new();
         }
     };
@@ -136,7 +138,11 @@ fn entry(
     let source = kind(reading, table, &what);
     let spec = source.and_then(|source| {
         let own = keys_of(&(source.schema)());
-        reading.unknown_keys(table, &format!("{} traffic", source.name), &[keys::<Common>(), own.clone()].concat());
+        reading.unknown_keys(
+            table,
+            &format!("{} traffic", source.name),
+            &[keys::<Common>(), own.clone()].concat(),
+        );
         reading.read(table, &what, &own, &|json| (source.from_json)(json)).1
     });
     let tcp = match (table.get("tcp"), defaults) {
@@ -166,8 +172,12 @@ fn entry(
         tcp: tcp?.1,
         table: table.clone(),
     };
-    if let Err(invalid) = stream.spec.build(&stream.place(&Streams::new(0), around.folder, &around.topology.nodes)) {
-        let place = table.get(invalid.parameter).map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
+    if let Err(invalid) =
+        stream.spec.build(&stream.place(&Streams::new(0), around.folder, &around.topology.nodes))
+    {
+        let place = table
+            .get(invalid.parameter)
+            .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
         reading.tell(Diagnostic::error(place, format!("{what}: {invalid}")));
         return None;
     }
@@ -183,7 +193,9 @@ fn kind(reading: &mut Reading, table: &Table, what: &str) -> Option<&'static Tra
     };
     let Some(name) = node.text() else {
         let wrong = Diagnostic::error(node.span.clone(), "kind: expected the name of a source of traffic");
-        reading.tell(wrong.label(format!("this is {}", node.what())).help(format!("there are {}", names.join(", "))));
+        reading.tell(
+            wrong.label(format!("this is {}", node.what())).help(format!("there are {}", names.join(", "))),
+        );
         return None;
     };
     let found = SOURCES.iter().find(|source| source.name == name);
@@ -269,8 +281,8 @@ fn tcp(
     let (own, _) = reading.read::<TcpConfig>(table, what, &known, &|json| serde_json::from_value(json));
     let mut all = defaults.clone();
     all.extend(own);
-    let config: TcpConfig =
-        serde_json::from_value(Json::Object(all.clone())).expect("each key was read alone, and all have defaults");
+    let config: TcpConfig = serde_json::from_value(Json::Object(all.clone()))
+        .expect("each key was read alone, and all have defaults");
     if let Err(invalid) = config.check() {
         reading.tell(Diagnostic::error(table.place(invalid.parameter), format!("{what}: {invalid}")));
         return None;

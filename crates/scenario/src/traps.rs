@@ -23,7 +23,10 @@ pub(crate) fn look(reading: &mut Reading, scenario: &Scenario, root: &Table, top
         && scenario.duration < longest * 10
     {
         let message = format!("the run lasts {}, less than ten round trips of {longest}", scenario.duration);
-        reading.tell(Diagnostic::warning(root.place("duration"), message).help("TCP hardly gets out of slow start in that time"));
+        reading.tell(
+            Diagnostic::warning(root.place("duration"), message)
+                .help("TCP hardly gets out of slow start in that time"),
+        );
     }
     for stream in &scenario.traffic {
         if stream.start >= Time::ZERO + scenario.duration {
@@ -44,7 +47,8 @@ fn round_trips(scenario: &Scenario, topology: &Topology) -> Vec<Vec<(usize, Span
             let there = topology.way(&routes, *from, *to).unwrap_or_default();
             let back = topology.way(&routes, *to, *from).unwrap_or_default();
             let port = |at: &usize| &topology.ports[*at];
-            let propagation = there.iter().chain(&back).map(|at| port(at).delay).fold(Span::ZERO, |a, b| a + b);
+            let propagation =
+                there.iter().chain(&back).map(|at| port(at).delay).fold(Span::ZERO, |a, b| a + b);
             let transmission = there.iter().map(|at| port(at).rate.time_for(port(at).mtu.0));
             let trip = transmission.fold(propagation, |a, b| a + b);
             there.iter().for_each(|at| trips[*at].push((number, trip)));
@@ -90,8 +94,15 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, trips: &[
     let product = |trip: Span| port.rate.bytes_per_s() * trip.as_s();
     let place = reading.parameter(node, "limit");
     if bytes * PROPORTION < product(shortest) {
-        let message = format!("{limit} is {:.0} times less than the bandwidth-delay product", product(shortest) / bytes);
-        reading.tell(Diagnostic::warning(place, message).label(proportion(port, shortest)).help("a single TCP flow cannot fill the link"));
+        let message = format!(
+            "{limit} is {:.0} times less than the bandwidth-delay product",
+            product(shortest) / bytes
+        );
+        reading.tell(
+            Diagnostic::warning(place, message)
+                .label(proportion(port, shortest))
+                .help("a single TCP flow cannot fill the link"),
+        );
     } else if bytes > PROPORTION * product(longest) && !controls_its_delay(spec) {
         let message = format!("{limit} is {:.0} times the bandwidth-delay product", bytes / product(longest));
         let wait = port.rate.time_for(bytes as u64);
@@ -105,7 +116,12 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, trips: &[
 
 fn proportion(port: &Port, trip: Span) -> String {
     let packets = port.rate.bytes_per_s() * trip.as_s() / port.mtu.0 as f64;
-    format!("{} at {} with a round trip of {:.1} ms: {packets:.0} packets", port.name, port.rate, trip.as_s() * 1e3)
+    format!(
+        "{} at {} with a round trip of {:.1} ms: {packets:.0} packets",
+        port.name,
+        port.rate,
+        trip.as_s() * 1e3
+    )
 }
 
 /// Whether a discipline has a set point of its own, so that its limit is only a last resort.
@@ -127,9 +143,14 @@ fn segments(reading: &mut Reading, scenario: &Scenario, root: &Table, topology: 
         let Some(port) = narrow else { continue };
         let own = stream.table.get("tcp").and_then(Node::table).filter(|table| table.has("mss"));
         let shared = root.get("tcp").and_then(Node::table).filter(|table| table.has("mss"));
-        let place = own.or(shared).map_or_else(|| head(&reading.origin, &stream.table), |table| table.place("mss"));
-        let message = format!("packets of {packet} bytes are larger than the mtu of {}, {}", port.name, port.mtu);
-        reading.tell(Diagnostic::warning(place, message).help("they are sent whole all the same; make mss smaller or mtu larger"));
+        let place =
+            own.or(shared).map_or_else(|| head(&reading.origin, &stream.table), |table| table.place("mss"));
+        let message =
+            format!("packets of {packet} bytes are larger than the mtu of {}, {}", port.name, port.mtu);
+        reading.tell(
+            Diagnostic::warning(place, message)
+                .help("they are sent whole all the same; make mss smaller or mtu larger"),
+        );
     }
 }
 
@@ -148,7 +169,9 @@ fn bytes_for_bits(reading: &mut Reading, root: &Table) {
     for (literal, text, bytes, rate) in told {
         let span = reading.origin.inside(&literal, &text, &bytes);
         let message = format!("\"{}\" are bytes per second, as in tc: {rate}", &text[bytes]);
-        reading.tell(Diagnostic::warning(span, message).help("megabits per second are written \"mbit\" or \"Mbit/s\""));
+        reading.tell(
+            Diagnostic::warning(span, message).help("megabits per second are written \"mbit\" or \"Mbit/s\""),
+        );
     }
 }
 

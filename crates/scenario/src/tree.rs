@@ -66,13 +66,15 @@ fn build(value: &Spanned<DeValue<'_>>, start: usize, found: &mut Vec<Diagnostic>
     let span = value.span().start + start..value.span().end + start;
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.clone().into_owned()),
-        DeValue::Integer(number) => match i64::from_str_radix(&number.as_str().replace('_', ""), number.radix()) {
-            Ok(number) => Value::Integer(number),
-            Err(_) => {
-                found.push(Diagnostic::error(span.clone(), "this number is too large"));
-                Value::Integer(0)
+        DeValue::Integer(number) => {
+            match i64::from_str_radix(&number.as_str().replace('_', ""), number.radix()) {
+                Ok(number) => Value::Integer(number),
+                Err(_) => {
+                    found.push(Diagnostic::error(span.clone(), "this number is too large"));
+                    Value::Integer(0)
+                }
             }
-        },
+        }
         DeValue::Float(number) => Value::Float(number.as_str().replace('_', "").parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(switch) => Value::Switch(*switch),
         DeValue::Datetime(date) => Value::Date(date.to_string()),
