@@ -40,6 +40,9 @@ pub struct Endpoint {
     recover: u64,
     /// Timeouts in a row.
     silent: u32,
+    /// The first lost segment goes out whatever the window says: RFC 6675 section 5, step (4.3); RFC 6582 section
+    /// 3.2, steps 2 and 3.
+    urgent: bool,
     /// The window, not the application, stopped the last sending.
     limited: bool,
     /// ECN: told the other end until it answers (receiver); answer to give (sender); reduced up to here.
@@ -121,6 +124,7 @@ impl Endpoint {
             inflation: 0,
             recover: 1,
             silent: 0,
+            urgent: false,
             limited: false,
             echo: false,
             reduced: false,
@@ -327,7 +331,7 @@ impl Endpoint {
     /// The other end echoes a mark: once per window, RFC 3168 section 6.1.2.
     fn congestion_told(&mut self, ack: u64, flight: u64, now: Time) {
         if ack > self.reduced_until && self.recovery == Recovery::None {
-            self.controller.marked(flight, now);
+            self.controller.marked(flight.min(self.controller.window()), now);
             self.reduced_until = self.board.next();
             self.reduced = true;
         }
@@ -371,6 +375,7 @@ impl Endpoint {
             Recovery::Fast if advances => {
                 // A partial acknowledgement: the next hole is lost too. Deflate by what left the network.
                 self.board.lose_first();
+                self.urgent = true;
                 let left = flight - self.board.outstanding();
                 self.inflation = self.inflation.saturating_sub(left);
                 if left >= config.mss.0 {
@@ -395,8 +400,9 @@ impl Endpoint {
         self.recover = self.board.next();
         self.board.begin_recovery();
         self.board.lose_first();
-        self.controller.lost(flight, now);
-        self.reduced = true;
+        self.urgent = true;
+        self.controller.lost(flight.min(self.controller.window()), now);
+        self.reduced = config.ecn;
         self.reduced_until = self.board.next();
         if !config.sack {
             self.inflation = u64::from(DUPLICATES) * config.mss.0;
@@ -463,14 +469,15 @@ impl Endpoint {
             let repeat = self.board.next_lost();
             let room = match repeat {
                 Some(repeat) => u64::from(repeat.room),
-                None => (self.end - self.board.next()).min(config.mss.0),
+                None => self.end.saturating_sub(self.board.next()).min(config.mss.0),
             };
             // Something must always be on its way, or nothing would ever come back.
-            if self.board.pipe() + room > window && self.board.pipe() > 0 {
+            let urgent = std::mem::take(&mut self.urgent) && repeat.is_some();
+            if self.board.pipe() + room > window && self.board.pipe() > 0 && !urgent {
                 self.limited = room > 0;
                 return;
             }
-            if self.pacer_holds(now, config) {
+            if !urgent && self.pacer_holds(now, config) {
                 return;
             }
             match repeat {
@@ -651,7 +658,10 @@ impl Endpoint {
             }
             State::Open => {
                 self.counts.timeouts += 1;
-                self.controller.timed_out(self.board.outstanding(), self.silent == 1, now);
+                // With SACK a hole that stays open lets the outstanding data grow far beyond the window; they are not on
+                // their way, and half of them must not become the threshold.
+                let flight = self.board.outstanding().min(self.controller.window());
+                self.controller.timed_out(flight, self.silent == 1, now);
                 self.board.lose_all();
                 self.recovery = Recovery::Timeout;
                 self.recover = self.board.next();
