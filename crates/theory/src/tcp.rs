@@ -37,6 +37,15 @@ pub fn pftk(loss: f64, path: &Path) -> f64 {
     if loss <= 0.0 {
         return window_limited(path.max_window, path.rtt_s);
     }
+    let window = mean_window(loss, path.packets_per_ack).min(path.max_window);
+    pftk_given_timeouts(loss, path, timeout_probability(loss, window))
+}
+
+/// The PFTK formula with the probability that a loss ends in a timeout as it was measured, packets per second.
+///
+/// Eq. (32) takes that probability from its own loss process, in which a loss takes the rest of its round along. Where
+/// losses are independent a timeout is far rarer, and this is what the rest of the model says then. Needs 0 < p < 1.
+pub fn pftk_given_timeouts(loss: f64, path: &Path, timeout: f64) -> f64 {
     let b = path.packets_per_ack;
     let unconstrained = mean_window(loss, b);
     let limited = unconstrained >= path.max_window;
@@ -46,7 +55,6 @@ pub fn pftk(loss: f64, path: &Path) -> f64 {
     } else {
         b / 2.0 * unconstrained + 1.0
     };
-    let timeout = timeout_probability(loss, window);
     let packets = (1.0 - loss) / loss + window + timeout / (1.0 - loss);
     let seconds = path.rtt_s * rounds + timeout * path.rto_s * backoff(loss) / (1.0 - loss);
     packets / seconds

@@ -298,7 +298,8 @@ impl Endpoint {
         if segment.ack > self.board.next() || segment.ack < self.board.una() {
             return;
         }
-        let advances = segment.ack > self.board.una();
+        let advance = segment.ack - self.board.una();
+        let advances = advance > 0;
         let flight = self.board.outstanding();
         let mut acked = if advances { self.board.ack(segment.ack) } else { Acked::default() };
         let mut selective = 0;
@@ -306,7 +307,6 @@ impl Endpoint {
             for (from, to) in segment.blocks() {
                 let news = self.board.sack(from, to);
                 selective += news.room;
-                acked.room += news.room;
                 acked.measured = acked.measured.max(news.measured);
             }
         }
@@ -325,7 +325,7 @@ impl Endpoint {
             && self.board.outstanding() > 0
             && segment.room() == 0
             && if config.sack { selective > 0 } else { true };
-        self.recovery(segment.ack, advances, duplicate, flight, acked.room, now, config);
+        self.recovery(segment.ack, advance, duplicate, flight, now, config);
     }
 
     /// The other end echoes a mark: once per window, RFC 3168 section 6.1.2.
@@ -338,21 +338,25 @@ impl Endpoint {
     }
 
     /// Fast retransmit and recovery: RFC 6675 section 5 with SACK, RFC 6582 section 3.2 without.
-    #[allow(clippy::too_many_arguments)]
     fn recovery(
         &mut self,
         ack: u64,
-        advances: bool,
+        advance: u64,
         duplicate: bool,
         flight: u64,
-        news: u64,
         now: Time,
         config: &TcpConfig,
     ) {
+        let advances = advance > 0;
         if self.recovery != Recovery::None && ack >= self.recover {
+            let fast = self.recovery == Recovery::Fast;
             self.recovery = Recovery::None;
             self.inflation = 0;
             self.duplicates = 0;
+            if fast {
+                // The acknowledgement that ends a recovery leaves the window at the threshold.
+                return;
+            }
         }
         match self.recovery {
             Recovery::None => {
@@ -365,8 +369,8 @@ impl Endpoint {
                 let first_lost = config.sack && self.board.find_losses(config.mss.0);
                 if first_lost || (self.duplicates >= DUPLICATES && ack >= self.recover) {
                     self.begin_fast_recovery(flight, now, config);
-                } else if news > 0 {
-                    self.grow(news, flight, now);
+                } else if advances {
+                    self.grow(advance, flight, now);
                 }
             }
             Recovery::Fast if config.sack => {
@@ -388,8 +392,8 @@ impl Endpoint {
                 if config.sack {
                     self.board.find_losses(config.mss.0);
                 }
-                if news > 0 {
-                    self.grow(news, flight, now);
+                if advances {
+                    self.grow(advance, flight, now);
                 }
             }
         }

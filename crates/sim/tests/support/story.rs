@@ -30,7 +30,7 @@ impl Story {
 
     /// Data in whole segments: 1 is the first.
     fn data(&self, segment: &Segment) -> String {
-        let first = (segment.seq - 1) / self.mss + 1;
+        let first = (segment.seq.max(1) - 1) / self.mss + 1;
         let fin = if segment.has(Segment::FIN) { " FIN" } else { "" };
         match segment.len {
             0 => format!("{}{fin}", if segment.has(Segment::SYN) { "SYN" } else { "" }),
@@ -69,6 +69,7 @@ impl Probe<Segment> for Story {
                 data if data.is_empty() => self.ack(segment),
                 data => data,
             };
+            let what = what.trim_start();
             let line = format!("-> {what}{}", self.flags(segment));
             self.line(now, &line);
         }
