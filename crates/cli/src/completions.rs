@@ -9,7 +9,9 @@ use crate::{Giveway, Outcome};
 
 /// Prints completions for a shell.
 #[derive(clap::Args)]
-#[command(after_help = "Example: giveway completions bash > ~/.local/share/bash-completion/completions/giveway")]
+#[command(
+    after_help = "Example: giveway completions bash > ~/.local/share/bash-completion/completions/giveway"
+)]
 pub struct Args {
     /// Which shell
     shell: Shell,

@@ -25,7 +25,9 @@ pub fn render(schema: &Schema, width: usize) -> String {
             name: name.clone(),
             kind: kind(property, &schema),
             default: match property.get("default") {
-                Some(Value::Null) | None if required.contains(&Value::from(name.as_str())) => Some("required".into()),
+                Some(Value::Null) | None if required.contains(&Value::from(name.as_str())) => {
+                    Some("required".into())
+                }
                 Some(Value::Null) | None => None,
                 Some(Value::String(text)) => Some(format!("default {text}")),
                 Some(other) => Some(format!("default {other}")),
@@ -54,7 +56,9 @@ fn kind(property: &Value, root: &Value) -> String {
         if target.ends_with("/Discipline") {
             return "discipline".into();
         }
-        return root.pointer(target.trim_start_matches('#')).map_or_else(String::new, |inner| kind(inner, root));
+        return root
+            .pointer(target.trim_start_matches('#'))
+            .map_or_else(String::new, |inner| kind(inner, root));
     }
     let named = match property.get("format").and_then(Value::as_str) {
         Some("span") => Some("time"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 use rayon::prelude::*;
-use record::{Layout, Manifest, Recorder, RunFolder, Style, Summary, Table};
+use record::{Fingerprint, Layout, Manifest, Recorder, RunFolder, Style, Summary, Table};
 use scenario::{Cell, Scenario};
 
 use crate::progress::{Part, Progress};
@@ -124,7 +124,11 @@ fn one(
     let progress = Progress::new(&name, cells.len(), args.quiet);
     // With an order of their own the results do not depend on who was faster.
     let ran: Vec<Ran> = pool.install(|| {
-        cells.par_iter().with_max_len(1).map(|cell| cell_run(scenario, cell, folder.as_ref(), &progress.part())).collect()
+        cells
+            .par_iter()
+            .with_max_len(1)
+            .map(|cell| cell_run(scenario, cell, folder.as_ref(), &progress.part()))
+            .collect()
     });
     progress.finish();
     let cpu_s = cpu::user_s() - before;
@@ -177,7 +181,19 @@ fn folder(args: &Args, name: &str, scenario: &Scenario) -> Result<Option<RunFold
         created_by: format!("giveway run {name}"),
         created: None,
     };
-    RunFolder::create(&dir, &scenario.text(), manifest).map(Some)
+    RunFolder::create(&dir, &question(scenario), manifest).map(Some)
+}
+
+/// Everything that results depend on: the scenario, and what is in the files that it names.
+fn question(scenario: &Scenario) -> String {
+    let mut text = scenario.text();
+    for file in scenario.files() {
+        // It was read a moment ago; if it is gone, the runs will say so.
+        let content = std::fs::read(&file).unwrap_or_default();
+        let print = Fingerprint::of(&String::from_utf8_lossy(&content));
+        text.push_str(&format!("# {} has the fingerprint {print}\n", file.display()));
+    }
+    text
 }
 
 fn recorded(cell: &Cell) -> record::Cell {
@@ -226,7 +242,12 @@ fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
     let default = Layout::default();
     Layout {
         measured: measured.ports,
-        port_names: measured.port_names.into_iter().enumerate().map(|(at, name)| (numbered(at), name)).collect(),
+        port_names: measured
+            .port_names
+            .into_iter()
+            .enumerate()
+            .map(|(at, name)| (numbered(at), name))
+            .collect(),
         node_names: measured.nodes,
         source_names: measured.sources,
         from: measured.from,
@@ -255,7 +276,7 @@ fn print(
     let more = if scenario.measured.len() > ports.len() { ", ..." } else { "" };
     writeln!(
         out,
-        "{}{more} at {}, {} from {} on, {}",
+        "{}{more} at {}, {}, measured from {} on, {}",
         ports.join(", "),
         scenario.ports[scenario.measured[0].0 as usize].rate,
         scenario.duration,

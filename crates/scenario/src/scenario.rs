@@ -79,6 +79,20 @@ impl Scenario {
         self.draft.text()
     }
 
+    /// The files that its traffic names.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for entry in self.traffic.iter().flat_map(|stream| &stream.table.entries) {
+            entry.node.visit_texts(&mut |_, text| {
+                let file = self.folder().join(text);
+                if file.is_file() {
+                    files.push(file);
+                }
+            });
+        }
+        files
+    }
+
     /// The same scenario with seeds 1 to `count`, at least one. Its text stays: seeds can be added later.
     pub fn with_seeds(self, count: u32) -> Scenario {
         Scenario { seeds: (1..=u64::from(count.max(1))).collect(), ..self }

@@ -62,6 +62,7 @@ fn plain(schema: Schema) -> Json {
     let mut schema = schema.to_value();
     let definitions = schema.get("$defs").cloned().unwrap_or_default();
     inline(&mut schema, &definitions);
+    without_null(&mut schema);
     let object = schema.as_object_mut().expect("the schema of a table is an object");
     for key in ["$schema", "$defs", "title"] {
         object.remove(key);
@@ -92,6 +93,29 @@ fn inline(schema: &mut Json, definitions: &Json) {
                 .for_each(|(_, value)| inline(value, definitions));
         }
         Json::Array(items) => items.iter_mut().for_each(|item| inline(item, definitions)),
+        _ => {}
+    }
+}
+
+/// TOML has no null: a key that may be left out is one that is not required.
+fn without_null(schema: &mut Json) {
+    match schema {
+        Json::Object(object) => {
+            if object.get("default").is_some_and(Json::is_null) {
+                object.remove("default");
+            }
+            if let Some(Json::Array(types)) = object.get_mut("type") {
+                types.retain(|name| name != "null");
+                if let [one] = types.as_slice() {
+                    object["type"] = one.clone();
+                }
+            }
+            if let Some(Json::Array(options)) = object.get_mut("anyOf") {
+                options.retain(|option| option.get("type") != Some(&Json::from("null")));
+            }
+            object.values_mut().for_each(without_null);
+        }
+        Json::Array(items) => items.iter_mut().for_each(without_null),
         _ => {}
     }
 }
