@@ -36,24 +36,31 @@ class Readings:
     # Section 4.3 sets cwnd to W_est where W_cubic(t) < W_est, although cwnd can be the larger of the two, for it
     # follows W_cubic(t + RTT). Section 4.2 wants a rate of increase that never falls, so no acknowledgement shrinks.
     reno_may_shrink: bool = False
-    # Section 4.2: with W_max below the window at the start of the epoch (fast convergence at two segments, or more
-    # on its way than the window), equation 2 is the root of a negative number. The real root is taken.
-    negative_k: bool = True
+    # Section 4.2: with W_max below the window at the start of the epoch (fast convergence at two segments), figure 2
+    # is the root of a negative number. Its real root would start a flow that keeps losing on the steep part of the
+    # curve. K is a period, so it is zero, and the stage begins on its plateau as in section 4.8.
+    negative_k: bool = False
     # Section 4.8 says nothing about W_max between a timeout and the next congestion avoidance. It matters only when
-    # a loss comes first. Section 4.9 counts timeouts as congestion events, for which section 4.7 sets W_max.
-    timeout_sets_w_max: bool = True
+    # a loss comes first. With the plateau gone, that loss is like the first of a connection.
+    timeout_keeps_w_max: bool = False
+    # Section 4.6 takes what was on its way. RFC 5681 section 3.2 step 2 wants segments of limited transmit left out,
+    # which are those beyond the window.
+    flight_beyond_window: bool = False
     # RFC 3465 section 2.3: at most two segments for an acknowledgement in slow start, but one in the slow start that
     # follows a timeout, where one acknowledgement often covers what had arrived long before.
     limit_after_timeout: int = 1
-    # Section 4.4 and 4.5: (target - cwnd) / cwnd for each acknowledgement, however many segments it covers.
-    scaled_by_segments: bool = False
+    # Sections 4.4 and 4.5 add (target - cwnd) / cwnd for each acknowledgement, however many segments it covers, so
+    # that a receiver which delays acknowledgements halves the pace. Where bytes are counted (section 4.3 has figure 4
+    # adjusted so), each segment adds that much instead, and never past the target.
+    bytes_scale_the_curve: bool = True
 
 
 class Cubic:
     """RFC 9438's variables by their names (section 4.1.2); windows in segments, times in seconds."""
 
-    def __init__(self, mss, initial_window, readings=Readings()):
+    def __init__(self, mss, initial_window, counting, readings=Readings()):
         self.mss = mss
+        self.counting = counting  # "bytes" (RFC 3465) or "acks" (RFC 5681)
         self.readings = readings
         self.cwnd = initial_window / mss
         self.ssthresh = math.inf
@@ -61,28 +68,43 @@ class Cubic:
         self.w_max = 0.0
         self.w_est = 0.0
         self.k = 0.0
-        self.t_epoch = None  # microseconds; None until the first acknowledgement of a congestion avoidance stage
+        self.t_us = None  # time spent in this stage of congestion avoidance; None before its first acknowledgement
+        self.last_ack_us = 0
         self.after_timeout = False  # since the timeout, no congestion avoidance yet
 
     def ack(self, now_us, acked_bytes, rtt_us):
-        """A new acknowledgement outside of recovery."""
-        if self.in_slow_start():
-            limit = self.readings.limit_after_timeout if self.after_timeout else 2
-            self.cwnd += min(acked_bytes / self.mss, limit)
-            return
-        if self.t_epoch is None:
-            self.start_stage(now_us)
+        """A new acknowledgement outside of recovery, of a sender that its window holds back."""
+        since_last_us = now_us - self.last_ack_us
+        self.last_ack_us = now_us
         segments = acked_bytes / self.mss
+        if self.in_slow_start():
+            limit = 2
+            if self.counting == "acks":
+                limit = 1
+            elif self.after_timeout:
+                limit = self.readings.limit_after_timeout
+            self.cwnd += min(segments, limit)
+            return
+        if self.t_us is None:
+            self.start_stage()
+        else:
+            self.t_us += since_last_us
         alpha = 1.0 if self.w_est >= self.cwnd_prior else ALPHA
         self.w_est += alpha * segments / self.cwnd  # figure 4
-        t = (now_us - self.t_epoch) / 1e6
+        t = self.t_us / 1e6
         if self.w_cubic(t) < self.w_est:  # section 4.3
             if self.w_est > self.cwnd or self.readings.reno_may_shrink:
                 self.cwnd = self.w_est
             return
         target = min(max(self.w_cubic(t + rtt_us / 1e6), self.cwnd), 1.5 * self.cwnd)  # section 4.2
-        times = segments if self.readings.scaled_by_segments else 1
-        self.cwnd += (target - self.cwnd) / self.cwnd * times  # sections 4.4 and 4.5
+        share = 1 / self.cwnd  # sections 4.4 and 4.5
+        if self.counting == "bytes" and self.readings.bytes_scale_the_curve:
+            share = min(segments / self.cwnd, 1)
+        self.cwnd += (target - self.cwnd) * share
+
+    def ack_of_idler(self, now_us):
+        """The application held the sender back: no growth, and the curve's time stands still (sections 4.2 and 5.8)."""
+        self.last_ack_us = now_us
 
     def loss(self, flight_bytes):
         """A loss found by acknowledgements: sections 4.6 and 4.7."""
@@ -95,12 +117,13 @@ class Cubic:
     def timeout(self, flight_bytes, first):
         """Section 4.8; RFC 5681 section 3.1: the threshold is held when the same data times out again."""
         if first:
-            if self.readings.timeout_sets_w_max:
-                self.remember_saturation()
+            self.remember_saturation()
             self.cwnd_prior = self.cwnd
-            self.ssthresh = max(flight_bytes / self.mss * BETA, 2)
+            self.ssthresh = max(self.reduced(flight_bytes), 2)
+        if not self.readings.timeout_keeps_w_max:
+            self.w_max = 0.0
         self.cwnd = 1.0
-        self.t_epoch = None
+        self.t_us = None
         self.after_timeout = True
 
     def in_slow_start(self):
@@ -108,9 +131,9 @@ class Cubic:
             return self.readings.slow_start_at_equality
         return self.cwnd < self.ssthresh
 
-    def start_stage(self, now_us):
+    def start_stage(self):
         """Congestion avoidance begins (sections 4.2, 4.3, 4.8)."""
-        self.t_epoch = now_us
+        self.t_us = 0
         if self.after_timeout:
             self.after_timeout = False
             self.k = 0.0
@@ -128,11 +151,16 @@ class Cubic:
     def congestion(self, flight_bytes, least):
         self.remember_saturation()
         self.cwnd_prior = self.cwnd
-        ssthresh = flight_bytes / self.mss * BETA  # figure 5
+        ssthresh = self.reduced(flight_bytes)
         self.cwnd = max(ssthresh, least)
         self.ssthresh = max(ssthresh, 2)
-        self.t_epoch = None
+        self.t_us = None
         self.after_timeout = False
+
+    def reduced(self, flight_bytes):
+        """Figure 5's new threshold, before its lower bound."""
+        flight = flight_bytes / self.mss
+        return BETA * (flight if self.readings.flight_beyond_window else min(flight, self.cwnd))
 
     def remember_saturation(self):
         """Section 4.7, with fast convergence."""
@@ -147,7 +175,7 @@ class Trace:
     """Events for one connection, made by a crude path: acknowledgements come spread over the round trip, and what
     exceeds the path's capacity is lost. The realism does not matter, the variety does."""
 
-    def __init__(self, name, mss=1460, initial_segments=10, stretch=2):
+    def __init__(self, name, mss=1460, initial_segments=10, stretch=2, counting="bytes"):
         self.name = name
         self.mss = mss
         self.stretch = stretch
@@ -156,8 +184,9 @@ class Trace:
         self.rows = []
         self.events = []
         self.initial_window = initial_segments * mss
-        self.cubic = Cubic(mss, self.initial_window)
-        self.record("start", mss, "")
+        self.counting = counting
+        self.cubic = Cubic(mss, self.initial_window, counting)
+        self.record(f"start_{counting}", mss, "")
 
     def ack(self, rtt_us, byte_count=None):
         """The next acknowledgement: of one to `stretch` segments, now and then with a part of one."""
@@ -169,6 +198,13 @@ class Trace:
         self.now_us += max(1, int(rtt_us * min(share, 1)))
         self.cubic.ack(self.now_us, byte_count, rtt_us)
         self.record("ack", byte_count, rtt_us)
+
+    def idle_acks(self, count, gap_us, rtt_us):
+        """Acknowledgements of an application that sends now and then."""
+        for _ in range(count):
+            self.now_us += gap_us
+            self.cubic.ack_of_idler(self.now_us)
+            self.record("ack_unlimited", self.mss, rtt_us)
 
     def flight(self, low=1.0, high=1.0):
         return int(self.cubic.cwnd * self.mss * self.random.uniform(low, high))
@@ -212,7 +248,7 @@ def periodic(name, rtt_ms, capacity, rows, **how):
 
 
 def varying_rtt():
-    trace = Trace("varying_rtt", stretch=4)
+    trace = Trace("varying_rtt", stretch=4, counting="acks")
     rtt_us = 100_000
     while len(trace.rows) < 450:
         rtt_us = min(max(int(rtt_us * trace.random.uniform(0.9, 1.11)), 30_000), 300_000)
@@ -224,7 +260,7 @@ def varying_rtt():
 
 def timeouts():
     """A timeout each second time, and each third of those repeats."""
-    trace = Trace("timeouts", stretch=4)
+    trace = Trace("timeouts", stretch=3)
     event = 0
     while trace.fill(trace.random.randint(8, 18), 60_000, 500):
         event += 1
@@ -240,13 +276,13 @@ def timeouts():
 
 def loss_after_timeout():
     """A loss while slow start is on its way back from a timeout, before congestion avoidance."""
-    trace = Trace("loss_after_timeout", stretch=4)
-    for at_timeout, at_loss in [(40, 12), (24, 6), (20, 9), (16, 3)]:
-        trace.fill(at_timeout, 120_000, 10_000)
-        trace.timeout(trace.flight(), True, 400_000)
-        trace.fill(at_loss, 120_000, 10_000)
-        trace.loss(trace.flight(), 120_000)
-    trace.fill(14, 120_000, 10_000)
+    trace = Trace("loss_after_timeout", stretch=6)
+    for at_timeout, at_loss in [(50, 30), (34, 6), (18, 9)]:
+        trace.fill(at_timeout, 300_000, 10_000)
+        trace.timeout(trace.flight(), True, 900_000)
+        trace.fill(at_loss, 300_000, 10_000)
+        trace.loss(trace.flight(), 300_000)
+    trace.fill(14, 300_000, 10_000)
     return trace
 
 
@@ -269,7 +305,7 @@ def small_windows():
 
 def small_windows_long_rtt():
     """A few segments, a long round trip and losses close together: fast convergence puts W_max below the window."""
-    trace = Trace("small_windows_long_rtt", initial_segments=3, stretch=2)
+    trace = Trace("small_windows_long_rtt", initial_segments=3, stretch=2, counting="acks")
     while trace.fill(trace.random.uniform(2.2, 5), 600_000, 300):
         for _ in range(trace.random.randint(1, 3)):
             trace.loss(trace.flight(0.8, 1.3), 600_000)
@@ -278,7 +314,7 @@ def small_windows_long_rtt():
 
 def rtt_jumps():
     """The round trip jumps between 20 ms and a second: the target leaps ahead of the Reno estimate and back."""
-    trace = Trace("rtt_jumps", stretch=4)
+    trace = Trace("rtt_jumps", stretch=4, counting="acks")
     while trace.fill(40, trace.random.choice([20_000, 1_000_000]), 10_000) and len(trace.rows) < 450:
         trace.loss(trace.flight(), 50_000)
         for _ in range(trace.random.randint(10, 60)):
@@ -315,6 +351,21 @@ def rate_limited():
     return trace
 
 
+def application_limited():
+    """Pauses of the application in slow start, below the plateau and beyond it."""
+    trace = Trace("application_limited", stretch=4)
+    trace.idle_acks(5, 70_000, 100_000)
+    trace.fill(30, 100_000, 10_000)
+    trace.loss(trace.flight(), 100_000)
+    for acks, gap_us in [(40, 90_000), (60, 700_000), (90, 150_000), (60, 2_000_000)]:
+        for _ in range(acks):
+            trace.ack(100_000)
+        trace.idle_acks(8, gap_us, 100_000)
+    for _ in range(40):
+        trace.ack(100_000)
+    return trace
+
+
 def long_epoch():
     """More than twenty seconds without a loss, acknowledged in large pieces."""
     trace = Trace("long_epoch", initial_segments=30)
@@ -330,7 +381,7 @@ def traces():
     return [
         periodic("rtt_20ms", 20, capacity=16, rows=450, stretch=4),
         periodic("rtt_50ms", 50, capacity=36, rows=600, stretch=6),
-        periodic("rtt_200ms", 200, capacity=24, rows=550, stretch=2),
+        periodic("rtt_200ms", 200, capacity=24, rows=450, stretch=2, counting="acks"),
         periodic("jumbo", 80, capacity=14, rows=300, mss=8960, initial_segments=4, stretch=2),
         varying_rtt(),
         timeouts(),
@@ -341,6 +392,7 @@ def traces():
         rtt_jumps(),
         marks(),
         rate_limited(),
+        application_limited(),
         long_epoch(),
     ]
 
@@ -354,12 +406,14 @@ def table():
 
 def replay(trace, readings):
     """The windows that another reading gives for the same events."""
-    cubic = Cubic(trace.mss, trace.initial_window, readings)
+    cubic = Cubic(trace.mss, trace.initial_window, trace.counting, readings)
     windows = []
     for event, now_us, byte_count, rtt_us in trace.events:
         match event:
             case "ack":
                 cubic.ack(now_us, byte_count, rtt_us)
+            case "ack_unlimited":
+                cubic.ack_of_idler(now_us)
             case "loss":
                 cubic.loss(byte_count)
             case "mark":
@@ -374,10 +428,11 @@ def compare_readings():
     others = {
         "slow_start_at_equality": True,
         "reno_may_shrink": True,
-        "negative_k": False,
-        "timeout_sets_w_max": False,
+        "negative_k": True,
+        "timeout_keeps_w_max": True,
+        "flight_beyond_window": True,
         "limit_after_timeout": 2,
-        "scaled_by_segments": True,
+        "bytes_scale_the_curve": False,
     }
     assert set(others) == {field.name for field in fields(Readings)}
     everything = traces()
