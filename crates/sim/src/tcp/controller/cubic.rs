@@ -43,6 +43,7 @@ pub fn new(start: Start) -> Cubic {
         prior: 0.0,
         estimate: 0.0,
         epoch: None,
+        heard: Time::ZERO,
         origin: 0.0,
         k: 0.0,
     }
@@ -64,6 +65,8 @@ pub struct Cubic {
     estimate: f64,
     /// When this stage of congestion avoidance began (t_epoch); none in slow start.
     epoch: Option<Time>,
+    /// When the last acknowledgement came.
+    heard: Time,
     /// W_max as this stage uses it: the window itself where the stage began without a loss.
     origin: f64,
     /// Seconds from the epoch to the plateau (K).
@@ -72,7 +75,12 @@ pub struct Cubic {
 
 impl Controller for Cubic {
     fn acked(&mut self, ack: &Ack) {
+        let silence = ack.now.since(self.heard);
+        self.heard = ack.now;
         if !ack.limited {
+            // Sections 4.2 and 5.8: while the application holds the sender back, the curve's time stands still.
+            // Otherwise the window would leap when the application has more again.
+            self.epoch = self.epoch.map(|epoch| epoch + silence);
             return;
         }
         let segments = ack.bytes as f64 / self.start.mss as f64;
@@ -164,5 +172,40 @@ impl Cubic {
     fn curve(&self, t: f64) -> f64 {
         let d = t - self.k;
         C * d * d * d + self.origin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::Span;
+
+    fn ack(at_ms: u64, bytes: u64) -> Ack {
+        Ack { now: Time::ms(at_ms), bytes, rtt: Span::ms(100), flight: bytes, limited: true }
+    }
+
+    fn start(segments: u64) -> Start {
+        Start { mss: 1000, initial_window: segments * 1000, counting: Counting::Bytes }
+    }
+
+    /// Section 4.2: two flows that differ by a pause of the application have the same windows.
+    #[test]
+    fn the_curve_does_not_run_while_the_application_pauses() {
+        let mut busy = new(start(40));
+        let mut paused = new(start(40));
+        for cubic in [&mut busy, &mut paused] {
+            cubic.lost(40_000, Time::ZERO);
+            for i in 1..=50 {
+                cubic.acked(&ack(20 * i, 4000));
+            }
+        }
+        for second in [5, 20, 40] {
+            paused.acked(&Ack { limited: false, ..ack(1000 * second, 1000) });
+        }
+        for i in 1..=50 {
+            busy.acked(&ack(1000 + 20 * i, 4000));
+            paused.acked(&ack(40_000 + 20 * i, 4000));
+            assert_eq!(busy.window(), paused.window(), "acknowledgement {i} after the pause");
+        }
     }
 }
