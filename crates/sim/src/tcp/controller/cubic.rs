@@ -110,8 +110,12 @@ impl Controller for Cubic {
     }
 
     fn lost(&mut self, flight: u64, _: Time) {
-        self.reduce(flight);
-        self.window = self.threshold;
+        self.window = self.reduce(flight).max(2.0);
+    }
+
+    /// Section 4.6: as a loss, but down to one segment.
+    fn marked(&mut self, flight: u64, _: Time) {
+        self.window = self.reduce(flight).max(1.0);
     }
 
     fn timed_out(&mut self, flight: u64, first: bool, _: Time) {
@@ -143,15 +147,18 @@ impl Controller for Cubic {
 }
 
 impl Cubic {
-    /// Sections 4.6 and 4.7: the new threshold, and the plateau with fast convergence.
-    fn reduce(&mut self, flight: u64) {
+    /// Sections 4.6 and 4.7: the new threshold, and the plateau with fast convergence. Answers with what remains of the
+    /// window, before its lower bound.
+    fn reduce(&mut self, flight: u64) -> f64 {
         self.maximum =
             if self.window < self.maximum { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.prior = self.window;
         // Section 4.6 counts what was on its way, so that an application-limited window is not taken for the path's.
         let flight = flight as f64 / self.start.mss as f64;
-        self.threshold = (flight.min(self.window) * BETA).max(2.0);
+        let reduced = flight.min(self.window) * BETA;
+        self.threshold = reduced.max(2.0);
         self.epoch = None;
+        reduced
     }
 
     /// Sections 4.2 and 4.8: a stage of congestion avoidance begins at `now`.
@@ -207,5 +214,18 @@ mod tests {
             paused.acked(&ack(40_000 + 20 * i, 4000));
             assert_eq!(busy.window(), paused.window(), "acknowledgement {i} after the pause");
         }
+    }
+
+    /// Section 4.6, figure 5.
+    #[test]
+    fn marks_leave_one_segment_and_losses_two() {
+        let mut cubic = new(start(2));
+        for window in [1400, 1000, 1000] {
+            cubic.marked(cubic.window(), Time::ZERO);
+            assert_eq!(cubic.window(), window);
+        }
+        assert_eq!(cubic.threshold(), 2000);
+        cubic.lost(1000, Time::ZERO);
+        assert_eq!((cubic.window(), cubic.threshold()), (2000, 2000));
     }
 }
