@@ -8,6 +8,9 @@
 //!
 //! # Deviations
 //! - Slow start is RFC 5681's; HyStart++ (RFC 9406) is optional in RFC 9438 section 4.10 and not built.
+//! - With `counting = "bytes"` each segment acknowledged moves the window by (target - cwnd) / cwnd; sections 4.4 and
+//!   4.5 have each acknowledgement do so, which halves the pace under delayed acknowledgements and misses the target of
+//!   section 4.2. No acknowledgement carries the window past the target. `counting = "acks"` is to the letter.
 //! - Spurious loss detection (section 4.9) is not built: the simulator's receivers do not report duplicates.
 //!
 //! # Cost
@@ -105,7 +108,11 @@ impl Controller for Cubic {
         if self.curve(t) < self.estimate {
             self.window = self.window.max(self.estimate);
         } else {
-            self.window += (target - self.window) / self.window * segments;
+            let share = match self.start.counting {
+                Counting::Bytes => (segments / self.window).min(1.0),
+                Counting::Acks => 1.0 / self.window,
+            };
+            self.window += (target - self.window) * share;
         }
     }
 
@@ -214,6 +221,26 @@ mod tests {
             paused.acked(&ack(40_000 + 20 * i, 4000));
             assert_eq!(busy.window(), paused.window(), "acknowledgement {i} after the pause");
         }
+    }
+
+    /// Sections 4.4 and 4.5: to the letter with `acks`; with `bytes` in proportion, and never past the target.
+    #[test]
+    fn the_target_is_approached_by_acknowledgements_or_by_bytes() {
+        let grown = |counting, bytes| {
+            let mut cubic = new(Start { counting, ..start(100) });
+            cubic.lost(20_000, Time::ZERO);
+            // Far below the plateau the target is half as much again: 14 segments and 7.
+            cubic.acked(&Ack { rtt: Span::s(1), ..ack(1000, 100) });
+            let before = cubic.window;
+            cubic.acked(&Ack { rtt: Span::s(1), ..ack(2000, bytes) });
+            cubic.window / before
+        };
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        let one = grown(Counting::Acks, 1000);
+        assert!(one > 1.03 && one < 1.04, "half of the window, divided by the window: {one}");
+        assert!(near(grown(Counting::Acks, 4000), one));
+        assert!(near(grown(Counting::Bytes, 4000) - 1.0, 4.0 * (grown(Counting::Bytes, 1000) - 1.0)));
+        assert!(near(grown(Counting::Bytes, 40_000), 1.5), "the target, and not beyond");
     }
 
     /// Section 4.6, figure 5.
