@@ -7,18 +7,23 @@
 //! - Fast convergence: a flow that lost before it reached its old maximum lowers its claim.
 //!
 //! # Deviations
-//! - Slow start is RFC 5681's; HyStart++ (RFC 9406) is optional in RFC 9438 section 4.10 and not built.
+//! - Slow start is RFC 5681's, which section 4.10 allows; HyStart++ (RFC 9406), which it prefers, is not built.
 //! - With `counting = "bytes"` each segment acknowledged moves the window by (target - cwnd) / cwnd; sections 4.4 and
 //!   4.5 have each acknowledgement do so, which halves the pace under delayed acknowledgements and misses the target of
 //!   section 4.2. No acknowledgement carries the window past the target. `counting = "acks"` is to the letter.
 //! - Spurious loss detection (section 4.9) is not built: the simulator's receivers do not report duplicates.
+//! - Slow start ends at the threshold (RFC 5681 section 3.1 allows either there); section 4.10 has it act once more at
+//!   equality, which would add a segment or two right after each loss.
+//! - Where the stage begins above W_max (fast convergence at two segments), K is zero and the window its own plateau;
+//!   equation (2) would be the root of a negative number, and the curve steep from the start.
+//! - What was on its way beyond the window (limited transmit) does not count: RFC 5681 section 3.2, step 2.
 //!
 //! # Cost
 //! - A cube root per loss and a handful of multiplications per acknowledgement; about 100 bytes per connection.
 //!   Arithmetic is in double precision with a portable cube root, so that every machine draws the same curve.
 //!
 //! # References
-//! - RFC 9438 sections 4.1 to 4.8; constants C = 0.4 and beta = 0.7 from section 5.
+//! - RFC 9438 sections 4.1 to 4.8; constants C = 0.4 and beta = 0.7 from sections 5.1 and 4.6. RFC 3465 section 2.3.
 
 use qdisc::Time;
 
@@ -29,7 +34,7 @@ use crate::tcp::Counting;
 pub const SUMMARY: &str =
     "window grows with the cube of the time since the last loss (RFC 9438); the default of Linux";
 
-/// Aggressiveness, segments per second cubed: section 4.1.2.
+/// Aggressiveness, segments per second cubed: section 5.1.
 const C: f64 = 0.4;
 /// What remains of the window after a loss: section 4.6.
 const BETA: f64 = 0.7;
@@ -49,6 +54,7 @@ pub fn new(start: Start) -> Cubic {
         heard: Time::ZERO,
         origin: 0.0,
         k: 0.0,
+        after_timeout: false,
     }
 }
 
@@ -74,6 +80,8 @@ pub struct Cubic {
     origin: f64,
     /// Seconds from the epoch to the plateau (K).
     k: f64,
+    /// This slow start follows a timeout.
+    after_timeout: bool,
 }
 
 impl Controller for Cubic {
@@ -89,6 +97,8 @@ impl Controller for Cubic {
         let segments = ack.bytes as f64 / self.start.mss as f64;
         if self.window < self.threshold {
             let most = match self.start.counting {
+                // RFC 3465 section 2.3: after a timeout an acknowledgement often covers what arrived long before.
+                Counting::Bytes if self.after_timeout => 1.0,
                 Counting::Bytes => 2.0,
                 Counting::Acks => 1.0,
             };
@@ -133,6 +143,7 @@ impl Controller for Cubic {
         self.maximum = 0.0;
         self.epoch = None;
         self.window = 1.0;
+        self.after_timeout = true;
     }
 
     fn idled(&mut self, _: Time) {
@@ -165,12 +176,14 @@ impl Cubic {
         let reduced = flight.min(self.window) * BETA;
         self.threshold = reduced.max(2.0);
         self.epoch = None;
+        self.after_timeout = false;
         reduced
     }
 
     /// Sections 4.2 and 4.8: a stage of congestion avoidance begins at `now`.
     fn begin_stage(&mut self, now: Time) -> Time {
         self.epoch = Some(now);
+        self.after_timeout = false;
         self.estimate = self.window;
         if self.window < self.maximum {
             self.origin = self.maximum;
@@ -241,6 +254,17 @@ mod tests {
         assert!(near(grown(Counting::Acks, 4000), one));
         assert!(near(grown(Counting::Bytes, 4000) - 1.0, 4.0 * (grown(Counting::Bytes, 1000) - 1.0)));
         assert!(near(grown(Counting::Bytes, 40_000), 1.5), "the target, and not beyond");
+    }
+
+    /// RFC 3465 section 2.3: at most one segment for an acknowledgement until congestion avoidance, or a loss.
+    #[test]
+    fn slow_start_after_a_timeout_counts_one_segment() {
+        let mut cubic = new(start(10));
+        cubic.acked(&ack(0, 5000));
+        assert_eq!(cubic.window(), 12_000);
+        cubic.timed_out(12_000, true, Time::ZERO);
+        cubic.acked(&ack(1000, 5000));
+        assert_eq!(cubic.window(), 2000);
     }
 
     /// Section 4.6, figure 5.
