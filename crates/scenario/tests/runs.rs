@@ -59,7 +59,22 @@ fn links_have_two_directions_and_ranges_have_many() {
         .iter()
         .map(|port| format!("{} {} {} {} {}", port.name, port.rate, port.delay, port.loss, port.cost))
         .collect();
-    insta::assert_snapshot!(ports.join("\n"), @"");
+    insta::assert_snapshot!(ports.join("\n"), @r#"
+    s1->left 1gbit 1ms 0 1
+    left->s1 1gbit 1ms 0 1
+    s2->left 1gbit 1ms 0 1
+    left->s2 1gbit 1ms 0 1
+    s3->left 1gbit 1ms 0 1
+    left->s3 1gbit 1ms 0 1
+    left->right 5mbit 8ms 0.01 2
+    right->left 20mbit 8ms 0 2
+    right->d1 1gbit 1ms 0 1
+    d1->right 1gbit 1ms 0 1
+    right->d2 1gbit 1ms 0 1
+    d2->right 1gbit 1ms 0 1
+    right->d3 1gbit 1ms 0 1
+    d3->right 1gbit 1ms 0 1
+    "#);
     assert_eq!(scenario.nodes.join(" "), "s1 left s2 s3 right d1 d2 d3");
     let measured: Vec<&str> =
         scenario.measured.iter().map(|port| scenario.ports[port.0 as usize].name.as_str()).collect();
