@@ -1,26 +1,4 @@
-//! The summary of a run: named metrics.
-//!
-//! | name | what |
-//! |---|---|
-//! | `utilization` | bits sent by the bottleneck, over rate times measured time; the packet at either edge counts whole or not at all |
-//! | `goodput_bps` | what all flows delivered within the measured part, bit/s |
-//! | `flows_completed`, `flows_incomplete`, `flows_aborted` | transfers that *started* within the measured part, by how they ended |
-//! | `bytes_incomplete` | what the incomplete and the aborted of these still wanted to deliver |
-//! | `fct_mean_s`, `fct_p50_s`, `_p95_s`, `_p99_s` | response times of the completed of these, s |
-//! | `fct_CLASS_...` | the same by size of transfer; the size is what the application wanted to send |
-//! | `sojourn_...`, `small_sojourn_...` | waiting times of packets at the measured ports that were sent within the measured part, s |
-//! | `sojourn_saturated` | how many of these were longer than 73 minutes, which is what their quantiles say then |
-//! | `queue_mean_packets`, `queue_mean_bytes` | exact time averages at the bottleneck, the packet on the wire not included |
-//! | `queue_max_packets` | the most that was held there for any length of time |
-//! | `drops`, `marks` | of the measured ports' queues, packets |
-//! | `drops_REASON` | for each reason that occurred; those of the wire and of missing routes are not in `drops` |
-//! | `jain` | Jain's index of what the long-running flows delivered; see [`long_running`] |
-//! | `flow_table_mean`, `flow_table_max` | of the bottleneck's samples, flows |
-//! | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
-//! | `src.NAME.goodput_bps` | as above, of one group of sources |
-//! | `src.NAME.fct_p50_s` | as above |
-//! | `src.NAME.delay_p99_s` | the largest 99th percentile among its datagram streams |
-//! | `src.NAME.loss` | lost over sent packets of its datagram streams, over their whole life |
+//! The summary of a run: named metrics. What each name means stands at [`Metrics`].
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -36,6 +14,28 @@ use crate::quantile::{Delays, REPORTED, Times};
 use crate::recorder::Gauge;
 
 /// Named metrics, in a fixed order. `None`: could not be measured.
+///
+/// | name | what |
+/// |---|---|
+/// | `utilization` | bits sent by the bottleneck, over rate times measured time; the packet at either edge counts whole or not at all |
+/// | `goodput_bps` | what all flows delivered within the measured part, bit/s |
+/// | `flows_completed`, `flows_incomplete`, `flows_aborted` | transfers that *started* within the measured part, by how they ended |
+/// | `bytes_incomplete` | what the incomplete and the aborted of these still wanted to deliver |
+/// | `fct_mean_s`, `fct_p50_s`, `_p95_s`, `_p99_s` | response times of the completed of these, s |
+/// | `fct_CLASS_...` | the same by size of transfer; the size is what the application wanted to send |
+/// | `sojourn_...`, `small_sojourn_...` | waiting times of packets at the measured ports that were sent within the measured part, s |
+/// | `sojourn_saturated` | how many of these were longer than 73 minutes, which is what their quantiles say then |
+/// | `queue_mean_packets`, `queue_mean_bytes` | exact time averages at the bottleneck, the packet on the wire not included |
+/// | `queue_max_packets` | the most that was held there for any length of time |
+/// | `drops`, `marks` | of the measured ports' queues, packets |
+/// | `drops_REASON` | for each reason that occurred; those of the wire and of missing routes are not in `drops` |
+/// | `jain` | Jain's index of what flows without an end delivered that lived through the whole measured part; when there are none, of all flows that were alive in any of it |
+/// | `flow_table_mean`, `flow_table_max` | of the bottleneck's samples, flows |
+/// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
+/// | `src.NAME.goodput_bps` | as above, of one group of sources |
+/// | `src.NAME.fct_p50_s` | as above |
+/// | `src.NAME.delay_p99_s` | the largest 99th percentile among its datagram streams |
+/// | `src.NAME.loss` | lost over sent packets of its datagram streams, over their whole life |
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(Vec<(String, Option<f64>)>);
 
@@ -88,7 +88,7 @@ pub(crate) struct Heard<'a> {
     pub flow_table: Gauge,
 }
 
-/// The metrics of a run; the names and their meaning stand at the head of this file.
+/// The metrics of a run; the names and their meaning stand at [`Metrics`].
 pub(crate) fn metrics(heard: &Heard<'_>) -> Metrics {
     let mut out = Metrics::default();
     let bottleneck = heard.layout.bottleneck().zip(heard.bottleneck);

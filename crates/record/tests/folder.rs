@@ -132,11 +132,10 @@ fn a_whole_run() {
     assert_eq!(names.len(), 4 * 4 + 6, "nothing is left over: {names:?}");
 
     // Flows: 1 + 2 under each discipline. Queue: two samples with a gauge each, four times. Links: one port.
-    let (columns, rows) = table(&dir.path().join("flows.parquet"));
-    assert_eq!((columns[..3].join(" "), rows), ("qdisc seed id".to_owned(), 6));
-    let (columns, rows) = table(&dir.path().join("queue.parquet"));
+    let (flows, queue) = (table(&dir.path().join("flows.parquet")), table(&dir.path().join("queue.parquet")));
+    assert_eq!((flows.0[..3].join(" "), flows.1), ("qdisc seed id".to_owned(), 6));
     assert_eq!(
-        (columns.join(" "), rows),
+        (queue.0.join(" "), queue.1),
         ("qdisc seed time_s port packets bytes gauge value".to_owned(), 16)
     );
     assert_eq!(table(&dir.path().join("links.parquet")).1, 4);
