@@ -1,5 +1,7 @@
 //! What scenarios become: ports, runs, arrivals.
 
+use std::path::{Path, PathBuf};
+
 use qdisc::{Meta, Probe, Time};
 use scenario::{Draft, Scenario};
 use sim::Segment;
@@ -216,11 +218,23 @@ fn a_scenario_without_comparison_measures_what_it_has() {
 
 #[test]
 fn shipped_scenarios_are_right() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    for name in ["quickstart.toml", "bench/dumbbell-1g.toml"] {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = scenarios(&root);
+    assert!(files.len() >= 2 + disciplines::ALL.len(), "{files:?}");
+    for file in files {
         let scenario =
-            Draft::load(root.join(name)).expect("it is there").finish().unwrap_or_else(|w| panic!("{w}"));
-        assert_eq!(scenario.warnings, [], "{name}");
+            Draft::load(&file).expect("it is there").finish().unwrap_or_else(|wrong| panic!("{wrong}"));
+        let warnings =
+            scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings.clone() };
+        assert_eq!(warnings.to_string(), "", "{}", file.display());
         scenario.short().unwrap_or_else(|wrong| panic!("{wrong}"));
     }
+}
+
+/// Every scenario in a folder.
+fn scenarios(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it is there").path());
+    let found = entries.flat_map(|path| if path.is_dir() { scenarios(&path) } else { vec![path] });
+    found.filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect()
 }
