@@ -123,7 +123,7 @@ fn one(
     let before = cpu::user_s();
     let progress = Progress::new(&name, cells.len(), args.quiet);
     // With an order of their own the results do not depend on who was faster.
-    let ran: Vec<Ran> = pool.install(|| {
+    let done: Vec<Ran> = pool.install(|| {
         cells
             .par_iter()
             .with_max_len(1)
@@ -135,7 +135,7 @@ fn one(
 
     let mut runs = Vec::new();
     let mut outcome = Outcome::Done;
-    for (cell, ran) in cells.iter().zip(ran) {
+    for (cell, ran) in cells.iter().zip(done) {
         match ran {
             Ran::Finished(summary) => runs.push((recorded(cell), summary)),
             Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
