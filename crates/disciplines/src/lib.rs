@@ -19,4 +19,5 @@ pub use spec::SpecError;
 
 registry! {
     fifo,
+    efd,
 }

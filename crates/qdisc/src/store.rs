@@ -28,6 +28,14 @@ pub struct List {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(u32);
 
+impl Place {
+    /// Its number in the slab: below the largest number of items that were ever held at once.
+    #[inline]
+    pub fn index(self) -> u32 {
+        self.0
+    }
+}
+
 const NONE: u32 = u32::MAX;
 
 impl Default for List {
@@ -121,6 +129,35 @@ impl<T> Slots<T> {
         item
     }
 
+    /// Moves the first item to the end. Places stay as they are.
+    #[inline]
+    pub fn rotate(&mut self, list: &mut List) {
+        if list.head == list.tail {
+            return;
+        }
+        let (first, last) = (list.head, list.tail);
+        let second = self.slots[first as usize].next;
+        self.slots[second as usize].prev = NONE;
+        self.slots[last as usize].next = first;
+        let slot = &mut self.slots[first as usize];
+        slot.prev = last;
+        slot.next = NONE;
+        list.head = second;
+        list.tail = first;
+    }
+
+    /// Where the first item is.
+    #[inline]
+    pub fn front_place(&self, list: &List) -> Option<Place> {
+        (list.head != NONE).then_some(Place(list.head))
+    }
+
+    /// The item that has this number, if one has: see [`Place::index`].
+    #[inline]
+    pub fn place(&self, index: u32) -> Option<Place> {
+        self.slots.get(index as usize)?.item.is_some().then_some(Place(index))
+    }
+
     /// The first item.
     #[inline]
     pub fn front(&self, list: &List) -> Option<&T> {
@@ -186,6 +223,7 @@ mod tests {
         PopFront(u8),
         PopBack(u8),
         RemoveSecond(u8),
+        Rotate(u8),
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -195,6 +233,7 @@ mod tests {
             (0..3u8).prop_map(Op::PopFront),
             (0..3u8).prop_map(Op::PopBack),
             (0..3u8).prop_map(Op::RemoveSecond),
+            (0..3u8).prop_map(Op::Rotate),
         ]
     }
 
@@ -230,8 +269,17 @@ mod tests {
                             prop_assert_eq!(Some(item), deques[i as usize].remove(1));
                         }
                     }
+                    Op::Rotate(i) => {
+                        slots.rotate(&mut lists[i as usize]);
+                        let (deque, places) = (&mut deques[i as usize], &mut places[i as usize]);
+                        if !deque.is_empty() {
+                            deque.rotate_left(1);
+                            places.rotate_left(1);
+                        }
+                    }
                 }
                 for i in 0..3 {
+                    prop_assert_eq!(slots.front_place(&lists[i]), places[i].front().copied());
                     prop_assert_eq!(lists[i].len(), deques[i].len());
                     prop_assert!(slots.iter(&lists[i]).eq(deques[i].iter()));
                     prop_assert_eq!(slots.front(&lists[i]), deques[i].front());
