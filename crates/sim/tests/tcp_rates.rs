@@ -142,7 +142,16 @@ fn rate_under_loss(losses: Losses, sack: bool, rtt: Span, loss: f64) -> (f64, f6
         let rng = Streams::new(5).rng();
         let qdisc = Box::new(Rounds { queue: VecDeque::new(), loss, round: rtt / 2, lost_at: None, rng });
         let (jitter, none) = (Span::ZERO, Share::default());
-        lab.network.link(LinkPlan { from: 0, to: 1, rate, delay: rtt / 2, jitter, loss: none, cost: 1, qdisc });
+        lab.network.link(LinkPlan {
+            from: 0,
+            to: 1,
+            rate,
+            delay: rtt / 2,
+            jitter,
+            loss: none,
+            cost: 1,
+            qdisc,
+        });
     } else {
         lab.lossy_link(0, 1, rate, rtt / 2, "fifo limit 100000p", loss);
     }

@@ -5,9 +5,9 @@
 //! segment 6 arrived, `has 8-9` what arrived beyond a gap; `x 5` is where the path loses it. The tables are in
 //! `snapshots/`; after a change, look at what changed in them before accepting it.
 
-mod support;
 #[path = "support/story.rs"]
 mod story;
+mod support;
 
 use qdisc::{Bytes, Packets, Rate, Share, Span, Time};
 use sim::tcp::{Congestion, Counting};
