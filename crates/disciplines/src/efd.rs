@@ -18,16 +18,19 @@
 //! - A packet that is pushed out stays counted in the size of its flow: the size is what the flow offered while
 //!   backlogged. Only the number of its queued packets goes down.
 //! - The packet on the wire does not keep its flow's entry alive, as everywhere here.
+//! - The size counter has 32 bits and stays at its largest value: a threshold of 4 GiB or more is never reached.
 //! - The paper counts packets. With a threshold in bytes the size is counted in bytes, and with a limit in bytes packets
 //!   are pushed out until the backlog fits.
 //!
 //! # Cost
-//! - Two table look-ups and two queue operations per packet, whatever the number of flows; 32 bytes per flow in the
-//!   table, whose population is at most the number of packets queued.
+//! - Two table look-ups and two queue operations per packet, whatever the number of flows; 32 bytes per flow in
+//!   a table that is half full, whose population is at most the number of packets queued.
 //!
 //! # References
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 3 for the
 //!   mechanism, section 5.1 for the buffer of 300 packets and the threshold of 20.
+
+use std::num::NonZeroU32;
 
 use qdisc::blocks::{FlowMap, Level, TwoLevel};
 use qdisc::{
@@ -114,15 +117,17 @@ pub struct Efd<P> {
 }
 
 /// A flow that has a packet queued.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Flow {
-    /// What it offered since it became backlogged, in the threshold's unit; the paper's size counter.
-    offered: u64,
+    /// What it offered since it became backlogged, in the threshold's unit; the paper's size counter. It stays at the
+    /// largest number that fits.
+    offered: u32,
     /// How many of its packets are queued.
-    queued: u32,
+    queued: NonZeroU32,
 }
 
-const _: () = assert!(FlowMap::<Flow>::bytes_per_slot() <= 32);
+/// Four flows share a cache line.
+const _: () = assert!(FlowMap::<Flow>::bytes_per_slot() == 16);
 
 impl<P> Qdisc<P> for Efd<P> {
     #[inline]
@@ -168,26 +173,31 @@ impl<P> Efd<P> {
     /// Enters a packet in the books of its flow, and says where it goes.
     #[inline]
     fn count_in(&mut self, pkt: &Packet<P>) -> Level {
-        let flow = self.flows.entry(pkt.meta.flow, Flow::default);
-        let before = flow.offered;
         let (most, step) = match self.threshold {
             Limit::Packets(most) => (most, 1),
-            Limit::Bytes(most) => (most, u64::from(pkt.bytes())),
+            Limit::Bytes(most) => (most, pkt.bytes()),
         };
-        flow.offered += step;
-        flow.queued += 1;
-        let compared = if self.count_first { flow.offered } else { before };
-        if compared > most { Level::Low } else { Level::High }
+        let one_more = |flow: &mut Flow| {
+            flow.offered = flow.offered.saturating_add(step);
+            flow.queued = flow.queued.saturating_add(1);
+        };
+        let flow =
+            self.flows.upsert(pkt.meta.flow, one_more, || Flow { offered: step, queued: NonZeroU32::MIN });
+        let compared = if self.count_first { flow.offered } else { flow.offered - step };
+        if u64::from(compared) > most { Level::Low } else { Level::High }
     }
 
     /// A packet of this flow has left or was dropped; with its last one the flow is forgotten.
     #[inline]
     fn count_out(&mut self, flow: FlowKey) {
-        let entry = self.flows.get_mut(flow).expect("a flow with a packet queued has an entry");
-        entry.queued -= 1;
-        if entry.queued == 0 {
-            self.flows.remove(flow);
-        }
+        let known = self.flows.retire(flow, |entry| match NonZeroU32::new(entry.queued.get() - 1) {
+            Some(rest) => {
+                entry.queued = rest;
+                false
+            }
+            None => true,
+        });
+        debug_assert!(known, "a flow with a packet queued has an entry");
     }
 
     /// Gives up the tail of the line until the rest fits. `arrival` is the level of the packet that just came.
@@ -357,7 +367,7 @@ mod tests {
                     }
                     _ => {
                         let left = efd.dequeue(&mut cx).packet().map(|pkt| pkt.payload);
-                        prop_assert!(high_before == 0 || !left.is_some_and(|serial| low_before.contains(&serial)));
+                        prop_assert!(high_before == 0 || !left.is_some_and(|gone| low_before.contains(&gone)));
                     }
                 }
                 prop_assert!(out.dropped.len() <= 1);
@@ -367,14 +377,14 @@ mod tests {
                         prop_assert!(victim.payload == *tail || victim.payload == serial);
                         // An arrival is the tail only when it is low itself; if its entry has gone, it was the first.
                         let size = efd.flows.get(victim.meta.flow).map_or(1, |flow| flow.offered);
-                        prop_assert!(victim.payload != serial || size > threshold);
+                        prop_assert!(victim.payload != serial || u64::from(size) > threshold);
                     } else {
                         prop_assert_eq!(victim.payload, serial);
                     }
                 }
                 let mut queued: BTreeMap<FlowKey, u32> = BTreeMap::new();
                 efd.queue.iter().for_each(|pkt| *queued.entry(pkt.meta.flow).or_default() += 1);
-                let table: BTreeMap<FlowKey, u32> = efd.flows.iter().map(|(key, flow)| (key, flow.queued)).collect();
+                let table: BTreeMap<FlowKey, u32> = efd.flows.iter().map(|(key, flow)| (key, flow.queued.get())).collect();
                 prop_assert_eq!(&table, &queued);
                 prop_assert!(table.len() as u64 <= efd.backlog().packets && efd.backlog().packets <= limit);
             }

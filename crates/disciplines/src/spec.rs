@@ -196,8 +196,7 @@ struct Word<'a> {
 impl<'a> Words<'a> {
     /// The next word, without consuming it; parentheses and brackets are words of their own.
     fn peek(&self) -> Option<Word<'a>> {
-        let rest = &self.text[self.at..];
-        let start = self.at + (rest.len() - rest.trim_start().len());
+        let start = self.text.len() - self.text[self.at..].trim_start().len();
         let rest = &self.text[start..];
         let first = rest.chars().next()?;
         let len = if "()[]".contains(first) {
@@ -317,12 +316,12 @@ impl<'a> Words<'a> {
         if word.text == "[" {
             let items = schema.get("items").cloned().unwrap_or(Value::Null);
             let mut list = Vec::new();
-            while self.peek().is_some_and(|word| word.text != "]") {
+            while self.peek().is_some_and(|next| next.text != "]") {
                 list.push(match self::kind(&items) {
                     Kind::Spec => self.child(name.text)?,
-                    kind => {
+                    of_items => {
                         let item = self.next()?.expect("it was just seen");
-                        scalar(&kind, &item, name.text)?
+                        scalar(&of_items, &item, name.text)?
                     }
                 });
             }
@@ -455,7 +454,7 @@ fn scalar(kind: &Kind, word: &Word<'_>, name: &str) -> Result<Value, SpecError> 
 /// The schema of a discipline's parameters. Made once: a discipline with children describes all the others, too.
 fn schema(entry: &Entry) -> &'static Value {
     static SCHEMAS: OnceLock<Vec<Value>> = OnceLock::new();
-    let schemas = SCHEMAS.get_or_init(|| ALL.iter().map(|entry| (entry.schema)().to_value()).collect());
+    let schemas = SCHEMAS.get_or_init(|| ALL.iter().map(|each| (each.schema)().to_value()).collect());
     let at = ALL.iter().position(|other| other.name == entry.name).expect("a discipline is in its registry");
     &schemas[at]
 }
@@ -482,7 +481,7 @@ fn is_spec(entry: &Entry, name: &str) -> bool {
 
 fn unknown_parameter(entry: &Entry, name: &str) -> (String, String) {
     let properties = schema(entry).get("properties").and_then(Value::as_object);
-    let known: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let known: Vec<&str> = properties.into_iter().flatten().map(|(known, _)| known.as_str()).collect();
     let help = match nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None if known.is_empty() => format!("{} has no parameters", entry.name),

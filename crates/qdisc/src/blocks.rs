@@ -1,8 +1,10 @@
 //! Mechanisms that several disciplines share, each under its own name and with its own tests.
 
+pub mod codel;
 mod flow_map;
 mod longest_queue;
 mod lookahead;
+pub mod red;
 mod token_bucket;
 mod two_level;
 

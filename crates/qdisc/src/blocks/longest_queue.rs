@@ -158,9 +158,9 @@ mod tests {
                     (3, _) => *state = None,
                     (4, Some(rank)) => rank.ticket = ticket,
                     _ => {
-                        let all = queues.iter().zip(0u32..).filter_map(|(rank, queue)| Some((queue, (*rank)?)));
+                        let all = queues.iter().zip(0u32..).filter_map(|(rank, each)| Some((each, (*rank)?)));
                         let longest = all.max_by_key(|(_, rank)| (rank.length, std::cmp::Reverse(rank.ticket)));
-                        prop_assert_eq!(index.longest(|queue| queues[queue as usize]), longest.map(|(queue, _)| queue));
+                        prop_assert_eq!(index.longest(|each| queues[each as usize]), longest.map(|(each, _)| each));
                     }
                 }
                 if let (0..=2, Some(rank)) = (op, queues[queue as usize]) {

@@ -75,6 +75,7 @@ impl TokenBucket {
         if now == self.at {
             return;
         }
+        debug_assert!(now > self.at, "time never goes back");
         let gained = u128::from(self.rate.as_bit()) * u128::from(now.since(self.at).as_ps());
         self.credit = (self.credit + gained).min(self.burst);
         self.at = now;

@@ -116,7 +116,7 @@ mod tests {
                 match op {
                     0..=2 => {
                         let level = if op == 0 { Level::High } else { Level::Low };
-                        let end_of_high = line.iter().take_while(|(level, _)| *level == Level::High).count();
+                        let end_of_high = line.iter().take_while(|(each, _)| *each == Level::High).count();
                         line.insert(if level == Level::High { end_of_high } else { line.len() }, (level, serial));
                         two.push(level, Packet::new(FlowKey(0), serial, ()));
                     }
