@@ -53,9 +53,9 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "first in, first out, with a limit in packets or bytes";
-    type Qdisc<P> = Fifo<P>;
+    type Qdisc<P: 'static> = Fifo<P>;
 
-    fn build<P>(&self, site: &Site) -> Result<Fifo<P>, Invalid> {
+    fn build<P: 'static>(&self, site: &Site) -> Result<Fifo<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Fifo {

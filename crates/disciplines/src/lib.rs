@@ -19,4 +19,14 @@ pub use spec::SpecError;
 
 registry! {
     fifo,
+    prio,
+    tbf,
+    drr,
+    sfq,
+    efd,
+    red,
+    ared,
+    codel,
+    fq_codel,
+    pie,
 }

@@ -1,7 +1,7 @@
 //! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is made from it.
 
 use qdisc::{Invalid, Nature, Qdisc, Site};
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -11,13 +11,13 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     const SUMMARY: &'static str;
 
     /// The discipline itself.
-    type Qdisc<P>: Qdisc<P>;
+    type Qdisc<P: 'static>: Qdisc<P>;
 
     /// Builds it for a site.
     ///
     /// # Errors
     /// The parameter that makes no sense there, and what to write instead.
-    fn build<P>(&self, site: &Site) -> Result<Self::Qdisc<P>, Invalid>;
+    fn build<P: 'static>(&self, site: &Site) -> Result<Self::Qdisc<P>, Invalid>;
 
     /// What it promises beyond the contract, built so for that site.
     fn nature(&self, site: &Site) -> Nature;
@@ -52,6 +52,8 @@ pub struct Entry {
     pub source: &'static str,
     /// Its parameters: JSON Schema of its `Config`.
     pub schema: fn() -> Schema,
+    /// The same inside a larger schema, whose definitions it shares.
+    pub(crate) schema_within: fn(&mut SchemaGenerator) -> Schema,
     /// It, with every parameter at its default.
     pub default: fn() -> crate::Spec,
     /// It, from named parameters.
@@ -89,6 +91,7 @@ macro_rules! registry {
             summary: <$name::Config as Discipline>::SUMMARY,
             source: include_str!(concat!(stringify!($name), ".rs")),
             schema: || schemars::schema_for!($name::Config),
+            schema_within: <$name::Config as schemars::JsonSchema>::json_schema,
             default: || Spec::$name(Default::default()),
             from_json: |value| serde_json::from_value(value).map(Spec::$name),
             variants: || {

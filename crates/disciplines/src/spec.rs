@@ -9,6 +9,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use qdisc::units::nearest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -58,7 +59,7 @@ impl FromStr for Spec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Spec, SpecError> {
-        let mut words = Words { text, at: 0 };
+        let mut words = Words { text, at: 0, depth: 0 };
         let spec = words.spec()?;
         match words.next()? {
             Some(Word { span, .. }) => Err(SpecError {
@@ -85,14 +86,14 @@ impl fmt::Display for Spec {
             match value {
                 Value::Bool(true) => write!(f, " {name}")?,
                 Value::Bool(false) => write!(f, " no{name}")?,
-                Value::String(text) if is_spec(&entry.schema, &name) => write!(f, " {name} ({text})")?,
+                Value::String(text) if is_spec(entry, &name) => write!(f, " {name} ({text})")?,
                 Value::String(text) => write!(f, " {name} {text}")?,
                 Value::Array(items) => {
                     write!(f, " {name} [")?;
                     for (i, item) in items.iter().enumerate() {
                         let gap = if i == 0 { "" } else { " " };
                         match item {
-                            Value::String(text) if text.contains(' ') || is_spec(&entry.schema, &name) => {
+                            Value::String(text) if text.contains(' ') || is_spec(entry, &name) => {
                                 write!(f, "{gap}({text})")?;
                             }
                             Value::String(text) => write!(f, "{gap}{text}")?,
@@ -129,7 +130,7 @@ impl<'de> Deserialize<'de> for Spec {
                     de::Error::custom(format!("{message}; {}", help.unwrap_or_default()))
                 })?;
                 for name in table.keys() {
-                    if property(&entry.schema, name).is_none() {
+                    if property(entry, name).is_none() {
                         let (message, help) = unknown_parameter(entry, name);
                         return Err(de::Error::custom(format!("{message}; {help}")));
                     }
@@ -148,17 +149,11 @@ impl JsonSchema for Spec {
         "Discipline".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        // Children are disciplines too, so the tables refer back to this schema by its name.
-        let _ = generator;
+        // Children are disciplines too: the generator knows this schema by its name, so that their tables refer back to it.
         let tables: Vec<Value> = ALL
             .iter()
             .map(|entry| {
-                let mut table = serde_json::to_value((entry.schema)()).expect("a schema is JSON");
-                for unwanted in ["$schema", "$defs", "title"] {
-                    if let Some(object) = table.as_object_mut() {
-                        object.remove(unwanted);
-                    }
-                }
+                let mut table = (entry.schema_within)(generator).to_value();
                 if let Some(properties) = table.pointer_mut("/properties").and_then(Value::as_object_mut) {
                     properties.insert("kind".into(), serde_json::json!({ "const": entry.name }));
                 }
@@ -186,7 +181,12 @@ impl JsonSchema for Spec {
 struct Words<'a> {
     text: &'a str,
     at: usize,
+    /// How many disciplines enclose the one that is being read.
+    depth: usize,
 }
+
+/// Disciplines inside disciplines: more than these is a mistake, and a bound keeps hostile text from the stack's end.
+const DEEPEST: usize = 16;
 
 struct Word<'a> {
     text: &'a str,
@@ -196,8 +196,7 @@ struct Word<'a> {
 impl<'a> Words<'a> {
     /// The next word, without consuming it; parentheses and brackets are words of their own.
     fn peek(&self) -> Option<Word<'a>> {
-        let rest = &self.text[self.at..];
-        let start = self.at + (rest.len() - rest.trim_start().len());
+        let start = self.text.len() - self.text[self.at..].trim_start().len();
         let rest = &self.text[start..];
         let first = rest.chars().next()?;
         let len = if "()[]".contains(first) {
@@ -231,6 +230,11 @@ impl<'a> Words<'a> {
 
     /// A name and its parameters, up to the end or a closing parenthesis.
     fn spec(&mut self) -> Result<Spec, SpecError> {
+        self.named().map(|(_, _, spec)| spec)
+    }
+
+    /// The same, with the discipline's entry and its parameters as they were written.
+    fn named(&mut self) -> Result<(&'static Entry, Map<String, Value>, Spec), SpecError> {
         let Some(name) = self.next()? else {
             return Err(SpecError {
                 span: self.text.len()..self.text.len(),
@@ -259,22 +263,23 @@ impl<'a> Words<'a> {
                 });
             }
         }
-        (entry.from_json)(Value::Object(table)).map_err(|error| SpecError {
+        let spec = (entry.from_json)(Value::Object(table.clone())).map_err(|error| SpecError {
             span: start..self.at,
             message: error.to_string(),
             help: None,
-        })
+        })?;
+        Ok((entry, table, spec))
     }
 
     /// One parameter: its name is `word`, its value is what follows.
     fn parameter(&mut self, entry: &Entry, word: &Word<'a>) -> Result<(String, Value), SpecError> {
-        if let Some(schema) = property(&entry.schema, word.text) {
+        if let Some(schema) = property(entry, word.text) {
             let value = self.value(entry, word, &schema)?;
             return Ok((word.text.to_owned(), value));
         }
         // tc negates a switch by "no".
         if let Some(positive) = word.text.strip_prefix("no")
-            && property(&entry.schema, positive).is_some_and(|schema| kind(&schema) == Kind::Switch)
+            && property(entry, positive).is_some_and(|schema| kind(&schema) == Kind::Switch)
         {
             return Ok((positive.to_owned(), Value::Bool(false)));
         }
@@ -311,12 +316,12 @@ impl<'a> Words<'a> {
         if word.text == "[" {
             let items = schema.get("items").cloned().unwrap_or(Value::Null);
             let mut list = Vec::new();
-            while self.peek().is_some_and(|word| word.text != "]") {
+            while self.peek().is_some_and(|next| next.text != "]") {
                 list.push(match self::kind(&items) {
                     Kind::Spec => self.child(name.text)?,
-                    kind => {
+                    of_items => {
                         let item = self.next()?.expect("it was just seen");
-                        scalar(&kind, &item, name.text)?
+                        scalar(&of_items, &item, name.text)?
                     }
                 });
             }
@@ -326,12 +331,22 @@ impl<'a> Words<'a> {
         scalar(&kind, &word, name.text)
     }
 
-    /// A discipline in parentheses; kept as text and read by its own type.
+    /// A discipline in parentheses, as a table. It was read once here, so that mistakes inside are pointed at.
     fn child(&mut self, name: &str) -> Result<Value, SpecError> {
         self.expect("(", &format!("\"{name}\""))?;
-        let spec = self.spec()?;
+        if self.depth == DEEPEST {
+            return Err(SpecError {
+                span: self.at - 1..self.at,
+                message: format!("more than {DEEPEST} disciplines inside each other"),
+                help: None,
+            });
+        }
+        self.depth += 1;
+        let (entry, mut table, _) = self.named()?;
+        self.depth -= 1;
         self.expect(")", "the discipline inside")?;
-        Ok(Value::String(spec.to_string()))
+        table.insert("kind".into(), entry.name.into());
+        Ok(Value::Object(table))
     }
 }
 
@@ -436,9 +451,17 @@ fn scalar(kind: &Kind, word: &Word<'_>, name: &str) -> Result<Value, SpecError> 
     }
 }
 
+/// The schema of a discipline's parameters. Made once: a discipline with children describes all the others, too.
+fn schema(entry: &Entry) -> &'static Value {
+    static SCHEMAS: OnceLock<Vec<Value>> = OnceLock::new();
+    let schemas = SCHEMAS.get_or_init(|| ALL.iter().map(|each| (each.schema)().to_value()).collect());
+    let at = ALL.iter().position(|other| other.name == entry.name).expect("a discipline is in its registry");
+    &schemas[at]
+}
+
 /// The schema of one parameter.
-fn property(schema: &fn() -> Schema, name: &str) -> Option<Value> {
-    let schema = serde_json::to_value(schema()).expect("a schema is JSON");
+fn property(entry: &Entry, name: &str) -> Option<Value> {
+    let schema = schema(entry);
     let mut property = schema.get("properties")?.get(name)?.clone();
     // Follow a reference to a definition next to it, except to a discipline, which is known by its name.
     let target = property.get("$ref").and_then(Value::as_str).map(str::to_owned);
@@ -451,24 +474,18 @@ fn property(schema: &fn() -> Schema, name: &str) -> Option<Value> {
     Some(property)
 }
 
-fn is_spec(schema: &fn() -> Schema, name: &str) -> bool {
-    let Some(property) = property(schema, name) else { return false };
+fn is_spec(entry: &Entry, name: &str) -> bool {
+    let Some(property) = property(entry, name) else { return false };
     kind(&property) == Kind::Spec || property.get("items").is_some_and(|items| kind(items) == Kind::Spec)
 }
 
 fn unknown_parameter(entry: &Entry, name: &str) -> (String, String) {
-    let schema = serde_json::to_value((entry.schema)()).expect("a schema is JSON");
-    let known: Vec<String> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(k, _)| k.clone())
-        .collect();
-    let help = match nearest(name, known.iter().map(String::as_str)) {
+    let properties = schema(entry).get("properties").and_then(Value::as_object);
+    let known: Vec<&str> = properties.into_iter().flatten().map(|(known, _)| known.as_str()).collect();
+    let help = match nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None if known.is_empty() => format!("{} has no parameters", entry.name),
-        None => format!("{} has {}", entry.name, names(known.iter().map(String::as_str))),
+        None => format!("{} has {}", entry.name, names(known.iter().copied())),
     };
     (format!("unknown parameter \"{name}\" of {}", entry.name), help)
 }
@@ -525,5 +542,56 @@ mod tests {
             assert_eq!(error(text), (at.to_owned(), message.to_owned()), "{text}");
         }
         assert_eq!(error("").1.split(';').next(), Some("expected a discipline"));
+    }
+
+    /// Disciplines contain disciplines: the schema ends all the same, and every reference in it leads somewhere.
+    #[test]
+    fn schemas_are_closed() {
+        fn references(value: &Value, found: &mut Vec<String>) {
+            match value {
+                Value::Object(map) => map.iter().for_each(|(key, inner)| match inner {
+                    Value::String(target) if key == "$ref" => found.push(target.clone()),
+                    _ => references(inner, found),
+                }),
+                Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+                _ => {}
+            }
+        }
+        let of_spec = schemars::schema_for!(Spec).to_value();
+        for root in ALL.iter().map(|entry| schema(entry).clone()).chain([of_spec]) {
+            let mut found = Vec::new();
+            references(&root, &mut found);
+            for target in found {
+                let leads = target == "#" || root.pointer(target.trim_start_matches('#')).is_some();
+                assert!(leads, "{target} leads nowhere");
+            }
+        }
+    }
+
+    #[test]
+    fn children_are_written_in_parentheses() {
+        let cases = [
+            (
+                "prio children (fifo)",
+                "(",
+                "children: expected a list; write it in brackets: \"children [... ...]\"",
+            ),
+            ("prio children [fifo]", "fifo", "expected \"(\" after \"children\""),
+            ("tbf child fifo", "fifo", "expected \"(\" after \"child\""),
+            ("tbf child (fivo)", "fivo", "unknown discipline \"fivo\"; did you mean \"fifo\"?"),
+            (
+                "tbf child (fifo limit 3)",
+                "3",
+                "limit: \"3\" needs a unit: \"300p\" counts packets, \"64kb\" counts bytes",
+            ),
+        ];
+        for (text, at, message) in cases {
+            let (place, said) = error(text);
+            assert_eq!(
+                (place.as_str(), said.split("; a discipline inside").next().unwrap()),
+                (at, message),
+                "{text}"
+            );
+        }
     }
 }

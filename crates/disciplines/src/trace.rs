@@ -36,11 +36,13 @@ pub fn trace_on(
     let mut port = Port::new(PortId(0), qdisc, Rate::bit(bytes_per_ms * 8000));
     let mut log = Log::default();
     let mut offsets: BTreeMap<FlowKey, u64> = BTreeMap::new();
+    let mut last = Time::ZERO;
     for group in arrivals.split(';') {
         let (time, packets) = group.trim().split_once(' ').expect("time, then packets");
         let now = time_of(time);
         // The link finishes what it can before the arrival.
-        advance(&mut port, &mut log, now);
+        advance(&mut port, &mut log, last, now);
+        last = now;
         for packet in packets.split(',') {
             let (name, bytes) = packet.trim().split_once(' ').expect("name, then bytes");
             let letter = name.bytes().next().expect("a name has a letter");
@@ -57,7 +59,7 @@ pub fn trace_on(
             let _ = port.pull(now, &mut log);
         }
     }
-    advance(&mut port, &mut log, Time::NEVER);
+    advance(&mut port, &mut log, last, Time::NEVER);
     assert_eq!(port.books().held(), Backlog::ZERO);
     let rate = bytes_per_ms as f64;
     let sent = log.sent.iter().map(|(name, bytes, at)| {
@@ -69,9 +71,9 @@ pub fn trace_on(
     line.trim_end().to_owned()
 }
 
-/// Lets the link work until `until`.
-fn advance(port: &mut Port<String>, log: &mut Log, until: Time) {
-    let mut now = port.free_at();
+/// Lets the link work until `until`, from the time of the last arrival on: time never goes back.
+fn advance(port: &mut Port<String>, log: &mut Log, last: Time, until: Time) {
+    let mut now = port.free_at().max(last);
     while now <= until && now < Time::NEVER {
         match port.pull(now, log) {
             Next::Packet(_) => now = port.free_at(),

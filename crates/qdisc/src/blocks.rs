@@ -1,5 +1,15 @@
 //! Mechanisms that several disciplines share, each under its own name and with its own tests.
 
+pub mod codel;
 mod flow_map;
+mod longest_queue;
+mod lookahead;
+pub mod red;
+mod token_bucket;
+mod two_level;
 
 pub use flow_map::FlowMap;
+pub use longest_queue::{LongestQueue, Rank};
+pub use lookahead::{Head, Lookahead};
+pub use token_bucket::TokenBucket;
+pub use two_level::{Level, TwoLevel};

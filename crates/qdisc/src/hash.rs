@@ -61,7 +61,7 @@ fn round(v: &mut [u64; 4]) {
 /// Mixes a word with a key: for spreading flow keys, which are hashes already, over buckets.
 #[inline]
 pub const fn mix(word: u64, key: u64) -> u64 {
-    let product = (word ^ key) as u128 * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835_u128;
+    let product = ((word ^ key) as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
     (product >> 64) as u64 ^ product as u64
 }
 
@@ -77,5 +77,16 @@ mod tests {
         assert_eq!(hasher.hash(&input), 0xa129_ca61_49be_45e5);
         assert_eq!(hasher.hash(&[]), 0x726f_db47_dd0e_0e31);
         assert_eq!(hasher.hash(&input[..8]), 0x93f5_f579_9a93_2462);
+    }
+
+    /// Any word and any key, and neighbours spread over few buckets as over many.
+    #[test]
+    fn mixing_spreads_neighbours() {
+        assert_ne!(mix(u64::MAX, 0), mix(u64::MAX - 1, 0));
+        for key in [0, 1, u64::MAX, 0x1234_5678_9abc_def0] {
+            let mut buckets = [0; 16];
+            (0..16_000).for_each(|word| buckets[mix(word, key) as usize % 16] += 1);
+            assert!(buckets.iter().all(|count| (800..1200).contains(count)), "{buckets:?}");
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! One slab for all queues of a discipline: queues are lists of indices, so that ten thousand flows cost no more
 //! memory than their packets, and nothing is allocated once the slab has grown to the limit.
 
+use std::num::NonZeroU32;
+use std::ops::{Index, IndexMut};
+
 /// A slab of items linked into [`List`]s.
 #[derive(Debug)]
 pub struct Slots<T> {
@@ -24,9 +27,21 @@ pub struct List {
     len: u32,
 }
 
-/// The place of an item; stays valid until the item leaves.
+/// The place of an item; stays valid until the item leaves. Its number plus one, so that an `Option` of it is no larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct Place(NonZeroU32);
+
+impl Place {
+    /// Its number in the slab: below the largest number of items that were ever held at once.
+    #[inline]
+    pub fn index(self) -> u32 {
+        self.0.get() - 1
+    }
+    #[inline]
+    fn new(index: u32) -> Place {
+        Place(NonZeroU32::MIN.saturating_add(index))
+    }
+}
 
 const NONE: u32 = u32::MAX;
 
@@ -64,7 +79,7 @@ impl<T> Slots<T> {
         }
         list.tail = place;
         list.len += 1;
-        Place(place)
+        Place::new(place)
     }
 
     /// Puts an item at the front.
@@ -77,7 +92,7 @@ impl<T> Slots<T> {
         }
         list.head = place;
         list.len += 1;
-        Place(place)
+        Place::new(place)
     }
 
     /// Takes the first item.
@@ -85,7 +100,7 @@ impl<T> Slots<T> {
     pub fn pop_front(&mut self, list: &mut List) -> Option<T> {
         match list.head {
             NONE => None,
-            head => Some(self.remove(list, Place(head))),
+            head => Some(self.remove(list, Place::new(head))),
         }
     }
 
@@ -94,7 +109,7 @@ impl<T> Slots<T> {
     pub fn pop_back(&mut self, list: &mut List) -> Option<T> {
         match list.tail {
             NONE => None,
-            tail => Some(self.remove(list, Place(tail))),
+            tail => Some(self.remove(list, Place::new(tail))),
         }
     }
 
@@ -104,11 +119,11 @@ impl<T> Slots<T> {
     /// When the item is no longer there.
     #[inline]
     pub fn remove(&mut self, list: &mut List, place: Place) -> T {
-        let slot = &mut self.slots[place.0 as usize];
+        let slot = &mut self.slots[place.index() as usize];
         let item = slot.item.take().expect("a place holds its item until it leaves");
         let (prev, next) = (slot.prev, slot.next);
         slot.next = self.free;
-        self.free = place.0;
+        self.free = place.index();
         match prev {
             NONE => list.head = next,
             prev => self.slots[prev as usize].next = next,
@@ -119,6 +134,35 @@ impl<T> Slots<T> {
         }
         list.len -= 1;
         item
+    }
+
+    /// Moves the first item to the end. Places stay as they are.
+    #[inline]
+    pub fn rotate(&mut self, list: &mut List) {
+        if list.head == list.tail {
+            return;
+        }
+        let (first, last) = (list.head, list.tail);
+        let second = self.slots[first as usize].next;
+        self.slots[second as usize].prev = NONE;
+        self.slots[last as usize].next = first;
+        let slot = &mut self.slots[first as usize];
+        slot.prev = last;
+        slot.next = NONE;
+        list.head = second;
+        list.tail = first;
+    }
+
+    /// Where the first item is.
+    #[inline]
+    pub fn front_place(&self, list: &List) -> Option<Place> {
+        (list.head != NONE).then_some(Place::new(list.head))
+    }
+
+    /// The item that has this number, if one has: see [`Place::index`].
+    #[inline]
+    pub fn place(&self, index: u32) -> Option<Place> {
+        self.slots.get(index as usize)?.item.is_some().then_some(Place::new(index))
     }
 
     /// The first item.
@@ -136,13 +180,13 @@ impl<T> Slots<T> {
     /// The item at a place.
     #[inline]
     pub fn get(&self, place: Place) -> Option<&T> {
-        self.slots.get(place.0 as usize)?.item.as_ref()
+        self.slots.get(place.index() as usize)?.item.as_ref()
     }
 
     /// The item at a place, to change it.
     #[inline]
     pub fn get_mut(&mut self, place: Place) -> Option<&mut T> {
-        self.slots.get_mut(place.0 as usize)?.item.as_mut()
+        self.slots.get_mut(place.index() as usize)?.item.as_mut()
     }
 
     /// Every item of a list, first to last.
@@ -173,6 +217,25 @@ impl<T> Slots<T> {
     }
 }
 
+impl<T> Index<Place> for Slots<T> {
+    type Output = T;
+    /// The item at a place.
+    ///
+    /// # Panics
+    /// When it is no longer there.
+    #[inline]
+    fn index(&self, place: Place) -> &T {
+        self.get(place).expect("a place holds its item until it leaves")
+    }
+}
+
+impl<T> IndexMut<Place> for Slots<T> {
+    #[inline]
+    fn index_mut(&mut self, place: Place) -> &mut T {
+        self.get_mut(place).expect("a place holds its item until it leaves")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +249,7 @@ mod tests {
         PopFront(u8),
         PopBack(u8),
         RemoveSecond(u8),
+        Rotate(u8),
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -195,6 +259,7 @@ mod tests {
             (0..3u8).prop_map(Op::PopFront),
             (0..3u8).prop_map(Op::PopBack),
             (0..3u8).prop_map(Op::RemoveSecond),
+            (0..3u8).prop_map(Op::Rotate),
         ]
     }
 
@@ -230,8 +295,17 @@ mod tests {
                             prop_assert_eq!(Some(item), deques[i as usize].remove(1));
                         }
                     }
+                    Op::Rotate(i) => {
+                        slots.rotate(&mut lists[i as usize]);
+                        let (deque, places) = (&mut deques[i as usize], &mut places[i as usize]);
+                        if !deque.is_empty() {
+                            deque.rotate_left(1);
+                            places.rotate_left(1);
+                        }
+                    }
                 }
                 for i in 0..3 {
+                    prop_assert_eq!(slots.front_place(&lists[i]), places[i].front().copied());
                     prop_assert_eq!(lists[i].len(), deques[i].len());
                     prop_assert!(slots.iter(&lists[i]).eq(deques[i].iter()));
                     prop_assert_eq!(slots.front(&lists[i]), deques[i].front());

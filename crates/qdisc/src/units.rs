@@ -490,7 +490,8 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// Writes `value` in the largest unit that keeps it whole.
 fn write_whole(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
-    let (name, one) = units.iter().rev().find(|(_, one)| value != 0 && value % one == 0).unwrap_or(&units[0]);
+    let (name, one) =
+        units.iter().rev().find(|(_, one)| value != 0 && value.is_multiple_of(*one)).unwrap_or(&units[0]);
     write!(f, "{}{name}", value / one)
 }
 

@@ -52,6 +52,10 @@ pub struct Place {
 pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// One line for `giveway list`.
     const SUMMARY: &'static str;
+    /// Whether the scenario says between which nodes it flows; false where the source can read that from a file.
+    const PLACED: bool = true;
+    /// Whether the receiver answers, as TCP does: then there must be a way back.
+    const ANSWERED: bool = true;
     /// Builds it for a place.
     ///
     /// # Errors
@@ -70,6 +74,10 @@ pub struct TrafficEntry {
     pub source: &'static str,
     /// Its parameters: JSON Schema of its `Config`.
     pub schema: fn() -> Schema,
+    /// [`Traffic::PLACED`].
+    pub placed: bool,
+    /// [`Traffic::ANSWERED`].
+    pub answered: bool,
     /// It, from named parameters.
     pub from_json: fn(serde_json::Value) -> Result<TrafficSpec, serde_json::Error>,
 }
@@ -91,6 +99,8 @@ macro_rules! sources {
             summary: <$name::Config as Traffic>::SUMMARY,
             source: include_str!(concat!("traffic/", stringify!($name), ".rs")),
             schema: || schemars::schema_for!($name::Config),
+            placed: <$name::Config as Traffic>::PLACED,
+            answered: <$name::Config as Traffic>::ANSWERED,
             from_json: |value| serde_json::from_value(value).map(TrafficSpec::$name),
         }),*];
 

@@ -14,7 +14,7 @@ use super::config::{Counting, TcpConfig};
 pub struct Ack {
     /// When it came.
     pub now: Time,
-    /// Bytes newly acknowledged, cumulatively or selectively.
+    /// Bytes newly acknowledged, cumulatively.
     pub bytes: u64,
     /// Smoothed round-trip time.
     pub rtt: Span,

@@ -40,6 +40,9 @@ pub struct Endpoint {
     recover: u64,
     /// Timeouts in a row.
     silent: u32,
+    /// The first lost segment goes out whatever the window says: RFC 6675 section 5, step (4.3); RFC 6582 section
+    /// 3.2, steps 2 and 3.
+    urgent: bool,
     /// The window, not the application, stopped the last sending.
     limited: bool,
     /// ECN: told the other end until it answers (receiver); answer to give (sender); reduced up to here.
@@ -121,6 +124,7 @@ impl Endpoint {
             inflation: 0,
             recover: 1,
             silent: 0,
+            urgent: false,
             limited: false,
             echo: false,
             reduced: false,
@@ -294,7 +298,8 @@ impl Endpoint {
         if segment.ack > self.board.next() || segment.ack < self.board.una() {
             return;
         }
-        let advances = segment.ack > self.board.una();
+        let advance = segment.ack - self.board.una();
+        let advances = advance > 0;
         let flight = self.board.outstanding();
         let mut acked = if advances { self.board.ack(segment.ack) } else { Acked::default() };
         let mut selective = 0;
@@ -302,7 +307,6 @@ impl Endpoint {
             for (from, to) in segment.blocks() {
                 let news = self.board.sack(from, to);
                 selective += news.room;
-                acked.room += news.room;
                 acked.measured = acked.measured.max(news.measured);
             }
         }
@@ -321,34 +325,38 @@ impl Endpoint {
             && self.board.outstanding() > 0
             && segment.room() == 0
             && if config.sack { selective > 0 } else { true };
-        self.recovery(segment.ack, advances, duplicate, flight, acked.room, now, config);
+        self.recovery(segment.ack, advance, duplicate, flight, now, config);
     }
 
     /// The other end echoes a mark: once per window, RFC 3168 section 6.1.2.
     fn congestion_told(&mut self, ack: u64, flight: u64, now: Time) {
         if ack > self.reduced_until && self.recovery == Recovery::None {
-            self.controller.marked(flight, now);
+            self.controller.marked(flight.min(self.controller.window()), now);
             self.reduced_until = self.board.next();
             self.reduced = true;
         }
     }
 
     /// Fast retransmit and recovery: RFC 6675 section 5 with SACK, RFC 6582 section 3.2 without.
-    #[allow(clippy::too_many_arguments)]
     fn recovery(
         &mut self,
         ack: u64,
-        advances: bool,
+        advance: u64,
         duplicate: bool,
         flight: u64,
-        news: u64,
         now: Time,
         config: &TcpConfig,
     ) {
+        let advances = advance > 0;
         if self.recovery != Recovery::None && ack >= self.recover {
+            let fast = self.recovery == Recovery::Fast;
             self.recovery = Recovery::None;
             self.inflation = 0;
             self.duplicates = 0;
+            if fast {
+                // The acknowledgement that ends a recovery leaves the window at the threshold.
+                return;
+            }
         }
         match self.recovery {
             Recovery::None => {
@@ -361,8 +369,8 @@ impl Endpoint {
                 let first_lost = config.sack && self.board.find_losses(config.mss.0);
                 if first_lost || (self.duplicates >= DUPLICATES && ack >= self.recover) {
                     self.begin_fast_recovery(flight, now, config);
-                } else if news > 0 {
-                    self.grow(news, flight, now);
+                } else if advances {
+                    self.grow(advance, flight, now);
                 }
             }
             Recovery::Fast if config.sack => {
@@ -371,6 +379,7 @@ impl Endpoint {
             Recovery::Fast if advances => {
                 // A partial acknowledgement: the next hole is lost too. Deflate by what left the network.
                 self.board.lose_first();
+                self.urgent = true;
                 let left = flight - self.board.outstanding();
                 self.inflation = self.inflation.saturating_sub(left);
                 if left >= config.mss.0 {
@@ -383,8 +392,8 @@ impl Endpoint {
                 if config.sack {
                     self.board.find_losses(config.mss.0);
                 }
-                if news > 0 {
-                    self.grow(news, flight, now);
+                if advances {
+                    self.grow(advance, flight, now);
                 }
             }
         }
@@ -395,8 +404,9 @@ impl Endpoint {
         self.recover = self.board.next();
         self.board.begin_recovery();
         self.board.lose_first();
-        self.controller.lost(flight, now);
-        self.reduced = true;
+        self.urgent = true;
+        self.controller.lost(flight.min(self.controller.window()), now);
+        self.reduced = config.ecn;
         self.reduced_until = self.board.next();
         if !config.sack {
             self.inflation = u64::from(DUPLICATES) * config.mss.0;
@@ -463,14 +473,15 @@ impl Endpoint {
             let repeat = self.board.next_lost();
             let room = match repeat {
                 Some(repeat) => u64::from(repeat.room),
-                None => (self.end - self.board.next()).min(config.mss.0),
+                None => self.end.saturating_sub(self.board.next()).min(config.mss.0),
             };
             // Something must always be on its way, or nothing would ever come back.
-            if self.board.pipe() + room > window && self.board.pipe() > 0 {
+            let urgent = std::mem::take(&mut self.urgent) && repeat.is_some();
+            if self.board.pipe() + room > window && self.board.pipe() > 0 && !urgent {
                 self.limited = room > 0;
                 return;
             }
-            if self.pacer_holds(now, config) {
+            if !urgent && self.pacer_holds(now, config) {
                 return;
             }
             match repeat {
@@ -651,7 +662,10 @@ impl Endpoint {
             }
             State::Open => {
                 self.counts.timeouts += 1;
-                self.controller.timed_out(self.board.outstanding(), self.silent == 1, now);
+                // With SACK a hole that stays open lets the outstanding data grow far beyond the window; they are not on
+                // their way, and half of them must not become the threshold.
+                let flight = self.board.outstanding().min(self.controller.window());
+                self.controller.timed_out(flight, self.silent == 1, now);
                 self.board.lose_all();
                 self.recovery = Recovery::Timeout;
                 self.recover = self.board.next();

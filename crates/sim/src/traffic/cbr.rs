@@ -52,6 +52,7 @@ fn default_flows() -> u32 {
 impl Traffic for Config {
     const SUMMARY: &'static str =
         "UDP datagrams at a constant rate, with jitter so that flows do not lock into phase";
+    const ANSWERED: bool = false;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;

@@ -112,3 +112,55 @@ impl Probe<Segment> for Tally {
         self.flows.push(report.clone());
     }
 }
+
+/// A wide queue that loses chosen transmissions: for stories about recovery.
+pub struct Gate {
+    queue: std::collections::VecDeque<Packet<Segment>>,
+    mss: u64,
+    /// Data segments to lose (1 is the first; 0 is the SYN), each as often as it is listed.
+    lose: Vec<u64>,
+    /// Data segments to mark once.
+    mark: Vec<u64>,
+}
+
+impl Gate {
+    pub fn new(mss: u64, lose: &[u64], mark: &[u64]) -> Gate {
+        Gate { queue: Default::default(), mss, lose: lose.to_vec(), mark: mark.to_vec() }
+    }
+
+    fn listed(list: &mut Vec<u64>, number: u64) -> bool {
+        match list.iter().position(|entry| *entry == number) {
+            Some(at) => {
+                list.remove(at);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl qdisc::Qdisc<Segment> for Gate {
+    fn enqueue(&mut self, mut pkt: Packet<Segment>, cx: &mut qdisc::Cx<'_, Segment>) {
+        let segment = &pkt.payload;
+        let number = if segment.has(Segment::SYN) { 0 } else { (segment.seq.max(1) - 1) / self.mss + 1 };
+        if segment.room() > 0 && Gate::listed(&mut self.lose, number) {
+            return cx.drop(pkt, DropReason::Policy);
+        }
+        if pkt.payload.len > 0 && Gate::listed(&mut self.mark, number) {
+            assert!(cx.mark(&mut pkt), "only a connection with ECN has its segments marked");
+        }
+        self.queue.push_back(pkt);
+    }
+    fn dequeue(&mut self, _: &mut qdisc::Cx<'_, Segment>) -> qdisc::Next<Segment> {
+        self.queue.pop_front().map_or(qdisc::Next::Empty, qdisc::Next::Packet)
+    }
+    fn backlog(&self) -> qdisc::Backlog {
+        let bytes = self.queue.iter().map(|pkt| u64::from(pkt.bytes())).sum();
+        qdisc::Backlog { packets: self.queue.len() as u64, bytes }
+    }
+    fn reset(&mut self, cx: &mut qdisc::Cx<'_, Segment>) {
+        for pkt in self.queue.drain(..) {
+            cx.drop(pkt, DropReason::Reset);
+        }
+    }
+}

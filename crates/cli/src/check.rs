@@ -1,0 +1,65 @@
+//! `giveway check`: whether scenarios can run.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use scenario::{Draft, Scenario};
+
+use crate::{Outcome, show};
+
+/// Checks scenarios without running them.
+///
+/// Tells everything that is wrong, each mistake with its line, and warns of known traps.
+#[derive(clap::Args)]
+#[command(after_help = "Example: giveway check scenarios/*.toml")]
+pub struct Args {
+    /// Scenario files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Change something, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// Does it.
+pub fn check(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    let mut outcome = Outcome::Done;
+    for file in &args.files {
+        match read(file, &args.set) {
+            Some(scenario) => {
+                show::diagnostics(scenario.origin(), &scenario.warnings);
+                writeln!(out, "{}: {}", file.display(), summary(&scenario))?;
+            }
+            None => outcome = Outcome::Wrong,
+        }
+    }
+    Ok(outcome)
+}
+
+/// Reads a scenario with flags applied; tells what is wrong if anything is.
+pub fn read(file: &Path, sets: &[String]) -> Option<Scenario> {
+    let draft = match Draft::load(file) {
+        Ok(draft) => draft,
+        Err(error) => {
+            show::sentence(&format!("cannot read {}: {error}", file.display()));
+            return None;
+        }
+    };
+    let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
+    draft.finish().map_err(|wrong| show::wrong(&wrong)).ok()
+}
+
+fn summary(scenario: &Scenario) -> String {
+    let count = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    format!(
+        "right: {}, {}, {}, {} of {}",
+        count(scenario.nodes.len(), "node"),
+        count(scenario.ports.len(), "port"),
+        count(scenario.disciplines.len(), "discipline"),
+        count(scenario.cells().len(), "run"),
+        scenario.duration,
+    )
+}

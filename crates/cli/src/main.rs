@@ -1,0 +1,98 @@
+//! The program `giveway`: one file per command, and what they share.
+//!
+//! Results go to the standard output, everything else to the standard error, so that `--json` can be piped. What this
+//! program knows about scenarios and records is only how to bring them together and how to show them.
+
+mod check;
+mod compare;
+mod completions;
+mod cpu;
+mod explain;
+mod list;
+mod markdown;
+mod parameters;
+mod progress;
+mod run;
+mod schema;
+mod show;
+mod stop;
+mod terminal;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Packet scheduling, from paper to wire: compares queue disciplines.
+#[derive(Parser)]
+#[command(name = "giveway", version, max_term_width = 100, after_help = AFTER, arg_required_else_help = true)]
+struct Giveway {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "\
+Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 130 interrupted.
+
+Start with:
+  giveway run scenarios/quickstart.toml
+  giveway compare CAPTURE --rate 10mbit
+  giveway list
+  giveway explain fifo";
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Args),
+    Compare(compare::Args),
+    Check(check::Args),
+    List(list::Args),
+    Explain(explain::Args),
+    Schema(schema::Args),
+    Completions(completions::Args),
+}
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Done,
+    /// A run failed, or its result could not be kept.
+    Failed,
+    /// The command or a scenario is wrong: nothing was run.
+    Wrong,
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+impl Outcome {
+    fn code(self) -> u8 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::Failed => 1,
+            Outcome::Wrong => 2,
+            Outcome::Interrupted => 130,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let command = Giveway::parse().command;
+    let mut out = io::stdout().lock();
+    let result = match command {
+        Command::Run(args) => run::run(&args, &mut out),
+        Command::Compare(args) => compare::compare(&args, &mut out),
+        Command::Check(args) => check::check(&args, &mut out),
+        Command::List(args) => list::list(&args, &mut out),
+        Command::Explain(args) => explain::explain(&args, &mut out),
+        Command::Schema(args) => schema::schema(&args, &mut out),
+        Command::Completions(args) => completions::completions(&args, &mut out),
+    };
+    match result.and_then(|outcome| out.flush().map(|()| outcome)) {
+        Ok(outcome) => outcome.code().into(),
+        // Whoever read the output has seen enough, as in `giveway list | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            show::sentence(&format!("cannot write the output: {error}"));
+            Outcome::Failed.code().into()
+        }
+    }
+}

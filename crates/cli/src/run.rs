@@ -1,0 +1,320 @@
+//! `giveway run`: runs scenarios and shows what came out.
+
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use clap::value_parser;
+use rayon::prelude::*;
+use record::{Fingerprint, Layout, Manifest, Recorder, RunFolder, Style, Summary, Table};
+use scenario::{Cell, Scenario};
+
+use crate::progress::{Part, Progress};
+use crate::{Outcome, check, cpu, show, stop, terminal};
+
+/// Runs scenarios: every discipline, with every seed, on the same arrivals.
+///
+/// Prints a table with a row for each discipline: means over the seeds, with 95 % intervals. The same scenario with the
+/// same seeds gives the same bits, whatever the machine and the number of jobs.
+///
+/// Ctrl-C stops the runs; those that are finished are kept and shown.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Scenario files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Keep everything in this folder, and resume what is there; several scenarios get a folder each inside
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run with seeds 1 to N
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100_000))]
+    seeds: Option<u32>,
+    /// How many runs at a time; by default as many as there are processors
+    #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Change something, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Print one JSON object per scenario instead of a table
+    #[arg(long)]
+    json: bool,
+    /// No progress and no warnings
+    #[arg(long, short)]
+    quiet: bool,
+    /// A quick check: as [short] in the scenario says, otherwise at most 5 s and one seed
+    #[arg(long)]
+    short: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  giveway run scenarios/quickstart.toml
+  giveway run scenarios/quickstart.toml --seeds 10 --out runs/quickstart
+  giveway run scenarios/quickstart.toml --set link.0.rate=2mbit --set duration=20s
+  giveway run scenarios/quickstart.toml --json | jq '.results[].metrics.sojourn_p99_s.mean'
+
+Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 130 interrupted.";
+
+/// What became of one run.
+enum Ran {
+    Finished(Summary),
+    /// Somebody pressed Ctrl-C.
+    Stopped,
+    Failed(String),
+}
+
+/// How scenarios are run and shown, whatever command they came from.
+pub struct Session {
+    pool: rayon::ThreadPool,
+    json: bool,
+    quiet: bool,
+    /// What the program was asked, for the manifest.
+    asked: String,
+}
+
+impl Session {
+    /// A session with `jobs` runs at a time (0: as many as there are processors). Listens for Ctrl-C from now on.
+    ///
+    /// # Errors
+    /// A sentence when the threads cannot be started.
+    pub fn new(jobs: u16, json: bool, quiet: bool, asked: String) -> Result<Session, String> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
+        let pool = pool.map_err(|error| format!("cannot start {jobs} jobs: {error}"))?;
+        stop::listen();
+        Ok(Session { pool, json, quiet, asked })
+    }
+}
+
+/// Does it. Every scenario is checked before the first one runs.
+pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    let scenarios: Vec<Option<Scenario>> = args.files.iter().map(|file| read(args, file)).collect();
+    if scenarios.iter().any(Option::is_none) {
+        return Ok(Outcome::Wrong);
+    }
+    let asked = format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
+    let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
+        Ok(session) => session,
+        Err(sentence) => {
+            show::sentence(&sentence);
+            return Ok(Outcome::Failed);
+        }
+    };
+    let mut outcome = Outcome::Done;
+    for (file, scenario) in args.files.iter().zip(scenarios.into_iter().flatten()) {
+        if !args.quiet {
+            show::diagnostics(scenario.origin(), &scenario.warnings);
+        }
+        let name = name(file);
+        let dir = args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(&name) } else { dir.clone() });
+        outcome = outcome.max(session.scenario(&scenario, &name, dir.as_deref(), out)?);
+        if stop::asked() {
+            break;
+        }
+    }
+    Ok(outcome)
+}
+
+fn read(args: &Args, file: &Path) -> Option<Scenario> {
+    let mut scenario = check::read(file, &args.set)?;
+    if args.short {
+        scenario = scenario.short().map_err(|wrong| show::wrong(&wrong)).ok()?;
+    }
+    Some(match args.seeds {
+        Some(count) => scenario.with_seeds(count),
+        None => scenario,
+    })
+}
+
+impl Session {
+    /// Runs one scenario, keeps it in `dir` if there is one, and shows its table.
+    pub fn scenario(
+        &self,
+        scenario: &Scenario,
+        name: &str,
+        dir: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> io::Result<Outcome> {
+        let folder = match dir.map(|dir| self.folder(dir, name, scenario)).transpose() {
+            Ok(folder) => folder,
+            Err(error) => {
+                show::sentence(&error.to_string());
+                return Ok(Outcome::Failed);
+            }
+        };
+        let cells = scenario.cells();
+        let before = cpu::user_s();
+        let progress = Progress::new(name, cells.len(), self.quiet);
+        // With an order of their own the results do not depend on who was faster.
+        let ran: Vec<Ran> = self.pool.install(|| {
+            cells
+                .par_iter()
+                .with_max_len(1)
+                .map(|cell| cell_run(scenario, cell, folder.as_ref(), &progress.part()))
+                .collect()
+        });
+        progress.finish();
+        let cpu_s = cpu::user_s() - before;
+
+        let mut runs = Vec::new();
+        let mut outcome = Outcome::Done;
+        for (cell, ran) in cells.iter().zip(ran) {
+            match ran {
+                Ran::Finished(summary) => runs.push((recorded(cell), summary)),
+                Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
+                Ran::Failed(why) => {
+                    show::sentence(&format!("{} with seed {} failed: {why}", cell.spec, cell.seed));
+                    outcome = outcome.max(Outcome::Failed);
+                }
+            }
+        }
+        if let Some(folder) = &folder
+            && let Err(error) = folder.finish(&runs)
+        {
+            show::sentence(&error.to_string());
+            outcome = outcome.max(Outcome::Failed);
+        }
+        let table = Table::new(&runs);
+        if self.json {
+            writeln!(out, "{}", table.to_json(name, cpu_s))?;
+        } else {
+            print(scenario, name, &table, (runs.len(), cells.len()), out)?;
+        }
+        if !self.quiet && !self.json {
+            show::sentence(&format!("{} events, {cpu_s:.2} s of processor time", table.events));
+        }
+        Ok(outcome)
+    }
+
+    /// The folder that keeps the runs.
+    fn folder(&self, dir: &Path, name: &str, scenario: &Scenario) -> Result<RunFolder, record::FolderError> {
+        let manifest = Manifest {
+            scenario: name.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            disciplines: scenario.disciplines.iter().map(ToString::to_string).collect(),
+            seeds: scenario.seeds.clone(),
+            machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            created_by: self.asked.clone(),
+            created: None,
+        };
+        RunFolder::create(dir, &question(scenario), manifest)
+    }
+}
+
+/// What a scenario is called: its file, without the ending.
+pub fn name(file: &Path) -> String {
+    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Everything that results depend on: the scenario, and what is in the files that it names.
+fn question(scenario: &Scenario) -> String {
+    let mut text = scenario.text();
+    for file in scenario.files() {
+        // It was read a moment ago; if it is gone, the runs will say so.
+        let content = std::fs::read(&file).unwrap_or_default();
+        let print = Fingerprint::of(&String::from_utf8_lossy(&content));
+        text.push_str(&format!("# {} has the fingerprint {print}\n", file.display()));
+    }
+    text
+}
+
+fn recorded(cell: &Cell) -> record::Cell {
+    record::Cell { qdisc: cell.spec.to_string(), seed: cell.seed }
+}
+
+/// One run, or its result from an earlier time. A run that panics takes no other with it.
+fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: &Part<'_>) -> Ran {
+    if stop::asked() {
+        return Ran::Stopped;
+    }
+    if let Some(summary) = folder.and_then(|folder| folder.finished(&recorded(cell))) {
+        part.done(1.0);
+        return Ran::Finished(summary);
+    }
+    let running = AssertUnwindSafe(|| {
+        let mut recorder = Recorder::new(layout(scenario, folder.is_some()));
+        let go_on = |share| {
+            part.done(share);
+            !stop::asked()
+        };
+        let totals = scenario.run(cell, &mut recorder, &go_on)?;
+        let mut record = recorder.finish();
+        record.summary.events = totals.events;
+        Some(record)
+    });
+    let record = match catch_unwind(running) {
+        Ok(Some(record)) => record,
+        Ok(None) => return Ran::Stopped,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            return Ran::Failed(text.unwrap_or("it panicked").to_owned());
+        }
+    };
+    match folder.map(|folder| folder.write(&recorded(cell), &record)) {
+        Some(Err(error)) => Ran::Failed(error.to_string()),
+        Some(Ok(())) | None => Ran::Finished(record.summary),
+    }
+}
+
+/// What the recorder is told about a scenario.
+fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
+    let measured = scenario.measured();
+    let numbered = |number: usize| qdisc::PortId(number as u32);
+    let default = Layout::default();
+    Layout {
+        measured: measured.ports,
+        port_names: measured
+            .port_names
+            .into_iter()
+            .enumerate()
+            .map(|(at, name)| (numbered(at), name))
+            .collect(),
+        node_names: measured.nodes,
+        source_names: measured.sources,
+        from: measured.from,
+        until: measured.until,
+        rates: measured.rates.into_iter().enumerate().map(|(at, rate)| (numbered(at), rate)).collect(),
+        small_packet_bytes: measured.small_packet.map_or(default.small_packet_bytes, |bytes| bytes.0 as u32),
+        size_classes: measured
+            .size_classes
+            .map_or(default.size_classes, |classes| classes.iter().map(|bytes| bytes.0).collect()),
+        keep_series,
+    }
+}
+
+/// The table for people.
+fn print(
+    scenario: &Scenario,
+    name: &str,
+    table: &Table,
+    (finished, planned): (usize, usize),
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let title = if scenario.title.is_empty() { name } else { &scenario.title };
+    writeln!(out, "{}", terminal::bold(title))?;
+    let ports: Vec<&str> =
+        scenario.measured.iter().take(3).map(|port| scenario.ports[port.0 as usize].name.as_str()).collect();
+    let more = if scenario.measured.len() > ports.len() { ", ..." } else { "" };
+    writeln!(
+        out,
+        "{}{more} at {}, {}, measured from {} on, {}",
+        ports.join(", "),
+        scenario.ports[scenario.measured[0].0 as usize].rate,
+        scenario.duration,
+        scenario.warmup,
+        match scenario.seeds.len() {
+            1 => format!("seed {}", scenario.seeds[0]),
+            seeds => format!("{seeds} seeds"),
+        }
+    )?;
+    if finished < planned {
+        writeln!(out, "{finished} of {planned} runs")?;
+    }
+    writeln!(out)?;
+    if finished > 0 {
+        write!(out, "{}", table.render(Style { width: terminal::width(), ascii: false }))?;
+        writeln!(out, "\nfingerprint {}", table.fingerprint)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! The program from outside: what it prints, and how it ends.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SCENARIO: &str = r#"
+title = "Two queues"
+duration = "1 s"
+warmup = "200 ms"
+seeds = 2
+disciplines = ["fifo limit 50p", "fifo limit 10p"]
+
+[[link]]
+from = "home"
+to = "isp"
+rate = "5 Mbit/s"
+delay = "10 ms"
+qdisc = "compare"
+
+[[traffic]]
+kind = "bulk"
+from = "home"
+to = "isp"
+"#;
+
+/// A folder with a scenario in it.
+fn folder(scenario: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    std::fs::write(folder.path().join("home.toml"), scenario).expect("there is room for a file");
+    folder
+}
+
+fn giveway(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
+    command.args(args).current_dir(folder).env("COLUMNS", "100").env("NO_COLOR", "1");
+    command
+}
+
+/// Runs it to its end: exit code, output, errors.
+fn ran(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = giveway(folder, args).output().expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("it writes text");
+    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+}
+
+fn json(folder: &Path, args: &[&str]) -> Value {
+    let (code, out, _) = ran(folder, args);
+    assert_eq!(code, 0);
+    assert_eq!(out.lines().count(), 1, "nothing but the object: {out}");
+    serde_json::from_str(&out).expect("it is JSON")
+}
+
+#[test]
+fn wrong_scenarios_are_shown_with_their_lines() {
+    let wrong = SCENARIO.replace("5 Mbit/s", "5").replace("fifo limit 10p", "fivo limit 10p");
+    let folder = folder(&wrong);
+    for command in ["check", "run"] {
+        let (code, out, err) = ran(folder.path(), &[command, "home.toml"]);
+        assert_eq!((code, out.as_str()), (2, ""));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(err, @r#"
+     × unknown discipline "fivo"
+      ╭─[home.toml:6:35]
+    5 │ seeds = 2
+    6 │ disciplines = ["fifo limit 50p", "fivo limit 10p"]
+      ·                                   ────
+    7 │ 
+      ╰────
+     help: did you mean "fifo"?
+
+     × rate: "5" has no unit: a rate is written for example "10mbit" or "10 Mbit/s"
+       ╭─[home.toml:11:8]
+    10 │ to = "isp"
+    11 │ rate = "5"
+       ·        ───
+    12 │ delay = "10 ms"
+       ╰────
+    "#);
+        }
+    }
+}
+
+#[test]
+fn right_scenarios_are_summed_up() {
+    let folder = folder(SCENARIO);
+    let (code, out, err) = ran(folder.path(), &["check", "home.toml"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    insta::assert_snapshot!(out, @r#"home.toml: right: 2 nodes, 2 ports, 2 disciplines, 4 runs of 1s"#);
+}
+
+#[test]
+fn traps_are_warned_of() {
+    let folder = folder(SCENARIO);
+    let (code, _, err) = ran(folder.path(), &["check", "home.toml", "--set", "disciplines=fifo limit 3000p"]);
+    assert_eq!(code, 0);
+    insta::assert_snapshot!(err, @r#"
+     ⚠ 3000p is 321 times the bandwidth-delay product
+      ╭─[--set:1:18]
+    1 │ disciplines=fifo limit 3000p
+      ·                  ─────┬─────
+      ·                       ╰── home->isp at 5mbit with a round trip of 22.4 ms: 9 packets
+      ╰────
+     help: when it is full, packets wait for 7.2 s
+    "#);
+}
+
+#[test]
+fn flags_are_named() {
+    let folder = folder(SCENARIO);
+    let (code, _, err) = ran(folder.path(), &["check", "home.toml", "--set", "link.0.rte=5mbit"]);
+    assert_eq!(code, 2);
+    insta::assert_snapshot!(err, @r#"
+     × unknown key "rte" of a link
+      ╭─[--set:1:8]
+    1 │ link.0.rte=5mbit
+      ·        ───
+      ╰────
+     help: did you mean "rate"?
+    "#);
+}
+
+#[test]
+fn files_that_are_not_there_are_named() {
+    let folder = folder(SCENARIO);
+    let (code, _, err) = ran(folder.path(), &["run", "hmoe.toml"]);
+    assert_eq!(code, 2);
+    insta::assert_snapshot!(err, @r#"giveway: cannot read hmoe.toml: No such file or directory (os error 2)"#);
+    assert_eq!(ran(folder.path(), &["run", "home.toml", "--seeds", "0"]).0, 2);
+    assert_eq!(ran(folder.path(), &["rnu"]).0, 2);
+}
+
+#[test]
+fn a_run_prints_a_row_for_each_discipline() {
+    let folder = folder(SCENARIO);
+    let (code, out, err) = ran(folder.path(), &["run", "home.toml", "--quiet"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[..2], ["Two queues", "home->isp at 5mbit, 1s, measured from 200ms on, 2 seeds"]);
+    for row in ["fifo limit 50p ", "fifo limit 10p "] {
+        assert!(lines.iter().any(|line| line.starts_with(row)), "{out}");
+    }
+    assert!(lines.last().is_some_and(|line| line.starts_with("fingerprint ")));
+}
+
+#[test]
+fn machines_get_one_object_that_does_not_depend_on_jobs() {
+    let folder = folder(SCENARIO);
+    let one = json(folder.path(), &["run", "home.toml", "--json", "--jobs", "1"]);
+    let two = json(folder.path(), &["run", "home.toml", "--json", "--jobs", "2"]);
+    let keys: Vec<&String> = one.as_object().expect("it is an object").keys().collect();
+    assert_eq!(keys, ["scenario", "fingerprint", "cpu_s", "events", "bottleneck_packets", "results"]);
+    assert_eq!(one["scenario"], "home");
+    assert!(one["events"].as_u64() > Some(1000) && one["bottleneck_packets"].as_u64() > Some(100));
+    for key in ["fingerprint", "events", "bottleneck_packets", "results"] {
+        assert_eq!(one[key], two[key], "{key}");
+    }
+    let results = one["results"].as_array().expect("there is a row for each discipline");
+    let disciplines: Vec<&str> = results.iter().filter_map(|row| row["qdisc"].as_str()).collect();
+    assert_eq!(disciplines, ["fifo limit 50p", "fifo limit 10p"]);
+    let used = &results[0]["metrics"]["utilization"];
+    assert!(used["mean"].as_f64() > Some(0.9), "{used}");
+    assert_eq!(used["per_seed"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        results[0]["metrics"]["fct_mean_s"]["mean"],
+        Value::Null,
+        "there are no transfers: null, not 0"
+    );
+}
+
+#[test]
+fn folders_keep_runs_and_take_more() {
+    let folder = folder(SCENARIO);
+    let path = folder.path();
+    let first = json(path, &["run", "home.toml", "--json", "--out", "kept", "--seeds", "1"]);
+    let summary = path.join("kept/summary.parquet");
+    assert!(summary.is_file() && path.join("kept/manifest.json").is_file());
+    // A cell that is taken up again keeps the time of its file.
+    let cells = || {
+        let mut found: Vec<_> = walk(&path.join("kept/cells"));
+        found.retain(|file| file.ends_with("summary.json"));
+        found
+    };
+    let before: Vec<_> =
+        cells().iter().map(|file| std::fs::metadata(file).unwrap().modified().unwrap()).collect();
+    let more = json(path, &["run", "home.toml", "--json", "--out", "kept", "--seeds", "2"]);
+    assert_eq!(cells().len(), 4);
+    let kept = cells()
+        .iter()
+        .filter(|file| before.contains(&std::fs::metadata(file).unwrap().modified().unwrap()))
+        .count();
+    assert_eq!(kept, before.len(), "finished runs are not run again");
+    let per_seed = |object: &Value| object["results"][0]["metrics"]["drops"]["per_seed"][0].clone();
+    assert_eq!(per_seed(&first), per_seed(&more));
+    let fresh = json(path, &["run", "home.toml", "--json", "--seeds", "2"]);
+    assert_eq!(fresh["fingerprint"], more["fingerprint"]);
+}
+
+fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn what_cannot_be_kept_fails() {
+    let folder = folder(SCENARIO);
+    let (code, _, err) = ran(folder.path(), &["run", "home.toml", "--quiet", "--out", "home.toml"]);
+    assert_eq!(code, 1);
+    assert!(err.starts_with("giveway: cannot write home.toml"), "{err}");
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_finished() {
+    let folder = folder(&SCENARIO.replace("seeds = 2", "seeds = 50000"));
+    let mut command =
+        giveway(folder.path(), &["run", "home.toml", "--json", "--quiet", "--jobs", "1", "--out", "kept"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
+    // The first finished run shows that it listens.
+    let cells = folder.path().join("kept/cells");
+    let begun = || cells.is_dir() && walk(&cells).iter().any(|file| file.ends_with("seed-1/summary.json"));
+    while !begun() {
+        assert_eq!(child.try_wait().expect("it can be asked"), None, "it runs");
+        std::thread::yield_now();
+    }
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(asked.success());
+    let mut out = String::new();
+    child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("it writes text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let found: Value = serde_json::from_str(&out).expect("the finished runs are shown");
+    let seeds = found["results"][0]["seeds"].as_u64().expect("there are some");
+    assert!((1..50_000).contains(&seeds), "{seeds}");
+    let manifest = std::fs::read_to_string(folder.path().join("kept/manifest.json")).expect("it is kept");
+    assert_eq!(serde_json::from_str::<Value>(&manifest).expect("it is JSON")["complete"], false);
+}
+
+#[test]
+fn lists_have_a_line_for_each() {
+    let folder = folder(SCENARIO);
+    let path = folder.path();
+    let (code, all, _) = ran(path, &["list"]);
+    assert_eq!(code, 0);
+    for name in [
+        "Queue disciplines",
+        "  fifo ",
+        "TCP congestion controls",
+        "  cubic ",
+        "Sources of traffic",
+        "  bulk ",
+    ] {
+        assert!(all.contains(name), "{name} in {all}");
+    }
+    let (_, some, _) = ran(path, &["list", "congestion"]);
+    assert!(some.contains("reno") && !some.contains("fifo"));
+}
+
+#[test]
+fn explanations_have_the_header_and_the_parameters() {
+    let folder = folder(SCENARIO);
+    let path = folder.path();
+    let (_, fifo, _) = ran(path, &["explain", "fifo"]);
+    insta::assert_snapshot!(fifo, @r#"
+    First in, first out: the queue of every link that nobody configured.
+
+    Principles
+    - Departure order is acceptance order, whatever the flow.
+    - The limit counts packets or bytes, as written; the packet on the wire does not count.
+    - When it is full the arriving packet is refused (`drop tail`), or the oldest makes room (`drop
+      head`): then the sender hears of the congestion a queue's length earlier.
+
+    Deviations
+    - None. ns-2's drop-tail refuses when the queue *reaches* the limit and so holds one packet less:
+      `limit 39p` here is `limit_ 40` there.
+
+    Cost
+    - One queue operation per packet; the memory of the packets themselves.
+
+    References
+    - Linux `pfifo`, `bfifo`, `pfifo_head_drop`: tc-bfifo(8). The default limit there is the device's
+      transmit queue length, 1,000 packets.
+
+    Parameters
+      limit  packets or size  default 1000p
+             How much it holds, in packets or in bytes.
+      drop   tail | head      default tail
+             Which packet goes when it is full.
+    "#);
+    let names = disciplines::ALL.iter().map(|entry| entry.name);
+    let names =
+        names.chain(sim::SOURCES.iter().map(|entry| entry.name)).chain(["reno", "cubic", "units", "tcp"]);
+    for name in names {
+        let (code, text, _) = ran(path, &["explain", name]);
+        assert!(code == 0 && text.len() > 200, "{name}: {text}");
+    }
+    let (code, _, err) = ran(path, &["explain", "fivo"]);
+    assert_eq!(
+        (code, err.as_str()),
+        (2, "giveway: there is nothing called \"fivo\"; did you mean \"fifo\"?\n")
+    );
+}
+
+#[test]
+fn schema_and_completions() {
+    let folder = folder(SCENARIO);
+    let (_, schema, _) = ran(folder.path(), &["schema"]);
+    assert_eq!(serde_json::from_str::<Value>(&schema).expect("it is JSON")["title"], "Giveway scenario");
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, script, _) = ran(folder.path(), &["completions", shell]);
+        assert!(code == 0 && script.contains("giveway"));
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let folder = folder(SCENARIO);
+    for args in [&["schema"][..], &["list"], &["completions", "bash"], &["run", "home.toml", "--quiet"]] {
+        let mut child =
+            giveway(folder.path(), args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("it ends");
+        assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "{args:?}");
+    }
+}

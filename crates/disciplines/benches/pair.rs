@@ -1,0 +1,179 @@
+//! What a packet costs: nanoseconds per enqueue and dequeue, for every discipline, at 10², 10⁴ and 10⁵ flows.
+//!
+//! The queue is warm and the backlog steady: each arrival is followed by a departure. At 100 flows 300 packets are queued,
+//! at more flows one packet of each of them. Arrivals cycle through the flows; at 10⁴ and 10⁵ through twice as many as
+//! are queued, so that each arrival is of a flow that has nothing queued and each departure leaves its flow with nothing:
+//! the costly case for tables, and a cold one for caches. Flow keys are hashes, as in every host, all packets
+//! have 1,000 bytes, and the link is so fast (1 Tbit/s) that no delay-based discipline sees a queue.
+//!
+//! Limits are raised to twice the backlog through the parameters that a discipline names for that (`limit`, `flows`,
+//! `divisor`): see [`raised`]. What a discipline does not take stays as it is by default; `backlog` in
+//! the output says what was really queued. `full` rows offer two packets per departure to a buffer that is full, and
+//! count the time per packet offered: the price of choosing a victim.
+//!
+//! Run one discipline with `cargo bench -p giveway-disciplines -- efd/`.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use disciplines::{ALL, Discipline, Entry, Spec, Visit};
+use qdisc::hash::mix;
+use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+
+const LINK: Rate = Rate::gbit(1000);
+const BYTES: u32 = 1000;
+/// How many pairs are timed at a time.
+const BATCH: u64 = 10_000;
+
+/// Flows that have packets queued, and packets queued.
+const CASES: [(u64, u64); 3] = [(100, 300), (10_000, 10_000), (100_000, 100_000)];
+
+/// The discipline with room for `packets` packets: each of these parameters that it has and takes.
+fn raised(entry: &Entry, packets: u64) -> Spec {
+    let room = 2 * packets;
+    let mut text = entry.name.to_owned();
+    for more in
+        [format!("limit {room}p"), format!("flows {room}"), "flows 65536".into(), "divisor 65536".into()]
+    {
+        let candidate = format!("{text} {more}");
+        let builds = |spec: Spec| spec.build::<u64>(&site()).is_ok();
+        if candidate.parse::<Spec>().is_ok_and(builds) {
+            text = candidate;
+        }
+    }
+    text.parse().expect("it was just read")
+}
+
+fn site() -> Site {
+    Site::new(LINK, Streams::new(5).within("pair"))
+}
+
+/// A discipline under steady traffic.
+struct Traffic<Q> {
+    qdisc: Q,
+    out: Outbox<u64>,
+    now: Time,
+    serial: u64,
+    /// How many flows arrivals cycle through.
+    flows: u64,
+}
+
+impl<Q: Qdisc<u64>> Traffic<Q> {
+    fn new(qdisc: Q, flows: u64) -> Traffic<Q> {
+        Traffic { qdisc, out: Outbox::default(), now: Time::ms(1), serial: 0, flows }
+    }
+
+    #[inline]
+    fn arrive(&mut self) {
+        let flow = self.serial % self.flows;
+        let mut pkt = Packet::new(FlowKey(mix(flow, 0x5bd1)), BYTES, self.serial);
+        pkt.meta.class = (flow % 3) as u16;
+        pkt.meta.arrived = self.now;
+        pkt.meta.offset = self.serial * 1000;
+        pkt.meta.reserved = Rate::mbit(1);
+        self.serial += 1;
+        self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
+    }
+
+    /// One departure, waiting for it if the discipline shapes.
+    #[inline]
+    fn leave(&mut self) {
+        loop {
+            match self.qdisc.dequeue(&mut Cx::new(self.now, &mut self.out)) {
+                Next::Packet(pkt) => {
+                    black_box(pkt);
+                    self.now += LINK.time_for(u64::from(BYTES));
+                    return;
+                }
+                Next::At(at) => self.now = at,
+                Next::Empty => return,
+            }
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        self.out.dropped.clear();
+        self.out.marked.clear();
+    }
+
+    fn pairs(&mut self) {
+        for _ in 0..BATCH {
+            self.arrive();
+            self.leave();
+            self.settle();
+        }
+    }
+
+    /// Twice as many arrivals as departures.
+    fn overload(&mut self) {
+        for _ in 0..BATCH / 2 {
+            self.arrive();
+            self.arrive();
+            self.leave();
+            self.settle();
+        }
+    }
+}
+
+/// Times one discipline with its type known, so that the whole loop is compiled for it.
+struct Timed<'a> {
+    criterion: &'a mut Criterion,
+    name: &'static str,
+    flows: u64,
+    packets: u64,
+    full: bool,
+}
+
+impl Visit for Timed<'_> {
+    type Out = ();
+
+    fn visit<D: Discipline>(self, config: &D) {
+        let qdisc = config.build::<u64>(&site()).expect("it was built to see whether it can be");
+        let population = if self.flows < self.packets { self.flows } else { 2 * self.flows };
+        let mut traffic = Traffic::new(qdisc, population);
+        let fill = if self.full { 3 * self.packets } else { self.packets };
+        for _ in 0..fill {
+            traffic.arrive();
+            traffic.settle();
+        }
+        let queued = traffic.qdisc.backlog().packets;
+        let case = match (self.full, queued == self.packets) {
+            (true, _) => format!("full/{}", self.flows),
+            (false, true) => format!("{}", self.flows),
+            (false, false) => format!("{} (backlog {queued})", self.flows),
+        };
+        let mut group = self.criterion.benchmark_group(self.name);
+        group.throughput(Throughput::Elements(BATCH));
+        group.bench_function(BenchmarkId::from_parameter(case), |bencher| {
+            if self.full {
+                bencher.iter(|| traffic.overload());
+            } else {
+                bencher.iter(|| traffic.pairs());
+            }
+        });
+        group.finish();
+    }
+}
+
+fn pair(criterion: &mut Criterion) {
+    for entry in ALL {
+        for (flows, packets) in CASES {
+            for full in [false, true] {
+                // A buffer is full when it was filled to the limit; otherwise half of it stays free.
+                let spec = raised(entry, if full { packets / 2 } else { packets });
+                spec.with(Timed { criterion, name: entry.name, flows, packets, full });
+            }
+        }
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(std::time::Duration::from_millis(300))
+        .measurement_time(std::time::Duration::from_secs(1));
+    targets = pair
+}
+criterion_main!(benches);

@@ -1,0 +1,138 @@
+//! No discipline allocates per packet: once warm, 100,000 packets go in and out without a single allocation.
+//!
+//! An allocator cannot be written without `unsafe`; this one only counts and passes on to the system's.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use disciplines::{ALL, Discipline, Spec, Visit};
+use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Rng, Site, Streams, Time};
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the promises.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(block, layout) }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Packets that stay queued, where the limit allows it.
+const BACKLOG: u64 = 200;
+const FLOWS: u64 = 64;
+const PAIRS: u64 = 100_000;
+
+/// A discipline and the traffic that passes through it.
+struct Traffic<Q> {
+    qdisc: Q,
+    rng: Rng,
+    out: Outbox<u64>,
+    now: Time,
+    link: Rate,
+    serial: u64,
+}
+
+impl<Q: Qdisc<u64>> Traffic<Q> {
+    fn arrive(&mut self) {
+        let bytes = 40 + self.rng.below(1461) as u32;
+        let mut pkt = Packet::new(FlowKey(self.rng.below(FLOWS)), bytes, self.serial);
+        pkt.meta.class = (pkt.meta.flow.0 % 4) as u16;
+        pkt.meta.arrived = self.now;
+        pkt.meta.offset = self.serial * 700;
+        pkt.meta.label = Rate::kbit(self.rng.below(1000));
+        pkt.meta.reserved = Rate::kbit(100);
+        self.serial += 1;
+        self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
+        self.settle();
+    }
+
+    /// Waits for the next packet, if one is held.
+    fn leave(&mut self) {
+        loop {
+            let next = self.qdisc.dequeue(&mut Cx::new(self.now, &mut self.out));
+            self.settle();
+            match next {
+                Next::Packet(pkt) => return self.now += self.link.time_for(u64::from(pkt.bytes())),
+                Next::At(at) => self.now = at,
+                Next::Empty => return,
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        self.out.dropped.clear();
+        self.out.marked.clear();
+    }
+
+    /// Keeps the backlog where it is: an arrival, a departure, and another arrival when something was dropped.
+    fn pairs(&mut self, pairs: u64) {
+        for _ in 0..pairs {
+            self.arrive();
+            if self.qdisc.backlog().packets < BACKLOG {
+                self.arrive();
+            }
+            self.leave();
+        }
+    }
+}
+
+struct Allocations;
+
+impl Visit for Allocations {
+    type Out = u64;
+
+    fn visit<D: Discipline>(self, config: &D) -> u64 {
+        let link = Rate::mbit(10);
+        let site = Site::new(link, Streams::new(3).within("allocations"));
+        let qdisc = config.build::<u64>(&site).expect("variants can be built");
+        let mut traffic = Traffic {
+            qdisc,
+            rng: Streams::new(4).rng(),
+            out: Outbox::default(),
+            now: Time::ms(1),
+            link,
+            serial: 0,
+        };
+        traffic.out.dropped.reserve(1024);
+        traffic.out.marked.reserve(1024);
+        (0..BACKLOG).for_each(|_| traffic.arrive());
+        // As long again as what is counted, so that tables and slabs have seen their largest population.
+        traffic.pairs(PAIRS);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        traffic.pairs(PAIRS);
+        ALLOCATIONS.load(Ordering::Relaxed) - before
+    }
+}
+
+/// The only test of this file: another one beside it would be counted, too.
+#[test]
+fn warm_disciplines_do_not_allocate() {
+    let warm = |spec: &Spec| spec.with(Allocations);
+    // The counter works: building a discipline allocates.
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    drop((ALL[0].variants)());
+    assert!(ALLOCATIONS.load(Ordering::Relaxed) > before);
+
+    let specs: Vec<Spec> = ALL.iter().flat_map(|entry| (entry.variants)()).collect();
+    let guilty: Vec<String> = specs
+        .iter()
+        .map(|spec| (spec, warm(spec)))
+        .filter(|(_, allocations)| *allocations > 0)
+        .map(|(spec, allocations)| format!("{spec}: {allocations} allocations in {PAIRS} pairs"))
+        .collect();
+    assert!(guilty.is_empty(), "{}", guilty.join("\n"));
+}

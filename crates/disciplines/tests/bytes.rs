@@ -1,0 +1,73 @@
+//! The paths of the fuzz targets, run on bytes from a seed: they hold without a fuzzer, too.
+
+#[path = "support/bytes.rs"]
+mod bytes;
+
+use disciplines::ALL;
+use qdisc::Streams;
+
+#[test]
+fn any_bytes_keep_the_contract() {
+    let mut rng = Streams::new(11).within("bytes").rng();
+    for discipline in 0..ALL.len() {
+        for variant in 0..(ALL[discipline].variants)().len() {
+            for _ in 0..40 {
+                let mut input = vec![discipline as u8, variant as u8, rng.word() as u8];
+                input.extend((0..4 * rng.below(300)).map(|_| rng.word() as u8));
+                if let Err(violation) = bytes::contract(&input) {
+                    panic!("{}", violation.0);
+                }
+            }
+        }
+    }
+    assert!(bytes::contract(&[]).is_ok() && bytes::contract(&[0, 0]).is_ok());
+}
+
+#[test]
+fn any_words_are_read_or_refused() {
+    let mut rng = Streams::new(12).within("words").rng();
+    let mut words: Vec<String> = ALL.iter().map(|entry| entry.name.to_owned()).collect();
+    for entry in ALL {
+        words.extend(
+            (entry.variants)()
+                .iter()
+                .flat_map(|spec| spec.to_string().split(' ').map(str::to_owned).collect::<Vec<_>>()),
+        );
+    }
+    words.extend(
+        [
+            "(",
+            ")",
+            "[",
+            "]",
+            "",
+            " ",
+            "child",
+            "children",
+            "no",
+            "ü",
+            "0",
+            "-1",
+            "1e9",
+            "99999999999999999999p",
+        ]
+        .map(str::to_owned),
+    );
+    for _ in 0..20_000 {
+        let text: Vec<&str> =
+            (0..1 + rng.below(8)).map(|_| words[rng.below(words.len() as u64) as usize].as_str()).collect();
+        bytes::spec(text.join(if rng.below(8) == 0 { "" } else { " " }).as_bytes());
+    }
+    bytes::spec(&[0xff, 0xfe]);
+}
+
+/// Disciplines inside each other are bounded, and take no longer for being deep.
+#[test]
+fn deep_nesting_is_refused() {
+    let nested = |depth: usize| format!("{}fifo{}", "tbf child (".repeat(depth), ")".repeat(depth));
+    assert!(nested(16).parse::<disciplines::Spec>().is_ok());
+    let error = nested(17).parse::<disciplines::Spec>().unwrap_err();
+    assert_eq!(error.to_string(), "more than 16 disciplines inside each other");
+    bytes::spec(nested(16).as_bytes());
+    bytes::spec(nested(10_000).as_bytes());
+}

@@ -1,0 +1,172 @@
+//! Which of many queues is the longest, without looking at all of them: for disciplines that drop from it.
+//!
+//! A binary heap whose keys may be too large but never too small. A queue that grows past its key is told at once; one
+//! that shrinks, moves back in the round or empties is not told at all, because the heap finds out when such a
+//! queue comes up as the longest: it asks for the truth, corrects the key, and looks again. So the ordinary life
+//! of a queue (a packet in, a packet out) costs one comparison, and each correction, O(log queues), is paid for by an
+//! earlier departure.
+//!
+//! The answer is exact, ties included: among equally long queues the one with the smallest ticket, which is the first
+//! in the round when a queue draws a new ticket each time it goes to the round's end.
+
+/// How long a queue is, and where it stands in the round. Longer ranks higher; then the earlier ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rank {
+    /// Its length, in bytes or in packets.
+    pub length: u64,
+    /// Its place in the round: drawn from a counter, so later is larger. A queue may draw a later one at any time.
+    pub ticket: u64,
+}
+
+impl Rank {
+    #[inline]
+    fn above(self, other: Rank) -> bool {
+        self.length > other.length || (self.length == other.length && self.ticket < other.ticket)
+    }
+}
+
+/// The queues by length. Queues are small numbers, such as their place in a slab.
+#[derive(Debug, Default)]
+pub struct LongestQueue {
+    /// Queue numbers, as a binary heap.
+    heap: Vec<u32>,
+    /// By queue number: the key it has in the heap and where.
+    keys: Vec<Key>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    rank: Rank,
+    at: u32,
+}
+
+const OUT: Key = Key { rank: Rank { length: 0, ticket: u64::MAX }, at: u32::MAX };
+
+impl LongestQueue {
+    /// Room for `queues` queues before it first grows.
+    pub fn with_capacity(queues: usize) -> LongestQueue {
+        LongestQueue { heap: Vec::with_capacity(queues), keys: Vec::with_capacity(queues) }
+    }
+
+    /// The queue has grown, or is new.
+    #[inline]
+    pub fn grew(&mut self, queue: u32, rank: Rank) {
+        if queue as usize >= self.keys.len() {
+            self.keys.resize(queue as usize + 1, OUT);
+        }
+        let key = &mut self.keys[queue as usize];
+        if !rank.above(key.rank) {
+            return;
+        }
+        key.rank = rank;
+        if key.at == OUT.at {
+            key.at = self.heap.len() as u32;
+            self.heap.push(queue);
+        }
+        self.rise(self.keys[queue as usize].at as usize);
+    }
+
+    /// The longest queue, given how long each one really is (`None`: it is empty or gone).
+    #[inline]
+    pub fn longest(&mut self, truth: impl Fn(u32) -> Option<Rank>) -> Option<u32> {
+        loop {
+            let queue = *self.heap.first()?;
+            match truth(queue) {
+                Some(rank) if rank == self.keys[queue as usize].rank => return Some(queue),
+                Some(rank) => {
+                    debug_assert!(!rank.above(self.keys[queue as usize].rank), "growth is always told");
+                    self.keys[queue as usize].rank = rank;
+                }
+                None => {
+                    self.keys[queue as usize] = OUT;
+                    let last = self.heap.pop().expect("it has a first queue");
+                    if last == queue {
+                        continue;
+                    }
+                    self.heap[0] = last;
+                    self.keys[last as usize].at = 0;
+                }
+            }
+            self.sink(0);
+        }
+    }
+
+    /// Forgets every queue, keeping the memory.
+    pub fn clear(&mut self) {
+        self.heap.clear();
+        self.keys.clear();
+    }
+
+    #[inline]
+    fn rank(&self, at: usize) -> Rank {
+        self.keys[self.heap[at] as usize].rank
+    }
+
+    fn rise(&mut self, mut at: usize) {
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if !self.rank(at).above(self.rank(parent)) {
+                return;
+            }
+            self.swap(at, parent);
+            at = parent;
+        }
+    }
+
+    fn sink(&mut self, mut at: usize) {
+        loop {
+            let left = 2 * at + 1;
+            if left >= self.heap.len() {
+                return;
+            }
+            let right = left + 1;
+            let longer =
+                if right < self.heap.len() && self.rank(right).above(self.rank(left)) { right } else { left };
+            if !self.rank(longer).above(self.rank(at)) {
+                return;
+            }
+            self.swap(at, longer);
+            at = longer;
+        }
+    }
+
+    fn swap(&mut self, one: usize, other: usize) {
+        self.heap.swap(one, other);
+        for at in [one, other] {
+            self.keys[self.heap[at] as usize].at = at as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The answer is that of a search over all queues, whatever grew, shrank, moved back or left in between.
+        #[test]
+        fn agrees_with_looking_at_all(ops in prop::collection::vec((0..6u8, 0..12u32, 1..5u64), 0..500)) {
+            let mut index = LongestQueue::default();
+            let mut queues: Vec<Option<Rank>> = vec![None; 12];
+            for (ticket, (op, queue, by)) in (0u64..).zip(ops) {
+                let state = &mut queues[queue as usize];
+                match (op, state.as_mut()) {
+                    (0..=2, None) => *state = Some(Rank { length: by, ticket }),
+                    (0..=2, Some(rank)) => rank.length += by,
+                    (3, Some(rank)) if rank.length > by => rank.length -= by,
+                    (3, _) => *state = None,
+                    (4, Some(rank)) => rank.ticket = ticket,
+                    _ => {
+                        let all = queues.iter().zip(0u32..).filter_map(|(rank, each)| Some((each, (*rank)?)));
+                        let longest = all.max_by_key(|(_, rank)| (rank.length, std::cmp::Reverse(rank.ticket)));
+                        prop_assert_eq!(index.longest(|each| queues[each as usize]), longest.map(|(each, _)| each));
+                    }
+                }
+                if let (0..=2, Some(rank)) = (op, queues[queue as usize]) {
+                    index.grew(queue, rank);
+                }
+            }
+        }
+    }
+}

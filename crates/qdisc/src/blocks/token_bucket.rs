@@ -1,0 +1,159 @@
+//! A token bucket without rounding: credit is counted in bit/s times picoseconds, so that a rate times a span is a whole
+//! number and nothing is ever gained or lost by asking often.
+
+use crate::units::{Bytes, Rate, Time};
+
+/// Credit that one byte costs: 8 bits, and 10^12 picoseconds in the second.
+const BYTE: u128 = 8 * 1_000_000_000_000;
+
+/// Credit that grows at a rate up to a burst. In any interval of length t it lets at most `rate * t + burst` pass.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenBucket {
+    rate: Rate,
+    burst: u128,
+    credit: u128,
+    /// When the credit was as stated.
+    at: Time,
+}
+
+impl TokenBucket {
+    /// A full bucket.
+    ///
+    /// # Panics
+    /// When the rate is zero: nothing would ever pass again.
+    pub fn new(rate: Rate, burst: Bytes) -> TokenBucket {
+        assert!(rate > Rate::bit(0), "a bucket fills at some rate");
+        let burst = u128::from(burst.0) * BYTE;
+        TokenBucket { rate, burst, credit: burst, at: Time::ZERO }
+    }
+
+    /// Full again.
+    pub fn refill(&mut self) {
+        self.credit = self.burst;
+    }
+
+    /// When `bytes` may pass: now, or the first picosecond at which the credit suffices.
+    /// [`Time::NEVER`] when they are more than the burst.
+    #[inline]
+    pub fn ready(&mut self, bytes: u32, now: Time) -> Time {
+        self.advance(now);
+        let cost = u128::from(bytes) * BYTE;
+        if cost <= self.credit {
+            return now;
+        }
+        if cost > self.burst {
+            return Time::NEVER;
+        }
+        let wait = (cost - self.credit).div_ceil(u128::from(self.rate.as_bit()));
+        Time::from_ps(u64::try_from(wait).unwrap_or(u64::MAX).saturating_add(now.as_ps()))
+    }
+
+    /// Lets `bytes` pass.
+    ///
+    /// # Panics
+    /// When they are not [`ready`](TokenBucket::ready).
+    #[inline]
+    pub fn spend(&mut self, bytes: u32, now: Time) {
+        self.advance(now);
+        let cost = u128::from(bytes) * BYTE;
+        self.credit = self.credit.checked_sub(cost).expect("bytes pass only when the credit suffices");
+    }
+
+    /// What may pass now, in whole bytes, as of the last question.
+    pub fn tokens(&self) -> Bytes {
+        Bytes((self.credit / BYTE) as u64)
+    }
+
+    /// The largest packet that can ever pass.
+    #[inline]
+    pub fn burst(&self) -> Bytes {
+        Bytes((self.burst / BYTE) as u64)
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        if now == self.at {
+            return;
+        }
+        debug_assert!(now > self.at, "time never goes back");
+        let gained = u128::from(self.rate.as_bit()) * u128::from(now.since(self.at).as_ps());
+        self.credit = (self.credit + gained).min(self.burst);
+        self.at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Span;
+    use proptest::prelude::*;
+
+    #[test]
+    fn starts_full_and_refills_at_its_rate() {
+        let mut bucket = TokenBucket::new(Rate::mbit(8), Bytes(3000));
+        let now = Time::ms(5);
+        assert_eq!(bucket.ready(3000, now), now);
+        bucket.spend(3000, now);
+        assert_eq!(bucket.ready(1000, now), Time::ms(6), "1,000 bytes at 8 Mbit/s");
+        assert_eq!(bucket.ready(3001, now), Time::NEVER);
+        assert_eq!(bucket.ready(1000, Time::ms(6)), Time::ms(6));
+        bucket.spend(1000, Time::ms(6));
+        assert_eq!(bucket.tokens(), Bytes(0));
+        assert_eq!(
+            bucket.ready(3000, Time::s(100)),
+            Time::s(100),
+            "an idle bucket fills no further than its burst"
+        );
+        bucket.spend(3000, Time::s(100));
+        assert_eq!(bucket.tokens(), Bytes(0));
+    }
+
+    proptest! {
+        /// The time it gives is exact: one picosecond earlier the credit does not suffice. And asking on the way
+        /// there changes nothing.
+        #[test]
+        fn ready_is_the_first_picosecond(
+            rate in 1u64..400_000_000_000, spent in 1u32..9000, wanted in 1u32..9000, early in 1u64..1_000_000,
+        ) {
+            let mut bucket = TokenBucket::new(Rate::bit(rate), Bytes(9000));
+            let now = Time::ms(1);
+            bucket.spend(spent, now);
+            let at = bucket.ready(wanted, now);
+            let mut asked = bucket;
+            if at > now {
+                let before = Time::from_ps(at.as_ps() - 1);
+                prop_assert!(bucket.ready(wanted, before) > before);
+                let on_the_way = Time::from_ps(at.as_ps() - early.min(at.since(now).as_ps()));
+                prop_assert_eq!(asked.ready(wanted, on_the_way), at);
+            }
+            prop_assert_eq!(asked.ready(wanted, at), at);
+            asked.spend(wanted, at);
+        }
+
+        /// Never more than rate times span and the burst, over any interval between two departures.
+        #[test]
+        fn the_envelope_holds(
+            rate in 1_000u64..10_000_000_000, burst in 1500u64..20_000,
+            packets in prop::collection::vec((40u32..=1500, 0u64..2_000_000), 1..60),
+        ) {
+            let mut bucket = TokenBucket::new(Rate::bit(rate), Bytes(burst));
+            let mut now = Time::ZERO;
+            let mut sent: Vec<(Time, u64)> = Vec::new();
+            for (bytes, wait_ns) in packets {
+                now += Span::ns(wait_ns);
+                now = bucket.ready(bytes, now);
+                bucket.spend(bytes, now);
+                sent.push((now, u64::from(bytes)));
+            }
+            for first in 0..sent.len() {
+                let mut bytes = 0;
+                for (at, more) in &sent[first..] {
+                    bytes += more;
+                    let span = u128::from(at.since(sent[first].0).as_ps());
+                    let allowed = u128::from(rate) * span + u128::from(burst) * BYTE;
+                    prop_assert!(u128::from(bytes) * BYTE <= allowed);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A fingerprint of everything that happened, to tell whether two runs were the same, bit for bit.
+//!
+//! FNV-1a with 128 bits, fed a 64-bit word at a time: one multiplication per word, because it runs for every packet of a
+//! measured port. Each step is a bijection of the state, so a single difference is never lost again. It guards
+//! against mistakes, not against attackers. Only integers go in: the value does not depend on the machine, on the number
+//! of threads or on how the program was built.
+
+use std::fmt;
+use std::str::FromStr;
+
+use qdisc::{DropReason, FlowReport, Meta, PortId, Time};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// 128 bits that stand for a run, a file, or several runs in order. Written as 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(u128);
+
+/// Which kind of event follows; in the top byte of its first word.
+const SENT: u64 = 1 << 56;
+const FLOW: u64 = 2 << 56;
+const DROPPED: u64 = 16 << 56;
+
+impl Fingerprint {
+    /// The fingerprint of nothing.
+    pub const EMPTY: Fingerprint = Fingerprint(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+
+    /// The fingerprint of a text, byte by byte: FNV-1a as published.
+    pub fn of(text: &str) -> Fingerprint {
+        let mut print = Fingerprint::EMPTY;
+        for byte in text.bytes() {
+            print.fold(u64::from(byte));
+        }
+        print
+    }
+
+    /// One fingerprint for several, in this order.
+    pub fn combined(parts: impl IntoIterator<Item = Fingerprint>) -> Fingerprint {
+        let mut print = Fingerprint::EMPTY;
+        for part in parts {
+            print.fold((part.0 >> 64) as u64);
+            print.fold(part.0 as u64);
+        }
+        print
+    }
+
+    /// The first 64 bits, for names of files.
+    pub(crate) fn short(self) -> String {
+        format!("{:016x}", (self.0 >> 64) as u64)
+    }
+
+    #[inline]
+    pub(crate) fn sent(&mut self, at: PortId, meta: &Meta, now: Time) {
+        self.packet(SENT, at, meta, now);
+    }
+
+    pub(crate) fn dropped(&mut self, at: PortId, meta: &Meta, why: DropReason, now: Time) {
+        self.packet(DROPPED + ((why as u64) << 56), at, meta, now);
+    }
+
+    pub(crate) fn flow(&mut self, report: &FlowReport) {
+        let FlowReport { id, source, transfer, from, to, start, end, bytes, .. } = *report;
+        let FlowReport { delivered, delivered_measured, packets, retransmitted, lost, timeouts, .. } =
+            *report;
+        let nodes = u64::from(source) << 32 | u64::from(from) << 16 | u64::from(to);
+        let words = [
+            FLOW | u64::from(transfer) << 48 | nodes,
+            id,
+            start.as_ps(),
+            end.as_ps(),
+            bytes,
+            delivered,
+            delivered_measured,
+            packets,
+            retransmitted,
+            lost,
+            timeouts,
+            report.delay_mean.as_ps(),
+            report.delay_p99.as_ps(),
+            report.ending as u64,
+        ];
+        for word in words {
+            self.fold(word);
+        }
+    }
+
+    #[inline]
+    fn packet(&mut self, kind: u64, at: PortId, meta: &Meta, now: Time) {
+        // Port numbers are small; a huge one would only touch the kind, which mixes all the same.
+        self.fold(kind ^ (u64::from(at.0) << 32) ^ u64::from(meta.bytes));
+        self.fold(now.as_ps());
+        self.fold(meta.flow.0);
+    }
+
+    /// One step of FNV-1a: exclusive or, then times the prime 2⁸⁸ + 2⁸ + 0x3b.
+    #[inline]
+    fn fold(&mut self, word: u64) {
+        const PRIME: u128 = (1 << 88) + (1 << 8) + 0x3b;
+        self.0 = (self.0 ^ u128::from(word)).wrapping_mul(PRIME);
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl FromStr for Fingerprint {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Fingerprint, String> {
+        match (text.len(), u128::from_str_radix(text, 16)) {
+            (32, Ok(bits)) => Ok(Fingerprint(bits)),
+            _ => Err(format!("\"{text}\" is not a fingerprint: 32 hexadecimal digits")),
+        }
+    }
+}
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Fingerprint, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The vectors of the FNV specification (draft-eastlake-fnv), 128 bits.
+    #[test]
+    fn matches_the_published_vectors() {
+        assert_eq!(Fingerprint::of("").to_string(), "6c62272e07bb014262b821756295c58d");
+        assert_eq!(Fingerprint::of("a").to_string(), "d228cb696f1a8caf78912b704e4a8964");
+        assert_eq!(Fingerprint::of("foobar").to_string(), "343e1662793c64bf6f0d3597ba446f18");
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_again() {
+        let print = Fingerprint::of("efd limit 300p");
+        assert_eq!(print.to_string().parse(), Ok(print));
+        assert!("12".parse::<Fingerprint>().is_err());
+        assert!("+".repeat(32).parse::<Fingerprint>().is_err());
+    }
+
+    #[test]
+    fn order_counts() {
+        let (a, b) = (Fingerprint::of("a"), Fingerprint::of("b"));
+        assert_ne!(Fingerprint::combined([a, b]), Fingerprint::combined([b, a]));
+        assert_ne!(Fingerprint::combined([a]), a, "a combination of one is not the one");
+    }
+}

@@ -1,0 +1,144 @@
+//! What the recorder is told about a run before it starts: which ports matter, what things are called, when to measure.
+
+use qdisc::{PortId, Rate, Span, Time};
+
+/// The plan of a recording. Fill in what is known and take the rest from [`Layout::default`].
+///
+/// Ports are numbered densely from zero; a port that is neither measured nor named nor rated is not recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// The ports whose packets form the summary; the first is "the bottleneck".
+    pub measured: Vec<PortId>,
+    /// What ports are called in tables.
+    pub port_names: Vec<(PortId, String)>,
+    /// What nodes are called, by number.
+    pub node_names: Vec<String>,
+    /// What traffic sources are called, by their place in the scenario. Sources of one name are one group.
+    pub source_names: Vec<String>,
+    /// The end of the warm-up: where measuring begins.
+    pub from: Time,
+    /// Where measuring ends.
+    pub until: Time,
+    /// The rates of the links behind the ports.
+    pub rates: Vec<(PortId, Rate)>,
+    /// Packets of at most this many bytes are small: calls, games, name look-ups.
+    pub small_packet_bytes: u32,
+    /// The upper ends of the size classes of transfers, in bytes, ascending; one more class holds what is larger.
+    pub size_classes: Vec<u64>,
+    /// Whether queue samples are kept as rows.
+    pub keep_series: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout {
+            measured: Vec::new(),
+            port_names: Vec::new(),
+            node_names: Vec::new(),
+            source_names: Vec::new(),
+            from: Time::ZERO,
+            until: Time::ZERO,
+            rates: Vec::new(),
+            small_packet_bytes: 256,
+            size_classes: vec![30_000, 300_000, 3_000_000],
+            keep_series: false,
+        }
+    }
+}
+
+impl Layout {
+    /// The first measured port.
+    pub fn bottleneck(&self) -> Option<PortId> {
+        self.measured.first().copied()
+    }
+
+    /// How long is measured.
+    pub fn measured_time(&self) -> Span {
+        self.until.since(self.from)
+    }
+
+    /// The rate of the link behind a port.
+    pub fn rate(&self, port: PortId) -> Option<Rate> {
+        self.rates.iter().find(|(id, _)| *id == port).map(|(_, rate)| *rate)
+    }
+
+    /// What a port is called.
+    pub fn port_name(&self, port: PortId) -> String {
+        let named = self.port_names.iter().find(|(id, _)| *id == port);
+        named.map_or_else(|| format!("port-{}", port.0), |(_, name)| name.clone())
+    }
+
+    /// What a node is called.
+    pub fn node_name(&self, node: u16) -> String {
+        self.node_names.get(usize::from(node)).map_or_else(|| format!("node-{node}"), String::clone)
+    }
+
+    /// What a traffic source is called.
+    pub fn source_name(&self, source: u16) -> String {
+        self.source_names.get(usize::from(source)).map_or_else(|| format!("source-{source}"), String::clone)
+    }
+
+    /// Every port that is recorded, in the order of the numbers.
+    pub(crate) fn ports(&self) -> Vec<PortId> {
+        let named = self.port_names.iter().map(|(id, _)| *id);
+        let rated = self.rates.iter().map(|(id, _)| *id);
+        let mut ports: Vec<PortId> = self.measured.iter().copied().chain(named).chain(rated).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
+
+    /// The names of the size classes, smallest first: `le30kB`, `le300kB`, `le3MB`, `gt3MB`.
+    pub(crate) fn class_names(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.size_classes.iter().map(|edge| format!("le{}", size(*edge))).collect();
+        names.extend(self.size_classes.last().map(|edge| format!("gt{}", size(*edge))));
+        names
+    }
+
+    /// Which class a transfer of `bytes` is in.
+    pub(crate) fn class_of(&self, bytes: u64) -> usize {
+        self.size_classes.partition_point(|edge| *edge < bytes)
+    }
+}
+
+/// A size as it stands in a metric's name: without a space, in the largest unit that leaves a whole number.
+fn size(bytes: u64) -> String {
+    match bytes {
+        b if b > 0 && b.is_multiple_of(1_000_000) => format!("{}MB", b / 1_000_000),
+        b if b > 0 && b.is_multiple_of(1_000) => format!("{}kB", b / 1_000),
+        b => format!("{b}B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_classes_have_names_and_edges() {
+        let layout = Layout::default();
+        assert_eq!(layout.class_names(), ["le30kB", "le300kB", "le3MB", "gt3MB"]);
+        assert_eq!(
+            [1, 30_000, 30_001, 300_000, 3_000_000, 3_000_001].map(|b| layout.class_of(b)),
+            [0, 0, 1, 1, 2, 3]
+        );
+        let odd = Layout { size_classes: vec![1_500], ..Layout::default() };
+        assert_eq!(odd.class_names(), ["le1500B", "gt1500B"]);
+        let none = Layout { size_classes: vec![], ..Layout::default() };
+        assert!(none.class_names().is_empty());
+    }
+
+    #[test]
+    fn what_has_no_name_is_called_by_its_number() {
+        let layout = Layout {
+            port_names: vec![(PortId(2), "uplink".into())],
+            node_names: vec!["alice".into()],
+            ..Layout::default()
+        };
+        assert_eq!(layout.port_name(PortId(2)), "uplink");
+        assert_eq!(layout.port_name(PortId(0)), "port-0");
+        assert_eq!((layout.node_name(0), layout.node_name(1)), ("alice".into(), "node-1".into()));
+        assert_eq!(layout.source_name(3), "source-3");
+    }
+}

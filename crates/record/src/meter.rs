@@ -1,0 +1,165 @@
+//! What is measured at one port while the packets go by.
+
+use qdisc::{Backlog, Books, DropReason, Meta, PortId, Span, Time};
+
+use crate::layout::Layout;
+use crate::quantile::Delays;
+
+/// Packets above this many bytes carry data; acknowledgements and handshakes are below.
+const BARE_BYTES: u32 = 64;
+
+/// Counts per drop reason, by its number.
+pub(crate) type Drops = [u64; DropReason::ALL.len()];
+
+/// The meter of a measured port.
+pub(crate) struct Meter {
+    from: Time,
+    until: Time,
+    small_packet_bytes: u32,
+    /// The whole run.
+    pub books: Books,
+    /// Data packets sent, in the whole run.
+    pub data_packets: u64,
+    /// From here on: the measured part only.
+    pub bytes_sent: u64,
+    pub marks: u64,
+    pub drops: Drops,
+    pub waits: Delays,
+    pub small_waits: Delays,
+    pub level: Level,
+}
+
+/// How full the queue was, exactly: the level weighed with the time for which it stood.
+#[derive(Default)]
+pub(crate) struct Level {
+    held: Backlog,
+    since: Time,
+    /// Packets times picoseconds, and bytes times picoseconds.
+    packet_time: u128,
+    byte_time: u128,
+    /// The most packets that were held for any length of time.
+    pub most_packets: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(layout: &Layout) -> Meter {
+        Meter {
+            from: layout.from,
+            until: layout.until,
+            small_packet_bytes: layout.small_packet_bytes,
+            books: Books::default(),
+            data_packets: 0,
+            bytes_sent: 0,
+            marks: 0,
+            drops: Drops::default(),
+            waits: Delays::new(),
+            small_waits: Delays::new(),
+            level: Level::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn arrived(&mut self, meta: &Meta, now: Time) {
+        self.books.arrived.add(meta.bytes);
+        self.level.stand(now, self.from, self.until);
+        self.level.held.add(meta.bytes);
+    }
+
+    #[inline]
+    pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
+        self.books.sent.add(meta.bytes);
+        self.data_packets += u64::from(meta.bytes > BARE_BYTES);
+        self.level.stand(now, self.from, self.until);
+        self.level.take(meta.bytes);
+        if !self.measures(now) {
+            return;
+        }
+        let wait = now.since(meta.arrived);
+        self.bytes_sent += u64::from(meta.bytes);
+        self.waits.add(wait);
+        if meta.bytes <= self.small_packet_bytes {
+            self.small_waits.add(wait);
+        }
+    }
+
+    pub(crate) fn dropped(&mut self, meta: &Meta, why: DropReason, now: Time) {
+        if was_queued(why) {
+            self.books.dropped.add(meta.bytes);
+            self.level.stand(now, self.from, self.until);
+            self.level.take(meta.bytes);
+        }
+        self.drops[why as usize] += u64::from(self.measures(now));
+    }
+
+    pub(crate) fn marked(&mut self, now: Time) {
+        self.books.marked += 1;
+        self.marks += u64::from(self.measures(now));
+    }
+
+    /// Closes the books at the end of the measured part: the last level stands until then.
+    pub(crate) fn close(&mut self) {
+        self.level.stand(self.until, self.from, self.until);
+    }
+
+    #[inline]
+    fn measures(&self, now: Time) -> bool {
+        self.from <= now && now < self.until
+    }
+}
+
+/// Whether a drop for this reason is one of the queue. The host loses packets on the wire after they were sent, and
+/// packets without a route before they arrive.
+pub(crate) fn was_queued(why: DropReason) -> bool {
+    !matches!(why, DropReason::Wire | DropReason::Unreachable)
+}
+
+impl Level {
+    /// The level has stood until `now`; count the part of that time that is measured.
+    #[inline]
+    fn stand(&mut self, now: Time, from: Time, until: Time) {
+        if now <= self.since {
+            return;
+        }
+        let stood = now.min(until).since(self.since.max(from)).as_ps();
+        self.since = now;
+        if stood > 0 {
+            self.packet_time += u128::from(self.held.packets) * u128::from(stood);
+            self.byte_time += u128::from(self.held.bytes) * u128::from(stood);
+            self.most_packets = self.most_packets.max(self.held.packets);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, bytes: u32) {
+        assert!(
+            self.held.packets > 0 && self.held.bytes >= u64::from(bytes),
+            "a port sends and drops no more than what arrived"
+        );
+        self.held.sub(bytes);
+    }
+
+    /// Time averages over the measured part: packets and bytes.
+    pub(crate) fn means(&self, measured: Span) -> Option<(f64, f64)> {
+        let over = measured.as_ps() as f64;
+        (over > 0.0).then(|| (self.packet_time as f64 / over, self.byte_time as f64 / over))
+    }
+}
+
+/// What is counted at every recorded port, measured or not: only what is rare.
+#[derive(Clone, Default)]
+pub(crate) struct Losses {
+    /// Drops of the queue, in the whole run.
+    pub dropped: Backlog,
+    /// Every drop by its reason, in the whole run.
+    pub by_reason: Drops,
+    /// Marks, in the whole run.
+    pub marked: u64,
+    /// What the host's own books say in the end, if it told.
+    pub told: Option<Books>,
+}
+
+/// The place of a port in a list by port number.
+#[inline]
+pub(crate) fn index(port: PortId) -> usize {
+    port.0 as usize
+}

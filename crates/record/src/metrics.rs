@@ -1,0 +1,298 @@
+//! The summary of a run: named metrics. What each name means stands at [`Metrics`].
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use qdisc::{DropReason, Ending, FlowReport, PortId};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::fingerprint::Fingerprint;
+use crate::layout::Layout;
+use crate::meter::{Meter, was_queued};
+use crate::quantile::{Delays, REPORTED, Times};
+use crate::recorder::Gauge;
+
+/// Named metrics, in a fixed order. `None`: could not be measured.
+///
+/// | name | what |
+/// |---|---|
+/// | `utilization` | bits sent by the bottleneck, over rate times measured time; the packet at either edge counts whole or not at all |
+/// | `goodput_bps` | what all flows delivered within the measured part, bit/s |
+/// | `flows_completed`, `flows_incomplete`, `flows_aborted` | transfers that *started* within the measured part, by how they ended |
+/// | `bytes_incomplete` | what the incomplete and the aborted of these still wanted to deliver |
+/// | `fct_mean_s`, `fct_p50_s`, `_p95_s`, `_p99_s` | response times of the completed of these, s |
+/// | `fct_CLASS_...` | the same by size of transfer; the size is what the application wanted to send |
+/// | `sojourn_...`, `small_sojourn_...` | waiting times of packets at the measured ports that were sent within the measured part, s |
+/// | `sojourn_saturated` | how many of these were longer than 73 minutes, which is what their quantiles say then |
+/// | `queue_mean_packets`, `queue_mean_bytes` | exact time averages at the bottleneck, the packet on the wire not included |
+/// | `queue_max_packets` | the most that was held there for any length of time |
+/// | `drops`, `marks` | of the measured ports' queues, packets |
+/// | `drops_REASON` | for each reason that occurred; those of the wire and of missing routes are not in `drops` |
+/// | `jain` | Jain's index of what endless transfers delivered that lived through the whole measured part; when there are none, of streams that did; when there are none either, of all flows that were alive in any of it |
+/// | `flow_delay_p50_s`, `flow_delay_p95_s` | median and 95th percentile, over streams of datagrams, of the mean delay of each; when there are several |
+/// | `flow_table_mean`, `flow_table_max` | of the bottleneck's samples, flows |
+/// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
+/// | `src.NAME.goodput_bps` | as above, of one group of sources |
+/// | `src.NAME.fct_p50_s` | as above |
+/// | `src.NAME.delay_p99_s` | the largest 99th percentile among its datagram streams |
+/// | `src.NAME.loss` | lost over sent packets of its datagram streams, over their whole life |
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics(Vec<(String, Option<f64>)>);
+
+/// What one run comes to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Of everything that happened at the measured ports, and to the flows.
+    pub fingerprint: Fingerprint,
+    /// How many events the host worked off; zero until the host fills it in.
+    pub events: u64,
+    /// The metrics.
+    pub metrics: Metrics,
+}
+
+impl Metrics {
+    /// Adds a metric. What is not a finite number is missing.
+    pub fn push(&mut self, name: impl Into<String>, value: Option<f64>) {
+        self.0.push((name.into(), value.filter(|v| v.is_finite())));
+    }
+
+    /// A metric's value; `None` when it is missing or not known by this name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.entry(name).flatten()
+    }
+
+    /// A metric's value: the outer `None` when there is no metric of this name, the inner when it is missing.
+    pub fn entry(&self, name: &str) -> Option<Option<f64>> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<f64>)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+}
+
+impl Summary {
+    /// Data packets that the bottleneck sent in the whole run.
+    pub fn bottleneck_packets(&self) -> Option<u64> {
+        self.metrics.value("bottleneck_packets").map(|packets| packets as u64)
+    }
+}
+
+/// What the recorder heard.
+pub(crate) struct Heard<'a> {
+    pub layout: &'a Layout,
+    pub bottleneck: Option<&'a Meter>,
+    pub measured: &'a [&'a Meter],
+    pub flows: &'a [FlowReport],
+    pub flow_table: Gauge,
+}
+
+/// The metrics of a run; the names and their meaning stand at [`Metrics`].
+pub(crate) fn metrics(heard: &Heard<'_>) -> Metrics {
+    let mut out = Metrics::default();
+    let bottleneck = heard.layout.bottleneck().zip(heard.bottleneck);
+    out.push("utilization", bottleneck.and_then(|(port, meter)| utilization(heard.layout, port, meter)));
+    out.push("goodput_bps", goodput_bps(heard, heard.flows.iter()));
+    response_times(heard, &mut out);
+    waiting_times(heard, &mut out);
+    queue(heard, &mut out);
+    losses(heard, &mut out);
+    stream_delays(heard, &mut out);
+    out.push("jain", jain(&long_running(heard)));
+    out.push("flow_table_mean", heard.flow_table.mean());
+    out.push("flow_table_max", heard.flow_table.most());
+    out.push("bottleneck_packets", heard.bottleneck.map(|meter| meter.data_packets as f64));
+    sources(heard, &mut out);
+    out
+}
+
+/// Share of the measured time for which a link was busy.
+pub(crate) fn utilization(layout: &Layout, port: PortId, meter: &Meter) -> Option<f64> {
+    let most = layout.rate(port)?.bytes_per_s() * layout.measured_time().as_s();
+    (most > 0.0).then(|| meter.bytes_sent as f64 / most)
+}
+
+/// `None` when there are no flows at all.
+fn goodput_bps<'a>(heard: &Heard<'_>, flows: impl Iterator<Item = &'a FlowReport>) -> Option<f64> {
+    let delivered = flows.map(|flow| flow.delivered_measured).reduce(|a, b| a + b)?;
+    let seconds = heard.layout.measured_time().as_s();
+    (seconds > 0.0).then(|| delivered as f64 * 8.0 / seconds)
+}
+
+fn response_times(heard: &Heard<'_>, out: &mut Metrics) {
+    let transfers: Vec<&FlowReport> = heard.transfers().collect();
+    let any = !transfers.is_empty();
+    let count = |ending| transfers.iter().filter(|flow| flow.ending == ending).count() as f64;
+    out.push("flows_completed", any.then(|| count(Ending::Completed)));
+    out.push("flows_incomplete", any.then(|| count(Ending::Unfinished)));
+    let missing = |flow: &&&FlowReport| flow.ending != Ending::Completed;
+    let bytes =
+        transfers.iter().filter(missing).map(|flow| flow.bytes.saturating_sub(flow.delivered)).sum::<u64>();
+    out.push("bytes_incomplete", any.then_some(bytes as f64));
+    out.push("flows_aborted", any.then(|| count(Ending::Aborted)));
+
+    let all = Times::new(heard.completed().map(response));
+    times(out, "fct", &all);
+    for (class, name) in heard.layout.class_names().iter().enumerate() {
+        let in_class = heard.completed().filter(|flow| heard.layout.class_of(flow.bytes) == class);
+        times(out, &format!("fct_{name}"), &Times::new(in_class.map(response)));
+    }
+}
+
+fn response(flow: &FlowReport) -> qdisc::Span {
+    flow.end.since(flow.start)
+}
+
+fn times(out: &mut Metrics, prefix: &str, times: &Times) {
+    out.push(format!("{prefix}_mean_s"), times.mean_s());
+    for (per_mille, word) in REPORTED {
+        out.push(format!("{prefix}_{word}_s"), times.quantile_s(per_mille));
+    }
+}
+
+fn waiting_times(heard: &Heard<'_>, out: &mut Metrics) {
+    let (mut all, mut small) = (Delays::new(), Delays::new());
+    for meter in heard.measured {
+        all.merge(&meter.waits);
+        small.merge(&meter.small_waits);
+    }
+    for (prefix, delays) in [("sojourn", &all), ("small_sojourn", &small)] {
+        out.push(format!("{prefix}_mean_s"), delays.mean_s());
+        for (per_mille, word) in REPORTED {
+            out.push(format!("{prefix}_{word}_s"), delays.quantile_s(per_mille));
+        }
+    }
+    out.push("sojourn_saturated", heard.any_port().then(|| all.saturated() as f64));
+}
+
+fn queue(heard: &Heard<'_>, out: &mut Metrics) {
+    let means = heard.bottleneck.and_then(|meter| meter.level.means(heard.layout.measured_time()));
+    out.push("queue_mean_packets", means.map(|(packets, _)| packets));
+    out.push("queue_mean_bytes", means.map(|(_, bytes)| bytes));
+    let most = heard.bottleneck.map(|meter| meter.level.most_packets as f64);
+    out.push("queue_max_packets", most.filter(|_| means.is_some()));
+}
+
+fn losses(heard: &Heard<'_>, out: &mut Metrics) {
+    let dropped = |why: DropReason| heard.measured.iter().map(|meter| meter.drops[why as usize]).sum::<u64>();
+    let queued: u64 = DropReason::ALL.into_iter().filter(|why| was_queued(*why)).map(dropped).sum();
+    let marks: u64 = heard.measured.iter().map(|meter| meter.marks).sum();
+    out.push("drops", heard.any_port().then_some(queued as f64));
+    out.push("marks", heard.any_port().then_some(marks as f64));
+    for why in DropReason::ALL {
+        let count = dropped(why);
+        if count > 0 {
+            out.push(format!("drops_{}", why.name()), Some(count as f64));
+        }
+    }
+}
+
+/// What a metric is worth in a run whose summary does not name it. Reasons for dropping are named only where they
+/// occurred, so there the answer is none at all; anything else is missing.
+pub(crate) fn unnamed(name: &str) -> Option<f64> {
+    name.starts_with("drops_").then_some(0.0)
+}
+
+/// Whose shares should be equal, and what each delivered, in bytes: endless transfers that lived through the whole
+/// measured part. Streams take what they need and no more, so they only count when there are no such transfers; and
+/// when nothing lasted that long, all flows that were alive in any of it do.
+fn long_running(heard: &Heard<'_>) -> Vec<f64> {
+    let Layout { from, until, .. } = *heard.layout;
+    let delivered = |flow: &FlowReport| flow.delivered_measured as f64;
+    let endless = |flow: &&FlowReport| !flow.transfer && flow.start <= from && flow.end >= until;
+    let (streams, transfers): (Vec<&FlowReport>, Vec<&FlowReport>) =
+        heard.flows.iter().filter(endless).partition(|flow| is_datagrams(flow));
+    let alive = |flow: &&FlowReport| flow.start < until && flow.end > from;
+    let shares = match (transfers.is_empty(), streams.is_empty()) {
+        (false, _) => transfers,
+        (true, false) => streams,
+        (true, true) => heard.flows.iter().filter(alive).collect(),
+    };
+    shares.into_iter().map(delivered).collect()
+}
+
+/// How long the packets of a stream took, from stream to stream.
+fn stream_delays(heard: &Heard<'_>, out: &mut Metrics) {
+    let arrived = |flow: &&FlowReport| is_datagrams(flow) && flow.packets > flow.lost;
+    let several = heard.flows.iter().filter(arrived).nth(1).is_some();
+    let means =
+        Times::new(heard.flows.iter().filter(arrived).filter(|_| several).map(|flow| flow.delay_mean));
+    out.push("flow_delay_p50_s", means.quantile_s(500));
+    out.push("flow_delay_p95_s", means.quantile_s(950));
+}
+
+/// (Σx)² / (n Σx²); Jain, Chiu and Hawe 1984.
+fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+fn sources(heard: &Heard<'_>, out: &mut Metrics) {
+    let mut seen = BTreeSet::new();
+    for name in heard.layout.source_names.iter().filter(|name| seen.insert(name.as_str())) {
+        let of_group =
+            |flow: &&FlowReport| heard.layout.source_names.get(usize::from(flow.source)) == Some(name);
+        out.push(format!("src.{name}.goodput_bps"), goodput_bps(heard, heard.flows.iter().filter(of_group)));
+        let responses = Times::new(heard.completed().filter(of_group).map(response));
+        out.push(format!("src.{name}.fct_p50_s"), responses.quantile_s(500));
+        let streams: Vec<&FlowReport> =
+            heard.flows.iter().filter(of_group).filter(|flow| is_datagrams(flow)).collect();
+        let arrived = streams.iter().filter(|flow| flow.packets > flow.lost);
+        let worst = arrived.map(|flow| flow.delay_p99).max();
+        out.push(format!("src.{name}.delay_p99_s"), worst.map(|delay| delay.as_s()));
+        let sent: u64 = streams.iter().map(|flow| flow.packets).sum();
+        let lost: u64 = streams.iter().map(|flow| flow.lost).sum();
+        out.push(format!("src.{name}.loss"), (sent > 0).then(|| lost as f64 / sent as f64));
+    }
+}
+
+/// A stream of datagrams is known by its delay, or by losses that nobody repaired; of others neither is reported.
+fn is_datagrams(flow: &FlowReport) -> bool {
+    !flow.transfer && (!flow.delay_mean.is_zero() || flow.lost > 0)
+}
+
+impl<'a> Heard<'a> {
+    /// Transfers that started within the measured part.
+    fn transfers(&self) -> impl Iterator<Item = &'a FlowReport> {
+        let Layout { from, until, .. } = *self.layout;
+        self.flows.iter().filter(move |flow| flow.transfer && from <= flow.start && flow.start < until)
+    }
+
+    /// Those of them that completed.
+    fn completed(&self) -> impl Iterator<Item = &'a FlowReport> {
+        self.transfers().filter(|flow| flow.ending == Ending::Completed)
+    }
+
+    fn any_port(&self) -> bool {
+        !self.measured.is_empty()
+    }
+}
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Metrics {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Metrics, D::Error> {
+        struct Named;
+        impl<'de> Visitor<'de> for Named {
+            type Value = Metrics;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("metrics: names with a number or null each")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
+                let mut metrics = Metrics::default();
+                while let Some((name, value)) = map.next_entry::<String, Option<f64>>()? {
+                    metrics.push(name, value);
+                }
+                Ok(metrics)
+            }
+        }
+        deserializer.deserialize_map(Named)
+    }
+}

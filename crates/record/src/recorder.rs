@@ -1,0 +1,178 @@
+//! The probe of a run.
+
+use qdisc::{Backlog, Books, DropReason, FlowReport, Meta, Packet, PortId, Probe, Time};
+
+use crate::fingerprint::Fingerprint;
+use crate::layout::Layout;
+use crate::meter::{Losses, Meter, index, was_queued};
+use crate::metrics::{Heard, Summary, metrics, utilization};
+use crate::rows::{LinkRow, QueueRow, Record};
+
+/// Listens to one run. Give it to the host as its probe, then [`finish`](Recorder::finish).
+pub struct Recorder {
+    layout: Layout,
+    /// By port number; only measured ports have one.
+    meters: Vec<Option<Box<Meter>>>,
+    /// By port number.
+    losses: Vec<Losses>,
+    fingerprint: Fingerprint,
+    flows: Vec<FlowReport>,
+    queue: Vec<QueueRow>,
+    flow_table: Gauge,
+}
+
+/// Mean and maximum of a sampled number.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Gauge {
+    samples: u64,
+    sum: f64,
+    most: f64,
+}
+
+impl Recorder {
+    /// A recorder that follows this plan.
+    pub fn new(layout: Layout) -> Recorder {
+        let ports = layout.ports().last().map_or(0, |port| index(*port) + 1);
+        let mut meters: Vec<Option<Box<Meter>>> = std::iter::repeat_with(|| None).take(ports).collect();
+        for port in &layout.measured {
+            meters[index(*port)] = Some(Box::new(Meter::new(&layout)));
+        }
+        Recorder {
+            layout,
+            meters,
+            losses: vec![Losses::default(); ports],
+            fingerprint: Fingerprint::EMPTY,
+            flows: Vec::new(),
+            queue: Vec::new(),
+            flow_table: Gauge::default(),
+        }
+    }
+
+    /// The host tells a port's own books at the end of the run. Packets of ports that are not measured are not
+    /// counted one by one; this is how their totals get into the table of links.
+    pub fn books(&mut self, at: PortId, books: &Books) {
+        if let Some(losses) = self.losses.get_mut(index(at)) {
+            losses.told = Some(*books);
+        }
+    }
+
+    /// The end of the run.
+    pub fn finish(mut self) -> Record {
+        self.meters.iter_mut().flatten().for_each(|meter| meter.close());
+        self.flows.sort_by_key(|report| report.id);
+        let bottleneck = self.layout.bottleneck().and_then(|port| self.meter(port));
+        let measured: Vec<&Meter> =
+            self.layout.measured.iter().filter_map(|port| self.meter(*port)).collect();
+        let heard = Heard {
+            layout: &self.layout,
+            bottleneck,
+            measured: &measured,
+            flows: &self.flows,
+            flow_table: self.flow_table,
+        };
+        let summary = Summary { fingerprint: self.fingerprint, events: 0, metrics: metrics(&heard) };
+        let links = self.links();
+        Record { summary, links, flows: self.flows, queue: self.queue, layout: self.layout }
+    }
+
+    /// What went over the recorded links so far.
+    pub fn links(&self) -> Vec<LinkRow> {
+        self.layout.ports().into_iter().map(|port| self.link(port)).collect()
+    }
+
+    fn meter(&self, at: PortId) -> Option<&Meter> {
+        self.meters.get(index(at))?.as_deref()
+    }
+
+    fn link(&self, port: PortId) -> LinkRow {
+        let losses = &self.losses[index(port)];
+        let meter = self.meter(port);
+        let books = meter.map(|meter| meter.books).or(losses.told);
+        LinkRow {
+            port,
+            rate: self.layout.rate(port),
+            arrived: books.map(|books| books.arrived),
+            sent: books.map(|books| books.sent),
+            dropped: losses.dropped,
+            marked: losses.marked,
+            utilization: meter.and_then(|meter| utilization(&self.layout, port, meter)),
+            drops: losses.by_reason,
+        }
+    }
+}
+
+impl<P> Probe<P> for Recorder {
+    #[inline]
+    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
+        if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
+            meter.arrived(meta, now);
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, at: PortId, meta: &Meta, _payload: &P, now: Time) {
+        if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
+            meter.sent(meta, now);
+            self.fingerprint.sent(at, meta, now);
+        }
+    }
+
+    fn dropped(&mut self, at: PortId, pkt: Packet<P>, why: DropReason, now: Time) {
+        if let Some(losses) = self.losses.get_mut(index(at)) {
+            losses.by_reason[why as usize] += 1;
+            if was_queued(why) {
+                losses.dropped.add(pkt.meta.bytes);
+            }
+        }
+        if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
+            meter.dropped(&pkt.meta, why, now);
+            self.fingerprint.dropped(at, &pkt.meta, why, now);
+        }
+    }
+
+    fn marked(&mut self, at: PortId, _meta: &Meta, now: Time) {
+        if let Some(losses) = self.losses.get_mut(index(at)) {
+            losses.marked += 1;
+        }
+        if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
+            meter.marked(now);
+        }
+    }
+
+    fn flow(&mut self, report: &FlowReport) {
+        self.fingerprint.flow(report);
+        self.flows.push(report.clone());
+    }
+
+    fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
+        let measures = self.layout.from <= now && now < self.layout.until;
+        if measures && self.layout.bottleneck() == Some(at) {
+            self.flow_table.see(gauges);
+        }
+        if self.layout.keep_series {
+            self.queue.push(QueueRow { time: now, port: at, held: Some(held), gauge: None });
+            let gauge_row = |gauge: &_| QueueRow { time: now, port: at, held: None, gauge: Some(*gauge) };
+            self.queue.extend(gauges.iter().map(gauge_row));
+        }
+    }
+}
+
+impl Gauge {
+    /// Takes a sample of the gauge `flow_table`. A discipline with children may have several: the state is their sum.
+    fn see(&mut self, gauges: &[(&'static str, f64)]) {
+        let tables = gauges.iter().filter(|(name, _)| *name == "flow_table").map(|(_, size)| *size);
+        if let Some(size) = tables.reduce(|a, b| a + b) {
+            self.samples += 1;
+            self.sum += size;
+            self.most = self.most.max(size);
+        }
+    }
+
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.samples > 0).then(|| self.sum / self.samples as f64)
+    }
+
+    pub(crate) fn most(&self) -> Option<f64> {
+        (self.samples > 0).then_some(self.most)
+    }
+}

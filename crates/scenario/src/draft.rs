@@ -1,0 +1,180 @@
+//! A scenario file that was read, before it is understood: the place where flags change it.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use qdisc::units::nearest;
+
+use crate::diagnostic::{Diagnostic, Origin, Wrong};
+use crate::scenario::Scenario;
+use crate::tree::{self, Node, Table, Value};
+
+/// A scenario file that was read, with flags applied.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub(crate) origin: Origin,
+    pub(crate) root: Table,
+    pub(crate) folder: PathBuf,
+    pub(crate) found: Vec<Diagnostic>,
+}
+
+impl Draft {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read. What is wrong inside it is told by [`Draft::finish`].
+    pub fn load(path: impl AsRef<Path>) -> std::io::Result<Draft> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(Draft::named(&path.display().to_string(), &text, folder))
+    }
+
+    /// From a text; file names in it are relative to `folder`.
+    pub fn parse(text: &str, folder: impl Into<PathBuf>) -> Draft {
+        Draft::named("scenario", text, folder.into())
+    }
+
+    fn named(name: &str, text: &str, folder: PathBuf) -> Draft {
+        let mut found = Vec::new();
+        let root = tree::document(text, &mut found);
+        Draft { origin: Origin::new(name, text), root, folder, found }
+    }
+
+    /// Applies `--set KEY=VALUE`. The key is a path: `duration`, `link.0.rate`, `traffic.upload.flows`. Parts of a list
+    /// are named by number, or by their name. A value that is no TOML is taken as text, so no quotes are needed.
+    pub fn set(self, assignment: &str) -> Draft {
+        self.apply("--set", assignment)
+    }
+
+    /// Applies a flag that is an assignment, under the name of that flag.
+    pub(crate) fn apply(mut self, flag: &str, assignment: &str) -> Draft {
+        let start = self.origin.push(flag, assignment);
+        let Some((path, value)) = assignment.split_once('=') else {
+            let span = start..start + assignment.len();
+            let wrong = Diagnostic::error(span, format!("{flag} needs a key and a value"));
+            self.found.push(wrong.help("write for example --set duration=5s"));
+            return self;
+        };
+        let skipped = value.len() - value.trim_start().len();
+        let node = tree::flag(value.trim(), start + path.len() + 1 + skipped, &mut self.found);
+        let mut steps = Vec::new();
+        let mut at = start;
+        for step in path.split('.') {
+            steps.push(Step { name: step.trim(), span: at..at + step.len() });
+            at += step.len() + 1;
+        }
+        if let Err(wrong) = put(&mut self.root, &steps, node) {
+            self.found.push(wrong);
+        }
+        self
+    }
+
+    /// What it means.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn finish(self) -> Result<Scenario, Wrong> {
+        Scenario::read(self)
+    }
+
+    /// The scenario as TOML: the file itself, or what flags made of it.
+    pub fn text(&self) -> String {
+        let flags: Vec<String> =
+            self.origin.flags().map(|(name, text)| format!("# {name} {text}\n")).collect();
+        if flags.is_empty() {
+            return self.origin.file().to_owned();
+        }
+        let tree = toml::to_string_pretty(&self.root.json())
+            .expect("what was read from TOML can be written as TOML");
+        format!("# Changed by flags:\n{}\n{tree}", flags.concat())
+    }
+}
+
+/// One step of a path.
+struct Step<'a> {
+    name: &'a str,
+    span: Range<usize>,
+}
+
+fn put(table: &mut Table, path: &[Step<'_>], node: Node) -> Result<(), Diagnostic> {
+    let (step, rest) = path.split_first().expect("a text splits into at least one part");
+    if step.name.is_empty() {
+        return Err(Diagnostic::error(step.span.clone(), "a key is missing here")
+            .help("write for example --set link.0.rate=5mbit"));
+    }
+    if rest.is_empty() {
+        table.set(step.name, step.span.clone(), node);
+        return Ok(());
+    }
+    if !table.has(step.name) {
+        let empty = Table { span: step.span.clone(), entries: Vec::new() };
+        table.set(step.name, step.span.clone(), Node { span: step.span.clone(), value: Value::Table(empty) });
+    }
+    let inner = table.get_mut(step.name).expect("it was just made sure of");
+    enter(inner, step, rest, node)
+}
+
+/// Goes on inside the value that `step` names.
+fn enter(inner: &mut Node, step: &Step<'_>, rest: &[Step<'_>], node: Node) -> Result<(), Diagnostic> {
+    match &mut inner.value {
+        Value::Table(table) => put(table, rest, node),
+        Value::List(items) => {
+            let item = element(items, step, &rest[0])?;
+            match &rest[1..] {
+                [] => {
+                    *item = node;
+                    Ok(())
+                }
+                rest_of_it => enter(item, &rest[0], rest_of_it, node),
+            }
+        }
+        _ => Err(Diagnostic::error(step.span.clone(), format!("\"{}\" has no parts", step.name))),
+    }
+}
+
+/// The element of a list that `wanted` names: by number, or by name.
+fn element<'a>(
+    items: &'a mut [Node],
+    list: &Step<'_>,
+    wanted: &Step<'_>,
+) -> Result<&'a mut Node, Diagnostic> {
+    let count = items.len();
+    if let Ok(number) = wanted.name.parse::<usize>() {
+        return items.get_mut(number).ok_or_else(|| {
+            Diagnostic::error(wanted.span.clone(), format!("there is no {}.{number}", list.name))
+                .help(format!("there are {count}, counted from 0"))
+        });
+    }
+    let names: Vec<String> = items.iter().map(name_of).collect();
+    if let Some(at) = names.iter().position(|name| name == wanted.name) {
+        return Ok(&mut items[at]);
+    }
+    let message = format!("there is no {} \"{}\"", list.name, wanted.name);
+    Err(Diagnostic::error(wanted.span.clone(), message).help(choices(wanted.name, &names)))
+}
+
+/// How an element of a list is called.
+fn name_of(item: &Node) -> String {
+    let Some(table) = item.table() else { return item.text().unwrap_or_default().to_owned() };
+    let word = |key| table.get(key).and_then(Node::text).unwrap_or_default();
+    match (table.has("name"), table.has("kind")) {
+        (true, _) => word("name").to_owned(),
+        (false, true) => word("kind").to_owned(),
+        (false, false) => format!("{}->{}", word("from"), word("to")),
+    }
+}
+
+/// What to say where a name is unknown: the nearest, or all.
+pub(crate) fn choices<N: AsRef<str>>(wrong: &str, names: &[N]) -> String {
+    match nearest(wrong, names.iter().map(AsRef::as_ref)) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None if names.is_empty() => "there are none".to_owned(),
+        None => {
+            const MOST: usize = 12;
+            let listed: Vec<&str> = names.iter().take(MOST).map(AsRef::as_ref).collect();
+            let more = if names.len() > MOST { ", ..." } else { "" };
+            format!("there are {}{more}", listed.join(", "))
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Reads a table into a type that serde reads, key by key, so that every wrong value is told with its place and the
+//! right ones still count.
+
+use qdisc::units::nearest;
+use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json};
+
+use crate::diagnostic::{Diagnostic, Origin};
+use crate::draft::choices;
+use crate::tree::{Entry, Node, Table, Value};
+
+/// Reads parts of a document and collects what is wrong.
+pub(crate) struct Reading {
+    pub origin: Origin,
+    pub found: Vec<Diagnostic>,
+}
+
+/// How a type is read.
+type Read<'a, T> = &'a dyn Fn(Json) -> Result<T, serde_json::Error>;
+
+/// Names of a type's fields.
+pub(crate) fn keys<T: JsonSchema>() -> Vec<String> {
+    keys_of(&schemars::schema_for!(T))
+}
+
+/// Names of the properties of a schema.
+pub(crate) fn keys_of(schema: &Schema) -> Vec<String> {
+    let properties = schema.get("properties").and_then(Json::as_object);
+    properties.into_iter().flatten().map(|(name, _)| name.clone()).collect()
+}
+
+impl Reading {
+    /// Adds a mistake.
+    pub fn tell(&mut self, diagnostic: Diagnostic) {
+        self.found.push(diagnostic);
+    }
+
+    /// The first word of the file, for what belongs at the top.
+    pub fn top(&self) -> std::ops::Range<usize> {
+        let text = self.origin.file();
+        let start = text.len() - text.trim_start().len();
+        let end = text[start..].find(char::is_whitespace).map_or(text.len(), |len| start + len);
+        start..end
+    }
+
+    /// The end of the file, for what is missing from it.
+    pub fn end(&self) -> std::ops::Range<usize> {
+        let end = self.origin.file().trim_end().len();
+        end..end
+    }
+
+    /// The table that a part of a file must be.
+    pub fn table<'a>(&mut self, node: &'a Node, what: &str, example: &str) -> Option<&'a Table> {
+        let table = node.table();
+        if table.is_none() {
+            let wrong = Diagnostic::error(node.span.clone(), format!("{what} is a table"));
+            self.tell(
+                wrong.label(format!("this is {}", node.what())).help(format!("write for example {example}")),
+            );
+        }
+        table
+    }
+
+    /// Tells which keys of a table are not among `known`.
+    pub fn unknown_keys(&mut self, table: &Table, what: &str, known: &[String]) {
+        for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key)) {
+            let wrong =
+                Diagnostic::error(entry.key_span.clone(), format!("unknown key \"{}\" of {what}", entry.key));
+            self.tell(wrong.help(choices(&entry.key, known)));
+        }
+    }
+
+    /// Reads those keys of a table that `T` knows.
+    pub fn fields<T: DeserializeOwned + JsonSchema>(&mut self, table: &Table, what: &str) -> Option<T> {
+        self.read(table, what, &keys::<T>(), &|json| serde_json::from_value(json)).1
+    }
+
+    /// Reads the keys `known` of a table: those that are right, and what they make together. `None` when not even the
+    /// right ones make it, or a required one is missing.
+    pub fn read<T>(
+        &mut self,
+        table: &Table,
+        what: &str,
+        known: &[String],
+        read: Read<'_, T>,
+    ) -> (Map<String, Json>, Option<T>) {
+        let mut right = Map::new();
+        for entry in table.entries.iter().filter(|entry| known.contains(&entry.key)) {
+            let json = entry.node.json();
+            let alone = Map::from_iter([(entry.key.clone(), json.clone())]);
+            match read(Json::Object(alone)).map_err(|error| error.to_string()) {
+                // That others are missing is no fault of this one.
+                Err(error) if !error.starts_with("missing field") => {
+                    let wrong = self.explain(entry, &error);
+                    self.tell(wrong);
+                }
+                Ok(_) | Err(_) => {
+                    right.insert(entry.key.clone(), json);
+                }
+            }
+        }
+        let all = read(Json::Object(right.clone())).map_err(|error| error.to_string());
+        let value = match all {
+            Ok(value) => Some(value),
+            Err(error) => {
+                match missing(&error) {
+                    // It is there, but wrong: that was told.
+                    Some(key) if table.has(key) => {}
+                    Some(key) => self.missing(table, what, key),
+                    None => self.tell(Diagnostic::error(table.span.clone(), format!("{what}: {error}"))),
+                }
+                None
+            }
+        };
+        (right, value)
+    }
+
+    /// Tells that a required key is missing, unless another looks like a slip of it: that one was told already.
+    pub fn missing(&mut self, table: &Table, what: &str, key: &str) {
+        if mistyped(table, key) {
+            return;
+        }
+        self.tell(Diagnostic::error(head(&self.origin, table), format!("{what} needs \"{key}\"")));
+    }
+
+    /// Puts an error of serde into words, and points at its place.
+    fn explain(&self, entry: &Entry, error: &str) -> Diagnostic {
+        let span = entry.node.span.clone();
+        let key = &entry.key;
+        if let Some((got, expected)) =
+            error.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+        {
+            let _ = got;
+            let culprit = culprit(&entry.node, expected);
+            let label = match culprit.value {
+                Value::Integer(_) | Value::Float(_) if expected.contains("unit") => {
+                    "this number has no unit".to_owned()
+                }
+                _ => format!("this is {}", culprit.what()),
+            };
+            return Diagnostic::error(culprit.span.clone(), format!("{key}: expected {expected}"))
+                .label(label);
+        }
+        if let Some((wrong, names)) = unknown(error, "unknown variant ") {
+            let place = find_text(&entry.node, wrong).map_or(span, |node| node.span.clone());
+            return Diagnostic::error(place, format!("unknown {key} \"{wrong}\""))
+                .help(choices(wrong, &names));
+        }
+        if let Some((wrong, names)) = unknown(error, "unknown field ") {
+            let place = find_key(&entry.node, wrong).map_or(span, |entry| entry.key_span.clone());
+            let message = format!("unknown key \"{wrong}\" of {key}");
+            return Diagnostic::error(place, message).help(choices(wrong, &names));
+        }
+        if let Some(range) =
+            error.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "))
+        {
+            let expected = match range.1 {
+                "u8" | "u16" | "u32" | "u64" | "usize" => {
+                    "a whole number that is not negative and not too large"
+                }
+                other => other,
+            };
+            return Diagnostic::error(span, format!("{key}: expected {expected}"));
+        }
+        Diagnostic::error(span, format!("{key}: {error}"))
+    }
+}
+
+/// Whether a table has a key that looks like a slip of this one.
+pub(crate) fn mistyped(table: &Table, key: &str) -> bool {
+    table.entries.iter().any(|entry| entry.key != key && nearest(&entry.key, [key]).is_some())
+}
+
+/// Where a table is named: its header, or its first line.
+pub(crate) fn head(origin: &Origin, table: &Table) -> std::ops::Range<usize> {
+    let first = origin.text(&table.span).lines().next().unwrap_or_default().len();
+    table.span.start..table.span.start + first
+}
+
+/// The key that serde misses.
+fn missing(error: &str) -> Option<&str> {
+    error.strip_prefix("missing field `")?.strip_suffix('`')
+}
+
+/// The wrong word of "unknown variant `a`, expected `b` or `c`", and the right ones.
+fn unknown<'a>(error: &'a str, prefix: &str) -> Option<(&'a str, Vec<&'a str>)> {
+    let (wrong, rest) = error.strip_prefix(prefix)?.strip_prefix('`')?.split_once('`')?;
+    Some((wrong, rest.split('`').skip(1).step_by(2).collect()))
+}
+
+/// Which part of a value has the wrong type: for a list, its first part that is no text where a unit is expected.
+fn culprit<'a>(node: &'a Node, expected: &str) -> &'a Node {
+    match &node.value {
+        Value::List(items) if !expected.contains("sequence") => {
+            items.iter().find(|item| item.text().is_none()).unwrap_or(node)
+        }
+        _ => node,
+    }
+}
+
+fn find_text<'a>(node: &'a Node, wanted: &str) -> Option<&'a Node> {
+    let mut found = None;
+    node.visit_texts(&mut |place, text| {
+        if text == wanted && found.is_none() {
+            found = Some(place);
+        }
+    });
+    found
+}
+
+fn find_key<'a>(node: &'a Node, wanted: &str) -> Option<&'a Entry> {
+    match &node.value {
+        Value::List(items) => items.iter().find_map(|item| find_key(item, wanted)),
+        Value::Table(table) => table
+            .entries
+            .iter()
+            .find(|entry| entry.key == wanted)
+            .or_else(|| table.entries.iter().find_map(|entry| find_key(&entry.node, wanted))),
+        _ => None,
+    }
+}

@@ -1,0 +1,175 @@
+//! The keys of a scenario file. From these types come the reading, the schema and the help.
+//!
+//! Keys that are parts of their own (links, traffic, TCP) are read where they belong, with their places.
+
+use qdisc::{Bytes, Rate, Share, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// The top level.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Top {
+    /// One line: what it is about.
+    pub title: Option<String>,
+    /// What it shows, and what to look at.
+    pub description: Option<String>,
+    /// Where it runs. Default: network.
+    #[schemars(with = "Host")]
+    pub host: IgnoredAny,
+    /// How long it lasts, in simulated time.
+    pub duration: Option<Span>,
+    /// The first part, which is not measured. Default: 0 s.
+    pub warmup: Option<Span>,
+    /// How many runs, with seeds 1, 2, ...; or the seeds themselves. Default: 1.
+    #[schemars(with = "Seeds")]
+    pub seeds: IgnoredAny,
+    /// The disciplines that are compared, on the same arrivals: each takes its turn at the links that say
+    /// qdisc = "compare".
+    #[schemars(with = "Disciplines")]
+    pub disciplines: IgnoredAny,
+    /// How TCP behaves throughout.
+    #[schemars(with = "Part")]
+    pub tcp: IgnoredAny,
+    /// Links. Nodes come into being by being named.
+    #[schemars(with = "Part")]
+    pub link: IgnoredAny,
+    /// Who sends what, and when.
+    #[schemars(with = "Part")]
+    pub traffic: IgnoredAny,
+    /// What is measured.
+    #[schemars(with = "Part")]
+    pub record: IgnoredAny,
+    /// How a quick check of this scenario runs.
+    #[schemars(with = "Part")]
+    pub short: IgnoredAny,
+}
+
+/// Stands for a part whose schema is put in later.
+#[derive(JsonSchema)]
+pub(crate) struct Part {}
+
+/// Where a scenario runs.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase", inline)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub(crate) enum Host {
+    /// Packet-level simulation of a network.
+    Network,
+}
+
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub(crate) enum Seeds {
+    /// So many seeds: 1, 2, ...
+    Count(u32),
+    /// These seeds.
+    List(Vec<u32>),
+}
+
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub(crate) enum Disciplines {
+    One(disciplines::Spec),
+    Several(Vec<disciplines::Spec>),
+}
+
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub(crate) enum Names {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// Between which nodes a link lies.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Ends {
+    /// The node that it begins at; "s[1-10]" are ten nodes with a link each.
+    pub from: Option<String>,
+    /// The node that it leads to; a range here pairs with a range there.
+    pub to: Option<String>,
+    /// The other direction: what differs there, or false where there is none.
+    #[schemars(with = "Part")]
+    pub back: IgnoredAny,
+}
+
+/// One direction of a link.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Way {
+    /// How fast it sends.
+    pub rate: Option<Rate>,
+    /// How long a packet is on the wire.
+    pub delay: Option<Span>,
+    /// The discipline in front of it, or "compare": the one whose turn it is. Default: "fifo limit 1000p".
+    #[schemars(with = "Part")]
+    pub qdisc: IgnoredAny,
+    /// Share of the packets that are lost on the wire, each independently. Default: 0.
+    pub loss: Option<Share>,
+    /// Extra delay of each packet, drawn evenly between zero and this; order is kept. Default: 0 s.
+    pub jitter: Option<Span>,
+    /// What it costs when routes are chosen; the path with the smallest sum is taken. Default: 1.
+    pub cost: Option<u32>,
+    /// The largest packet, IP length. Default: 1500b.
+    pub mtu: Option<Bytes>,
+}
+
+/// What every kind of traffic has; its own parameters stand beside.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Common {
+    /// Which source, see giveway list traffic.
+    #[schemars(with = "Option<String>")]
+    pub kind: IgnoredAny,
+    /// What it is called in tables; its random numbers depend on it. Default: the kind.
+    pub name: Option<String>,
+    /// The node that sends, or several: "s[1-10]".
+    pub from: Option<String>,
+    /// The node that receives; a range here pairs with a range there, one node serves a whole range.
+    pub to: Option<String>,
+    /// When it begins. Default: 0 s.
+    pub start: Option<Span>,
+    /// When it begins nothing new any more. Default: the end of the run.
+    pub stop: Option<Span>,
+    /// The class of its packets, 0 the most urgent; prio and its kin sort by it. Default: 0.
+    pub class: Option<u16>,
+    /// The rate that is reserved for each of its flows, for disciplines that know reservations. Default: none.
+    pub reserved: Option<Rate>,
+    /// How its TCP behaves, where that differs from the file's \[tcp\].
+    #[schemars(with = "Part")]
+    pub tcp: IgnoredAny,
+}
+
+/// What is measured.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Record {
+    /// The measured port or ports, such as "home->isp". Default: those with qdisc = "compare".
+    #[schemars(with = "Names")]
+    pub port: IgnoredAny,
+    /// How often queues and senders are sampled. Default: a thousandth of the duration, within 1 ms and 1 s.
+    pub sample: Option<Span>,
+    /// Upper ends of the classes of transfer sizes that completion times are told for.
+    pub size_classes: Option<Vec<Bytes>>,
+    /// Packets up to this length count as small. Default: 256b.
+    pub small_packet: Option<Bytes>,
+    /// Whether windows and round trips of senders are sampled too. Default: false.
+    pub senders: bool,
+}
+
+/// How a quick check runs.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Short {
+    /// Default: 5 s, or the scenario's own if that is less.
+    pub duration: Option<Span>,
+    /// Default: as large a part as in the scenario.
+    pub warmup: Option<Span>,
+    /// How many seeds. Default: 1.
+    pub seeds: Option<u32>,
+}

@@ -1,0 +1,138 @@
+//! Names of nodes, and ranges of them: "s[1-10]" are s1 to s10.
+
+use std::ops::Range;
+
+use crate::diagnostic::Diagnostic;
+use crate::fields::Reading;
+use crate::tree::{Node, Table};
+
+/// The most nodes that one range may name.
+const MOST: u64 = 10_000;
+
+impl Reading {
+    /// The nodes that a key names; `None` when it is missing or wrong, which is told if it is wrong.
+    pub fn nodes(&mut self, table: &Table, key: &str) -> Option<Vec<String>> {
+        let node = table.get(key)?;
+        // Its type was told when the table was read.
+        let text = node.text()?;
+        match expand(text) {
+            Ok(names) => Some(names),
+            Err((bytes, message)) => {
+                self.tell_in(node, text, &bytes, message);
+                None
+            }
+        }
+    }
+
+    fn tell_in(&mut self, node: &Node, text: &str, bytes: &Range<usize>, message: String) {
+        let span = self.origin.inside(&node.span, text, bytes);
+        self.tell(
+            Diagnostic::error(span, message)
+                .help("nodes are named as in \"home\", ranges of them as in \"s[1-10]\""),
+        );
+    }
+}
+
+/// The names that a text stands for.
+fn expand(text: &str) -> Result<Vec<String>, (Range<usize>, String)> {
+    let Some(open) = text.find('[') else {
+        check(text, 0..text.len())?;
+        return Ok(vec![text.to_owned()]);
+    };
+    let whole = open..text.len();
+    let Some(close) = text[open..].find(']').map(|at| open + at) else {
+        return Err((whole, "this range has no end".to_owned()));
+    };
+    let (before, inner, after) = (&text[..open], &text[open + 1..close], &text[close + 1..]);
+    check(before, 0..open)?;
+    if !after.is_empty() {
+        check(after, close + 1..text.len())?;
+    }
+    let span = open..close + 1;
+    let bounds = inner.split_once('-').and_then(|(first, last)| Some((number(first)?, number(last)?)));
+    let Some((first, last)) = bounds else {
+        return Err((span, format!("\"{inner}\" is not a range of numbers")));
+    };
+    if first > last {
+        return Err((span, format!("this range is empty: {first} is above {last}")));
+    }
+    if last - first >= MOST {
+        return Err((span, format!("this range has more than {MOST} nodes")));
+    }
+    Ok((first..=last).map(|number| format!("{before}{number}{after}")).collect())
+}
+
+fn number(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok())?
+}
+
+fn check(name: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
+    if name.is_empty() {
+        return Err((span, "a node needs a name".to_owned()));
+    }
+    match name.char_indices().find(|(_, c)| !(c.is_alphanumeric() || "-_.".contains(*c))) {
+        Some((at, c)) => {
+            let place = span.start + at..span.start + at + c.len_utf8();
+            Err((
+                place,
+                format!("the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"{c}\""),
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Pairs two lists: equal ones one by one, one name with all of the other. `None` when neither fits.
+pub(crate) fn pair(from: &[String], to: &[String]) -> Option<Vec<(String, String)>> {
+    let paired = |a: &String, b: &String| (a.clone(), b.clone());
+    match (from, to) {
+        (several, as_many) if several.len() == as_many.len() => {
+            Some(several.iter().zip(as_many).map(|(a, b)| paired(a, b)).collect())
+        }
+        ([one], several) => Some(several.iter().map(|name| paired(one, name)).collect()),
+        (several, [one]) => Some(several.iter().map(|name| paired(name, one)).collect()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> String {
+        match expand(text) {
+            Ok(names) => names.join(" "),
+            Err((span, message)) => format!("{:?}: {message}", &text[span]),
+        }
+    }
+
+    #[test]
+    fn ranges_are_numbers_in_brackets() {
+        assert_eq!(names("home"), "home");
+        assert_eq!(names("s[1-3]"), "s1 s2 s3");
+        assert_eq!(names("rack[8-10].top"), "rack8.top rack9.top rack10.top");
+        assert_eq!(names("s[3-1]"), "\"[3-1]\": this range is empty: 3 is above 1");
+        assert_eq!(names("s[a-b]"), "\"[a-b]\": \"a-b\" is not a range of numbers");
+        assert_eq!(names("s[1-10"), "\"[1-10\": this range has no end");
+        assert_eq!(names("s[0-99999]"), "\"[0-99999]\": this range has more than 10000 nodes");
+        assert_eq!(
+            names("home->isp"),
+            "\">\": the name of a node has letters, digits, \"-\", \"_\" and \".\", not \">\""
+        );
+        assert_eq!(names(""), "\"\": a node needs a name");
+    }
+
+    #[test]
+    fn equal_ranges_pair_and_one_node_serves_a_range() {
+        let list = |text: &str| expand(text).unwrap();
+        let pairs = |from, to| {
+            let pairs = pair(&list(from), &list(to))?;
+            Some(pairs.iter().map(|(a, b)| format!("{a}->{b}")).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(pairs("s[1-2]", "d[5-6]").unwrap(), "s1->d5 s2->d6");
+        assert_eq!(pairs("s[1-2]", "d").unwrap(), "s1->d s2->d");
+        assert_eq!(pairs("s", "d[1-2]").unwrap(), "s->d1 s->d2");
+        assert_eq!(pairs("s[1-2]", "d[1-3]"), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! Runs of a scenario: one for each discipline and seed, each alone and repeatable.
+
+use disciplines::Spec;
+use qdisc::{Bytes, PortId, Probe, Rate, Streams, Time};
+use sim::world::SourcePlan;
+use sim::{LinkPlan, Network, Plan, Segment, Sim, Totals};
+
+use crate::scenario::Scenario;
+use crate::topology::Queue;
+
+/// One run: a discipline and a seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Which discipline of the scenario.
+    pub discipline: usize,
+    /// That discipline.
+    pub spec: Spec,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// What a recorder needs to know about a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The measured ports; the first is the bottleneck of the tables.
+    pub ports: Vec<PortId>,
+    /// Names of all ports, by number.
+    pub port_names: Vec<String>,
+    /// Rates of the links behind all ports, by number.
+    pub rates: Vec<Rate>,
+    /// Names of the nodes, by number.
+    pub nodes: Vec<String>,
+    /// Names of the traffic, by number of the source.
+    pub sources: Vec<String>,
+    /// When the measured part begins.
+    pub from: Time,
+    /// When the run ends.
+    pub until: Time,
+    /// Upper ends of the classes of transfer sizes, where the scenario has its own.
+    pub size_classes: Option<Vec<Bytes>>,
+    /// Packets up to this length are small, where the scenario says so.
+    pub small_packet: Option<Bytes>,
+}
+
+impl Scenario {
+    /// All runs: disciplines in their order, the seeds of each in theirs.
+    pub fn cells(&self) -> Vec<Cell> {
+        let one = |(discipline, spec): (usize, &Spec)| {
+            let cells = self.seeds.iter().map(|seed| Cell { discipline, spec: spec.clone(), seed: *seed });
+            cells.collect::<Vec<_>>()
+        };
+        self.disciplines.iter().enumerate().flat_map(one).collect()
+    }
+
+    /// What a recorder needs to know; the same for every cell.
+    pub fn measured(&self) -> Measured {
+        Measured {
+            ports: self.measured.clone(),
+            port_names: self.ports.iter().map(|port| port.name.clone()).collect(),
+            rates: self.ports.iter().map(|port| port.rate).collect(),
+            nodes: self.nodes.clone(),
+            sources: self.traffic.iter().map(|stream| stream.name.clone()).collect(),
+            from: Time::ZERO + self.warmup,
+            until: Time::ZERO + self.duration,
+            size_classes: self.size_classes.clone(),
+            small_packet: self.small_packet,
+        }
+    }
+
+    /// The simulation of a cell, ready to begin. Random streams are named by place, and those of the traffic do not
+    /// depend on the discipline: all disciplines meet the same arrivals.
+    ///
+    /// # Panics
+    /// When a file that the scenario names has changed since the scenario was read.
+    pub fn plan(&self, cell: &Cell) -> Plan {
+        let streams = Streams::new(cell.seed);
+        let mut network = Network::new(self.nodes.len());
+        for port in &self.ports {
+            let spec = match &port.queue {
+                Queue::Compare => &cell.spec,
+                Queue::Fixed(spec) => spec,
+            };
+            let qdisc = spec.build(&port.site(&streams)).expect("it was built when the scenario was read");
+            network.link(LinkPlan {
+                from: port.from,
+                to: port.to,
+                rate: port.rate,
+                delay: port.delay,
+                jitter: port.jitter,
+                loss: port.loss,
+                cost: port.cost,
+                qdisc,
+            });
+        }
+        let sources = self.traffic.iter().map(|stream| {
+            let place = stream.place(&streams, self.folder(), &self.nodes);
+            let source = stream.spec.build(&place);
+            SourcePlan {
+                start: stream.start,
+                source: source.unwrap_or_else(|invalid| panic!("{}: {invalid}", stream.name)),
+                tcp: stream.tcp.clone(),
+                class: stream.class,
+                reserved: stream.reserved,
+            }
+        });
+        Plan {
+            sources: sources.collect(),
+            network,
+            until: Time::ZERO + self.duration,
+            measured_from: Time::ZERO + self.warmup,
+            sample: Some(self.sample),
+            sample_senders: self.senders,
+            streams,
+            lookahead: 0,
+        }
+    }
+
+    /// Runs a cell. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false the run stops
+    /// and there is no result.
+    ///
+    /// # Panics
+    /// As [`Scenario::plan`].
+    pub fn run<R: Probe<Segment>>(
+        &self,
+        cell: &Cell,
+        probe: &mut R,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Option<Totals> {
+        /// Often enough for a progress bar, seldom enough to cost nothing.
+        const STEPS: u64 = 500;
+        let mut sim = Sim::new(self.plan(cell));
+        for step in 1..=STEPS {
+            sim.step_to(Time::ZERO + self.duration.scale(step, STEPS), probe);
+            if !go_on(step as f64 / STEPS as f64) {
+                return None;
+            }
+        }
+        Some(sim.finish(probe))
+    }
+}

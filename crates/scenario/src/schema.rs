@@ -1,0 +1,173 @@
+//! The JSON Schema of a scenario file, put together from the types that read it and from the registries.
+
+use disciplines::Spec;
+use schemars::generate::SchemaGenerator;
+use schemars::{Schema, schema_for};
+use serde_json::{Value as Json, json};
+use sim::{SOURCES, TcpConfig};
+
+use crate::file::{Common, Ends, Record, Short, Top, Way};
+
+/// JSON Schema of a scenario file: editors complete and check by it.
+pub fn schema() -> Schema {
+    let mut top = plain(schema_for!(Top));
+    put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
+    put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
+    let sources: Vec<Json> = SOURCES.iter().map(source).collect();
+    put(&mut top, "traffic", json!({ "type": "array", "minItems": 1, "items": { "oneOf": sources } }));
+    put(&mut top, "record", plain(schema_for!(Record)));
+    put(&mut top, "short", plain(schema_for!(Short)));
+    top["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    top["title"] = "Giveway scenario".into();
+    top["description"] = "What is simulated, with which disciplines, and what is measured.".into();
+    top["required"] = json!(["duration", "link", "traffic"]);
+    let mut generator = SchemaGenerator::default();
+    generator.subschema_for::<Spec>();
+    let mut definitions = generator.take_definitions(true);
+    definitions.insert("Tcp".into(), plain(schema_for!(TcpConfig)));
+    top["$defs"] = Json::Object(definitions);
+    top.try_into().expect("a schema is an object")
+}
+
+fn link() -> Json {
+    let mut way = plain(schema_for!(Way));
+    let discipline = json!({ "anyOf": [{ "const": "compare" }, { "$ref": "#/$defs/Discipline" }] });
+    put(&mut way, "qdisc", discipline);
+    let mut link = plain(schema_for!(Ends));
+    adopt(&mut link, &way);
+    put(&mut link, "back", json!({ "anyOf": [{ "const": false }, way] }));
+    link["required"] = json!(["from", "to", "rate", "delay"]);
+    link["description"] = "A link between two nodes, both directions.".into();
+    link
+}
+
+/// The keys of one kind of traffic, the common ones included.
+fn source(entry: &sim::TrafficEntry) -> Json {
+    let mut source = plain((entry.schema)());
+    adopt(&mut source, &plain(schema_for!(Common)));
+    put(&mut source, "kind", json!({ "const": entry.name }));
+    put(&mut source, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
+    let mut required = source["required"].as_array().cloned().unwrap_or_default();
+    required.push("kind".into());
+    if entry.placed {
+        required.extend(["from".into(), "to".into()]);
+    }
+    source["required"] = Json::Array(required);
+    source["description"] = entry.summary.into();
+    source
+}
+
+/// A closed table without a title, in which all definitions but the discipline's stand where they are used.
+fn plain(schema: Schema) -> Json {
+    let mut schema = schema.to_value();
+    let definitions = schema.get("$defs").cloned().unwrap_or_default();
+    inline(&mut schema, &definitions);
+    without_null(&mut schema);
+    let object = schema.as_object_mut().expect("the schema of a table is an object");
+    for key in ["$schema", "$defs", "title"] {
+        object.remove(key);
+    }
+    object.insert("additionalProperties".into(), false.into());
+    schema
+}
+
+fn inline(schema: &mut Json, definitions: &Json) {
+    let name = schema.get("$ref").and_then(Json::as_str).and_then(|target| target.strip_prefix("#/$defs/"));
+    if let Some(definition) = name.filter(|name| *name != "Discipline").and_then(|name| definitions.get(name))
+    {
+        let mut definition = definition.clone();
+        inline(&mut definition, definitions);
+        let object = schema.as_object_mut().expect("a reference is an object");
+        object.remove("$ref");
+        for (key, value) in definition.as_object().into_iter().flatten() {
+            // What is said at the place of use counts more.
+            object.entry(key).or_insert_with(|| value.clone());
+        }
+        return;
+    }
+    match schema {
+        Json::Object(object) => {
+            object
+                .iter_mut()
+                .filter(|(key, _)| *key != "$defs")
+                .for_each(|(_, value)| inline(value, definitions));
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| inline(item, definitions)),
+        _ => {}
+    }
+}
+
+/// TOML has no null: a key that may be left out is one that is not required.
+fn without_null(schema: &mut Json) {
+    match schema {
+        Json::Object(object) => {
+            if object.get("default").is_some_and(Json::is_null) {
+                object.remove("default");
+            }
+            if let Some(Json::Array(types)) = object.get_mut("type") {
+                types.retain(|name| name != "null");
+                if let [one] = types.as_slice() {
+                    object["type"] = one.clone();
+                }
+            }
+            if let Some(Json::Array(options)) = object.get_mut("anyOf") {
+                options.retain(|option| option.get("type") != Some(&Json::from("null")));
+            }
+            object.values_mut().for_each(without_null);
+        }
+        Json::Array(items) => items.iter_mut().for_each(without_null),
+        _ => {}
+    }
+}
+
+/// Replaces the schema of one key, and keeps its description.
+fn put(table: &mut Json, key: &str, mut schema: Json) {
+    if let Some(description) = table["properties"][key].get("description") {
+        schema["description"] = description.clone();
+    }
+    table["properties"][key] = schema;
+}
+
+/// Adds the keys of another table.
+fn adopt(table: &mut Json, other: &Json) {
+    for (key, schema) in other["properties"].as_object().into_iter().flatten() {
+        table["properties"][key] = schema.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn references(schema: &Json, found: &mut Vec<String>) {
+        match schema {
+            Json::Object(object) => {
+                found.extend(object.get("$ref").and_then(Json::as_str).map(str::to_owned));
+                object.values().for_each(|value| references(value, found));
+            }
+            Json::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let schema = schema().to_value();
+        let mut found = Vec::new();
+        references(&schema, &mut found);
+        assert!(found.iter().any(|target| target == "#/$defs/Discipline"));
+        for target in found {
+            assert!(schema.pointer(target.trim_start_matches('#')).is_some(), "{target} is not defined");
+        }
+    }
+
+    #[test]
+    fn every_source_is_a_kind_of_traffic() {
+        let schema = schema().to_value();
+        let kinds = schema["properties"]["traffic"]["items"]["oneOf"].as_array().unwrap();
+        let names: Vec<&str> =
+            kinds.iter().map(|kind| kind["properties"]["kind"]["const"].as_str().unwrap()).collect();
+        assert_eq!(names, SOURCES.iter().map(|source| source.name).collect::<Vec<_>>());
+        assert!(kinds.iter().all(|kind| kind["properties"]["start"]["description"].is_string()));
+    }
+}

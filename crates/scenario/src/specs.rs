@@ -1,0 +1,105 @@
+//! Disciplines in a scenario: as text, or as a table with a `kind`.
+
+use std::ops::Range;
+
+use disciplines::{ALL, Spec};
+use qdisc::{Invalid, Site};
+use serde_json::{Map, Value as Json};
+use sim::Segment;
+
+use crate::diagnostic::Diagnostic;
+use crate::draft::choices;
+use crate::fields::{Reading, keys_of};
+use crate::tree::{Node, Table, Value};
+
+impl Reading {
+    /// Reads one discipline.
+    pub fn spec(&mut self, node: &Node) -> Option<Spec> {
+        match &node.value {
+            Value::Text(text) => match text.parse::<Spec>() {
+                Ok(spec) => Some(spec),
+                Err(error) => {
+                    let wrong =
+                        Diagnostic::error(self.origin.inside(&node.span, text, &error.span), error.message);
+                    self.tell(Diagnostic { help: error.help, ..wrong });
+                    None
+                }
+            },
+            Value::Table(table) => self.spec_table(table),
+            _ => {
+                let wrong = Diagnostic::error(node.span.clone(), "expected a discipline");
+                let wrong = wrong.label(format!("this is {}", node.what()));
+                self.tell(wrong.help("write \"fifo limit 100p\", or { kind = \"fifo\", limit = \"100p\" }"));
+                None
+            }
+        }
+    }
+
+    fn spec_table(&mut self, table: &Table) -> Option<Spec> {
+        let Some(kind) = table.get("kind") else {
+            self.missing(table, "a discipline", "kind");
+            return None;
+        };
+        let Some(name) = kind.text() else {
+            let wrong = Diagnostic::error(kind.span.clone(), "kind: expected the name of a discipline");
+            self.tell(wrong.label(format!("this is {}", kind.what())));
+            return None;
+        };
+        let Some(entry) = ALL.iter().find(|entry| entry.name == name) else {
+            let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
+            let wrong = Diagnostic::error(kind.span.clone(), format!("unknown discipline \"{name}\""));
+            self.tell(wrong.help(choices(name, &names)));
+            return None;
+        };
+        let parameters = keys_of(&(entry.schema)());
+        let with_kind = [parameters.as_slice(), &["kind".to_owned()]].concat();
+        self.unknown_keys(table, entry.name, &with_kind);
+        let read = |json: Json| {
+            let mut all = Map::from_iter([("kind".to_owned(), Json::from(name))]);
+            all.extend(json.as_object().cloned().unwrap_or_default());
+            serde_json::from_value::<Spec>(Json::Object(all))
+        };
+        self.read(table, entry.name, &parameters, &read).1
+    }
+
+    /// Tells when a discipline cannot be built for a site; `place` names the site.
+    pub fn check_built(
+        &mut self,
+        spec: &Spec,
+        written: Option<&Node>,
+        site: &Site,
+        place: &str,
+        at: &Range<usize>,
+    ) -> bool {
+        let Err(Invalid { parameter, message }) = spec.build::<Segment>(site) else { return true };
+        let span = written.map_or_else(|| at.clone(), |node| self.parameter(node, parameter));
+        self.tell(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {place}")));
+        false
+    }
+
+    /// Where a parameter of a discipline stands.
+    pub fn parameter(&self, node: &Node, name: &str) -> Range<usize> {
+        match &node.value {
+            Value::Table(table) => table.get(name).unwrap_or(node).span.clone(),
+            Value::Text(text) => match words(text).find(|word| &text[word.clone()] == name) {
+                Some(word) => {
+                    let end =
+                        words(text).find(|next| next.start > word.start).map_or(word.end, |value| value.end);
+                    self.origin.inside(&node.span, text, &(word.start..end))
+                }
+                None => node.span.clone(),
+            },
+            _ => node.span.clone(),
+        }
+    }
+}
+
+/// The words of a text, as byte ranges.
+fn words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    text.split(|c: char| c.is_whitespace() || "()[]".contains(c)).filter(|word| !word.is_empty()).map(
+        |word| {
+            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+            start..start + word.len()
+        },
+    )
+}

@@ -1,0 +1,314 @@
+//! Nodes and ports: links as they are written, made into directions with a port each.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use disciplines::Spec;
+use qdisc::{Bytes, Rate, Share, Site, Span, Streams};
+use sim::network::Routes;
+
+use crate::diagnostic::Diagnostic;
+use crate::draft::choices;
+use crate::fields::{Reading, head, keys};
+use crate::file::{Ends, Way};
+use crate::names;
+use crate::tree::{Node, Table, Value};
+
+/// One direction of a link. Its place in the list is its number.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// "home->isp".
+    pub name: String,
+    /// The node that sends.
+    pub from: u16,
+    /// The node that receives.
+    pub to: u16,
+    /// How fast it sends.
+    pub rate: Rate,
+    /// How long a packet is on the wire.
+    pub delay: Span,
+    /// Extra delay, drawn evenly between zero and this.
+    pub jitter: Span,
+    /// Share of the packets lost on the wire.
+    pub loss: Share,
+    /// What it costs when routes are chosen.
+    pub cost: u32,
+    /// The largest packet.
+    pub mtu: Bytes,
+    /// What waits in front of it.
+    pub queue: Queue,
+    /// Where its discipline is written; none where it is the default.
+    pub(crate) written: Option<Node>,
+}
+
+/// Which discipline is in front of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Queue {
+    /// The one whose turn it is.
+    Compare,
+    /// Always this one.
+    Fixed(Spec),
+}
+
+impl Port {
+    /// The site of a discipline there, for a run with these streams.
+    pub fn site(&self, streams: &Streams) -> Site {
+        let streams = streams.within("link").within(&self.name).within("qdisc");
+        Site { rate: self.rate, mtu: self.mtu, streams }
+    }
+}
+
+/// The network of a scenario.
+pub(crate) struct Topology {
+    pub nodes: Vec<String>,
+    pub ports: Vec<Port>,
+    /// Whether every link could be read: otherwise nothing can be said about what is missing.
+    pub whole: bool,
+}
+
+impl Topology {
+    pub fn node(&self, name: &str) -> Option<u16> {
+        self.nodes.iter().position(|node| node == name).map(|at| at as u16)
+    }
+    pub fn port(&self, name: &str) -> Option<usize> {
+        self.ports.iter().position(|port| port.name == name)
+    }
+    pub fn compares(&self) -> bool {
+        self.ports.iter().any(|port| port.queue == Queue::Compare)
+    }
+    pub fn routes(&self) -> Routes {
+        Routes::new(self.nodes.len(), self.ports.iter().map(|port| (port.from, port.to, port.cost)))
+    }
+    /// The ports on the way from one node to another.
+    pub fn way(&self, routes: &Routes, from: u16, to: u16) -> Option<Vec<usize>> {
+        let mut ports = Vec::new();
+        let mut at = from;
+        while at != to {
+            let port = routes.next(at, to)? as usize;
+            ports.push(port);
+            at = self.ports[port].to;
+        }
+        Some(ports)
+    }
+}
+
+/// The queue of every link that says nothing: as long as Linux' own.
+fn default_queue() -> Queue {
+    Queue::Fixed("fifo limit 1000p".parse().expect("the default discipline can be read"))
+}
+
+/// Reads all links.
+pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
+    let mut building = Building {
+        topology: Topology { nodes: Vec::new(), ports: Vec::new(), whole: true },
+        numbers: BTreeMap::new(),
+        places: BTreeMap::new(),
+    };
+    match root.get("link").map(|node| (&node.value, node)) {
+        Some((Value::List(links), _)) if !links.is_empty() => {
+            links.iter().for_each(|link| building.link(reading, link));
+        }
+        None | Some((Value::List(_), _)) => {
+            building.topology.whole = false;
+            let place = root.place("link");
+            let end = if root.has("link") { place } else { reading.end() };
+            reading.tell(
+                Diagnostic::error(end, "a network needs links")
+                    .help("write [[link]] with from, to, rate and delay"),
+            );
+        }
+        Some((_, node)) => {
+            building.topology.whole = false;
+            let wrong = Diagnostic::error(node.span.clone(), "links are a list of tables");
+            reading.tell(
+                wrong.label(format!("this is {}", node.what())).help("write [[link]], with two brackets"),
+            );
+        }
+    }
+    building.topology
+}
+
+struct Building {
+    topology: Topology,
+    numbers: BTreeMap<String, u16>,
+    /// Where each port is written.
+    places: BTreeMap<String, Range<usize>>,
+}
+
+/// What the two directions of a link need besides their ends.
+struct Direction<'a> {
+    way: Way,
+    qdisc: Option<&'a Node>,
+    queue: Option<Queue>,
+}
+
+impl Building {
+    fn link(&mut self, reading: &mut Reading, node: &Node) {
+        const EXAMPLE: &str = "[[link]] with from, to, rate and delay";
+        let Some(table) = reading.table(node, "a link", EXAMPLE) else {
+            self.topology.whole = false;
+            return;
+        };
+        reading.unknown_keys(table, "a link", &[keys::<Ends>(), keys::<Way>()].concat());
+        let errors = reading.found.len();
+        // Its keys are checked here; the ranges that they hold are read below.
+        let _: Option<Ends> = reading.fields(table, "a link");
+        let there = direction(reading, table, "a link");
+        for key in ["from", "to", "rate", "delay"].into_iter().filter(|key| !table.has(key)) {
+            reading.missing(table, "a link", key);
+        }
+        let back = table.get("back").map(|written| (&written.value, written));
+        let back = match back {
+            None | Some((Value::Switch(true), _)) => Some(None),
+            Some((Value::Switch(false), _)) => None,
+            Some((Value::Table(back), _)) => {
+                reading.unknown_keys(back, "the way back of a link", &keys::<Way>());
+                Some(Some(direction(reading, back, "the way back")))
+            }
+            Some((_, written)) => {
+                let wrong = Diagnostic::error(
+                    written.span.clone(),
+                    "back: expected a table, or false where there is no way back",
+                );
+                reading.tell(wrong.label(format!("this is {}", written.what())));
+                None
+            }
+        };
+        let pairs = self.pairs(reading, table);
+        check_numbers(reading, table);
+        let (Some(pairs), Some(rate), Some(delay)) = (pairs, there.way.rate, there.way.delay) else {
+            self.topology.whole = false;
+            return;
+        };
+        if reading.found.len() > errors {
+            self.topology.whole = false;
+        }
+        let at = head(&reading.origin, table);
+        for (from, to) in pairs {
+            let ends = (self.number(&from), self.number(&to));
+            let new = self.port(reading, &at, (&from, &to), ends, &there, None, (rate, delay));
+            if new && let Some(back) = &back {
+                let same = Direction { way: Way::default(), qdisc: None, queue: None };
+                let back = back.as_ref().unwrap_or(&same);
+                self.port(
+                    reading,
+                    &at,
+                    (&to, &from),
+                    (ends.1, ends.0),
+                    back,
+                    Some(&there.way),
+                    (rate, delay),
+                );
+            }
+        }
+    }
+
+    /// The nodes of a link, pair by pair.
+    fn pairs(&mut self, reading: &mut Reading, table: &Table) -> Option<Vec<(String, String)>> {
+        let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
+        let (from, to) = (from?, to?);
+        let Some(pairs) = names::pair(&from, &to) else {
+            let message = format!("{} nodes cannot pair with {}", from.len(), to.len());
+            reading.tell(
+                Diagnostic::error(table.place("to"), message)
+                    .help("ranges of equal length pair one by one, a single node pairs with all"),
+            );
+            return None;
+        };
+        if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
+            let message = format!("a link leads from \"{node}\" to itself");
+            reading.tell(Diagnostic::error(table.place("to"), message).help("a link joins two nodes"));
+            return None;
+        }
+        Some(pairs)
+    }
+
+    /// The number of a node, which comes into being here if it is new.
+    fn number(&mut self, name: &str) -> u16 {
+        let next = self.topology.nodes.len() as u16;
+        let number = *self.numbers.entry(name.to_owned()).or_insert(next);
+        if number == next {
+            self.topology.nodes.push(name.to_owned());
+        }
+        number
+    }
+
+    /// Adds one direction; false when it is there already.
+    #[allow(clippy::too_many_arguments, reason = "each is a fact about one direction of a link")]
+    fn port(
+        &mut self,
+        reading: &mut Reading,
+        at: &Range<usize>,
+        names: (&str, &str),
+        ends: (u16, u16),
+        direction: &Direction<'_>,
+        like: Option<&Way>,
+        (rate, delay): (Rate, Span),
+    ) -> bool {
+        let name = format!("{}->{}", names.0, names.1);
+        if let Some(first) = self.places.get(&name) {
+            let line = reading.origin.place(first).line;
+            let message = format!("there are two links \"{name}\"");
+            reading.tell(
+                Diagnostic::error(at.clone(), message)
+                    .label(format!("the first is in line {line}"))
+                    .help("a [[link]] has both directions; write back = false where it has one"),
+            );
+            return false;
+        }
+        self.places.insert(name.clone(), at.clone());
+        let way = &direction.way;
+        let port = Port {
+            name,
+            from: ends.0,
+            to: ends.1,
+            rate: way.rate.unwrap_or(rate),
+            delay: way.delay.unwrap_or(delay),
+            jitter: way.jitter.unwrap_or_default(),
+            loss: way.loss.unwrap_or_default(),
+            cost: way.cost.or(like.and_then(|like| like.cost)).unwrap_or(1),
+            mtu: way.mtu.or(like.and_then(|like| like.mtu)).unwrap_or(Bytes(1500)),
+            queue: direction.queue.clone().unwrap_or_else(default_queue),
+            written: direction.qdisc.cloned(),
+        };
+        self.topology.ports.push(port);
+        true
+    }
+}
+
+/// What is said about one direction.
+fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Direction<'a> {
+    let way: Way = reading.fields(table, what).unwrap_or_default();
+    let qdisc = table.get("qdisc");
+    let queue = qdisc.and_then(|node| match node.text() {
+        Some("compare") => Some(Queue::Compare),
+        // A slip in this one word would otherwise be told as an unknown discipline.
+        Some(word) if qdisc::units::nearest(word, ["compare"]).is_some() => {
+            let wrong = Diagnostic::error(node.span.clone(), format!("unknown discipline \"{word}\""));
+            reading.tell(wrong.help(choices(word, &["compare"])));
+            None
+        }
+        _ => reading.spec(node).map(Queue::Fixed),
+    });
+    if let Some(back) = table.get("back").and_then(Node::table) {
+        check_numbers(reading, back);
+    }
+    Direction { way, qdisc, queue }
+}
+
+/// Numbers that have a unit and still make no link.
+fn check_numbers(reading: &mut Reading, table: &Table) {
+    let text = |key| Some((table.get(key)?, table.get(key)?.text()?));
+    if let Some((node, Ok(rate))) = text("rate").map(|(node, text)| (node, text.parse::<Rate>()))
+        && rate.as_bit() == 0
+    {
+        let wrong = Diagnostic::error(node.span.clone(), "rate: a link of 0 sends nothing");
+        reading.tell(wrong.help("write for example \"10mbit\""));
+    }
+    if let Some((node, Ok(mtu))) = text("mtu").map(|(node, text)| (node, text.parse::<Bytes>()))
+        && !(68..=65_535).contains(&mtu.0)
+    {
+        let message = format!("mtu: {mtu} is not between 68 and 65,535 bytes");
+        reading.tell(Diagnostic::error(node.span.clone(), message).help("Ethernet has \"1500b\""));
+    }
+}

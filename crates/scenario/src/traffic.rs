@@ -1,0 +1,289 @@
+//! Traffic as it is written, made into sources with their places.
+
+use std::path::Path;
+
+use qdisc::{Rate, Span, Streams, Time};
+use serde_json::{Map, Value as Json};
+use sim::network::Routes;
+use sim::{Place, SOURCES, TcpConfig, TrafficEntry, TrafficSpec};
+
+use crate::diagnostic::Diagnostic;
+use crate::draft::choices;
+use crate::fields::{Reading, head, keys, keys_of};
+use crate::file::Common;
+use crate::names;
+use crate::topology::Topology;
+use crate::tree::{Node, Table, Value};
+
+/// One entry of the traffic. Its place in the list is its number in reports.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// What it is called in tables.
+    pub name: String,
+    /// The source, with its parameters.
+    pub spec: TrafficSpec,
+    /// Pairs of nodes, sender first.
+    pub pairs: Vec<(u16, u16)>,
+    /// When it begins.
+    pub start: Time,
+    /// When it begins nothing new any more.
+    pub stop: Time,
+    /// The class of its packets.
+    pub class: u16,
+    /// The rate that is reserved for each of its flows.
+    pub reserved: Rate,
+    /// Its TCP.
+    pub tcp: TcpConfig,
+    /// Where it is written.
+    pub(crate) table: Table,
+}
+
+impl Stream {
+    /// Where it is put, in a run with these streams.
+    pub(crate) fn place(&self, streams: &Streams, folder: &Path, nodes: &[String]) -> Place {
+        Place {
+            pairs: self.pairs.clone(),
+            start: self.start,
+            stop: self.stop,
+            tcp: self.tcp.clone(),
+            streams: streams.within("traffic").within(&self.name),
+            folder: folder.to_owned(),
+            nodes: nodes.to_vec(),
+        }
+    }
+}
+
+/// What traffic is read against.
+pub(crate) struct Around<'a> {
+    pub topology: &'a Topology,
+    /// None while the network has mistakes of its own.
+    pub routes: Option<Routes>,
+    pub duration: Option<Span>,
+    pub folder: &'a Path,
+}
+
+/// Reads all traffic.
+pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> Vec<Stream> {
+    let defaults = match root.get("tcp") {
+        Some(node) => tcp(reading, node, "[tcp]", &Map::new()),
+        None => Some((Map::new(), TcpConfig::default())),
+    };
+    let entries = match root.get("traffic") {
+        Some(Node { value: Value::List(entries), .. }) if !entries.is_empty() => entries,
+        None | Some(Node { value: Value::List(_), .. }) => {
+            let place = if root.has("traffic") { root.place("traffic") } else { reading.end() };
+            let wrong = Diagnostic::error(place, "a scenario needs traffic");
+            reading.tell(wrong.help("write [[traffic]] with kind, from and to"));
+            return Vec::new();
+        }
+        Some(node) => {
+            let wrong = Diagnostic::error(node.span.clone(), "traffic is a list of tables");
+            reading.tell(
+                wrong.label(format!("this is {}", node.what())).help("write [[traffic]], with two brackets"),
+            );
+            return Vec::new();
+        }
+    };
+    let mut names = Names::default();
+    let streams = entries.iter().filter_map(|node| {
+        let table = reading.table(node, "traffic", "[[traffic]] with kind, from and to")?;
+        let name = names.of(reading, table);
+        entry(reading, table, name?, defaults.as_ref(), around)
+    });
+    streams.collect()
+}
+
+/// Names that are taken.
+#[derive(Default)]
+struct Names {
+    taken: Vec<(String, usize)>,
+}
+
+impl Names {
+    /// The name of an entry: its own, or its kind, with a number where that is taken.
+    fn of(&mut self, reading: &mut Reading, table: &Table) -> Option<String> {
+        let line = reading.origin.place(&table.span).line;
+        if let Some(node) = table.get("name") {
+            let name = node.text().unwrap_or_default().to_owned();
+            if name.is_empty() && node.text().is_some() {
+                reading.tell(Diagnostic::error(node.span.clone(), "name: it cannot be empty"));
+            }
+            match self.taken.iter().find(|(taken, _)| *taken == name) {
+                Some((_, first)) => {
+                    let wrong = Diagnostic::error(node.span.clone(), format!("the name \"{name}\" is taken"));
+                    reading.tell(wrong.label(format!("by the traffic in line {first}")));
+                }
+                None => self.taken.push((name.clone(), line)),
+            }
+            return Some(name);
+        }
+        let kind = table.get("kind").and_then(Node::text).unwrap_or("traffic");
+        let free = |name: &String| self.taken.iter().all(|(taken, _)| taken != name);
+        let numbered = (2..).map(|number| format!("{kind}-{number}"));
+        let name = std::iter::once(kind.to_owned()).chain(numbered).find(free)?;
+        self.taken.push((name.clone(), line));
+        Some(name)
+    }
+}
+
+fn entry(
+    reading: &mut Reading,
+    table: &Table,
+    name: String,
+    defaults: Option<&(Map<String, Json>, TcpConfig)>,
+    around: &Around<'_>,
+) -> Option<Stream> {
+    let what = format!("traffic \"{name}\"");
+    let common: Common = reading.fields(table, &what)?;
+    let source = kind(reading, table, &what);
+    let spec = source.and_then(|source| {
+        let own = keys_of(&(source.schema)());
+        reading.unknown_keys(
+            table,
+            &format!("{} traffic", source.name),
+            &[keys::<Common>(), own.clone()].concat(),
+        );
+        reading.read(table, &what, &own, &|json| (source.from_json)(json)).1
+    });
+    let tcp = match (table.get("tcp"), defaults) {
+        (Some(node), Some((defaults, _))) => tcp(reading, node, "tcp", defaults),
+        (Some(node), None) => tcp(reading, node, "tcp", &Map::new()),
+        (None, defaults) => defaults.cloned(),
+    };
+    let pairs = pairs(reading, table, &what, source?, around);
+    let end = around.duration.map(|duration| Time::ZERO + duration);
+    let start = Time::ZERO + common.start.unwrap_or_default();
+    let told = common.stop.map(|stop| Time::ZERO + stop);
+    if let Some(early) = told.filter(|stop| *stop <= start) {
+        let message = format!("{what} stops at {early}, before it starts");
+        reading.tell(Diagnostic::error(table.place("stop"), message).label(format!("it starts at {start}")));
+        return None;
+    }
+    let stream = Stream {
+        name,
+        spec: spec?,
+        pairs: pairs?,
+        start,
+        stop: told.or(end)?,
+        class: common.class.unwrap_or_default(),
+        reserved: common.reserved.unwrap_or_default(),
+        tcp: tcp?.1,
+        table: table.clone(),
+    };
+    if let Err(invalid) =
+        stream.spec.build(&stream.place(&Streams::new(0), around.folder, &around.topology.nodes))
+    {
+        let place = table
+            .get(invalid.parameter)
+            .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
+        reading.tell(Diagnostic::error(place, format!("{what}: {invalid}")));
+        return None;
+    }
+    Some(stream)
+}
+
+/// The source that a `kind` names.
+fn kind(reading: &mut Reading, table: &Table, what: &str) -> Option<&'static TrafficEntry> {
+    let names: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();
+    let Some(node) = table.get("kind") else {
+        reading.missing(table, what, "kind");
+        return None;
+    };
+    let Some(name) = node.text() else {
+        let wrong = Diagnostic::error(node.span.clone(), "kind: expected the name of a source of traffic");
+        reading.tell(
+            wrong.label(format!("this is {}", node.what())).help(format!("there are {}", names.join(", "))),
+        );
+        return None;
+    };
+    let found = SOURCES.iter().find(|source| source.name == name);
+    if found.is_none() {
+        let wrong = Diagnostic::error(node.span.clone(), format!("unknown kind of traffic \"{name}\""));
+        reading.tell(wrong.help(choices(name, &names)));
+    }
+    found
+}
+
+/// The pairs of nodes between which it flows, all of which have a way.
+fn pairs(
+    reading: &mut Reading,
+    table: &Table,
+    what: &str,
+    source: &TrafficEntry,
+    around: &Around<'_>,
+) -> Option<Vec<(u16, u16)>> {
+    if !source.placed && !table.has("from") && !table.has("to") {
+        return Some(Vec::new());
+    }
+    for key in ["from", "to"].into_iter().filter(|key| !table.has(key)) {
+        reading.missing(table, what, key);
+    }
+    let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
+    let (from, to) = (from?, to?);
+    let Some(pairs) = names::pair(&from, &to) else {
+        let message = format!("{} nodes cannot pair with {}", from.len(), to.len());
+        reading.tell(
+            Diagnostic::error(table.place("to"), message)
+                .help("ranges of equal length pair one by one, a single node pairs with all"),
+        );
+        return None;
+    };
+    if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
+        reading.tell(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
+        return None;
+    }
+    let routes = around.routes.as_ref()?;
+    let from_known = all_known(reading, table, "from", &from, around.topology);
+    let to_known = all_known(reading, table, "to", &to, around.topology);
+    if !from_known || !to_known {
+        return None;
+    }
+    let number = |name: &str| around.topology.node(name).expect("it was just found");
+    let mut numbers = Vec::with_capacity(pairs.len());
+    for (here, there) in &pairs {
+        let (a, b) = (number(here), number(there));
+        let (forth, back) = (routes.next(a, b), routes.next(b, a));
+        if forth.is_none() {
+            let message = format!("{what}: no link leads on from \"{here}\" towards \"{there}\"");
+            reading.tell(Diagnostic::error(table.place("to"), message).label("it cannot be reached"));
+            return None;
+        }
+        if back.is_none() && source.answered {
+            let message = format!("{what}: acknowledgements have no way back from \"{there}\" to \"{here}\"");
+            let wrong = Diagnostic::error(table.place("to"), message);
+            reading.tell(wrong.help("a [[link]] has both directions unless it says back = false"));
+            return None;
+        }
+        numbers.push((a, b));
+    }
+    Some(numbers)
+}
+
+fn all_known(reading: &mut Reading, table: &Table, key: &str, names: &[String], topology: &Topology) -> bool {
+    let Some(unknown) = names.iter().find(|name| topology.node(name).is_none()) else { return true };
+    let wrong = Diagnostic::error(table.place(key), format!("no link has a node \"{unknown}\""));
+    reading.tell(wrong.help(choices(unknown, &topology.nodes)));
+    false
+}
+
+/// Reads a TCP table over defaults: the keys that are right, and what they make.
+fn tcp(
+    reading: &mut Reading,
+    node: &Node,
+    what: &str,
+    defaults: &Map<String, Json>,
+) -> Option<(Map<String, Json>, TcpConfig)> {
+    let table = reading.table(node, what, "[tcp] with congestion = \"cubic\"")?;
+    let known = keys::<TcpConfig>();
+    reading.unknown_keys(table, what, &known);
+    let (own, _) = reading.read::<TcpConfig>(table, what, &known, &|json| serde_json::from_value(json));
+    let mut all = defaults.clone();
+    all.extend(own);
+    let config: TcpConfig = serde_json::from_value(Json::Object(all.clone()))
+        .expect("each key was read alone, and all have defaults");
+    if let Err(invalid) = config.check() {
+        reading.tell(Diagnostic::error(table.place(invalid.parameter), format!("{what}: {invalid}")));
+        return None;
+    }
+    Some((all, config))
+}

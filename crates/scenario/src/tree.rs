@@ -1,0 +1,171 @@
+//! A TOML document as a tree in which every word knows its place.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::{Map, Value as Json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::Diagnostic;
+
+/// A value with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub span: Range<usize>,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Switch(bool),
+    /// No scenario has dates; kept so that the message can name it.
+    Date(String),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// Keys with their values, in the order in which they are written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table {
+    pub span: Range<usize>,
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub key: String,
+    pub key_span: Range<usize>,
+    pub node: Node,
+}
+
+/// Reads a document. What cannot be read is reported and left out.
+pub(crate) fn document(text: &str, found: &mut Vec<Diagnostic>) -> Table {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        let end = text.trim_end().len();
+        let span = error.span().unwrap_or(end..end);
+        found.push(Diagnostic::error(span, "this is not TOML").label(error.message().replace('\n', "; ")));
+    }
+    let span = table.span();
+    build_table(table.get_ref(), span, 0, found)
+}
+
+/// Reads the value of a flag that begins at `start`: as TOML where it is TOML, otherwise as the text that it is.
+pub(crate) fn flag(text: &str, start: usize, found: &mut Vec<Diagnostic>) -> Node {
+    match DeValue::parse(text) {
+        Ok(value) => build(&value, start, found),
+        Err(_) => Node { span: start..start + text.len(), value: Value::Text(text.to_owned()) },
+    }
+}
+
+fn build(value: &Spanned<DeValue<'_>>, start: usize, found: &mut Vec<Diagnostic>) -> Node {
+    let span = value.span().start + start..value.span().end + start;
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.clone().into_owned()),
+        DeValue::Integer(number) => {
+            match i64::from_str_radix(&number.as_str().replace('_', ""), number.radix()) {
+                Ok(number) => Value::Integer(number),
+                Err(_) => {
+                    found.push(Diagnostic::error(span.clone(), "this number is too large"));
+                    Value::Integer(0)
+                }
+            }
+        }
+        DeValue::Float(number) => Value::Float(number.as_str().replace('_', "").parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(switch) => Value::Switch(*switch),
+        DeValue::Datetime(date) => Value::Date(date.to_string()),
+        DeValue::Array(items) => Value::List(items.iter().map(|item| build(item, start, found)).collect()),
+        DeValue::Table(table) => Value::Table(build_table(table, span.clone(), start, found)),
+    };
+    Node { span, value }
+}
+
+fn build_table(table: &DeTable<'_>, span: Range<usize>, start: usize, found: &mut Vec<Diagnostic>) -> Table {
+    let mut entries: Vec<Entry> = table
+        .iter()
+        .map(|(key, value)| Entry {
+            key: Cow::into_owned(key.get_ref().clone()),
+            key_span: key.span().start + start..key.span().end + start,
+            node: build(value, start, found),
+        })
+        .collect();
+    entries.sort_by_key(|entry| entry.key_span.start);
+    Table { span, entries }
+}
+
+impl Node {
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+    pub fn table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// As the types of the other crates read it.
+    pub fn json(&self) -> Json {
+        match &self.value {
+            Value::Text(text) | Value::Date(text) => Json::from(text.as_str()),
+            Value::Integer(number) => Json::from(*number),
+            Value::Float(number) => Json::from(*number),
+            Value::Switch(switch) => Json::from(*switch),
+            Value::List(items) => Json::Array(items.iter().map(Node::json).collect()),
+            Value::Table(table) => Json::Object(table.json()),
+        }
+    }
+
+    /// What it is, in words.
+    pub fn what(&self) -> &'static str {
+        match &self.value {
+            Value::Text(_) => "a text",
+            Value::Integer(_) | Value::Float(_) => "a bare number",
+            Value::Switch(_) => "a switch",
+            Value::Date(_) => "a date",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+
+    /// Every text in it, with its node.
+    pub fn visit_texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Node, &'a str)) {
+        match &self.value {
+            Value::Text(text) => visit(self, text),
+            Value::List(items) => items.iter().for_each(|item| item.visit_texts(visit)),
+            Value::Table(table) => table.entries.iter().for_each(|entry| entry.node.visit_texts(visit)),
+            _ => {}
+        }
+    }
+}
+
+impl Table {
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
+    }
+    pub fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+    /// Where the value of a key stands; the table itself where it has none.
+    pub fn place(&self, key: &str) -> Range<usize> {
+        self.get(key).map_or_else(|| self.span.clone(), |node| node.span.clone())
+    }
+    /// Gives a key its value, in place of another.
+    pub fn set(&mut self, key: &str, key_span: Range<usize>, node: Node) {
+        self.entries.retain(|entry| entry.key != key);
+        self.entries.push(Entry { key: key.to_owned(), key_span, node });
+    }
+    pub fn json(&self) -> Map<String, Json> {
+        self.entries.iter().map(|entry| (entry.key.clone(), entry.node.json())).collect()
+    }
+}

@@ -1,0 +1,698 @@
+//! What a wrong scenario is told, in full. The line, what is wrong there, and what to write instead.
+
+use scenario::{Draft, Scenario};
+
+/// A scenario in which everything is right; tests change one thing of it.
+const RIGHT: &str = r#"
+title = "Home uplink"
+duration = "10 s"
+warmup = "1 s"
+seeds = 2
+disciplines = ["fifo limit 100p"]
+
+[tcp]
+congestion = "cubic"
+
+[[link]]
+from = "home"
+to = "isp"
+rate = "10 Mbit/s"
+delay = "10 ms"
+qdisc = "compare"
+
+[[link]]
+from = "isp"
+to = "server"
+rate = "1 Gbit/s"
+delay = "5 ms"
+
+[[traffic]]
+kind = "bulk"
+name = "upload"
+from = "home"
+to = "server"
+
+[record]
+port = "home->isp"
+"#;
+
+/// What is told when `old` is replaced by `new`.
+fn told(old: &str, new: &str) -> String {
+    assert!(RIGHT.contains(old), "{old:?} is in the scenario");
+    wrong(&RIGHT.replacen(old, new, 1))
+}
+
+fn wrong(text: &str) -> String {
+    Scenario::parse(text, ".").expect_err("it is wrong").to_string()
+}
+
+/// What is told about flags.
+fn flagged(flags: &[&str]) -> String {
+    let draft = flags.iter().fold(Draft::parse(RIGHT, "."), |draft, flag| draft.set(flag));
+    draft.finish().expect_err("it is wrong").to_string()
+}
+
+/// The warnings when `old` is replaced by `new`.
+fn warned(old: &str, new: &str) -> String {
+    assert!(RIGHT.contains(old), "{old:?} is in the scenario");
+    let scenario = Scenario::parse(&RIGHT.replacen(old, new, 1), ".").expect("it is right");
+    scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings }.to_string()
+}
+
+#[test]
+fn right_is_right() {
+    let scenario = Scenario::parse(RIGHT, ".").expect("nothing is wrong with it");
+    assert_eq!(scenario.warnings, []);
+}
+
+#[test]
+fn unknown_keys_are_told_with_the_nearest() {
+    insta::assert_snapshot!(told("duration =", "druation ="), @r#"
+    error: unknown key "druation" of a scenario
+     --> scenario:3:1
+    3 | druation = "10 s"
+      | ^^^^^^^^
+      = help: did you mean "duration"?
+    "#);
+    insta::assert_snapshot!(told("delay =", "delya ="), @r#"
+    error: unknown key "delya" of a link
+      --> scenario:15:1
+    15 | delya = "10 ms"
+       | ^^^^^
+       = help: did you mean "delay"?
+    "#);
+    insta::assert_snapshot!(told("name =", "nmae ="), @r#"
+    error: unknown key "nmae" of bulk traffic
+      --> scenario:26:1
+    26 | nmae = "upload"
+       | ^^^^
+       = help: did you mean "name"?
+    "#);
+    insta::assert_snapshot!(told("congestion =", "congestoin ="), @r#"
+    error: unknown key "congestoin" of [tcp]
+     --> scenario:9:1
+    9 | congestoin = "cubic"
+      | ^^^^^^^^^^
+      = help: did you mean "congestion"?
+    "#);
+    insta::assert_snapshot!(told("port =", "prot ="), @r#"
+    error: unknown key "prot" of [record]
+      --> scenario:31:1
+    31 | prot = "home->isp"
+       | ^^^^
+       = help: did you mean "port"?
+    "#);
+}
+
+#[test]
+fn unknown_names_are_told_with_the_nearest() {
+    insta::assert_snapshot!(told("fifo limit", "fivo limit"), @r#"
+    error: unknown discipline "fivo"
+     --> scenario:6:17
+    6 | disciplines = ["fivo limit 100p"]
+      |                 ^^^^
+      = help: did you mean "fifo"?
+    "#);
+    insta::assert_snapshot!(told("fifo limit", "fifo lmit"), @r#"
+    error: unknown parameter "lmit" of fifo
+     --> scenario:6:22
+    6 | disciplines = ["fifo lmit 100p"]
+      |                      ^^^^
+      = help: did you mean "limit"?
+    "#);
+    insta::assert_snapshot!(told("\"fifo limit 100p\"", "{ kind = \"fifo\", lmit = \"100p\" }"), @r#"
+    error: unknown key "lmit" of fifo
+     --> scenario:6:33
+    6 | disciplines = [{ kind = "fifo", lmit = "100p" }]
+      |                                 ^^^^
+      = help: did you mean "limit"?
+    "#);
+    insta::assert_snapshot!(told("\"fifo limit 100p\"", "{ kind = \"fivo\" }"), @r#"
+    error: unknown discipline "fivo"
+     --> scenario:6:25
+    6 | disciplines = [{ kind = "fivo" }]
+      |                         ^^^^^^
+      = help: did you mean "fifo"?
+    "#);
+    insta::assert_snapshot!(told("\"bulk\"", "\"bluk\""), @r#"
+    error: unknown kind of traffic "bluk"
+      --> scenario:25:8
+    25 | kind = "bluk"
+       |        ^^^^^^
+       = help: did you mean "bulk"?
+    "#);
+    insta::assert_snapshot!(told("\"cubic\"", "\"cubicc\""), @r#"
+    error: unknown congestion "cubicc"
+     --> scenario:9:14
+    9 | congestion = "cubicc"
+      |              ^^^^^^^^
+      = help: did you mean "cubic"?
+    "#);
+    insta::assert_snapshot!(told("port = \"home->isp\"", "port = \"home->ips\""), @r#"
+    error: no link has a port "home->ips"
+      --> scenario:31:8
+    31 | port = "home->ips"
+       |        ^^^^^^^^^^^
+       = help: did you mean "home->isp"?
+    "#);
+    insta::assert_snapshot!(told("to = \"server\"\n\n[record]", "to = \"sever\"\n\n[record]"), @r#"
+    error: no link has a node "sever"
+      --> scenario:28:6
+    28 | to = "sever"
+       |      ^^^^^^^
+       = help: did you mean "server"?
+    "#);
+    insta::assert_snapshot!(told("\"compare\"", "\"comprae\""), @r#"
+    error: unknown discipline "comprae"
+      --> scenario:16:9
+    16 | qdisc = "comprae"
+       |         ^^^^^^^^^
+       = help: did you mean "compare"?
+    "#);
+    insta::assert_snapshot!(told("duration", "host = \"switch\"\nduration"), @r#"
+    error: the host "switch" is not built yet
+     --> scenario:3:8
+    3 | host = "switch"
+      |        ^^^^^^^^
+      = help: leave host out, or write "network"
+    "#);
+    insta::assert_snapshot!(told("duration", "host = \"netwrok\"\nduration"), @r#"
+    error: unknown host "netwrok"
+     --> scenario:3:8
+    3 | host = "netwrok"
+      |        ^^^^^^^^^
+      = help: did you mean "network"?
+    "#);
+}
+
+#[test]
+fn quantities_need_their_unit_and_their_range() {
+    insta::assert_snapshot!(told("\"10 Mbit/s\"", "10"), @r#"
+    error: rate: expected a rate with its unit, such as "10mbit"
+      --> scenario:14:8
+    14 | rate = 10
+       |        ^^ this number has no unit
+    "#);
+    insta::assert_snapshot!(told("\"10 Mbit/s\"", "\"10\""), @r#"
+    error: rate: "10" has no unit: a rate is written for example "10mbit" or "10 Mbit/s"
+      --> scenario:14:8
+    14 | rate = "10"
+       |        ^^^^
+    "#);
+    insta::assert_snapshot!(told("\"10 Mbit/s\"", "\"10 Mbitt\""), @r#"
+    error: rate: "Mbitt" is not a unit of a rate: did you mean "10mbit"?
+      --> scenario:14:8
+    14 | rate = "10 Mbitt"
+       |        ^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("\"10 Mbit/s\"", "\"-10 Mbit/s\""), @r#"
+    error: rate: a rate cannot be negative: got "-10 Mbit/s"
+      --> scenario:14:8
+    14 | rate = "-10 Mbit/s"
+       |        ^^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("\"10 Mbit/s\"", "\"99999999999 Tbit/s\""), @r#"
+    error: rate: "99999999999 Tbit/s" is too large for a rate
+      --> scenario:14:8
+    14 | rate = "99999999999 Tbit/s"
+       |        ^^^^^^^^^^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("\"10 Mbit/s\"", "\"0 Mbit/s\""), @r#"
+    error: rate: a link of 0 sends nothing
+      --> scenario:14:8
+    14 | rate = "0 Mbit/s"
+       |        ^^^^^^^^^^
+       = help: write for example "10mbit"
+    "#);
+    insta::assert_snapshot!(told("\"10 s\"", "10"), @r#"
+    error: duration: expected a time with its unit, such as "5ms"
+     --> scenario:3:12
+    3 | duration = 10
+      |            ^^ this number has no unit
+    "#);
+    insta::assert_snapshot!(told("\"10 ms\"", "\"10 mms\""), @r#"
+    error: delay: "mms" is not a unit of a time: did you mean "10ms"?
+      --> scenario:15:9
+    15 | delay = "10 mms"
+       |         ^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("fifo limit 100p", "fifo limit 100"), @r#"
+    error: limit: "100" needs a unit: "300p" counts packets, "64kb" counts bytes
+     --> scenario:6:28
+    6 | disciplines = ["fifo limit 100"]
+      |                            ^^^
+    "#);
+    insta::assert_snapshot!(told("fifo limit 100p", "fifo limit 0p"), @r#"
+    error: limit: 0 packets hold nothing: write at least "1p"
+     --> scenario:6:22
+    6 | disciplines = ["fifo limit 0p"]
+      |                      ^^^^^^^^ at home->isp
+    "#);
+    insta::assert_snapshot!(told("fifo limit 100p", "fifo limit 1000b"), @r#"
+    error: limit: 1000b cannot hold one packet of 1500 bytes: write at least "1500b"
+     --> scenario:6:22
+    6 | disciplines = ["fifo limit 1000b"]
+      |                      ^^^^^^^^^^^ at home->isp
+    "#);
+    insta::assert_snapshot!(told("\"fifo limit 100p\"", "{ kind = \"fifo\", limit = \"1000b\" }"), @r#"
+    error: limit: 1000b cannot hold one packet of 1500 bytes: write at least "1500b"
+     --> scenario:6:41
+    6 | disciplines = [{ kind = "fifo", limit = "1000b" }]
+      |                                         ^^^^^^^ at home->isp
+    "#);
+    insta::assert_snapshot!(told("\"fifo limit 100p\"", "{ kind = \"fifo\", limit = 100 }"), @r#"
+    error: limit: expected a limit in packets or bytes, such as "300p" or "64kb"
+     --> scenario:6:41
+    6 | disciplines = [{ kind = "fifo", limit = 100 }]
+      |                                         ^^^ this is a bare number
+    "#);
+    insta::assert_snapshot!(told("kind = \"bulk\"", "kind = \"bulk\"\nflows = -3"), @r#"
+    error: flows: expected a whole number that is not negative and not too large
+      --> scenario:26:9
+    26 | flows = -3
+       |         ^^
+    "#);
+    insta::assert_snapshot!(told("kind = \"bulk\"", "kind = \"bulk\"\nflows = 99999999999999999999"), @r#"
+    error: this number is too large
+      --> scenario:26:9
+    26 | flows = 99999999999999999999
+       |         ^^^^^^^^^^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("kind = \"bulk\"", "kind = \"bulk\"\nsize = \"0b\""), @r#"
+    error: traffic "upload": size: a transfer of 0 bytes sends nothing: leave size out for no end
+      --> scenario:26:8
+    26 | size = "0b"
+       |        ^^^^
+    "#);
+    insta::assert_snapshot!(told("congestion = \"cubic\"", "mss = \"0b\""), @r#"
+    error: [tcp]: mss: 0b is not between 1 and 65,495 bytes
+     --> scenario:9:7
+    9 | mss = "0b"
+      |       ^^^^
+    "#);
+    insta::assert_snapshot!(told("delay = \"10 ms\"", "delay = \"10 ms\"\nloss = \"150%\""), @r#"
+    error: loss: "150%" is not a probability: it must lie between 0 and 1 (100%)
+      --> scenario:16:8
+    16 | loss = "150%"
+       |        ^^^^^^
+    "#);
+    insta::assert_snapshot!(told("delay = \"10 ms\"", "delay = \"10 ms\"\nmtu = \"20b\""), @r#"
+    error: mtu: 20b is not between 68 and 65,535 bytes
+      --> scenario:16:7
+    16 | mtu = "20b"
+       |       ^^^^^
+       = help: Ethernet has "1500b"
+    "#);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    insta::assert_snapshot!(told("duration = \"10 s\"\n", ""), @r#"
+    error: a scenario needs "duration"
+     --> scenario:2:1
+    2 | title = "Home uplink"
+      | ^^^^^
+      = help: write for example duration = "60 s" at the top
+    "#);
+    insta::assert_snapshot!(told("rate = \"10 Mbit/s\"\n", ""), @r#"
+    error: a link needs "rate"
+      --> scenario:11:1
+    11 | [[link]]
+       | ^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("kind = \"bulk\"\n", ""), @r#"
+    error: traffic "upload" needs "kind"
+      --> scenario:24:1
+    24 | [[traffic]]
+       | ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("from = \"home\"\nto = \"server\"", "from = \"home\""), @r#"
+    error: traffic "upload" needs "to"
+      --> scenario:24:1
+    24 | [[traffic]]
+       | ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("kind = \"bulk\"", "kind = \"cbr\""), @r#"
+    error: traffic "upload" needs "rate"
+      --> scenario:24:1
+    24 | [[traffic]]
+       | ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(told("\"fifo limit 100p\"", "{ limit = \"100p\" }"), @r#"
+    error: a discipline needs "kind"
+     --> scenario:6:16
+    6 | disciplines = [{ limit = "100p" }]
+      |                ^^^^^^^^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(wrong(""), @r#"
+    error: a network needs links
+     --> scenario:1:1
+    1 | 
+      | ^
+      = help: write [[link]] with from, to, rate and delay
+
+    error: a scenario needs "duration"
+     --> scenario:1:1
+    1 | 
+      | ^
+      = help: write for example duration = "60 s" at the top
+
+    error: a scenario needs traffic
+     --> scenario:1:1
+    1 | 
+      | ^
+      = help: write [[traffic]] with kind, from and to
+    "#);
+}
+
+#[test]
+fn everything_is_told_at_once() {
+    insta::assert_snapshot!(
+        wrong(&RIGHT.replace("10 Mbit/s", "10").replace("\"bulk\"", "\"bluk\"").replace("fifo", "fivo").replace("warmup", "wramup")),
+        @r#"
+    error: unknown key "wramup" of a scenario
+     --> scenario:4:1
+    4 | wramup = "1 s"
+      | ^^^^^^
+      = help: did you mean "warmup"?
+
+    error: unknown discipline "fivo"
+     --> scenario:6:17
+    6 | disciplines = ["fivo limit 100p"]
+      |                 ^^^^
+      = help: did you mean "fifo"?
+
+    error: rate: "10" has no unit: a rate is written for example "10mbit" or "10 Mbit/s"
+      --> scenario:14:8
+    14 | rate = "10"
+       |        ^^^^
+
+    error: unknown kind of traffic "bluk"
+      --> scenario:25:8
+    25 | kind = "bluk"
+       |        ^^^^^^
+       = help: did you mean "bulk"?
+    "#
+    );
+}
+
+#[test]
+fn what_is_not_toml_is_shown() {
+    insta::assert_snapshot!(told("rate = \"10 Mbit/s\"", "rate = 10 Mbit/s"), @r#"
+    error: this is not TOML
+      --> scenario:14:8
+    14 | rate = 10 Mbit/s
+       |        ^^^^^^^^^ string values must be quoted, expected literal string
+    "#);
+    insta::assert_snapshot!(told("seeds = 2", "seeds = "), @r#"
+    error: this is not TOML
+     --> scenario:5:9
+    5 | seeds = 
+      |         ^ string values must be quoted, expected literal string
+    "#);
+    insta::assert_snapshot!(told("[[link]]", "[[link]"), @r#"
+    error: this is not TOML
+      --> scenario:11:8
+    11 | [[link]
+       |        ^ unclosed array table, expected `]`
+    "#);
+}
+
+#[test]
+fn impossible_topologies_are_refused() {
+    insta::assert_snapshot!(told("to = \"isp\"", "to = \"home\""), @r#"
+    error: a link leads from "home" to itself
+      --> scenario:13:6
+    13 | to = "home"
+       |      ^^^^^^
+       = help: a link joins two nodes
+    "#);
+    insta::assert_snapshot!(told("from = \"isp\"\nto = \"server\"", "from = \"home\"\nto = \"isp\""), @r#"
+    error: there are two links "home->isp"
+      --> scenario:18:1
+    18 | [[link]]
+       | ^^^^^^^^ the first is in line 11
+       = help: a [[link]] has both directions; write back = false where it has one
+
+    error: no link has a node "server"
+      --> scenario:28:6
+    28 | to = "server"
+       |      ^^^^^^^^
+       = help: there are home, isp
+    "#);
+    insta::assert_snapshot!(told("from = \"isp\"\nto = \"server\"", "from = \"cloud\"\nto = \"server\""), @r#"
+    error: traffic "upload": no link leads on from "home" towards "server"
+      --> scenario:28:6
+    28 | to = "server"
+       |      ^^^^^^^^ it cannot be reached
+    "#);
+    insta::assert_snapshot!(told("qdisc = \"compare\"", "qdisc = \"compare\"\nback = false"), @r#"
+    error: traffic "upload": acknowledgements have no way back from "server" to "home"
+      --> scenario:29:6
+    29 | to = "server"
+       |      ^^^^^^^^
+       = help: a [[link]] has both directions unless it says back = false
+    "#);
+    insta::assert_snapshot!(told("qdisc = \"compare\"", "qdisc = \"compare\"\nback = 3"), @r#"
+    error: back: expected a table, or false where there is no way back
+      --> scenario:17:8
+    17 | back = 3
+       |        ^ this is a bare number
+    "#);
+    insta::assert_snapshot!(told("from = \"home\"\nto = \"isp\"", "from = \"s[1-3]\"\nto = \"d[1-2]\""), @r#"
+    error: 3 nodes cannot pair with 2
+      --> scenario:13:6
+    13 | to = "d[1-2]"
+       |      ^^^^^^^^
+       = help: ranges of equal length pair one by one, a single node pairs with all
+    "#);
+    insta::assert_snapshot!(told("from = \"home\"", "from = \"s[3-1]\""), @r#"
+    error: this range is empty: 3 is above 1
+      --> scenario:12:10
+    12 | from = "s[3-1]"
+       |          ^^^^^
+       = help: nodes are named as in "home", ranges of them as in "s[1-10]"
+    "#);
+    insta::assert_snapshot!(told("from = \"home\"\nto = \"server\"", "from = \"home\"\nto = \"home\""), @r#"
+    error: traffic "upload" goes from "home" to itself
+      --> scenario:28:6
+    28 | to = "home"
+       |      ^^^^^^
+    "#);
+    insta::assert_snapshot!(wrong("duration = \"1 s\"\n[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n"), @r#"
+    error: a network needs links
+     --> scenario:5:9
+    5 | to = "b"
+      |         ^
+      = help: write [[link]] with from, to, rate and delay
+    "#);
+    insta::assert_snapshot!(told("[[link]]\nfrom = \"home\"", "[[link]]\nfrom = \"home\"\nname = \"x\""), @r#"
+    error: unknown key "name" of a link
+      --> scenario:13:1
+    13 | name = "x"
+       | ^^^^
+       = help: there are from, to, back, rate, delay, qdisc, loss, jitter, cost, mtu
+    "#);
+}
+
+#[test]
+fn comparisons_need_disciplines_and_a_link() {
+    insta::assert_snapshot!(told("disciplines = [\"fifo limit 100p\"]", ""), @r#"
+    error: there are no disciplines to compare
+      --> scenario:16:9
+    16 | qdisc = "compare"
+       |         ^^^^^^^^^
+       = help: write for example disciplines = ["fifo limit 100p"] above the links
+    "#);
+    insta::assert_snapshot!(told("disciplines = [\"fifo limit 100p\"]", "disciplines = []"), @r#"
+    error: there are no disciplines to compare
+     --> scenario:6:15
+    6 | disciplines = []
+      |               ^^
+      = help: write for example disciplines = ["fifo limit 100p"]
+    "#);
+    insta::assert_snapshot!(told("qdisc = \"compare\"", ""), @r#"
+    error: no link compares these disciplines
+     --> scenario:6:15
+    6 | disciplines = ["fifo limit 100p"]
+      |               ^^^^^^^^^^^^^^^^^^^
+      = help: write qdisc = "compare" in the [[link]] where they take their turns
+    "#);
+    insta::assert_snapshot!(told("[\"fifo limit 100p\"]", "[\"fifo limit 100p\", \"fifo limit 100 packets\"]"), @r#"
+    error: limit: "100" needs a unit: "300p" counts packets, "64kb" counts bytes
+     --> scenario:6:47
+    6 | disciplines = ["fifo limit 100p", "fifo limit 100 packets"]
+      |                                               ^^^
+    "#);
+    insta::assert_snapshot!(told("[\"fifo limit 100p\"]", "[\"fifo limit 100p\", \"fifo limit 0p\"]"), @r#"
+    error: limit: 0 packets hold nothing: write at least "1p"
+     --> scenario:6:41
+    6 | disciplines = ["fifo limit 100p", "fifo limit 0p"]
+      |                                         ^^^^^^^^ at home->isp
+    "#);
+    insta::assert_snapshot!(told("[\"fifo limit 100p\"]", "3"), @r#"
+    error: expected a discipline
+     --> scenario:6:15
+    6 | disciplines = 3
+      |               ^ this is a bare number
+      = help: write "fifo limit 100p", or { kind = "fifo", limit = "100p" }
+    "#);
+}
+
+#[test]
+fn runs_that_show_nothing_are_refused() {
+    insta::assert_snapshot!(told("warmup = \"1 s\"", "warmup = \"10 s\""), @r#"
+    error: warmup: 10s leaves nothing of the duration of 10s to measure
+     --> scenario:4:10
+    4 | warmup = "10 s"
+      |          ^^^^^^
+    "#);
+    insta::assert_snapshot!(told("seeds = 2", "seeds = 0"), @r#"
+    error: seeds: with none there is nothing to run
+     --> scenario:5:9
+    5 | seeds = 0
+      |         ^
+      = help: write how many, as in seeds = 3, or which, as in seeds = [1, 7, 42]
+    "#);
+    insta::assert_snapshot!(told("seeds = 2", "seeds = -1"), @r#"
+    error: seeds: expected a count from 1 to 100000
+     --> scenario:5:9
+    5 | seeds = -1
+      |         ^^
+      = help: write how many, as in seeds = 3, or which, as in seeds = [1, 7, 42]
+    "#);
+    insta::assert_snapshot!(told("seeds = 2", "seeds = [1, 7, 1]"), @r#"
+    error: seeds: this one is there twice
+     --> scenario:5:16
+    5 | seeds = [1, 7, 1]
+      |                ^
+      = help: write how many, as in seeds = 3, or which, as in seeds = [1, 7, 42]
+    "#);
+    insta::assert_snapshot!(told("name = \"upload\"", "name = \"upload\"\nstart = \"5 s\"\nstop = \"2 s\""), @r#"
+    error: traffic "upload" stops at 2s, before it starts
+      --> scenario:28:8
+    28 | stop = "2 s"
+       |        ^^^^^ it starts at 5s
+    "#);
+    insta::assert_snapshot!(told("[record]", "[[traffic]]\nkind = \"bulk\"\nname = \"upload\"\nfrom = \"server\"\nto = \"home\"\n[record]"), @r#"
+    error: the name "upload" is taken
+      --> scenario:32:8
+    32 | name = "upload"
+       |        ^^^^^^^^ by the traffic in line 24
+    "#);
+    insta::assert_snapshot!(told("[record]", "[short]\nduration = \"2 s\"\nwarmup = \"3 s\"\n[record]"), @r#"
+    error: [short]: a warm-up of 3s leaves nothing of 2s to measure
+      --> scenario:32:10
+    32 | warmup = "3 s"
+       |          ^^^^^
+    "#);
+}
+
+#[test]
+fn flags_are_named() {
+    insta::assert_snapshot!(flagged(&["duration"]), @r#"
+    error: --set needs a key and a value
+     --> --set:1:1
+    1 | duration
+      | ^^^^^^^^
+      = help: write for example --set duration=5s
+    "#);
+    insta::assert_snapshot!(flagged(&["duration=5"]), @r#"
+    error: duration: expected a time with its unit, such as "5ms"
+     --> --set:1:10
+    1 | duration=5
+      |          ^ this number has no unit
+    "#);
+    insta::assert_snapshot!(flagged(&["druation=5s"]), @r#"
+    error: unknown key "druation" of a scenario
+     --> --set:1:1
+    1 | druation=5s
+      | ^^^^^^^^
+      = help: did you mean "duration"?
+    "#);
+    insta::assert_snapshot!(flagged(&["link.7.rate=5mbit"]), @r#"
+    error: there is no link.7
+     --> --set:1:6
+    1 | link.7.rate=5mbit
+      |      ^
+      = help: there are 2, counted from 0
+    "#);
+    insta::assert_snapshot!(flagged(&["traffic.uplaod.flows=3"]), @r#"
+    error: there is no traffic "uplaod"
+     --> --set:1:9
+    1 | traffic.uplaod.flows=3
+      |         ^^^^^^
+      = help: did you mean "upload"?
+    "#);
+    insta::assert_snapshot!(flagged(&["link.0.rate=5mbit", "link.0.rte=5mbit"]), @r#"
+    error: unknown key "rte" of a link
+     --> --set:1:8
+    1 | link.0.rte=5mbit
+      |        ^^^
+      = help: did you mean "rate"?
+    "#);
+    insta::assert_snapshot!(flagged(&["disciplines.0=fivo"]), @r#"
+    error: unknown discipline "fivo"
+     --> --set:1:15
+    1 | disciplines.0=fivo
+      |               ^^^^
+      = help: did you mean "fifo"?
+    "#);
+    insta::assert_snapshot!(flagged(&["title.x=3"]), @r#"
+    error: "title" has no parts
+     --> --set:1:1
+    1 | title.x=3
+      | ^^^^^
+    "#);
+}
+
+#[test]
+fn traps_are_told() {
+    insta::assert_snapshot!(warned("fifo limit 100p", "fifo limit 1p"), @r#"
+    warning: 1p is 26 times less than the bandwidth-delay product
+     --> scenario:6:22
+    6 | disciplines = ["fifo limit 1p"]
+      |                      ^^^^^^^^ home->isp at 10mbit with a round trip of 31.2 ms: 26 packets
+      = help: a single TCP flow cannot fill the link
+    "#);
+    insta::assert_snapshot!(warned("fifo limit 100p", "fifo limit 5000p"), @r#"
+    warning: 5000p is 192 times the bandwidth-delay product
+     --> scenario:6:22
+    6 | disciplines = ["fifo limit 5000p"]
+      |                      ^^^^^^^^^^^ home->isp at 10mbit with a round trip of 31.2 ms: 26 packets
+      = help: when it is full, packets wait for 6.0 s
+    "#);
+    insta::assert_snapshot!(warned("\"10 Mbit/s\"", "\"10 Mbps\""), @r#"
+    warning: "10 Mbps" are bytes per second, as in tc: 80mbit
+      --> scenario:14:9
+    14 | rate = "10 Mbps"
+       |         ^^^^^^^
+       = help: megabits per second are written "mbit" or "Mbit/s"
+    "#);
+    insta::assert_snapshot!(warned("\"10 ms\"", "\"900 ms\""), @r#"
+    warning: the run lasts 10s, less than ten round trips of 1811212us
+     --> scenario:3:12
+    3 | duration = "10 s"
+      |            ^^^^^^
+      = help: TCP hardly gets out of slow start in that time
+
+    warning: 100p is 15 times less than the bandwidth-delay product
+     --> scenario:6:22
+    6 | disciplines = ["fifo limit 100p"]
+      |                      ^^^^^^^^^^ home->isp at 10mbit with a round trip of 1811.2 ms: 1509 packets
+      = help: a single TCP flow cannot fill the link
+    "#);
+    insta::assert_snapshot!(warned("name = \"upload\"", "name = \"upload\"\nstart = \"20 s\""), @r#"
+    warning: traffic "upload" starts after the end of the run
+      --> scenario:27:9
+    27 | start = "20 s"
+       |         ^^^^^^
+    "#);
+    insta::assert_snapshot!(warned("congestion = \"cubic\"", "mss = \"8kb\""), @r#"
+    warning: packets of 8232 bytes are larger than the mtu of home->isp, 1500b
+     --> scenario:9:7
+    9 | mss = "8kb"
+      |       ^^^^^
+      = help: they are sent whole all the same; make mss smaller or mtu larger
+    "#);
+}

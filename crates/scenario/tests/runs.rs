@@ -1,0 +1,240 @@
+//! What scenarios become: ports, runs, arrivals.
+
+use std::path::{Path, PathBuf};
+
+use qdisc::{Meta, Probe, Time};
+use scenario::{Draft, Scenario};
+use sim::Segment;
+
+const DUMBBELL: &str = r#"
+duration = "2 s"
+warmup = "500 ms"
+seeds = [3, 9]
+disciplines = ["fifo limit 100p", "fifo limit 10p"]
+
+[[link]]
+from = "s[1-3]"
+to = "left"
+rate = "1 Gbit/s"
+delay = "1 ms"
+
+[[link]]
+from = "left"
+to = "right"
+rate = "5 Mbit/s"
+delay = "8 ms"
+qdisc = "compare"
+loss = "1%"
+cost = 2
+[link.back]
+rate = "20 Mbit/s"
+
+[[link]]
+from = "right"
+to = "d[1-3]"
+rate = "1 Gbit/s"
+delay = "1 ms"
+
+[[traffic]]
+kind = "bulk"
+from = "s[1-3]"
+to = "d[1-3]"
+spread = "0 s"
+
+[[traffic]]
+kind = "cbr"
+name = "call"
+from = "s1"
+to = "d2"
+rate = "100 kbit/s"
+"#;
+
+fn dumbbell() -> Scenario {
+    Scenario::parse(DUMBBELL, ".").expect("it is right")
+}
+
+#[test]
+fn links_have_two_directions_and_ranges_have_many() {
+    let scenario = dumbbell();
+    let ports: Vec<String> = scenario
+        .ports
+        .iter()
+        .map(|port| format!("{} {} {} {} {}", port.name, port.rate, port.delay, port.loss, port.cost))
+        .collect();
+    insta::assert_snapshot!(ports.join("\n"), @r#"
+    s1->left 1gbit 1ms 0 1
+    left->s1 1gbit 1ms 0 1
+    s2->left 1gbit 1ms 0 1
+    left->s2 1gbit 1ms 0 1
+    s3->left 1gbit 1ms 0 1
+    left->s3 1gbit 1ms 0 1
+    left->right 5mbit 8ms 0.01 2
+    right->left 20mbit 8ms 0 2
+    right->d1 1gbit 1ms 0 1
+    d1->right 1gbit 1ms 0 1
+    right->d2 1gbit 1ms 0 1
+    d2->right 1gbit 1ms 0 1
+    right->d3 1gbit 1ms 0 1
+    d3->right 1gbit 1ms 0 1
+    "#);
+    assert_eq!(scenario.nodes.join(" "), "s1 left s2 s3 right d1 d2 d3");
+    let measured: Vec<&str> =
+        scenario.measured.iter().map(|port| scenario.ports[port.0 as usize].name.as_str()).collect();
+    assert_eq!(measured, ["left->right"]);
+    assert_eq!(scenario.sample, qdisc::Span::ms(2), "a thousandth of the duration");
+}
+
+#[test]
+fn traffic_pairs_and_is_named_by_its_kind() {
+    let scenario = dumbbell();
+    let named = |(from, to): &(u16, u16)| {
+        format!("{}->{}", scenario.nodes[usize::from(*from)], scenario.nodes[usize::from(*to)])
+    };
+    let traffic: Vec<String> = scenario
+        .traffic
+        .iter()
+        .map(|stream| {
+            format!("{}: {}", stream.name, stream.pairs.iter().map(named).collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    assert_eq!(traffic, ["bulk: s1->d1 s2->d2 s3->d3", "call: s1->d2"]);
+}
+
+#[test]
+fn every_discipline_runs_with_every_seed() {
+    let cells: Vec<String> =
+        dumbbell().cells().iter().map(|cell| format!("{} #{}", cell.spec, cell.seed)).collect();
+    assert_eq!(cells, ["fifo limit 100p #3", "fifo limit 100p #9", "fifo limit 10p #3", "fifo limit 10p #9"]);
+    let five: Vec<u64> = dumbbell().with_seeds(2).cells().iter().map(|cell| cell.seed).collect();
+    assert_eq!(five, [1, 2, 1, 2]);
+}
+
+/// Hears what a run does.
+#[derive(Default, PartialEq, Debug)]
+struct Ear {
+    /// When datagrams were sent.
+    datagrams: Vec<Time>,
+    delivered: u64,
+}
+
+impl Probe<Segment> for Ear {
+    fn emitted(&mut self, _: u16, _: &Meta, segment: &Segment, now: Time) {
+        if segment.has(Segment::DATAGRAM) {
+            self.datagrams.push(now);
+        }
+    }
+    fn delivered(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
+        self.delivered += 1;
+    }
+}
+
+fn heard(scenario: &Scenario, cell: usize) -> Ear {
+    let mut ear = Ear::default();
+    scenario.run(&scenario.cells()[cell], &mut ear, &|_| true).expect("nobody stops it");
+    ear
+}
+
+#[test]
+fn disciplines_meet_the_same_arrivals_and_seeds_do_not() {
+    let scenario = dumbbell();
+    let [long, other_seed, short] = [0, 1, 2].map(|cell| heard(&scenario, cell));
+    assert!(long.datagrams.len() > 20, "the call was heard");
+    assert_eq!(long.datagrams, short.datagrams, "same seed, other discipline");
+    assert_ne!(long.delivered, short.delivered, "the discipline does matter to TCP");
+    assert_ne!(long.datagrams, other_seed.datagrams);
+    assert_eq!(heard(&scenario, 0), long, "same again");
+}
+
+#[test]
+fn arrivals_do_not_depend_on_other_traffic() {
+    let less = DUMBBELL.replace("spread = \"0 s\"", "flows = 3");
+    let less = Scenario::parse(&less, ".").expect("it is right");
+    assert_eq!(heard(&less, 0).datagrams, heard(&dumbbell(), 0).datagrams);
+}
+
+#[test]
+fn a_run_that_is_stopped_has_no_result() {
+    let scenario = dumbbell();
+    let cell = &scenario.cells()[0];
+    let shares = std::cell::RefCell::new(Vec::new());
+    let go_on = |share: f64| {
+        shares.borrow_mut().push(share);
+        share < 0.5
+    };
+    assert_eq!(scenario.run(cell, &mut (), &go_on), None);
+    assert!(shares.borrow().is_sorted() && shares.borrow().last() == Some(&0.5));
+}
+
+#[test]
+fn flags_change_what_they_name() {
+    let changed = |flags: &[&str]| {
+        let draft = flags.iter().fold(Draft::parse(DUMBBELL, "."), |draft, flag| draft.set(flag));
+        draft.finish().expect("it is right")
+    };
+    assert_eq!(changed(&["duration=5s"]).duration, qdisc::Span::s(5));
+    assert_eq!(changed(&["link.1.rate = 7mbit"]).ports[6].rate, qdisc::Rate::mbit(7));
+    assert_eq!(changed(&["link.left->right.back.rate=1mbit"]).ports[7].rate, qdisc::Rate::mbit(1));
+    assert_eq!(changed(&["tcp.congestion=reno"]).traffic[0].tcp.congestion.name(), "reno");
+    assert_eq!(changed(&["traffic.call.packet=500b"]).cells().len(), 4);
+    assert_eq!(changed(&["disciplines=fifo"]).disciplines.len(), 1);
+    assert_eq!(changed(&["seeds=[5]"]).seeds, [5]);
+    assert_eq!(
+        changed(&["disciplines.1=fifo limit 20p", "seeds=1"]).cells()[1].spec.to_string(),
+        "fifo limit 20p"
+    );
+}
+
+#[test]
+fn what_flags_made_can_be_written_and_read_again() {
+    let scenario = Draft::parse(DUMBBELL, ".").set("link.1.rate=7mbit").finish().expect("it is right");
+    let again = Scenario::parse(&scenario.text(), ".").expect("it can be read");
+    assert_eq!(heard(&again, 0), heard(&scenario, 0));
+    assert!(scenario.text().starts_with("# Changed by flags:\n# --set link.1.rate=7mbit\n"));
+    assert_eq!(dumbbell().text(), DUMBBELL, "without flags it is the file");
+}
+
+#[test]
+fn short_runs_keep_the_share_of_their_warmup() {
+    let long = DUMBBELL.replace("\"2 s\"", "\"100 s\"").replace("\"500 ms\"", "\"20 s\"");
+    let short = Scenario::parse(&long, ".").unwrap().short().unwrap();
+    assert_eq!((short.duration, short.warmup), (qdisc::Span::s(5), qdisc::Span::s(1)));
+    assert_eq!(short.seeds, [1]);
+    let own = format!("{long}\n[short]\nduration = \"3 s\"\nwarmup = \"2 s\"\nseeds = 4");
+    let own = Scenario::parse(&own, ".").unwrap().short().unwrap();
+    assert_eq!((own.duration, own.warmup, own.seeds.len()), (qdisc::Span::s(3), qdisc::Span::s(2), 4));
+    let already = dumbbell().short().unwrap();
+    assert_eq!((already.duration, already.warmup), (qdisc::Span::s(2), qdisc::Span::ms(500)));
+}
+
+#[test]
+fn a_scenario_without_comparison_measures_what_it_has() {
+    let text =
+        DUMBBELL.replace("qdisc = \"compare\"", "qdisc = \"fifo limit 50p\"").replace("disciplines", "#");
+    let scenario = Scenario::parse(&text, ".").expect("it is right");
+    assert_eq!(scenario.measured.len(), scenario.ports.len());
+    let named = Scenario::parse(&format!("{text}\n[record]\nport = \"left->right\""), ".").unwrap();
+    assert_eq!(named.disciplines[0].to_string(), "fifo limit 50p");
+}
+
+#[test]
+fn shipped_scenarios_are_right() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = scenarios(&root);
+    assert!(files.len() >= 2 + disciplines::ALL.len(), "{files:?}");
+    for file in files {
+        let scenario =
+            Draft::load(&file).expect("it is there").finish().unwrap_or_else(|wrong| panic!("{wrong}"));
+        let warnings =
+            scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings.clone() };
+        assert_eq!(warnings.to_string(), "", "{}", file.display());
+        scenario.short().unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+}
+
+/// Every scenario in a folder.
+fn scenarios(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it is there").path());
+    let found = entries.flat_map(|path| if path.is_dir() { scenarios(&path) } else { vec![path] });
+    found.filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect()
+}

@@ -1,0 +1,111 @@
+//! What a run costs: memory per connection, and no allocation per packet.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use qdisc::{Rate, Span, Time};
+use sim::world::SourcePlan;
+use sim::{Net, Plan, Sim, Source, TcpConfig};
+use support::Lab;
+
+thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts what this thread holds, and how often it asked for memory.
+struct Counting;
+
+// SAFETY: every call is handed on to the system's allocator unchanged; the counters are plain thread-local numbers whose
+// use allocates nothing.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = HELD.try_with(|held| held.set(held.get().wrapping_add(layout.size())));
+        let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        let _ = HELD.try_with(|held| held.set(held.get().wrapping_sub(layout.size())));
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Opens many connections, one each 10 µs, sends a little on each, and leaves them open.
+struct Idle {
+    left: u32,
+}
+
+impl Source for Idle {
+    fn wake(&mut self, net: &mut Net<'_>) {
+        if self.left > 0 {
+            self.left -= 1;
+            let conn = net.connect(0, 1);
+            net.send(conn, sim::Side::Client, 1000);
+            net.wake_at(net.now() + Span::us(10));
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_idle_connections_fit_200_megabytes() {
+    let before = HELD.get();
+    let mut lab = Lab::new(2, 1);
+    lab.wire(0, 1, Rate::gbit(10), Span::ms(1));
+    lab.sources.push(SourcePlan {
+        start: Time::ZERO,
+        source: Box::new(Idle { left: 100_000 }),
+        tcp: TcpConfig::default(),
+        class: 0,
+        reserved: Rate::default(),
+    });
+    let mut sim = Sim::new(plan(lab, Time::s(10)));
+    sim.step_to(Time::s(10), &mut ());
+    let held = HELD.get() - before;
+    let (_, connections) = sim.connection_memory();
+    assert_eq!(connections, 100_000);
+    println!("{} bytes per idle connection", held / connections);
+    assert!(held < 200_000_000, "{held} bytes are held");
+    let totals = sim.finish(&mut ());
+    assert!(totals.events > 300_000, "every connection shook hands and sent");
+}
+
+#[test]
+fn a_running_simulation_allocates_nothing_per_packet() {
+    let mut lab = Lab::new(12, 1);
+    lab.link(0, 1, Rate::mbit(100), Span::ms(5), "fifo limit 100p");
+    lab.link(1, 0, Rate::mbit(100), Span::ms(5), "fifo");
+    for i in 0..5 {
+        lab.wire(2 + i, 0, Rate::gbit(1), Span::ms(1));
+        lab.wire(7 + i, 1, Rate::gbit(1), Span::ms(1));
+    }
+    let pairs: Vec<(u16, u16)> = (0..5).map(|i| (2 + i, 7 + i)).collect();
+    lab.bulk(&pairs, None, &TcpConfig::default());
+    let mut sim = Sim::new(plan(lab, Time::s(60)));
+    // Queues and scoreboards grow to their largest size first.
+    sim.step_to(Time::s(30), &mut ());
+    let (calls, events) = (CALLS.get(), sim.events());
+    sim.step_to(Time::s(60), &mut ());
+    let (calls, events) = (CALLS.get() - calls, sim.events() - events);
+    assert!(events > 500_000);
+    // A scoreboard that sees a wider hole than ever before may still grow; a packet never asks for memory.
+    assert!(calls < 20, "{calls} allocations in {events} events");
+}
+
+fn plan(lab: Lab, until: Time) -> Plan {
+    Plan {
+        network: lab.network,
+        sources: lab.sources,
+        until,
+        measured_from: Time::ZERO,
+        sample: None,
+        sample_senders: false,
+        streams: lab.streams.within("run"),
+        lookahead: 0,
+    }
+}

@@ -1,0 +1,221 @@
+//! The simulator against queueing theory: one link, Poisson arrivals, and what the textbook says about the wait.
+//!
+//! Each run is divided into batches; the mean over batches comes with a 99.9 % interval, and theory has to lie inside it
+//! (with 20 comparisons, a sound simulator fails once in fifty re-seedings; the seeds are fixed).
+
+mod support;
+
+use qdisc::{DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
+use sim::world::SourcePlan;
+use sim::{Net, Segment, Source, StreamId, TcpConfig};
+use support::Lab;
+
+const RATE: Rate = Rate::mbit(8);
+/// Mean length: a packet takes a millisecond.
+const MEAN_BYTES: f64 = 1000.0;
+const MEAN_S: f64 = 0.001;
+
+#[derive(Clone, Copy)]
+enum Lengths {
+    Exponential,
+    Fixed,
+    /// A tenth of the packets is ten times as long as the others: a high variance.
+    TwoSizes,
+}
+
+impl Lengths {
+    fn draw(self, rng: &mut Rng) -> u32 {
+        let bytes = match self {
+            Lengths::Exponential => rng.exponential(MEAN_BYTES),
+            Lengths::Fixed => MEAN_BYTES,
+            Lengths::TwoSizes => {
+                let short = MEAN_BYTES / 1.9;
+                if rng.below(10) == 0 { 10.0 * short } else { short }
+            }
+        };
+        (bytes + 0.5).max(1.0) as u32
+    }
+    /// Second moment of the service time, s².
+    fn second_moment(self) -> f64 {
+        let s = MEAN_S * MEAN_S;
+        match self {
+            Lengths::Exponential => 2.0 * s,
+            Lengths::Fixed => s,
+            Lengths::TwoSizes => (0.9 + 0.1 * 100.0) / (1.9 * 1.9) * s,
+        }
+    }
+}
+
+/// Poisson arrivals; each is one packet, or a transfer of equal packets that come at once on a flow of their own.
+struct Poisson {
+    arrivals: Rng,
+    lengths: Rng,
+    mean_gap: f64,
+    what: What,
+    stream: Option<StreamId>,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Packets(Lengths),
+    /// Transfers of 1 to 40 packets of 100 bytes, evenly.
+    Transfers,
+}
+
+const PIECE: u32 = 100;
+
+impl Source for Poisson {
+    fn wake(&mut self, net: &mut Net<'_>) {
+        match self.what {
+            What::Packets(lengths) => {
+                let stream = *self.stream.get_or_insert_with(|| net.stream(0, 1));
+                net.datagram(stream, lengths.draw(&mut self.lengths));
+            }
+            What::Transfers => {
+                let stream = net.stream(0, 1);
+                for _ in 0..=self.lengths.below(40) {
+                    net.datagram(stream, PIECE);
+                }
+            }
+        }
+        net.wake_at(net.now() + Span::from_s_f64(self.arrivals.exponential(self.mean_gap)));
+    }
+}
+
+/// Waiting times in seconds, in order of departure; drops and arrivals.
+#[derive(Default)]
+struct Waits {
+    waits: Vec<f64>,
+    arrived: u64,
+    dropped: u64,
+    /// Per stream: packets sent so far, and when the first arrived; for transfers.
+    departures: Vec<(u32, u64, Time, Time)>,
+}
+
+impl Probe<Segment> for Waits {
+    fn arrived(&mut self, at: PortId, _: &Meta, _: Time) {
+        self.arrived += u64::from(at == PortId(0));
+    }
+    fn sent(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
+        if at == PortId(0) {
+            self.waits.push(now.since(meta.arrived).as_s());
+            let done = now + RATE.time_for(u64::from(meta.bytes));
+            self.departures.push((segment.conn, segment.seq, meta.arrived, done));
+        }
+    }
+    fn dropped(&mut self, at: PortId, _: Packet<Segment>, _: DropReason, _: Time) {
+        self.dropped += u64::from(at == PortId(0));
+    }
+}
+
+fn run(spec: &str, what: What, load: f64, seconds: u64, seed: u64) -> Waits {
+    let mut lab = Lab::new(2, seed);
+    lab.link(0, 1, RATE, Span::ZERO, spec);
+    let mean_work = match what {
+        What::Packets(_) => MEAN_S,
+        What::Transfers => 20.5 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64,
+    };
+    let streams = lab.streams.within("poisson");
+    lab.sources.push(SourcePlan {
+        start: Time::ZERO,
+        source: Box::new(Poisson {
+            arrivals: streams.within("arrivals").rng(),
+            lengths: streams.within("lengths").rng(),
+            mean_gap: mean_work / load,
+            what,
+            stream: None,
+        }),
+        tcp: TcpConfig::default(),
+        class: 0,
+        reserved: Rate::default(),
+    });
+    let mut waits = Waits::default();
+    lab.run(Time::s(seconds), Time::NEVER, &mut waits);
+    waits
+}
+
+/// Mean and half width of the 99.9 % interval over 30 batches (Student's t with 29 degrees of freedom: 3.659).
+fn interval(values: &[f64]) -> (f64, f64) {
+    const BATCHES: usize = 30;
+    let size = values.len() / BATCHES;
+    let means: Vec<f64> = values
+        .chunks_exact(size)
+        .take(BATCHES)
+        .map(|batch| batch.iter().sum::<f64>() / size as f64)
+        .collect();
+    let mean = means.iter().sum::<f64>() / BATCHES as f64;
+    let variance = means.iter().map(|m| (m - mean) * (m - mean)).sum::<f64>() / (BATCHES - 1) as f64;
+    (mean, 3.659 * (variance / BATCHES as f64).sqrt())
+}
+
+fn agrees(what: &str, values: &[f64], theory: f64, most_width: f64) {
+    let (mean, half) = interval(values);
+    assert!((mean - theory).abs() <= half, "{what}: {mean:.6} ± {half:.6}, theory {theory:.6}");
+    // An interval that is wide enough holds anything.
+    assert!(half <= most_width * theory, "{what}: ± {:.1} % says nothing", half / theory * 100.0);
+}
+
+#[test]
+fn the_wait_is_pollaczek_and_khinchines() {
+    for (name, lengths) in
+        [("M/M/1", Lengths::Exponential), ("M/D/1", Lengths::Fixed), ("M/G/1", Lengths::TwoSizes)]
+    {
+        for load in [0.3, 0.6, 0.8] {
+            let waits = run("fifo limit 1000000p", What::Packets(lengths), load, 2000, 11);
+            let theory = theory::queues::mg1_waiting(load / MEAN_S, MEAN_S, lengths.second_moment()).unwrap();
+            agrees(&format!("{name} at {load}"), &waits.waits, theory, 0.12);
+        }
+    }
+    // The special forms say the same as the general one.
+    let md1 = theory::queues::md1_waiting(600.0, MEAN_S).unwrap();
+    assert!((md1 - theory::queues::mg1_waiting(600.0, MEAN_S, 1e-6).unwrap()).abs() < 1e-12);
+}
+
+#[test]
+fn a_full_buffer_loses_what_mm1k_says() {
+    for (load, places) in [(0.8, 5), (0.8, 10), (1.2, 10)] {
+        // The packet on the wire does not count toward the limit: K places are K - 1 waiting ones.
+        let spec = format!("fifo limit {}p", places - 1);
+        let mut shares = Vec::new();
+        for seed in 0..30 {
+            let waits = run(&spec, What::Packets(Lengths::Exponential), load, 100, seed);
+            shares.push(waits.dropped as f64 / waits.arrived as f64);
+        }
+        agrees(&format!("M/M/1/{places} at {load}"), &shares, theory::queues::mm1k_loss(load, places), 0.12);
+    }
+}
+
+/// Transfers that come at once, on flows of their own, through DRR with a quantum of one packet: processor sharing. A
+/// transfer that takes x alone takes x / (1 - load), whatever the distribution of sizes.
+#[test]
+fn drr_shares_the_processor() {
+    let load = 0.7;
+    let waits = run(&format!("drr limit 1000000p quantum {PIECE}b"), What::Transfers, load, 4000, 3);
+    let streams = 1 + waits.departures.iter().map(|(conn, ..)| *conn).max().unwrap() as usize;
+    // Per transfer: packets, arrival, end.
+    let mut transfers = vec![(0u64, Time::ZERO, Time::ZERO); streams];
+    for (conn, _, arrived, done) in &waits.departures {
+        let transfer = &mut transfers[*conn as usize];
+        *transfer = (transfer.0 + 1, *arrived, transfer.2.max(*done));
+    }
+    for packets in [1u64, 10, 20, 40] {
+        let near = transfers.iter().filter(|(n, ..)| *n == packets);
+        let responses: Vec<f64> = near.map(|(_, arrived, done)| done.since(*arrived).as_s()).collect();
+        let alone = packets as f64 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64;
+        let arrivals = load / (20.5 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64);
+        let sharing = theory::queues::mg1_processor_sharing_response(
+            arrivals,
+            20.5 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64,
+            alone,
+        )
+        .unwrap();
+        let (mean, half) = interval(&responses);
+        // A packet is not infinitely small: a transfer waits for the one on the wire, and a turn is a packet long.
+        let piece = f64::from(PIECE) * 8.0 / RATE.as_bit() as f64;
+        let most = 2.0 * piece / (1.0 - load);
+        assert!(
+            mean - half <= sharing + most && sharing <= mean + half + most,
+            "{packets} packets: {mean:.6} ± {half:.6}, processor sharing {sharing:.6}"
+        );
+    }
+}

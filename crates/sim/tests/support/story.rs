@@ -1,0 +1,95 @@
+//! A packet trace that a person can follow: what the sender sent and heard.
+
+#![allow(dead_code, missing_docs)]
+
+use std::fmt::Write;
+
+use qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
+use sim::Segment;
+
+/// Writes one line per packet that node `at` sends or gets, with data counted in segments of `mss`, and one per loss.
+pub struct Story {
+    pub at: u16,
+    pub mss: u64,
+    pub text: String,
+    pub lines: usize,
+    pub most: usize,
+}
+
+impl Story {
+    pub fn new(at: u16, mss: u64, most: usize) -> Story {
+        Story { at, mss, text: String::new(), lines: 0, most }
+    }
+
+    fn line(&mut self, now: Time, what: &str) {
+        self.lines += 1;
+        if self.lines <= self.most {
+            writeln!(self.text, "{:>9.3} {what}", now.as_ps() as f64 / 1e9).unwrap();
+        }
+    }
+
+    /// Data in whole segments: 1 is the first.
+    fn data(&self, segment: &Segment) -> String {
+        let first = (segment.seq.max(1) - 1) / self.mss + 1;
+        let fin = if segment.has(Segment::FIN) { " FIN" } else { "" };
+        match segment.len {
+            0 => format!("{}{fin}", if segment.has(Segment::SYN) { "SYN" } else { "" }),
+            _ => format!("{first}{fin}"),
+        }
+    }
+
+    fn flags(&self, segment: &Segment) -> String {
+        let mut text = String::new();
+        for (flag, name) in [(Segment::ECE, " ECE"), (Segment::CWR, " CWR")] {
+            if segment.has(flag) {
+                text.push_str(name);
+            }
+        }
+        text
+    }
+
+    fn ack(&self, segment: &Segment) -> String {
+        let number = |seq: u64| (seq - 1) / self.mss + 1;
+        let blocks: Vec<String> = segment
+            .blocks()
+            .map(|(from, to)| match (number(from), number(to) - 1) {
+                (first, last) if first == last => first.to_string(),
+                (first, last) => format!("{first}-{last}"),
+            })
+            .collect();
+        let sack = if blocks.is_empty() { String::new() } else { format!(" has {}", blocks.join(" ")) };
+        format!("wants {}{sack}", number(segment.ack.max(1)))
+    }
+}
+
+impl Probe<Segment> for Story {
+    fn emitted(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
+        if node == self.at {
+            let what = match self.data(segment) {
+                data if data.is_empty() => self.ack(segment),
+                data => data,
+            };
+            let what = what.trim_start();
+            let line = format!("-> {what}{}", self.flags(segment));
+            self.line(now, &line);
+        }
+    }
+    fn delivered(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
+        if node == self.at {
+            let ecn = if meta.ecn == qdisc::Ecn::Marked { " marked" } else { "" };
+            let what = if segment.has(Segment::SYN) {
+                "SYN ACK".into()
+            } else if segment.has(Segment::FIN) {
+                format!("FIN, {}", self.ack(segment))
+            } else {
+                self.ack(segment)
+            };
+            let line = format!("            <- {what}{}{ecn}", self.flags(segment));
+            self.line(now, &line);
+        }
+    }
+    fn dropped(&mut self, _: PortId, pkt: Packet<Segment>, why: DropReason, now: Time) {
+        let line = format!("   x {} ({})", self.data(&pkt.payload), why.name());
+        self.line(now, &line);
+    }
+}
