@@ -1,0 +1,149 @@
+//! The pages, by file name.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+use sim::TcpConfig;
+
+use crate::parameters::table;
+
+const REFERENCE: &str = "docs/book/reference";
+const SUMMARY: &str = "docs/book/SUMMARY.md";
+const BEGIN: &str = "<!-- generated from here -->";
+const END: &str = "<!-- generated to here -->";
+
+/// One entry of a registry.
+struct Entry {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    schema: Option<Value>,
+    /// How it is written, as an example.
+    usage: String,
+}
+
+/// Everything that is generated.
+pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
+    let parts = [
+        ("disciplines", "Disciplines", disciplines()),
+        ("congestion", "Congestion controls", congestion()),
+        ("traffic", "Sources of traffic", traffic()),
+    ];
+    let mut pages = BTreeMap::new();
+    let mut contents = String::new();
+    for (folder, title, entries) in &parts {
+        contents.push_str(&format!("- [{title}](reference/{folder}.md)\n"));
+        let mut index = format!("# {title}\n\n| name | what it is |\n| --- | --- |\n");
+        for entry in entries {
+            let name = entry.name;
+            contents.push_str(&format!("  - [{name}](reference/{folder}/{name}.md)\n"));
+            index.push_str(&format!("| [`{name}`]({folder}/{name}.md) | {} |\n", entry.summary));
+            pages.insert(format!("{REFERENCE}/{folder}/{name}.md"), page(entry));
+        }
+        pages.insert(format!("{REFERENCE}/{folder}.md"), index);
+    }
+    contents.push_str("- [TCP](reference/tcp.md)\n");
+    pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
+    pages.insert(SUMMARY.to_owned(), summary(root, &contents)?);
+    Ok(pages)
+}
+
+fn disciplines() -> Vec<Entry> {
+    let entries = disciplines::ALL.iter().map(|entry| Entry {
+        name: entry.name,
+        summary: entry.summary,
+        source: entry.source,
+        schema: Some((entry.schema)().to_value()),
+        usage: format!("disciplines = [\"{}\"]", entry.name),
+    });
+    entries.collect()
+}
+
+fn congestion() -> Vec<Entry> {
+    let entries = sim::tcp::CONTROLLERS.iter().map(|entry| Entry {
+        name: entry.name,
+        summary: entry.summary,
+        source: entry.source,
+        schema: None,
+        usage: format!("[tcp]\ncongestion = \"{}\"", entry.name),
+    });
+    entries.collect()
+}
+
+fn traffic() -> Vec<Entry> {
+    let entries = sim::SOURCES.iter().map(|entry| Entry {
+        name: entry.name,
+        summary: entry.summary,
+        source: entry.source,
+        schema: Some((entry.schema)().to_value()),
+        usage: format!("[[traffic]]\nkind = \"{}\"", entry.name),
+    });
+    entries.collect()
+}
+
+/// The header of the source file below the name, then the parameters.
+fn page(entry: &Entry) -> String {
+    let header = entry.source.lines().map_while(|line| line.strip_prefix("//!"));
+    let header =
+        header.map(|line| line.strip_prefix(' ').unwrap_or(line)).map(|line| match line.strip_prefix("# ") {
+            // The page's own title is one level above.
+            Some(heading) => format!("## {heading}"),
+            None => plain_links(line),
+        });
+    let header = header.collect::<Vec<_>>().join("\n");
+    let mut page =
+        format!("# {}\n\n{header}\n\n## In a scenario\n\n```toml\n{}\n```\n", entry.name, entry.usage);
+    if let Some(schema) = &entry.schema {
+        page.push_str(&format!("\n## Parameters\n\n{}", table(schema)));
+    }
+    page
+}
+
+/// The parameters of every connection, whatever its congestion control.
+fn tcp() -> String {
+    let schema = schemars::schema_for!(TcpConfig).to_value();
+    format!(
+        "# TCP\n\nThese stand under `[tcp]` for a whole scenario, or under `tcp` of one source of traffic.\n\n{}",
+        table(&schema)
+    )
+}
+
+/// The table of contents with its generated part renewed.
+fn summary(root: &Path, contents: &str) -> Result<String, String> {
+    let text = std::fs::read_to_string(root.join(SUMMARY)).map_err(|error| format!("{SUMMARY}: {error}"))?;
+    let place = |mark: &str| text.find(mark).ok_or(format!("{SUMMARY} has no line \"{mark}\""));
+    let (begin, end) = (place(BEGIN)? + BEGIN.len(), place(END)?);
+    Ok(format!("{}\n\n{contents}\n{}", &text[..begin], &text[end..]))
+}
+
+/// Links to Rust items are links for rustdoc only: here their text remains.
+fn plain_links(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(open) = rest.find("[`") {
+        let Some(close) = rest[open..].find("`]").map(|at| open + at) else { break };
+        out.push_str(&rest[..open]);
+        out.push_str(&rest[open + 1..=close]);
+        rest = &rest[close + 2..];
+        if let Some(target) = rest.strip_prefix('(') {
+            rest = target.split_once(')').map_or("", |(_, after)| after);
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_to_items_become_their_text() {
+        assert_eq!(
+            plain_links("it asked ([`Net::wake_at`]) or [`drr`](crate::drr)."),
+            "it asked (`Net::wake_at`) or `drr`."
+        );
+        assert_eq!(plain_links("[RFC 1](https://example.org) stays"), "[RFC 1](https://example.org) stays");
+    }
+}

@@ -1,0 +1,66 @@
+//! Chores of the repository, as `cargo xtask CHORE`.
+//!
+//! `test` is what CI runs, all of it and in its order. The others each do one thing that a change may need.
+
+#![allow(clippy::disallowed_methods, reason = "chores take time, and say how long")]
+
+mod format;
+mod licences;
+mod new;
+mod repository;
+mod scenarios;
+mod steps;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+use repository::Repository;
+
+const HELP: &str = "\
+cargo xtask CHORE
+
+  test [--fast]    everything that CI runs, with what it needs installed first; --fast stops before the scenarios
+  fmt [--check]    rustfmt over every file (modules that the registries declare are not found by cargo fmt)
+  docs [--check]   writes the JSON Schema and the reference pages from the registries
+  new NAME         a new discipline: its file, its line in the registry, its scenario
+  golden           accepts the fingerprints of the short form of every scenario
+  long             runs every scenario in its long form
+  bench            benchmarks of every discipline, then the scenarios under scenarios/bench
+  licences         checks what the dependencies are licensed under, against deny.toml
+  validate-ns2     the same networks in ns-2 and here (needs ns-2: Debian's package ns2)
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let repository = Repository::find();
+    let done = match words.as_slice() {
+        ["test"] => return test::run(&repository, test::Extent::Whole),
+        ["test", "--fast"] => return test::run(&repository, test::Extent::Fast),
+        ["fmt"] => format::write(&repository),
+        ["fmt", "--check"] => format::check(&repository),
+        ["docs"] => repository.docs(&[]),
+        ["docs", "--check"] => repository.docs(&["--check"]),
+        ["new", name] => new::discipline(&repository, name),
+        ["golden"] => scenarios::accept(&repository),
+        ["long"] => scenarios::long(&repository),
+        ["bench"] => scenarios::bench(&repository),
+        ["licences"] => licences::check(&repository),
+        ["validate-ns2", rest @ ..] => {
+            repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())
+        }
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("cargo xtask {} is not a chore\n\n{HELP}", words.join(" "))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

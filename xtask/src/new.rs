@@ -1,0 +1,147 @@
+//! A new discipline: its file from a template, its line in the registry, its scenario.
+
+use std::path::Path;
+
+use crate::repository::{Done, Repository};
+
+const FILE: &str = include_str!("../templates/discipline.rs");
+const SCENARIO: &str = include_str!("../templates/scenario.toml");
+const REGISTRY: &str = "crates/disciplines/src/lib.rs";
+
+/// Words that Rust keeps for itself, as far as someone might call a discipline so.
+const KEYWORDS: &[&str] = &[
+    "as", "async", "await", "box", "break", "const", "crate", "dyn", "else", "enum", "extern", "false",
+    "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut",
+    "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true", "try",
+    "type", "unsafe", "use", "virtual", "where", "while", "yield",
+];
+
+/// Writes it and says what to do next.
+pub fn discipline(repository: &Repository, name: &str) -> Done {
+    let name = name.replace('-', "_");
+    write(&repository.root, &name)?;
+    println!(
+        "\
+wrote crates/disciplines/src/{name}.rs       a queue that works: first in, first out
+wrote scenarios/disciplines/{name}.toml
+added `{name},` to {REGISTRY}
+
+next:
+  cargo test -p giveway-disciplines {name}   its own tests
+  cargo test -p giveway-disciplines          the contract suite, which has it already
+  cargo run --release -- run scenarios/disciplines/{name}.toml
+  cargo xtask docs                           its reference page
+  cargo xtask golden                         its fingerprint
+  cargo xtask test                           everything that CI runs"
+    );
+    Ok(())
+}
+
+/// Makes a discipline in a copy of the workspace and tests it there: the template must always work as it is.
+pub fn try_it(repository: &Repository) -> Done {
+    const NAME: &str = "tried_out";
+    let copy = repository.built("xtask", "new")?;
+    let _ = std::fs::remove_dir_all(&copy);
+    for part in ["Cargo.toml", "Cargo.lock", "clippy.toml", "rustfmt.toml", "crates", "xtask"] {
+        copy_all(&repository.root.join(part), &copy.join(part))
+            .map_err(|error| format!("{part}: {error}"))?;
+    }
+    write(&copy, NAME)?;
+    let elsewhere = Repository { root: copy.clone() };
+    let formatted = crate::format::check(&elsewhere);
+    // With a target folder of its own nothing is mixed up, and dependencies are few.
+    let target = copy.join("target").to_string_lossy().into_owned();
+    let tested =
+        elsewhere.cargo(&["test", "--quiet", "--package", "giveway-disciplines", "--target-dir", &target]);
+    let _ = std::fs::remove_dir_all(&copy);
+    formatted.and(tested)
+}
+
+fn write(root: &Path, name: &str) -> Done {
+    check_name(name)?;
+    let file = root.join(format!("crates/disciplines/src/{name}.rs"));
+    let scenario = root.join(format!("scenarios/disciplines/{name}.toml"));
+    if let Some(taken) = [&file, &scenario].into_iter().find(|path| path.exists()) {
+        return Err(format!("{} exists already", taken.display()));
+    }
+    let registry = root.join(REGISTRY);
+    let text = std::fs::read_to_string(&registry).map_err(|error| format!("{REGISTRY}: {error}"))?;
+    let registered = with_line(&text, name)?;
+    let type_name = type_name(name);
+    let fill = |template: &str| template.replace("new_discipline", name).replace("NewDiscipline", &type_name);
+    for (path, text) in [(&file, fill(FILE)), (&scenario, fill(SCENARIO)), (&registry, registered)] {
+        let folder = path.parent().expect("a file lies in a folder");
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(path, text))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn check_name(name: &str) -> Done {
+    let letters = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if !letters || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('_') {
+        return Err(format!(
+            "\"{name}\": write a name in small letters, digits and underscores, such as \"codel_l4s\""
+        ));
+    }
+    if KEYWORDS.contains(&name) {
+        return Err(format!("\"{name}\" is a word of Rust: take another name"));
+    }
+    if ["registry", "spec", "trace", "lib"].contains(&name) {
+        return Err(format!("\"{name}\" is a module of the disciplines crate: take another name"));
+    }
+    Ok(())
+}
+
+/// The registry with one more line, the last one.
+fn with_line(text: &str, name: &str) -> Result<String, String> {
+    let begin = text.find("registry! {\n").ok_or(format!("{REGISTRY} has no registry"))?;
+    let end = text[begin..].find("\n}").ok_or(format!("the registry in {REGISTRY} has no end"))? + begin + 1;
+    if text[begin..end].lines().any(|line| line.trim() == format!("{name},")) {
+        return Err(format!("there is a discipline \"{name}\" already"));
+    }
+    Ok(format!("{}    {name},\n{}", &text[..end], &text[end..]))
+}
+
+/// `codel_l4s` is `CodelL4s` where it is a type.
+fn type_name(name: &str) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    name.split('_').filter(|word| !word.is_empty()).map(capital).collect()
+}
+
+fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    if from.is_file() {
+        std::fs::create_dir_all(to.parent().expect("a file lies in a folder"))?;
+        return std::fs::copy(from, to).map(drop);
+    }
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_name() != "target" {
+            copy_all(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_goes_to_the_end_of_the_registry() {
+        let before = "mod a;\n\nregistry! {\n    fifo,\n    drr,\n}\n\nfn after() {\n}\n";
+        let after = "mod a;\n\nregistry! {\n    fifo,\n    drr,\n    codel_l4s,\n}\n\nfn after() {\n}\n";
+        assert_eq!(with_line(before, "codel_l4s").unwrap(), after);
+        assert_eq!(with_line(before, "drr").unwrap_err(), "there is a discipline \"drr\" already");
+    }
+
+    #[test]
+    fn names_are_checked() {
+        assert_eq!(check_name("codel_l4s"), Ok(()));
+        for wrong in ["", "Fifo", "4u", "a b", "a_", "match", "spec"] {
+            assert!(check_name(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(type_name("codel_l4s"), "CodelL4s");
+    }
+}

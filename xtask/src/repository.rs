@@ -1,0 +1,119 @@
+//! The repository on disk, and commands that run in it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What a chore answers: nothing, or why it failed.
+pub type Done = Result<(), String>;
+
+/// The root of the workspace.
+pub struct Repository {
+    pub root: PathBuf,
+}
+
+impl Repository {
+    /// The one that this program was built from.
+    pub fn find() -> Repository {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
+        Repository { root: root.to_owned() }
+    }
+
+    /// A command that runs in the root and asks nobody.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it and shows what it says.
+    pub fn run<S: AsRef<OsStr>>(&self, program: &str, arguments: &[S]) -> Done {
+        let mut command = self.command(program);
+        command.args(arguments);
+        let shown = arguments.iter().map(|argument| argument.as_ref().to_string_lossy().into_owned());
+        // Lists of files would bury the rest.
+        let shown = shown.take(12).collect::<Vec<_>>().join(" ");
+        match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{program} {shown}: {status}")),
+            Err(error) => Err(format!("{program} cannot be run: {error}")),
+        }
+    }
+
+    /// Runs it and returns what it wrote to its standard output.
+    pub fn output<S: AsRef<OsStr>>(&self, program: &str, arguments: &[S]) -> Result<String, String> {
+        let mut command = self.command(program);
+        let output = command.args(arguments).stderr(Stdio::piped()).output();
+        let output = output.map_err(|error| format!("{program} cannot be run: {error}"))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(format!("{program}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
+    }
+
+    /// Whether a program answers.
+    pub fn has(&self, program: &str, arguments: &[&str]) -> bool {
+        self.output(program, arguments).is_ok()
+    }
+
+    /// Runs cargo.
+    pub fn cargo(&self, arguments: &[&str]) -> Done {
+        self.run(&cargo(), arguments)
+    }
+
+    /// Writes or checks everything that is generated from the registries.
+    pub fn docs(&self, arguments: &[&str]) -> Done {
+        self.cargo(&[&["run", "--quiet", "--package", "giveway-docs", "--"], arguments].concat())
+    }
+
+    /// What cargo knows about the workspace and all that it depends on.
+    pub fn metadata(&self) -> Result<Value, String> {
+        let text = self.output(&cargo(), &["metadata", "--format-version", "1", "--locked"])?;
+        serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
+    }
+
+    /// Where a program of the workspace lies once it is built: profile folder, name.
+    pub fn built(&self, folder: &str, name: &str) -> Result<PathBuf, String> {
+        let text = self.output(&cargo(), &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
+        let metadata: Value =
+            serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+        let target =
+            metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
+        Ok(Path::new(target).join(folder).join(name).with_extension(std::env::consts::EXE_EXTENSION))
+    }
+
+    /// Every file below the root whose name ends so, in order; build folders and results are left out.
+    pub fn files(&self, below: &str, extension: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        collect(&self.root.join(below), extension, &mut found);
+        found.sort();
+        found
+    }
+
+    /// A path as people write it: relative to the root, with slashes.
+    pub fn name_of(&self, path: &Path) -> String {
+        let relative = path.strip_prefix(&self.root).unwrap_or(path);
+        relative.iter().map(OsStr::to_string_lossy).collect::<Vec<_>>().join("/")
+    }
+}
+
+/// The cargo that runs this.
+pub fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
+fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.starts_with('.') && !["target", "out", "runs"].contains(&name.as_str()) {
+                collect(&path, extension, found);
+            }
+        } else if path.extension() == Some(OsStr::new(extension)) {
+            found.push(path);
+        }
+    }
+}

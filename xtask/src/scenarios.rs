@@ -1,0 +1,273 @@
+//! The short form of every scenario, and the fingerprints it must have.
+//!
+//! A fingerprint covers everything that a run recorded. It is the same at any thread count, in debug and release, and on
+//! every machine; `scenarios/golden.toml` holds it, so that a change of behaviour shows up in review as a changed line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::repository::{Done, Repository};
+use crate::steps::Steps;
+
+const GOLDEN: &str = "scenarios/golden.toml";
+
+/// Scenarios are compared with a debug build, the quickest first, until their release runs add up to this.
+const DEBUG_BUDGET: Duration = Duration::from_secs(6);
+
+/// The steps of the gate that need scenarios.
+pub fn steps(repository: &Repository, steps: &mut Steps) {
+    let mut timed = BTreeMap::new();
+    steps.step("release build", || build(repository, Profile::Release));
+    steps.step("scenarios can be read", || check(repository));
+    steps.step("scenarios, one thread", || {
+        timed = run_all(repository, Profile::Release, 1, &all(repository))?;
+        compare(repository, &timed)
+    });
+    steps.step("scenarios, two threads", || {
+        let again = run_all(repository, Profile::Release, 2, &all(repository))?;
+        compare(repository, &again)
+    });
+    steps.step("scenarios, debug build", || {
+        build(repository, Profile::Debug)?;
+        let few = quick_ones(&timed);
+        if few.is_empty() {
+            return Err("no scenario ran in release, so none can be compared".to_owned());
+        }
+        println!("{} of {}: those that are quick", few.len(), timed.len());
+        let again = run_all(repository, Profile::Debug, 1, &few)?;
+        let differs =
+            |(name, run): (&String, &Ran)| (run.fingerprint != timed[name].fingerprint).then(|| name.clone());
+        let different: Vec<String> = again.iter().filter_map(differs).collect();
+        if different.is_empty() { Ok(()) } else { Err(format!("differs in debug: {}", different.join(", "))) }
+    });
+}
+
+/// Accepts what comes out now.
+pub fn accept(repository: &Repository) -> Done {
+    build(repository, Profile::Release)?;
+    let ran = run_all(repository, Profile::Release, 1, &all(repository))?;
+    let old = golden(repository).unwrap_or_default();
+    for (name, run) in &ran {
+        match old.get(name) {
+            Some(before) if *before == run.fingerprint => {}
+            Some(before) => println!("changed  {name}: {before} -> {}", run.fingerprint),
+            None => println!("new      {name}: {}", run.fingerprint),
+        }
+    }
+    for name in old.keys().filter(|name| !ran.contains_key(*name)) {
+        println!("gone     {name}");
+    }
+    let mut text = String::from(
+        "# Fingerprints of the short form of every scenario, written by `cargo xtask golden`.\n\n",
+    );
+    for (name, run) in &ran {
+        text.push_str(&format!("{name:?} = {:?}\n", run.fingerprint));
+    }
+    std::fs::write(repository.root.join(GOLDEN), text).map_err(|error| format!("{GOLDEN}: {error}"))?;
+    println!("{GOLDEN}: {} scenarios", ran.len());
+    Ok(())
+}
+
+/// Runs every scenario as it is written.
+pub fn long(repository: &Repository) -> Done {
+    build(repository, Profile::Release)?;
+    let program = program(repository, Profile::Release)?;
+    let mut failed = Vec::new();
+    for name in all(repository) {
+        println!("\n== {name}");
+        let begun = Instant::now();
+        match repository.run(&program.to_string_lossy(), &["run", &name]) {
+            Ok(()) => println!("-- {:.1} s", begun.elapsed().as_secs_f64()),
+            Err(why) => {
+                println!("-- {why}");
+                failed.push(name);
+            }
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// Benchmarks: nanoseconds per packet of each discipline, then whole runs.
+pub fn bench(repository: &Repository) -> Done {
+    repository.cargo(&["bench", "--workspace"])?;
+    build(repository, Profile::Release)?;
+    let program = program(repository, Profile::Release)?;
+    let folder = Scratch::new(repository, "bench")?;
+    for name in all(repository).into_iter().filter(|name| name.starts_with("scenarios/bench/")) {
+        let result = run(repository, &program, &["--jobs", "1"], &folder.path, &name)?;
+        let number = |key: &str| result[key].as_f64().unwrap_or(f64::NAN);
+        let (cpu, packets, events) = (number("cpu_s"), number("bottleneck_packets"), number("events"));
+        println!(
+            "{name}: {cpu:.2} s of CPU, {:.2} million bottleneck packets and {:.2} million events per second",
+            packets / cpu / 1e6,
+            events / cpu / 1e6,
+        );
+    }
+    Ok(())
+}
+
+/// What a scenario's short form gave.
+struct Ran {
+    fingerprint: String,
+    took: Duration,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Profile {
+    Release,
+    Debug,
+}
+
+/// Every scenario of the repository.
+fn all(repository: &Repository) -> Vec<String> {
+    let files = repository.files("scenarios", "toml").into_iter().map(|path| repository.name_of(&path));
+    files.filter(|name| name != GOLDEN).collect()
+}
+
+fn build(repository: &Repository, profile: Profile) -> Done {
+    let build = ["build", "--locked", "--package", "giveway-cli"];
+    match profile {
+        Profile::Release => repository.cargo(&[&build[..], &["--release"]].concat()),
+        Profile::Debug => repository.cargo(&build),
+    }
+}
+
+fn program(repository: &Repository, profile: Profile) -> Result<PathBuf, String> {
+    repository.built(if profile == Profile::Release { "release" } else { "debug" }, "giveway")
+}
+
+/// Reads what is not run here: the scenarios of the validation and of the papers.
+fn check(repository: &Repository) -> Done {
+    let program = program(repository, Profile::Release)?;
+    let places = ["scenarios", "validation", "papers"];
+    let files = places.iter().flat_map(|place| repository.files(place, "toml"));
+    let names: Vec<String> = files.map(|path| repository.name_of(&path)).collect();
+    let scenarios = names.into_iter().filter(|name| name != GOLDEN && !name.ends_with("/claims.toml"));
+    let wrong =
+        scenarios.filter(|name| repository.run(&program.to_string_lossy(), &["check", name]).is_err());
+    let wrong: Vec<String> = wrong.collect();
+    if wrong.is_empty() { Ok(()) } else { Err(format!("cannot be read: {}", wrong.join(", "))) }
+}
+
+/// Runs the short form of scenarios; those with one thread side by side.
+fn run_all(
+    repository: &Repository,
+    profile: Profile,
+    jobs: usize,
+    names: &[String],
+) -> Result<BTreeMap<String, Ran>, String> {
+    let program = program(repository, profile)?;
+    let folder = Scratch::new(repository, &format!("short-{jobs}"))?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let waiting = Mutex::new(names.iter());
+    let (ran, failed) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(name) = waiting.lock().expect("no one panics with it").next() {
+            let begun = Instant::now();
+            let jobs = jobs.to_string();
+            match run(repository, &program, &["--short", "--jobs", &jobs], &folder.path, name) {
+                Ok(result) => {
+                    let took = begun.elapsed();
+                    let fingerprint = result["fingerprint"].as_str().unwrap_or("missing").to_owned();
+                    println!("{:>7.2} s  {name}", took.as_secs_f64());
+                    ran.lock()
+                        .expect("no one panics with it")
+                        .insert(name.clone(), Ran { fingerprint, took });
+                }
+                Err(why) => failed.lock().expect("no one panics with it").push(format!("{name}: {why}")),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..(cores / jobs).max(1) {
+            scope.spawn(work);
+        }
+    });
+    let failed = failed.into_inner().expect("no one panics with it");
+    if !failed.is_empty() {
+        return Err(format!("{} of {} scenarios failed\n{}", failed.len(), names.len(), failed.join("\n")));
+    }
+    let ran = ran.into_inner().expect("no one panics with it");
+    if ran.is_empty() { Err("there are no scenarios".to_owned()) } else { Ok(ran) }
+}
+
+/// Runs one scenario and reads the object that it prints.
+fn run(
+    repository: &Repository,
+    program: &Path,
+    options: &[&str],
+    folder: &Path,
+    name: &str,
+) -> Result<Value, String> {
+    let out = folder.join(name.replace(['/', '.'], "-"));
+    let out = out.to_string_lossy();
+    let arguments = [&["run", "--json", "--quiet", "--out", &out], options, &[name]].concat();
+    let text = repository.output(&program.to_string_lossy(), &arguments)?;
+    serde_json::from_str(&text).map_err(|error| format!("what it printed is not JSON: {error}"))
+}
+
+fn golden(repository: &Repository) -> Result<BTreeMap<String, String>, String> {
+    let text = std::fs::read_to_string(repository.root.join(GOLDEN));
+    let text = text.map_err(|error| format!("{GOLDEN}: {error}; write it with cargo xtask golden"))?;
+    toml::from_str(&text).map_err(|error| format!("{GOLDEN}: {error}"))
+}
+
+fn compare(repository: &Repository, ran: &BTreeMap<String, Ran>) -> Done {
+    let golden = golden(repository)?;
+    let mut wrong = Vec::new();
+    for (name, run) in ran {
+        match golden.get(name) {
+            None => wrong.push(format!("{name}: is new")),
+            Some(before) if *before != run.fingerprint => {
+                wrong.push(format!("{name}: was {before}, is {}", run.fingerprint));
+            }
+            Some(_) => {}
+        }
+    }
+    wrong
+        .extend(golden.keys().filter(|name| !ran.contains_key(*name)).map(|name| format!("{name}: is gone")));
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} scenarios behave differently; if that is meant, accept it with cargo xtask golden\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    ))
+}
+
+/// The quickest scenarios: as many as fit the budget.
+fn quick_ones(timed: &BTreeMap<String, Ran>) -> Vec<String> {
+    let mut by_time: Vec<(&Duration, &String)> = timed.iter().map(|(name, run)| (&run.took, name)).collect();
+    by_time.sort();
+    let mut left = DEBUG_BUDGET;
+    let fits = by_time.into_iter().map_while(|(took, name)| {
+        left = left.checked_sub(*took)?;
+        Some(name.clone())
+    });
+    fits.collect()
+}
+
+/// A folder for results that nobody keeps.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(repository: &Repository, name: &str) -> Result<Scratch, String> {
+        let path = repository.built("xtask", name)?.with_extension("");
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Scratch { path })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,56 @@
+//! Everything that CI runs.
+//!
+//! The order puts first what fails fast, and what others build on: clippy only checks; the tests build the workspace
+//! once, and `docs` and the debug runs use that build; the scenarios need the release build.
+
+use std::process::ExitCode;
+
+use crate::repository::{Done, Repository};
+use crate::steps::Steps;
+use crate::{format, licences, new, scenarios, tools};
+
+/// How much of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// What needs no release build.
+    Fast,
+}
+
+/// Runs the steps and prints the table.
+pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
+    let mut steps = Steps::default();
+    steps.step("tools", || tools::set_up(repository));
+    steps.step("format", || format::check(repository));
+    steps.step("licences", || licences::check(repository));
+    steps.step("clippy", || {
+        repository.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    });
+    steps.step("tests", || repository.cargo(&["test", "--workspace", "--locked"]));
+    python(repository, &mut steps);
+    steps.step("docs", || repository.docs(&["--check"]));
+    if extent == Extent::Fast {
+        return steps.close();
+    }
+    steps.step("a new discipline", || new::try_it(repository));
+    scenarios::steps(repository, &mut steps);
+    steps.close()
+}
+
+fn python(repository: &Repository, steps: &mut Steps) {
+    const NAME: &str = "python tests";
+    let files = repository.files("", "py").into_iter();
+    let tests =
+        files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("test_")));
+    let tests: Vec<String> = tests.map(|path| repository.name_of(&path)).collect();
+    if tests.is_empty() {
+        return steps.skip(NAME, "there are none");
+    }
+    if !repository.has("python3", &["--version"]) {
+        return steps.skip(NAME, "python3 is not installed");
+    }
+    steps.step(NAME, || -> Done {
+        tests.iter().try_for_each(|test| repository.run("python3", &["-B", test]))
+    });
+}

@@ -1,0 +1,58 @@
+//! What the other steps need, installed where it is missing. Safe to repeat.
+
+use crate::repository::{Done, Repository, cargo};
+
+/// rustfmt, clippy and a C compiler (for zstd). Python is wanted, not needed.
+pub fn set_up(repository: &Repository) -> Done {
+    component(repository, "rustfmt", ("rustfmt", &["--version"]), "rustfmt")?;
+    component(repository, "clippy", (&cargo(), &["clippy", "--version"]), "rust-clippy")?;
+    if !repository.has("cc", &["--version"]) {
+        install(repository, &["gcc", "libc6-dev"])?;
+    }
+    if !repository.has("python3", &["--version"])
+        && let Err(why) = install(repository, &["python3"])
+    {
+        println!("python3 is missing, so its tests will be skipped: {why}");
+    }
+    for (program, arguments) in [("rustc", ["--version"]), ("rustfmt", ["--version"]), ("cc", ["--version"])]
+    {
+        let version = repository.output(program, &arguments)?;
+        println!("{}", version.lines().next().unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// A component of the toolchain: from rustup where the toolchain is rustup's, otherwise Debian's package.
+fn component(repository: &Repository, name: &str, probe: (&str, &[&str]), package: &str) -> Done {
+    if repository.has(probe.0, probe.1) {
+        return Ok(());
+    }
+    println!("{name} is missing: installing it");
+    if repository.has("rustup", &["--version"]) {
+        return repository.run("rustup", &["component", "add", name]);
+    }
+    install(repository, &[package])
+}
+
+/// Installs Debian packages, where that is allowed.
+fn install(repository: &Repository, packages: &[&str]) -> Done {
+    if !repository.has("apt-get", &["--version"]) {
+        return Err(format!("please install {}: this system has no apt-get", packages.join(" ")));
+    }
+    let root = repository.output("id", &["-u"]).is_ok_and(|id| id.trim() == "0");
+    let prefix: &[&str] = match root {
+        true => &["env"],
+        false if repository.has("sudo", &["-n", "true"]) => &["sudo", "-n", "env"],
+        false => {
+            let packages = packages.join(" ");
+            return Err(format!("please install {packages}: this needs root, and sudo asks for a password"));
+        }
+    };
+    let apt = |arguments: &[&str]| {
+        let quiet = ["DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"];
+        let words = [prefix, &quiet, arguments].concat();
+        repository.run(words[0], &words[1..])
+    };
+    apt(&["update"])?;
+    apt(&[&["install", "--no-install-recommends"], packages].concat())
+}

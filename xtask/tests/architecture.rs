@@ -1,0 +1,188 @@
+//! The shape of the workspace, enforced: which crate knows which, and who may name a discipline.
+//!
+//! `ARCHITECTURE.md` says why. A crate that is not in the table below has no place yet: give it one.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What a crate may know of the workspace, and what only its tests and benchmarks may know.
+struct Place {
+    name: &'static str,
+    knows: &'static [&'static str],
+    tests_know: &'static [&'static str],
+}
+
+/// The innermost first.
+const PLACES: &[Place] = &[
+    Place { name: "qdisc", knows: &[], tests_know: &[] },
+    Place { name: "disciplines", knows: &["qdisc"], tests_know: &[] },
+    Place { name: "capture", knows: &["qdisc"], tests_know: &[] },
+    Place { name: "theory", knows: &[], tests_know: &[] },
+    Place { name: "sim", knows: &["qdisc", "capture"], tests_know: &["disciplines", "theory"] },
+    Place { name: "record", knows: &["qdisc"], tests_know: &["disciplines", "sim", "theory"] },
+    Place { name: "scenario", knows: &["qdisc", "disciplines", "sim"], tests_know: &["record", "theory"] },
+    Place {
+        name: "cli",
+        knows: &["qdisc", "disciplines", "sim", "capture", "theory", "scenario", "record"],
+        tests_know: &[],
+    },
+    Place { name: "docs", knows: &["disciplines", "sim", "scenario"], tests_know: &[] },
+    Place { name: "xtask", knows: &[], tests_know: &[] },
+];
+
+/// What the two innermost crates may use from outside: they must build for browsers, kernels and fuzzers.
+const INNERMOST: &[&str] = &["libm", "rand_core", "rand_pcg", "schemars", "serde", "serde_json"];
+
+/// Heavy or dangerous things that exactly one crate may see.
+const KEPT_APART: &[(&str, &[&str])] = &[
+    ("parquet", &["record"]),
+    ("arrow-array", &["record"]),
+    ("arrow-schema", &["record"]),
+    ("clap", &["cli"]),
+    ("miette", &["cli"]),
+    ("indicatif", &["cli"]),
+    ("rayon", &["cli", "scenario"]),
+    ("petgraph", &["sim"]),
+];
+
+#[test]
+fn crates_know_what_they_may() {
+    let mut wrong = Vec::new();
+    for package in packages() {
+        let name = short(&package);
+        let Some(place) = PLACES.iter().find(|place| place.name == name) else {
+            wrong.push(format!("{name} has no place in this test"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().expect("a package lists its dependencies") {
+            let other = short(dependency);
+            // A crate of the workspace is known by its path.
+            if dependency["path"].is_null() {
+                continue;
+            }
+            let for_tests = dependency["kind"] == "dev";
+            let may = place.knows.contains(&&*other) || (for_tests && place.tests_know.contains(&&*other));
+            if !may {
+                let whom = if for_tests { format!("tests of {name}") } else { name.clone() };
+                wrong.push(format!("{whom} must not know {other}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_innermost_crates_use_next_to_nothing() {
+    for package in packages().iter().filter(|package| ["qdisc", "disciplines"].contains(&&*short(package))) {
+        for name in outside(package) {
+            assert!(INNERMOST.contains(&&*name), "{} must not use {name}", short(package));
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_apart_stays_apart() {
+    for package in packages() {
+        for name in outside(&package) {
+            if let Some((_, who)) = KEPT_APART.iter().find(|(kept, _)| *kept == name) {
+                assert!(
+                    who.contains(&&*short(&package)),
+                    "only {} may use {name}, not {}",
+                    who.join(", "),
+                    short(&package)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn hosts_name_no_discipline() {
+    let names = disciplines();
+    assert!(names.iter().any(|name| name == "fifo"), "the registry was not found");
+    let mut wrong = Vec::new();
+    for host in ["crates/sim/src", "crates/switch/src", "crates/live/src", "crates/record/src"] {
+        for file in rust_files(&root().join(host)) {
+            let text = std::fs::read_to_string(&file).expect("a source file is text");
+            for (number, line) in code_of(&text) {
+                if let Some(name) = names.iter().find(|name| has_word(line, name)) {
+                    wrong.push(format!("{}:{number} names {name}: {}", file.display(), line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The lines that are compiled outside of tests and are no comments, numbered from 1.
+fn code_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    // House style: the tests are the last thing in a file.
+    let lines = text.lines().enumerate().take_while(|(_, line)| line.trim() != "#[cfg(test)]");
+    lines.map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()))
+}
+
+#[test]
+fn comments_and_tests_do_not_count_as_code() {
+    let text = "let a = fifo; // red\n/// drr\n#[cfg(test)]\nmod tests { efd }\n";
+    let code: Vec<(usize, &str)> = code_of(text).collect();
+    assert_eq!(code, [(1, "let a = fifo; "), (2, "")]);
+    assert!(has_word("Spec::fifo(config)", "fifo") && has_word("\"fifo limit\"", "fifo"));
+    assert!(!has_word("fn shared_fifos()", "fifo") && !has_word("spared", "red"));
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|other| other == word)
+}
+
+/// The names in the registry.
+fn disciplines() -> Vec<String> {
+    let text =
+        std::fs::read_to_string(root().join("crates/disciplines/src/lib.rs")).expect("there are disciplines");
+    let lines = text.lines().skip_while(|line| !line.starts_with("registry! {")).skip(1);
+    let names =
+        lines.take_while(|line| *line != "}").map(|line| line.trim().trim_end_matches(',').to_owned());
+    names.filter(|name| !name.is_empty() && !name.starts_with("//")).collect()
+}
+
+/// The crates of the workspace.
+fn packages() -> Vec<Value> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).current_dir(root());
+    let output = command.output().expect("cargo runs tests, so there is one");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
+    metadata["packages"].as_array().expect("a workspace has packages").clone()
+}
+
+/// Names of what a crate uses from outside, tests apart.
+fn outside(package: &Value) -> Vec<String> {
+    let dependencies = package["dependencies"].as_array().expect("a package lists its dependencies").iter();
+    let outside =
+        dependencies.filter(|dependency| dependency["path"].is_null() && dependency["kind"] != "dev");
+    outside.map(short).collect()
+}
+
+fn short(package: &Value) -> String {
+    let name = package["name"].as_str().expect("a package has a name");
+    name.strip_prefix("giveway-").unwrap_or(name).to_owned()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_owned()
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files = Vec::new();
+    for path in entries {
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
