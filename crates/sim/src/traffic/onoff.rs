@@ -96,6 +96,7 @@ fn default_shape() -> f64 {
 impl Traffic for Config {
     const SUMMARY: &'static str =
         "UDP sources that send bursts and pause (Pareto or exponential), and self-similar aggregates of them";
+    const ANSWERED: bool = false;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         let cycle = self.cycle()?;
