@@ -4,6 +4,7 @@
 //! program knows about scenarios and records is only how to bring them together and how to show them.
 
 mod check;
+mod compare;
 mod completions;
 mod cpu;
 mod explain;
@@ -35,12 +36,14 @@ Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 13
 
 Start with:
   giveway run scenarios/quickstart.toml
+  giveway compare CAPTURE --rate 10mbit
   giveway list
   giveway explain fifo";
 
 #[derive(Subcommand)]
 enum Command {
     Run(run::Args),
+    Compare(compare::Args),
     Check(check::Args),
     List(list::Args),
     Explain(explain::Args),
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
     let mut out = io::stdout().lock();
     let result = match command {
         Command::Run(args) => run::run(&args, &mut out),
+        Command::Compare(args) => compare::compare(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(args) => list::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),

@@ -117,6 +117,17 @@ mod tests {
     #[test]
     fn headers_become_text() {
         let header = "First line\nand more of [`it`](crate::it) and [`that`].\n\n# Principles\n- A rule that goes on\n  over lines [1].\n- Another.\n\n```text\na  b\n```\n| x | y |";
-        insta::assert_snapshot!(render(header, 24), @"");
+        insta::assert_snapshot!(render(header, 24), @r#"
+    First line and more of
+    `it` and `that`.
+
+    Principles
+    - A rule that goes on
+      over lines [1].
+    - Another.
+
+        a  b
+    | x | y |
+    "#);
     }
 }

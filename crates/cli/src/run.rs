@@ -64,27 +64,50 @@ enum Ran {
     Failed(String),
 }
 
+/// How scenarios are run and shown, whatever command they came from.
+pub struct Session {
+    pool: rayon::ThreadPool,
+    json: bool,
+    quiet: bool,
+    /// What the program was asked, for the manifest.
+    asked: String,
+}
+
+impl Session {
+    /// A session with `jobs` runs at a time (0: as many as there are processors). Listens for Ctrl-C from now on.
+    ///
+    /// # Errors
+    /// A sentence when the threads cannot be started.
+    pub fn new(jobs: u16, json: bool, quiet: bool, asked: String) -> Result<Session, String> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
+        let pool = pool.map_err(|error| format!("cannot start {jobs} jobs: {error}"))?;
+        stop::listen();
+        Ok(Session { pool, json, quiet, asked })
+    }
+}
+
 /// Does it. Every scenario is checked before the first one runs.
 pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let scenarios: Vec<Option<Scenario>> = args.files.iter().map(|file| read(args, file)).collect();
     if scenarios.iter().any(Option::is_none) {
         return Ok(Outcome::Wrong);
     }
-    let jobs = args.jobs.map_or(0, usize::from);
-    let pool = match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
-        Ok(pool) => pool,
-        Err(error) => {
-            show::sentence(&format!("cannot start {jobs} jobs: {error}"));
+    let asked = format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
+    let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
+        Ok(session) => session,
+        Err(sentence) => {
+            show::sentence(&sentence);
             return Ok(Outcome::Failed);
         }
     };
-    stop::listen();
     let mut outcome = Outcome::Done;
     for (file, scenario) in args.files.iter().zip(scenarios.into_iter().flatten()) {
         if !args.quiet {
             show::diagnostics(scenario.origin(), &scenario.warnings);
         }
-        outcome = outcome.max(one(args, file, &scenario, &pool, out)?);
+        let name = name(file);
+        let dir = args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(&name) } else { dir.clone() });
+        outcome = outcome.max(session.scenario(&scenario, &name, dir.as_deref(), out)?);
         if stop::asked() {
             break;
         }
@@ -103,85 +126,84 @@ fn read(args: &Args, file: &Path) -> Option<Scenario> {
     })
 }
 
-/// Runs one scenario and shows its table.
-fn one(
-    args: &Args,
-    file: &Path,
-    scenario: &Scenario,
-    pool: &rayon::ThreadPool,
-    out: &mut dyn Write,
-) -> io::Result<Outcome> {
-    let name = name(file);
-    let folder = match folder(args, &name, scenario) {
-        Ok(folder) => folder,
-        Err(error) => {
-            show::sentence(&error.to_string());
-            return Ok(Outcome::Failed);
-        }
-    };
-    let cells = scenario.cells();
-    let before = cpu::user_s();
-    let progress = Progress::new(&name, cells.len(), args.quiet);
-    // With an order of their own the results do not depend on who was faster.
-    let ran: Vec<Ran> = pool.install(|| {
-        cells
-            .par_iter()
-            .with_max_len(1)
-            .map(|cell| cell_run(scenario, cell, folder.as_ref(), &progress.part()))
-            .collect()
-    });
-    progress.finish();
-    let cpu_s = cpu::user_s() - before;
+impl Session {
+    /// Runs one scenario, keeps it in `dir` if there is one, and shows its table.
+    pub fn scenario(
+        &self,
+        scenario: &Scenario,
+        name: &str,
+        dir: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> io::Result<Outcome> {
+        let folder = match dir.map(|dir| self.folder(dir, name, scenario)).transpose() {
+            Ok(folder) => folder,
+            Err(error) => {
+                show::sentence(&error.to_string());
+                return Ok(Outcome::Failed);
+            }
+        };
+        let cells = scenario.cells();
+        let before = cpu::user_s();
+        let progress = Progress::new(name, cells.len(), self.quiet);
+        // With an order of their own the results do not depend on who was faster.
+        let ran: Vec<Ran> = self.pool.install(|| {
+            cells
+                .par_iter()
+                .with_max_len(1)
+                .map(|cell| cell_run(scenario, cell, folder.as_ref(), &progress.part()))
+                .collect()
+        });
+        progress.finish();
+        let cpu_s = cpu::user_s() - before;
 
-    let mut runs = Vec::new();
-    let mut outcome = Outcome::Done;
-    for (cell, ran) in cells.iter().zip(ran) {
-        match ran {
-            Ran::Finished(summary) => runs.push((recorded(cell), summary)),
-            Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
-            Ran::Failed(why) => {
-                show::sentence(&format!("{} with seed {} failed: {why}", cell.spec, cell.seed));
-                outcome = outcome.max(Outcome::Failed);
+        let mut runs = Vec::new();
+        let mut outcome = Outcome::Done;
+        for (cell, ran) in cells.iter().zip(ran) {
+            match ran {
+                Ran::Finished(summary) => runs.push((recorded(cell), summary)),
+                Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
+                Ran::Failed(why) => {
+                    show::sentence(&format!("{} with seed {} failed: {why}", cell.spec, cell.seed));
+                    outcome = outcome.max(Outcome::Failed);
+                }
             }
         }
+        if let Some(folder) = &folder
+            && let Err(error) = folder.finish(&runs)
+        {
+            show::sentence(&error.to_string());
+            outcome = outcome.max(Outcome::Failed);
+        }
+        let table = Table::new(&runs);
+        if self.json {
+            writeln!(out, "{}", table.to_json(name, cpu_s))?;
+        } else {
+            print(scenario, name, &table, (runs.len(), cells.len()), out)?;
+        }
+        if !self.quiet && !self.json {
+            show::sentence(&format!("{} events, {cpu_s:.2} s of processor time", table.events));
+        }
+        Ok(outcome)
     }
-    if let Some(folder) = &folder
-        && let Err(error) = folder.finish(&runs)
-    {
-        show::sentence(&error.to_string());
-        outcome = outcome.max(Outcome::Failed);
+
+    /// The folder that keeps the runs.
+    fn folder(&self, dir: &Path, name: &str, scenario: &Scenario) -> Result<RunFolder, record::FolderError> {
+        let manifest = Manifest {
+            scenario: name.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            disciplines: scenario.disciplines.iter().map(ToString::to_string).collect(),
+            seeds: scenario.seeds.clone(),
+            machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            created_by: self.asked.clone(),
+            created: None,
+        };
+        RunFolder::create(dir, &question(scenario), manifest)
     }
-    let table = Table::new(&runs);
-    if args.json {
-        writeln!(out, "{}", table.to_json(&name, cpu_s))?;
-    } else {
-        print(scenario, &name, &table, (runs.len(), cells.len()), out)?;
-    }
-    if !args.quiet && !args.json {
-        show::sentence(&format!("{} events, {cpu_s:.2} s of processor time", table.events));
-    }
-    Ok(outcome)
 }
 
 /// What a scenario is called: its file, without the ending.
-fn name(file: &Path) -> String {
+pub fn name(file: &Path) -> String {
     file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
-}
-
-/// The folder that keeps the runs, if one is wanted.
-fn folder(args: &Args, name: &str, scenario: &Scenario) -> Result<Option<RunFolder>, record::FolderError> {
-    let Some(dir) = &args.out else { return Ok(None) };
-    let dir = if args.files.len() > 1 { dir.join(name) } else { dir.clone() };
-    let manifest = Manifest {
-        scenario: name.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        disciplines: scenario.disciplines.iter().map(ToString::to_string).collect(),
-        seeds: scenario.seeds.clone(),
-        machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        created_by: format!("giveway run {name}"),
-        created: None,
-    };
-    RunFolder::create(&dir, &question(scenario), manifest).map(Some)
 }
 
 /// Everything that results depend on: the scenario, and what is in the files that it names.

@@ -12,7 +12,7 @@
 //!
 //! # Deviations
 //! - The square root is an exact integer one, where the kernel approximates 1/sqrt(n) by a Newton step per drop.
-//! - "An MTU" is that of the link (RFC 8289 section 5.2), where the kernel takes the largest packet seen.
+//! - "An MTU" is that of the link (RFC 8289 section 5.3), where the kernel takes the largest packet seen.
 //! - When several drops are overdue and the head can be marked, one mark is made and the rest is told to the packets
 //!   behind it. The RFC's pseudo-code has no ECN; the kernel does the same.
 //!
@@ -20,7 +20,7 @@
 //! - One queue operation and one subtraction per packet; a square root per drop. 32 bytes of state.
 //!
 //! # References
-//! - RFC 8289 (Nichols, Jacobson, McGregor, Iyengar 2018), pseudo-code in section 5; parameters in sections 4.3, 4.4.
+//! - RFC 8289 (Nichols, Jacobson, McGregor, Iyengar 2018), pseudo-code in section 5; parameters in sections 4.2, 4.3.
 //! - tc-codel(8) for names and defaults.
 
 use std::collections::VecDeque;
@@ -127,7 +127,7 @@ pub(crate) fn law_warnings(
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     let packet = site.rate.time_for(site.mtu.0);
-    // RFC 8289 section 4.3 and RFC 8290 section 5.2.1: the target is at least the time of one packet.
+    // RFC 8289 section 4.3 and RFC 8290 section 5.2.2: the target is at least the time of one packet.
     if target < packet {
         warnings.push(format!(
             "target: {target} is less than one packet of {} bytes takes at {} ({packet}): write at least that",

@@ -23,7 +23,7 @@
 //! # Cost
 //! - No look-up but an array of buckets. Finding the longest queue is O(log queues) amortised over departures. A
 //!   perturbation moves every packet once.
-//! - 4 bytes per bucket and 64 per queue in use.
+//! - 4 bytes per bucket, and 72 per queue in use.
 //!
 //! # References
 //! - P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990. Linux: tc-sfq(8), whose names and defaults these are.
@@ -193,7 +193,7 @@ struct Queue {
     ticket: u64,
 }
 
-const _: () = assert!(size_of::<Queue>() <= 40);
+const _: () = assert!(size_of::<Queue>() <= 32);
 
 impl<P> Qdisc<P> for Sfq<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {

@@ -543,4 +543,55 @@ mod tests {
         }
         assert_eq!(error("").1.split(';').next(), Some("expected a discipline"));
     }
+
+    /// Disciplines contain disciplines: the schema ends all the same, and every reference in it leads somewhere.
+    #[test]
+    fn schemas_are_closed() {
+        fn references(value: &Value, found: &mut Vec<String>) {
+            match value {
+                Value::Object(map) => map.iter().for_each(|(key, inner)| match inner {
+                    Value::String(target) if key == "$ref" => found.push(target.clone()),
+                    _ => references(inner, found),
+                }),
+                Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+                _ => {}
+            }
+        }
+        let of_spec = schemars::schema_for!(Spec).to_value();
+        for root in ALL.iter().map(|entry| schema(entry).clone()).chain([of_spec]) {
+            let mut found = Vec::new();
+            references(&root, &mut found);
+            for target in found {
+                let leads = target == "#" || root.pointer(target.trim_start_matches('#')).is_some();
+                assert!(leads, "{target} leads nowhere");
+            }
+        }
+    }
+
+    #[test]
+    fn children_are_written_in_parentheses() {
+        let cases = [
+            (
+                "prio children (fifo)",
+                "(",
+                "children: expected a list; write it in brackets: \"children [... ...]\"",
+            ),
+            ("prio children [fifo]", "fifo", "expected \"(\" after \"children\""),
+            ("tbf child fifo", "fifo", "expected \"(\" after \"child\""),
+            ("tbf child (fivo)", "fivo", "unknown discipline \"fivo\"; did you mean \"fifo\"?"),
+            (
+                "tbf child (fifo limit 3)",
+                "3",
+                "limit: \"3\" needs a unit: \"300p\" counts packets, \"64kb\" counts bytes",
+            ),
+        ];
+        for (text, at, message) in cases {
+            let (place, said) = error(text);
+            assert_eq!(
+                (place.as_str(), said.split("; a discipline inside").next().unwrap()),
+                (at, message),
+                "{text}"
+            );
+        }
+    }
 }

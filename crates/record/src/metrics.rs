@@ -29,7 +29,8 @@ use crate::recorder::Gauge;
 /// | `queue_max_packets` | the most that was held there for any length of time |
 /// | `drops`, `marks` | of the measured ports' queues, packets |
 /// | `drops_REASON` | for each reason that occurred; those of the wire and of missing routes are not in `drops` |
-/// | `jain` | Jain's index of what flows without an end delivered that lived through the whole measured part; when there are none, of all flows that were alive in any of it |
+/// | `jain` | Jain's index of what endless transfers delivered that lived through the whole measured part; when there are none, of streams that did; when there are none either, of all flows that were alive in any of it |
+/// | `flow_delay_p50_s`, `flow_delay_p95_s` | median and 95th percentile, over streams of datagrams, of the mean delay of each; when there are several |
 /// | `flow_table_mean`, `flow_table_max` | of the bottleneck's samples, flows |
 /// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
 /// | `src.NAME.goodput_bps` | as above, of one group of sources |
@@ -98,6 +99,7 @@ pub(crate) fn metrics(heard: &Heard<'_>) -> Metrics {
     waiting_times(heard, &mut out);
     queue(heard, &mut out);
     losses(heard, &mut out);
+    stream_delays(heard, &mut out);
     out.push("jain", jain(&long_running(heard)));
     out.push("flow_table_mean", heard.flow_table.mean());
     out.push("flow_table_max", heard.flow_table.most());
@@ -193,18 +195,32 @@ pub(crate) fn unnamed(name: &str) -> Option<f64> {
     name.starts_with("drops_").then_some(0.0)
 }
 
-/// Whose shares should be equal: flows without an end (bulk transfers of no set size, streams) that lived through the
-/// whole measured part; when there are none, all flows that were alive in any of it. What each delivered, in bytes.
+/// Whose shares should be equal, and what each delivered, in bytes: endless transfers that lived through the whole
+/// measured part. Streams take what they need and no more, so they only count when there are no such transfers; and
+/// when nothing lasted that long, all flows that were alive in any of it do.
 fn long_running(heard: &Heard<'_>) -> Vec<f64> {
     let Layout { from, until, .. } = *heard.layout;
     let delivered = |flow: &FlowReport| flow.delivered_measured as f64;
     let endless = |flow: &&FlowReport| !flow.transfer && flow.start <= from && flow.end >= until;
-    let shares: Vec<f64> = heard.flows.iter().filter(endless).map(delivered).collect();
-    if !shares.is_empty() {
-        return shares;
-    }
+    let (streams, transfers): (Vec<&FlowReport>, Vec<&FlowReport>) =
+        heard.flows.iter().filter(endless).partition(|flow| is_datagrams(flow));
     let alive = |flow: &&FlowReport| flow.start < until && flow.end > from;
-    heard.flows.iter().filter(alive).map(delivered).collect()
+    let shares = match (transfers.is_empty(), streams.is_empty()) {
+        (false, _) => transfers,
+        (true, false) => streams,
+        (true, true) => heard.flows.iter().filter(alive).collect(),
+    };
+    shares.into_iter().map(delivered).collect()
+}
+
+/// How long the packets of a stream took, from stream to stream.
+fn stream_delays(heard: &Heard<'_>, out: &mut Metrics) {
+    let arrived = |flow: &&FlowReport| is_datagrams(flow) && flow.packets > flow.lost;
+    let several = heard.flows.iter().filter(arrived).nth(1).is_some();
+    let means =
+        Times::new(heard.flows.iter().filter(arrived).filter(|_| several).map(|flow| flow.delay_mean));
+    out.push("flow_delay_p50_s", means.quantile_s(500));
+    out.push("flow_delay_p95_s", means.quantile_s(950));
 }
 
 /// (Σx)² / (n Σx²); Jain, Chiu and Hawe 1984.

@@ -46,7 +46,7 @@ const fn column(title: &'static str, metric: &'static str, kind: Kind) -> Column
 }
 
 /// Columns that belong together.
-const GROUPS: [(&str, &[Column]); 5] = [
+const GROUPS: [(&str, &[Column]); 6] = [
     (
         "link",
         &[
@@ -74,6 +74,10 @@ const GROUPS: [(&str, &[Column]); 5] = [
             column("p50", "sojourn_p50_s", TIME),
             column("p99", "sojourn_p99_s", TIME),
         ],
+    ),
+    (
+        "delay of a flow",
+        &[column("median", "flow_delay_p50_s", TIME), column("p95", "flow_delay_p95_s", TIME)],
     ),
     (
         "queue",
@@ -109,7 +113,14 @@ impl Table {
     pub fn render(&self, style: Style) -> String {
         let names: Vec<Vec<String>> = self.rows.iter().map(|row| broken(&row.qdisc)).collect();
         let name_width = names.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
-        let groups = GROUPS.iter().map(|(title, columns)| Group {
+        // What no row has would only take room: response times where nothing is transferred, a table of flows.
+        let known = |column: &&Column| {
+            self.rows
+                .iter()
+                .any(|row| row.metric(column.metric).is_some_and(|estimate| estimate.mean.is_some()))
+        };
+        let shown = GROUPS.iter().filter(|(_, columns)| columns.iter().any(|column| known(&column)));
+        let groups = shown.map(|(title, columns)| Group {
             title,
             columns: columns.iter().map(|column| column.write(columns, &self.rows, style.ascii)).collect(),
         });

@@ -85,10 +85,10 @@ fn check(name: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
 
 /// Pairs two lists: equal ones one by one, one name with all of the other. `None` when neither fits.
 pub(crate) fn pair(from: &[String], to: &[String]) -> Option<Vec<(String, String)>> {
-    let paired = |from: &String, to: &String| (from.clone(), to.clone());
+    let paired = |a: &String, b: &String| (a.clone(), b.clone());
     match (from, to) {
-        (from, to) if from.len() == to.len() => {
-            Some(from.iter().zip(to).map(|(a, b)| paired(a, b)).collect())
+        (several, as_many) if several.len() == as_many.len() => {
+            Some(several.iter().zip(as_many).map(|(a, b)| paired(a, b)).collect())
         }
         ([one], several) => Some(several.iter().map(|name| paired(one, name)).collect()),
         (several, [one]) => Some(several.iter().map(|name| paired(name, one)).collect()),

@@ -272,12 +272,12 @@ fn disciplines(reading: &mut Reading, root: &Table, topology: &Topology) -> Opti
     }
     let mut specs: Vec<Spec> = Vec::with_capacity(nodes.len());
     let mut whole = true;
-    for node in nodes {
-        match reading.spec(node) {
+    for item in nodes {
+        match reading.spec(item) {
             Some(spec) if specs.contains(&spec) => {
                 whole = false;
                 reading.tell(Diagnostic::error(
-                    node.span.clone(),
+                    item.span.clone(),
                     format!("\"{spec}\" is compared with itself"),
                 ));
             }
@@ -380,20 +380,20 @@ fn measured(reading: &mut Reading, root: &Table, topology: &Topology) -> Option<
     };
     let names: Vec<&str> = topology.ports.iter().map(|port| port.name.as_str()).collect();
     let mut measured = Vec::new();
-    for node in nodes {
-        let Some(name) = node.text() else {
+    for item in nodes {
+        let Some(name) = item.text() else {
             let wrong = Diagnostic::error(
-                node.span.clone(),
+                item.span.clone(),
                 "port: expected the name of a port, such as \"home->isp\"",
             );
-            reading.tell(wrong.label(format!("this is {}", node.what())));
+            reading.tell(wrong.label(format!("this is {}", item.what())));
             return None;
         };
         match topology.port(name) {
             Some(at) => measured.push(id(at)),
             None if !topology.whole => return None,
             None => {
-                let wrong = Diagnostic::error(node.span.clone(), format!("no link has a port \"{name}\""));
+                let wrong = Diagnostic::error(item.span.clone(), format!("no link has a port \"{name}\""));
                 reading.tell(wrong.help(choices(name, &names)));
                 return None;
             }

@@ -157,7 +157,7 @@ impl Building {
         for key in ["from", "to", "rate", "delay"].into_iter().filter(|key| !table.has(key)) {
             reading.missing(table, "a link", key);
         }
-        let back = table.get("back").map(|node| (&node.value, node));
+        let back = table.get("back").map(|written| (&written.value, written));
         let back = match back {
             None | Some((Value::Switch(true), _)) => Some(None),
             Some((Value::Switch(false), _)) => None,
@@ -165,12 +165,12 @@ impl Building {
                 reading.unknown_keys(back, "the way back of a link", &keys::<Way>());
                 Some(Some(direction(reading, back, "the way back")))
             }
-            Some((_, node)) => {
+            Some((_, written)) => {
                 let wrong = Diagnostic::error(
-                    node.span.clone(),
+                    written.span.clone(),
                     "back: expected a table, or false where there is no way back",
                 );
-                reading.tell(wrong.label(format!("this is {}", node.what())));
+                reading.tell(wrong.label(format!("this is {}", written.what())));
                 None
             }
         };
@@ -215,7 +215,7 @@ impl Building {
             );
             return None;
         };
-        if let Some((node, _)) = pairs.iter().find(|(from, to)| from == to) {
+        if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
             let message = format!("a link leads from \"{node}\" to itself");
             reading.tell(Diagnostic::error(table.place("to"), message).help("a link joins two nodes"));
             return None;

@@ -153,11 +153,9 @@ fn entry(
     let pairs = pairs(reading, table, &what, source?, around);
     let end = around.duration.map(|duration| Time::ZERO + duration);
     let start = Time::ZERO + common.start.unwrap_or_default();
-    let stop = common.stop.map_or(end, |stop| Some(Time::ZERO + stop));
-    if let (Some(stop), true) = (common.stop, table.has("start"))
-        && Time::ZERO + stop <= start
-    {
-        let message = format!("{what} stops at {stop}, before it starts");
+    let told = common.stop.map(|stop| Time::ZERO + stop);
+    if let Some(early) = told.filter(|stop| *stop <= start) {
+        let message = format!("{what} stops at {early}, before it starts");
         reading.tell(Diagnostic::error(table.place("stop"), message).label(format!("it starts at {start}")));
         return None;
     }
@@ -166,7 +164,7 @@ fn entry(
         spec: spec?,
         pairs: pairs?,
         start,
-        stop: stop?,
+        stop: told.or(end)?,
         class: common.class.unwrap_or_default(),
         reserved: common.reserved.unwrap_or_default(),
         tcp: tcp?.1,
@@ -230,7 +228,7 @@ fn pairs(
         );
         return None;
     };
-    if let Some((node, _)) = pairs.iter().find(|(from, to)| from == to) {
+    if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
         reading.tell(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
         return None;
     }
@@ -242,16 +240,16 @@ fn pairs(
     }
     let number = |name: &str| around.topology.node(name).expect("it was just found");
     let mut numbers = Vec::with_capacity(pairs.len());
-    for (from, to) in &pairs {
-        let (a, b) = (number(from), number(to));
-        let (there, back) = (routes.next(a, b), routes.next(b, a));
-        if there.is_none() {
-            let message = format!("{what}: no link leads on from \"{from}\" towards \"{to}\"");
+    for (here, there) in &pairs {
+        let (a, b) = (number(here), number(there));
+        let (forth, back) = (routes.next(a, b), routes.next(b, a));
+        if forth.is_none() {
+            let message = format!("{what}: no link leads on from \"{here}\" towards \"{there}\"");
             reading.tell(Diagnostic::error(table.place("to"), message).label("it cannot be reached"));
             return None;
         }
         if back.is_none() && source.answered {
-            let message = format!("{what}: acknowledgements have no way back from \"{to}\" to \"{from}\"");
+            let message = format!("{what}: acknowledgements have no way back from \"{there}\" to \"{here}\"");
             let wrong = Diagnostic::error(table.place("to"), message);
             reading.tell(wrong.help("a [[link]] has both directions unless it says back = false"));
             return None;

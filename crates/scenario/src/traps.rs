@@ -64,14 +64,14 @@ fn queues(reading: &mut Reading, scenario: &Scenario, root: &Table, trips: &[Vec
         Some(node) => vec![node.clone()],
         None => Vec::new(),
     };
-    for (port, trips) in scenario.ports.iter().zip(trips) {
+    for (port, crossing) in scenario.ports.iter().zip(trips) {
         match (&port.queue, &port.written) {
             (Queue::Compare, _) => {
                 for (spec, node) in scenario.disciplines.iter().zip(&compared) {
-                    queue(reading, spec, node, port, trips);
+                    queue(reading, spec, node, port, crossing);
                 }
             }
-            (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, trips),
+            (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, crossing),
             // Nobody wrote it, and where nobody measures it nobody asks.
             (Queue::Fixed(_), None) => {}
         }

@@ -1,5 +1,7 @@
 //! What scenarios become: ports, runs, arrivals.
 
+use std::path::{Path, PathBuf};
+
 use qdisc::{Meta, Probe, Time};
 use scenario::{Draft, Scenario};
 use sim::Segment;
@@ -59,7 +61,22 @@ fn links_have_two_directions_and_ranges_have_many() {
         .iter()
         .map(|port| format!("{} {} {} {} {}", port.name, port.rate, port.delay, port.loss, port.cost))
         .collect();
-    insta::assert_snapshot!(ports.join("\n"), @"");
+    insta::assert_snapshot!(ports.join("\n"), @r#"
+    s1->left 1gbit 1ms 0 1
+    left->s1 1gbit 1ms 0 1
+    s2->left 1gbit 1ms 0 1
+    left->s2 1gbit 1ms 0 1
+    s3->left 1gbit 1ms 0 1
+    left->s3 1gbit 1ms 0 1
+    left->right 5mbit 8ms 0.01 2
+    right->left 20mbit 8ms 0 2
+    right->d1 1gbit 1ms 0 1
+    d1->right 1gbit 1ms 0 1
+    right->d2 1gbit 1ms 0 1
+    d2->right 1gbit 1ms 0 1
+    right->d3 1gbit 1ms 0 1
+    d3->right 1gbit 1ms 0 1
+    "#);
     assert_eq!(scenario.nodes.join(" "), "s1 left s2 s3 right d1 d2 d3");
     let measured: Vec<&str> =
         scenario.measured.iter().map(|port| scenario.ports[port.0 as usize].name.as_str()).collect();
@@ -201,11 +218,23 @@ fn a_scenario_without_comparison_measures_what_it_has() {
 
 #[test]
 fn shipped_scenarios_are_right() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    for name in ["quickstart.toml", "bench/dumbbell-1g.toml"] {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = scenarios(&root);
+    assert!(files.len() >= 2 + disciplines::ALL.len(), "{files:?}");
+    for file in files {
         let scenario =
-            Draft::load(root.join(name)).expect("it is there").finish().unwrap_or_else(|w| panic!("{w}"));
-        assert_eq!(scenario.warnings, [], "{name}");
+            Draft::load(&file).expect("it is there").finish().unwrap_or_else(|wrong| panic!("{wrong}"));
+        let warnings =
+            scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings.clone() };
+        assert_eq!(warnings.to_string(), "", "{}", file.display());
         scenario.short().unwrap_or_else(|wrong| panic!("{wrong}"));
     }
+}
+
+/// Every scenario in a folder.
+fn scenarios(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it is there").path());
+    let found = entries.flat_map(|path| if path.is_dir() { scenarios(&path) } else { vec![path] });
+    found.filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect()
 }

@@ -380,6 +380,17 @@ mod tests {
     const INTERVAL: i128 = 100_000_000_000;
 
     impl Rfc {
+        fn new() -> Rfc {
+            Rfc {
+                queue: VecDeque::new(),
+                first_above_time: 0,
+                drop_next: 0,
+                count: 0,
+                lastcount: 0,
+                dropping: false,
+                dropped: Vec::new(),
+            }
+        }
         /// The largest whole number whose square times the count is not above the interval squared.
         fn control_law(t: i128, count: i128) -> i128 {
             let (mut low, mut high) = (0, INTERVAL + 1);
@@ -448,15 +459,39 @@ mod tests {
             .prop_map(|((steps, gap, arrivals, departures), bytes)| (steps, gap, arrivals, departures, bytes))
     }
 
+    /// A minute of a link that sends a packet per millisecond: overload from twice its rate to a tenth above it, with
+    /// pauses that are shorter and longer than the memory of 16 intervals.
+    #[test]
+    fn a_minute_of_overload_is_the_rfcs() {
+        let mut bench = Bench::default();
+        let mut rfc = Rfc::new();
+        let (mut name, mut drops, mut most) = (0, 0, 0);
+        for ms in 1..60_000u64 {
+            let now = Time::ms(ms);
+            // Eight seconds each: five of load, then a pause of 1 s to 3 s; the load falls from one to the next.
+            let (round, within) = (ms / 8000, ms % 8000);
+            let percent = if within < 5000 + 250 * round { 200 - 12 * round } else { 0 };
+            for _ in ms * percent / 100..(ms + 1) * percent / 100 {
+                let bytes = [1500, 40, 1000][name as usize % 3];
+                bench.enqueue(name, bytes, Ecn::NotCapable, now);
+                rfc.queue.push_back((name, i128::from(bytes), i128::from(now.as_ps())));
+                name += 1;
+            }
+            let (sent, dropped) = bench.dequeue(&LAW, now);
+            assert_eq!(sent, rfc.dequeue(i128::from(now.as_ps())));
+            assert_eq!(dropped, std::mem::take(&mut rfc.dropped));
+            drops += dropped.len();
+            most = most.max(bench.codel.count());
+        }
+        assert!(drops > 1000 && most > 100, "{drops} {most}");
+    }
+
     proptest! {
         /// The same packets leave and the same are dropped, at the same calls, as in the RFC's pseudo-code.
         #[test]
         fn is_the_rfc(phases in prop::collection::vec(phase(), 1..24)) {
             let mut bench = Bench::default();
-            let mut rfc = Rfc {
-                queue: VecDeque::new(), first_above_time: 0, drop_next: 0, count: 0, lastcount: 0,
-                dropping: false, dropped: Vec::new(),
-            };
+            let mut rfc = Rfc::new();
             // Not at the epoch: there the RFC cannot tell a time from "not set".
             let mut now = Time::ms(1);
             let mut name = 0;

@@ -7,15 +7,23 @@
 //! - Fast convergence: a flow that lost before it reached its old maximum lowers its claim.
 //!
 //! # Deviations
-//! - Slow start is RFC 5681's; HyStart++ (RFC 9406) is optional in RFC 9438 section 4.10 and not built.
+//! - Slow start is RFC 5681's, which section 4.10 allows; HyStart++ (RFC 9406), which it prefers, is not built.
+//! - With `counting = "bytes"` each segment acknowledged moves the window by (target - cwnd) / cwnd; sections 4.4 and
+//!   4.5 have each acknowledgement do so, which halves the pace under delayed acknowledgements and misses the target of
+//!   section 4.2. No acknowledgement carries the window past the target. `counting = "acks"` is to the letter.
 //! - Spurious loss detection (section 4.9) is not built: the simulator's receivers do not report duplicates.
+//! - Slow start ends at the threshold (RFC 5681 section 3.1 allows either there); section 4.10 has it act once more at
+//!   equality, which would add a segment or two right after each loss.
+//! - Where the stage begins above W_max (fast convergence at two segments), K is zero and the window its own plateau;
+//!   equation (2) would be the root of a negative number, and the curve steep from the start.
+//! - What was on its way beyond the window (limited transmit) does not count: RFC 5681 section 3.2, step 2.
 //!
 //! # Cost
 //! - A cube root per loss and a handful of multiplications per acknowledgement; about 100 bytes per connection.
 //!   Arithmetic is in double precision with a portable cube root, so that every machine draws the same curve.
 //!
 //! # References
-//! - RFC 9438 sections 4.1 to 4.8; constants C = 0.4 and beta = 0.7 from section 5.
+//! - RFC 9438 sections 4.1 to 4.8; constants C = 0.4 and beta = 0.7 from sections 5.1 and 4.6. RFC 3465 section 2.3.
 
 use qdisc::Time;
 
@@ -26,7 +34,7 @@ use crate::tcp::Counting;
 pub const SUMMARY: &str =
     "window grows with the cube of the time since the last loss (RFC 9438); the default of Linux";
 
-/// Aggressiveness, segments per second cubed: section 4.1.2.
+/// Aggressiveness, segments per second cubed: section 5.1.
 const C: f64 = 0.4;
 /// What remains of the window after a loss: section 4.6.
 const BETA: f64 = 0.7;
@@ -43,8 +51,10 @@ pub fn new(start: Start) -> Cubic {
         prior: 0.0,
         estimate: 0.0,
         epoch: None,
+        heard: Time::ZERO,
         origin: 0.0,
         k: 0.0,
+        after_timeout: false,
     }
 }
 
@@ -64,20 +74,31 @@ pub struct Cubic {
     estimate: f64,
     /// When this stage of congestion avoidance began (t_epoch); none in slow start.
     epoch: Option<Time>,
+    /// When the last acknowledgement came.
+    heard: Time,
     /// W_max as this stage uses it: the window itself where the stage began without a loss.
     origin: f64,
     /// Seconds from the epoch to the plateau (K).
     k: f64,
+    /// This slow start follows a timeout.
+    after_timeout: bool,
 }
 
 impl Controller for Cubic {
     fn acked(&mut self, ack: &Ack) {
+        let silence = ack.now.since(self.heard);
+        self.heard = ack.now;
         if !ack.limited {
+            // Sections 4.2 and 5.8: while the application holds the sender back, the curve's time stands still.
+            // Otherwise the window would leap when the application has more again.
+            self.epoch = self.epoch.map(|epoch| epoch + silence);
             return;
         }
         let segments = ack.bytes as f64 / self.start.mss as f64;
         if self.window < self.threshold {
             let most = match self.start.counting {
+                // RFC 3465 section 2.3: after a timeout an acknowledgement often covers what arrived long before.
+                Counting::Bytes if self.after_timeout => 1.0,
                 Counting::Bytes => 2.0,
                 Counting::Acks => 1.0,
             };
@@ -97,13 +118,21 @@ impl Controller for Cubic {
         if self.curve(t) < self.estimate {
             self.window = self.window.max(self.estimate);
         } else {
-            self.window += (target - self.window) / self.window * segments;
+            let share = match self.start.counting {
+                Counting::Bytes => (segments / self.window).min(1.0),
+                Counting::Acks => 1.0 / self.window,
+            };
+            self.window += (target - self.window) * share;
         }
     }
 
     fn lost(&mut self, flight: u64, _: Time) {
-        self.reduce(flight);
-        self.window = self.threshold;
+        self.window = self.reduce(flight).max(2.0);
+    }
+
+    /// Section 4.6: as a loss, but down to one segment.
+    fn marked(&mut self, flight: u64, _: Time) {
+        self.window = self.reduce(flight).max(1.0);
     }
 
     fn timed_out(&mut self, flight: u64, first: bool, _: Time) {
@@ -114,6 +143,7 @@ impl Controller for Cubic {
         self.maximum = 0.0;
         self.epoch = None;
         self.window = 1.0;
+        self.after_timeout = true;
     }
 
     fn idled(&mut self, _: Time) {
@@ -135,20 +165,25 @@ impl Controller for Cubic {
 }
 
 impl Cubic {
-    /// Sections 4.6 and 4.7: the new threshold, and the plateau with fast convergence.
-    fn reduce(&mut self, flight: u64) {
+    /// Sections 4.6 and 4.7: the new threshold, and the plateau with fast convergence. Answers with what remains of the
+    /// window, before its lower bound.
+    fn reduce(&mut self, flight: u64) -> f64 {
         self.maximum =
             if self.window < self.maximum { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.prior = self.window;
         // Section 4.6 counts what was on its way, so that an application-limited window is not taken for the path's.
         let flight = flight as f64 / self.start.mss as f64;
-        self.threshold = (flight.min(self.window) * BETA).max(2.0);
+        let reduced = flight.min(self.window) * BETA;
+        self.threshold = reduced.max(2.0);
         self.epoch = None;
+        self.after_timeout = false;
+        reduced
     }
 
     /// Sections 4.2 and 4.8: a stage of congestion avoidance begins at `now`.
     fn begin_stage(&mut self, now: Time) -> Time {
         self.epoch = Some(now);
+        self.after_timeout = false;
         self.estimate = self.window;
         if self.window < self.maximum {
             self.origin = self.maximum;
@@ -164,5 +199,84 @@ impl Cubic {
     fn curve(&self, t: f64) -> f64 {
         let d = t - self.k;
         C * d * d * d + self.origin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::Span;
+
+    fn ack(at_ms: u64, bytes: u64) -> Ack {
+        Ack { now: Time::ms(at_ms), bytes, rtt: Span::ms(100), flight: bytes, limited: true }
+    }
+
+    fn start(segments: u64) -> Start {
+        Start { mss: 1000, initial_window: segments * 1000, counting: Counting::Bytes }
+    }
+
+    /// Section 4.2: two flows that differ by a pause of the application have the same windows.
+    #[test]
+    fn the_curve_does_not_run_while_the_application_pauses() {
+        let mut busy = new(start(40));
+        let mut paused = new(start(40));
+        for cubic in [&mut busy, &mut paused] {
+            cubic.lost(40_000, Time::ZERO);
+            for i in 1..=50 {
+                cubic.acked(&ack(20 * i, 4000));
+            }
+        }
+        for second in [5, 20, 40] {
+            paused.acked(&Ack { limited: false, ..ack(1000 * second, 1000) });
+        }
+        for i in 1..=50 {
+            busy.acked(&ack(1000 + 20 * i, 4000));
+            paused.acked(&ack(40_000 + 20 * i, 4000));
+            assert_eq!(busy.window(), paused.window(), "acknowledgement {i} after the pause");
+        }
+    }
+
+    /// Sections 4.4 and 4.5: to the letter with `acks`; with `bytes` in proportion, and never past the target.
+    #[test]
+    fn the_target_is_approached_by_acknowledgements_or_by_bytes() {
+        let grown = |counting, bytes| {
+            let mut cubic = new(Start { counting, ..start(100) });
+            cubic.lost(20_000, Time::ZERO);
+            // Far below the plateau the target is half as much again: 14 segments and 7.
+            cubic.acked(&Ack { rtt: Span::s(1), ..ack(1000, 100) });
+            let before = cubic.window;
+            cubic.acked(&Ack { rtt: Span::s(1), ..ack(2000, bytes) });
+            cubic.window / before
+        };
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        let one = grown(Counting::Acks, 1000);
+        assert!(one > 1.03 && one < 1.04, "half of the window, divided by the window: {one}");
+        assert!(near(grown(Counting::Acks, 4000), one));
+        assert!(near(grown(Counting::Bytes, 4000) - 1.0, 4.0 * (grown(Counting::Bytes, 1000) - 1.0)));
+        assert!(near(grown(Counting::Bytes, 40_000), 1.5), "the target, and not beyond");
+    }
+
+    /// RFC 3465 section 2.3: at most one segment for an acknowledgement until congestion avoidance, or a loss.
+    #[test]
+    fn slow_start_after_a_timeout_counts_one_segment() {
+        let mut cubic = new(start(10));
+        cubic.acked(&ack(0, 5000));
+        assert_eq!(cubic.window(), 12_000);
+        cubic.timed_out(12_000, true, Time::ZERO);
+        cubic.acked(&ack(1000, 5000));
+        assert_eq!(cubic.window(), 2000);
+    }
+
+    /// Section 4.6, figure 5.
+    #[test]
+    fn marks_leave_one_segment_and_losses_two() {
+        let mut cubic = new(start(2));
+        for window in [1400, 1000, 1000] {
+            cubic.marked(cubic.window(), Time::ZERO);
+            assert_eq!(cubic.window(), window);
+        }
+        assert_eq!(cubic.threshold(), 2000);
+        cubic.lost(1000, Time::ZERO);
+        assert_eq!((cubic.window(), cubic.threshold()), (2000, 2000));
     }
 }

@@ -1,0 +1,426 @@
+//! Files: pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng), cut into frames.
+//!
+//! Every length in a file is checked before it is believed, and nothing is held but the record at hand.
+
+use std::io::{BufReader, Cursor, Read};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::{CaptureError, LinkType};
+
+/// A record beyond this is damage, not a packet: libpcap ends at 256 KiB, the largest blocks of pcapng hold key
+/// material.
+const LARGEST_RECORD: u32 = 16 << 20;
+
+/// A frame as it was captured.
+pub(crate) struct Frame<'a> {
+    /// Nanoseconds since 1970.
+    pub time: u64,
+    /// Bytes that it had on the wire.
+    pub wire_bytes: u32,
+    pub link: LinkType,
+    /// What was captured of it.
+    pub data: &'a [u8],
+}
+
+/// The frames of a file.
+pub(crate) struct Frames {
+    input: Box<dyn Read + Send>,
+    /// Bytes taken from the input, uncompressed.
+    offset: u64,
+    packets: u64,
+    format: Format,
+    record: Vec<u8>,
+}
+
+enum Format {
+    Pcap { order: Order, ns_per_tick: u64, padding: usize, link: LinkType },
+    Pcapng { order: Order, interfaces: Vec<Interface> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Little,
+    Big,
+}
+
+/// What packets of an interface have in common.
+#[derive(Clone, Copy)]
+struct Interface {
+    link: LinkType,
+    /// Most bytes kept of a frame; 0 for all.
+    snap: u32,
+    resolution: Resolution,
+    /// Seconds to add to every time.
+    shift: i64,
+}
+
+/// Units per second: a power of ten, or of two.
+#[derive(Clone, Copy)]
+enum Resolution {
+    Ten(u8),
+    Two(u8),
+}
+
+// Block types of pcapng.
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const PACKET_OLD: u32 = 2;
+const PACKET_SIMPLE: u32 = 3;
+const PACKET: u32 = 6;
+/// How a section tells its byte order.
+const ORDER_MARK: u32 = 0x1a2b_3c4d;
+
+impl Frames {
+    pub fn new(input: Box<dyn Read + Send>) -> Result<Frames, CaptureError> {
+        let mut input: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 16, input));
+        let mut magic = [0; 4];
+        let mut got = read_up_to(&mut input, &mut magic).map_err(at_start)?;
+        if magic.starts_with(&[0x1f, 0x8b]) {
+            let whole = Cursor::new(magic).chain(input);
+            input = Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(whole)));
+            got = read_up_to(&mut input, &mut magic).map_err(at_start)?;
+        }
+        let unknown = || CaptureError::NotACapture(describe(&magic[..got]));
+        if got < 4 {
+            return Err(unknown());
+        }
+        let mut frames = Frames {
+            input,
+            offset: 4,
+            packets: 0,
+            format: Format::Pcapng { order: Order::Little, interfaces: Vec::new() },
+            record: Vec::new(),
+        };
+        if magic == SECTION.to_be_bytes() {
+            frames.section(0)?;
+        } else {
+            frames.format = frames.pcap_header(magic)?.ok_or_else(unknown)?;
+        }
+        Ok(frames)
+    }
+
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// The next frame, or none at the end of the file.
+    pub fn next(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
+        match self.format {
+            Format::Pcap { order, ns_per_tick, padding, link } => {
+                self.pcap_record(order, ns_per_tick, padding, link)
+            }
+            Format::Pcapng { .. } => self.pcapng_packet(),
+        }
+    }
+
+    // -- pcap ---------------------------------------------------------------------------------------
+
+    /// The rest of the header; `None` if these are no magic bytes of pcap.
+    fn pcap_header(&mut self, magic: [u8; 4]) -> Result<Option<Format>, CaptureError> {
+        let (order, ns_per_tick, padding) = match magic {
+            [0xd4, 0xc3, 0xb2, 0xa1] => (Order::Little, 1000, 0),
+            [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1000, 0),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (Order::Little, 1, 0),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (Order::Big, 1, 0),
+            // Kuznetzov's variant, which adds eight bytes to the header of each record.
+            [0x34, 0xcd, 0xb2, 0xa1] => (Order::Little, 1000, 8),
+            [0xa1, 0xb2, 0xcd, 0x34] => (Order::Big, 1000, 8),
+            _ => return Ok(None),
+        };
+        let mut rest = [0; 20];
+        let got = self.fill(&mut rest)?;
+        if got < rest.len() {
+            return Err(self.damaged(0, "the file ends within its header"));
+        }
+        // The upper half of the field tells about frame check sequences.
+        let link = LinkType((order.u32(&rest, 16) & 0xffff) as u16);
+        if !link.is_known() {
+            return Err(CaptureError::UnknownLink(link.0));
+        }
+        Ok(Some(Format::Pcap { order, ns_per_tick, padding, link }))
+    }
+
+    fn pcap_record(
+        &mut self,
+        order: Order,
+        ns_per_tick: u64,
+        padding: usize,
+        link: LinkType,
+    ) -> Result<Option<Frame<'_>>, CaptureError> {
+        let start = self.offset;
+        let mut head = [0; 24];
+        let head = &mut head[..16 + padding];
+        let got = self.fill(head)?;
+        if got == 0 {
+            return Ok(None);
+        }
+        if got < head.len() {
+            return Err(self.damaged(start, "the file ends within the header of a packet"));
+        }
+        let captured = order.u32(head, 8);
+        self.read_record(start, captured)?;
+        self.packets += 1;
+        Ok(Some(Frame {
+            time: u64::from(order.u32(head, 0)) * 1_000_000_000 + u64::from(order.u32(head, 4)) * ns_per_tick,
+            wire_bytes: order.u32(head, 12).max(captured),
+            link,
+            data: &self.record,
+        }))
+    }
+
+    // -- pcapng -------------------------------------------------------------------------------------
+
+    /// Goes through blocks until one is a packet.
+    fn pcapng_packet(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
+        loop {
+            let start = self.offset;
+            let mut kind = [0; 4];
+            match self.fill(&mut kind)? {
+                0 => return Ok(None),
+                4 => {}
+                _ => return Err(self.damaged(start, "the file ends within the type of a block")),
+            }
+            if kind == SECTION.to_be_bytes() {
+                self.section(start)?;
+                continue;
+            }
+            let Format::Pcapng { order, .. } = self.format else { unreachable!("only pcapng has blocks") };
+            let kind = order.u32(&kind, 0);
+            self.block(start, order, None)?;
+            match kind {
+                INTERFACE => {
+                    let interface = self.interface(start, order)?;
+                    if let Format::Pcapng { interfaces, .. } = &mut self.format {
+                        interfaces.push(interface);
+                    }
+                }
+                PACKET | PACKET_OLD | PACKET_SIMPLE => {
+                    let found = self.find_packet(kind, order);
+                    let (time, wire_bytes, link, at, captured) =
+                        found.map_err(|what| self.damaged(start, what))?;
+                    self.packets += 1;
+                    let data = &self.record[at..at + captured];
+                    return Ok(Some(Frame { time, wire_bytes, link, data }));
+                }
+                _ => {} // names, statistics, secrets: nothing for a queue
+            }
+        }
+    }
+
+    /// A section begins, with its own byte order and interfaces. Its type was read already.
+    fn section(&mut self, start: u64) -> Result<(), CaptureError> {
+        let mut head = [0; 8];
+        if self.fill(&mut head)? < head.len() {
+            return Err(self.damaged(start, "the file ends within the header of a section"));
+        }
+        let order = match Order::Little.u32(&head, 4) {
+            ORDER_MARK => Order::Little,
+            mark if mark == ORDER_MARK.swap_bytes() => Order::Big,
+            mark => {
+                return Err(
+                    self.damaged(start, format!("a section with byte order mark {mark:#010x}, not 1a2b3c4d"))
+                );
+            }
+        };
+        self.block(start, order, Some((order.u32(&head, 0), 4)))?;
+        self.format = Format::Pcapng { order, interfaces: Vec::new() };
+        Ok(())
+    }
+
+    /// Reads a block's body into `record`: all between its two lengths. `known` is the first length, when it was
+    /// read already together with so many bytes of the body.
+    fn block(&mut self, start: u64, order: Order, known: Option<(u32, u32)>) -> Result<(), CaptureError> {
+        let (length, read) = match known {
+            Some(known) => known,
+            None => {
+                let mut length = [0; 4];
+                if self.fill(&mut length)? < 4 {
+                    return Err(self.damaged(start, "the file ends within the length of a block"));
+                }
+                (order.u32(&length, 0), 0)
+            }
+        };
+        if length < 12 + read || length % 4 > 0 {
+            return Err(self.damaged(start, format!("a block of {length} bytes")));
+        }
+        self.read_record(start, length - 8 - read)?;
+        let body = self.record.len() - 4;
+        let again = order.u32(&self.record, body);
+        if again != length {
+            return Err(self
+                .damaged(start, format!("a block that begins with length {length} and ends with {again}")));
+        }
+        self.record.truncate(body);
+        Ok(())
+    }
+
+    fn interface(&self, start: u64, order: Order) -> Result<Interface, CaptureError> {
+        if self.record.len() < 8 {
+            return Err(self.damaged(start, "an interface block without its link type"));
+        }
+        let mut interface = Interface {
+            link: LinkType(order.u16(&self.record, 0)),
+            snap: order.u32(&self.record, 4),
+            resolution: Resolution::Ten(6),
+            shift: 0,
+        };
+        let mut rest = &self.record[8..];
+        while let Some((head, values)) = rest.split_first_chunk::<4>() {
+            let (code, length) = (order.u16(head, 0), usize::from(order.u16(head, 2)));
+            let Some(value) = values.get(..length) else { break };
+            match (code, length) {
+                (0, _) => break,
+                (9, 1) => interface.resolution = Resolution::of(value[0]),
+                (14, 8) => interface.shift = order.u64(value) as i64,
+                _ => {}
+            }
+            rest = values.get(length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(interface)
+    }
+
+    /// Time, bytes on the wire, link type, place and length of the packet in `record`.
+    fn find_packet(&self, kind: u32, order: Order) -> Result<(u64, u32, LinkType, usize, usize), String> {
+        let Format::Pcapng { interfaces, .. } = &self.format else { unreachable!("only pcapng has blocks") };
+        let record = &self.record[..];
+        let data_at = if kind == PACKET_SIMPLE { 4 } else { 20 };
+        let Some(room) = record.len().checked_sub(data_at) else {
+            return Err(format!("a packet block of {} bytes", record.len() + 12));
+        };
+        let number = match kind {
+            PACKET => order.u32(record, 0),
+            PACKET_OLD => u32::from(order.u16(record, 0)),
+            _ => 0,
+        };
+        let interface = interfaces
+            .get(number as usize)
+            .ok_or_else(|| format!("a packet of interface {number}, and {} are known", interfaces.len()))?;
+        let (captured, wire_bytes, time) = if kind == PACKET_SIMPLE {
+            // It has no time, and no captured length: what the interface keeps, within the block.
+            let wire = order.u32(record, 0);
+            let kept = if interface.snap > 0 { wire.min(interface.snap) } else { wire };
+            (kept.min(room as u32), wire, 0)
+        } else {
+            let ticks = (u64::from(order.u32(record, 4)) << 32) | u64::from(order.u32(record, 8));
+            (order.u32(record, 12), order.u32(record, 16), interface.time(ticks))
+        };
+        if captured as usize > room {
+            return Err(format!("a packet of {captured} bytes in a block with room for {room}"));
+        }
+        Ok((time, wire_bytes.max(captured), interface.link, data_at, captured as usize))
+    }
+
+    // -- both ---------------------------------------------------------------------------------------
+
+    /// Reads `bytes` bytes into `record`.
+    fn read_record(&mut self, start: u64, bytes: u32) -> Result<(), CaptureError> {
+        if bytes > LARGEST_RECORD {
+            return Err(self.damaged(start, format!("a record of {bytes} bytes")));
+        }
+        let mut record = std::mem::take(&mut self.record);
+        record.resize(bytes as usize, 0);
+        let got = self.fill(&mut record);
+        self.record = record;
+        match got? {
+            got if got == bytes as usize => Ok(()),
+            got => {
+                Err(self.damaged(start, format!("the file ends after {got} of {bytes} bytes of a record")))
+            }
+        }
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, CaptureError> {
+        match read_up_to(&mut self.input, buffer) {
+            Ok(got) => {
+                self.offset += got as u64;
+                Ok(got)
+            }
+            Err(error) => Err(CaptureError::Read { offset: self.offset, packets: self.packets, error }),
+        }
+    }
+
+    fn damaged(&self, offset: u64, what: impl Into<String>) -> CaptureError {
+        CaptureError::Damaged { offset, packets: self.packets, what: what.into() }
+    }
+}
+
+impl std::fmt::Debug for Frames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frames").field("offset", &self.offset).field("packets", &self.packets).finish()
+    }
+}
+
+impl Interface {
+    /// Nanoseconds since 1970.
+    fn time(&self, ticks: u64) -> u64 {
+        let scaled = u128::from(ticks) * 1_000_000_000;
+        let ns = match self.resolution {
+            // 10^29 units per second are beyond what 64 bits of them can tell from zero.
+            Resolution::Ten(digits) => scaled / 10u128.pow(u32::from(digits.min(29))),
+            Resolution::Two(bits) => scaled >> bits,
+        };
+        let shifted = ns as i128 + i128::from(self.shift) * 1_000_000_000;
+        shifted.clamp(0, i128::from(u64::MAX)) as u64
+    }
+}
+
+impl Resolution {
+    /// The option if_tsresol: the highest bit tells the base.
+    fn of(option: u8) -> Resolution {
+        if option & 0x80 == 0 { Resolution::Ten(option) } else { Resolution::Two(option & 0x7f) }
+    }
+}
+
+impl Order {
+    fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let bytes = [bytes[at], bytes[at + 1]];
+        match self {
+            Order::Little => u16::from_le_bytes(bytes),
+            Order::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let bytes = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        match self {
+            Order::Little => u32::from_le_bytes(bytes),
+            Order::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    fn u64(self, bytes: &[u8]) -> u64 {
+        let (first, second) = (u64::from(self.u32(bytes, 0)), u64::from(self.u32(bytes, 4)));
+        match self {
+            Order::Little => (second << 32) | first,
+            Order::Big => (first << 32) | second,
+        }
+    }
+}
+
+/// Reads until the buffer is full or the input ends.
+fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match input.read(&mut buffer[got..]) {
+            Ok(0) => break,
+            Ok(more) => got += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
+
+fn at_start(error: std::io::Error) -> CaptureError {
+    CaptureError::Read { offset: 0, packets: 0, error }
+}
+
+fn describe(bytes: &[u8]) -> String {
+    match bytes {
+        [] => "nothing: it is empty".to_owned(),
+        [0x28, 0xb5, 0x2f, 0xfd] => "the mark of a zstd file: unpack it first".to_owned(),
+        [0xfd, b'7', b'z', b'X'] => "the mark of an xz file: unpack it first".to_owned(),
+        _ => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
+    }
+}

@@ -1,0 +1,84 @@
+//! CUBIC against a second implementation, written from RFC 9438 alone: `validation/cubic/oracle.py`.
+//!
+//! The table holds what that program was told and the windows that it answered with. Both sides compute in double
+//! precision with the same whole microseconds, so the windows may differ by the rounding of a sum or a cube root, which
+//! shows where a window happens to lie at a whole byte: one byte is allowed, and nothing more.
+
+use qdisc::{Span, Time};
+use sim::tcp::controller::{Ack, Controller, Start};
+use sim::tcp::{Congestion, Counting};
+
+const TABLE: &str = include_str!("data/cubic_trace.csv");
+
+/// One row: an event, and the oracle's answer.
+struct Row<'a> {
+    trace: &'a str,
+    event: &'a str,
+    now: Time,
+    /// Acknowledged, on its way, or in a segment, as the event has it.
+    bytes: u64,
+    rtt: Span,
+    window: u64,
+    threshold: u64,
+}
+
+impl Row<'_> {
+    fn parse(line: &str) -> Row<'_> {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [trace, event, now, bytes, rtt, window, threshold] = fields[..] else {
+            panic!("seven fields in {line:?}");
+        };
+        let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{text:?} in {line:?}"));
+        Row {
+            trace,
+            event,
+            now: Time::us(number(now)),
+            bytes: number(bytes),
+            rtt: Span::us(if rtt.is_empty() { 0 } else { number(rtt) }),
+            window: number(window),
+            threshold: if threshold.is_empty() { u64::MAX } else { number(threshold) },
+        }
+    }
+
+    fn start(&self, counting: Counting) -> Box<dyn Controller> {
+        Congestion::cubic.build(Start { mss: self.bytes, initial_window: self.window, counting })
+    }
+
+    fn ack(&self, limited: bool) -> Ack {
+        Ack { now: self.now, bytes: self.bytes, rtt: self.rtt, flight: self.bytes, limited }
+    }
+}
+
+#[test]
+fn every_window_is_the_oracles() {
+    let mut cubic = None;
+    let mut compared = 0;
+    let mut wrong = Vec::new();
+    for line in TABLE.lines().skip(1) {
+        let row = Row::parse(line);
+        match row.event {
+            "start_bytes" => cubic = Some(row.start(Counting::Bytes)),
+            "start_acks" => cubic = Some(row.start(Counting::Acks)),
+            event => {
+                let cubic = cubic.as_mut().expect("a trace begins with a start");
+                match event {
+                    "ack" => cubic.acked(&row.ack(true)),
+                    "ack_unlimited" => cubic.acked(&row.ack(false)),
+                    "loss" => cubic.lost(row.bytes, row.now),
+                    "mark" => cubic.marked(row.bytes, row.now),
+                    "timeout" => cubic.timed_out(row.bytes, true, row.now),
+                    "timeout_again" => cubic.timed_out(row.bytes, false, row.now),
+                    _ => panic!("unknown event in {line:?}"),
+                }
+                let (window, threshold) = (cubic.window(), cubic.threshold());
+                compared += 1;
+                if window.abs_diff(row.window) > 1 || threshold.abs_diff(row.threshold) > 1 {
+                    wrong.push(format!("{}: {line}: window {window}, threshold {threshold}", row.trace));
+                }
+            }
+        }
+    }
+    assert!(compared > 5000, "the table is there: {compared} rows");
+    let first = wrong.iter().take(5).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(wrong.is_empty(), "{} of {compared} rows differ:\n{first}", wrong.len());
+}
