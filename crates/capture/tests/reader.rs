@@ -178,14 +178,17 @@ fn short_packets_are_those_of_the_paper() {
 }
 
 #[test]
-fn fragments_extension_headers_and_marks() {
+fn fragments_and_marks_of_ipv4() {
     let mut second = bare_udp(100);
     second[6..8].copy_from_slice(&[0x20, 0x05]); // more to come, offset 5 * 8
     second[1] = 0b11; // congestion experienced
     let packet = read_whole(&pcap(Order::Big, true, 101, &[(0, 128, second)]))[0];
     let ip = packet.ip.unwrap();
     assert_eq!((ports(&packet), ip.data, ip.ecn), ((0, 0), None, Ecn::Marked));
+}
 
+#[test]
+fn extension_headers_and_fragments_of_ipv6() {
     // IPv6: hop-by-hop options, then a first fragment, then TCP.
     let mut six = vec![0x60, 0x10, 0, 0]; // ECT(1): the low bits of the traffic class
     six.extend([0, 16 + 20 + 9, 0, 64]);
@@ -203,8 +206,8 @@ fn fragments_extension_headers_and_marks() {
     assert_eq!(ip.tcp.unwrap().flags, 0x12);
 
     six[50] = 0x10; // now a later fragment
-    let packet = read_whole(&pcap(Order::Big, true, 229, &[(0, length, six)]))[0];
-    assert_eq!((ports(&packet), packet.ip.unwrap().tuple.protocol), ((0, 0), 6));
+    let later = read_whole(&pcap(Order::Big, true, 229, &[(0, length, six)]))[0];
+    assert_eq!((ports(&later), later.ip.unwrap().tuple.protocol), ((0, 0), 6));
 }
 
 /// A sender that leaves segmentation to its network card writes a total length of 0.

@@ -6,16 +6,20 @@
 //! There is no hidden queue anywhere: a packet waits in the discipline of a link's port, or it is on the wire.
 
 pub mod agenda;
+pub mod counts;
 pub mod network;
 pub mod segment;
+pub mod sizes;
 pub mod tcp;
 pub mod traffic;
 pub mod transport;
 pub mod world;
 
+pub use counts::Counts;
 pub use network::{LinkPlan, Network, NetworkError};
 pub use segment::Segment;
+pub use sizes::Sizes;
 pub use tcp::TcpConfig;
 pub use traffic::{Place, SOURCES, Source, Traffic, TrafficEntry, TrafficSpec};
-pub use transport::{ConnId, Event, Net, Side, StreamId};
+pub use transport::{ConnId, Datagram, Event, Net, Side, StreamId};
 pub use world::{Plan, Sim, Totals};

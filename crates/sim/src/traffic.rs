@@ -5,11 +5,12 @@
 
 use std::path::PathBuf;
 
-use qdisc::{Invalid, Rng, Span, Streams, Time};
+use qdisc::{Bytes, Ending, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::segment::UDP_HEADER;
 use crate::tcp::TcpConfig;
 use crate::transport::{Event, Net};
 
@@ -21,6 +22,11 @@ pub trait Source {
     fn on(&mut self, _event: Event, _net: &mut Net<'_>) {}
     /// The run is over: report what is still open. Transfers and streams report themselves.
     fn finish(&mut self, _net: &mut Net<'_>) {}
+    /// What the user should know about it beside its flows, in one sentence: what it offered, what it refused, why it
+    /// stopped early.
+    fn remark(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Where a source is put.
@@ -121,6 +127,53 @@ macro_rules! sources {
 sources! {
     bulk,
     cbr,
+    transfers,
+    web,
+    onoff,
+    flow_list,
+    audio,
+    video,
+    capture,
+}
+
+/// A flow for a source to fill in that reports it itself: nothing of it was delivered yet.
+pub(crate) fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowReport {
+    FlowReport {
+        id,
+        source: 0, // filled in by `Net::report`
+        transfer: true,
+        from,
+        to,
+        start,
+        end: start,
+        bytes,
+        delivered: 0,
+        delivered_measured: 0,
+        packets: 0,
+        retransmitted: 0,
+        lost: 0,
+        timeouts: 0,
+        delay_mean: Span::ZERO,
+        delay_p99: Span::ZERO,
+        ending: Ending::Unfinished,
+    }
+}
+
+/// Refuses what is no IP packet with a UDP datagram in it.
+pub(crate) fn check_packet(parameter: &'static str, packet: Bytes) -> Result<u32, Invalid> {
+    if (u64::from(UDP_HEADER)..=65_535).contains(&packet.0) {
+        return Ok(packet.0 as u32);
+    }
+    let message = format!("{packet} is not an IP packet: it has 28 bytes of headers, and at most 65,535");
+    Err(Invalid::new(parameter, message))
+}
+
+/// Refuses a rate at which nothing would ever be sent.
+pub(crate) fn check_rate(parameter: &'static str, rate: Rate, example: &str) -> Result<(), Invalid> {
+    if rate.as_bit() > 0 {
+        return Ok(());
+    }
+    Err(Invalid::new(parameter, format!("a rate of 0 sends nothing: write for example \"{example}\"")))
 }
 
 /// A moment within `spread` after `start`, so that sources do not all begin in the same picosecond.

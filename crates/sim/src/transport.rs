@@ -51,6 +51,17 @@ pub enum Event {
     Aborted(ConnId),
 }
 
+/// What a datagram looks like to the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// IP length.
+    pub bytes: u32,
+    /// [`Meta::short`].
+    pub short: bool,
+    /// Its ECN field.
+    pub ecn: Ecn,
+}
+
 /// What a source may do.
 pub struct Net<'a> {
     pub(crate) now: Time,
@@ -147,11 +158,16 @@ impl Net<'_> {
 
     /// A connection that sends `bytes` from one node to another and closes; `None` never ends. It reports itself.
     pub fn transfer(&mut self, from: u16, to: u16, bytes: Option<u64>) -> ConnId {
+        self.transfer_since(from, to, bytes, self.now)
+    }
+
+    /// The same for one that the application asked for at an earlier time, which counts as its start.
+    pub fn transfer_since(&mut self, from: u16, to: u16, bytes: Option<u64>, asked: Time) -> ConnId {
         let id = self.transport.next_flow();
         let conn = self.connect(from, to);
         let bytes = bytes.unwrap_or(u64::MAX);
         let this = &mut self.transport.conns[conn.0 as usize];
-        this.transfer = Some(Transfer { id, start: self.now, bytes, before: 0, reported: false });
+        this.transfer = Some(Transfer { id, start: asked, bytes, before: 0, reported: false });
         this.client.write(bytes - 1);
         this.client.write(1);
         if bytes < u64::MAX {
@@ -229,12 +245,13 @@ impl Net<'_> {
 
     /// Sends a datagram whose IP packet has `bytes` bytes.
     pub fn datagram(&mut self, stream: StreamId, bytes: u32) {
-        self.transport.datagram(stream, bytes, false, self.now);
+        let ecn = self.transport.streams[stream.0 as usize].ecn;
+        self.datagram_as(stream, Datagram { bytes, short: bytes <= 64, ecn });
     }
 
-    /// The same for a packet that carries no data of its own (an acknowledgement in a capture).
-    pub fn datagram_short(&mut self, stream: StreamId, bytes: u32, short: bool) {
-        self.transport.datagram(stream, bytes, short, self.now);
+    /// The same for a packet that is known already, such as one of a capture.
+    pub fn datagram_as(&mut self, stream: StreamId, datagram: Datagram) {
+        self.transport.datagram(stream, datagram, self.now);
     }
 
     /// A number for a flow that the source reports itself.
@@ -361,7 +378,8 @@ impl Transport {
         conn.arm(agenda);
     }
 
-    fn datagram(&mut self, stream: StreamId, bytes: u32, short: bool, now: Time) {
+    fn datagram(&mut self, stream: StreamId, datagram: Datagram, now: Time) {
+        let Datagram { bytes, short, ecn } = datagram;
         let number = stream.0;
         let stream = &mut self.streams[number as usize];
         let segment = Segment {
@@ -378,8 +396,8 @@ impl Transport {
         let meta = Meta {
             bytes,
             class: stream.class,
-            ecn: stream.ecn,
-            short: short || bytes <= 64,
+            ecn,
+            short,
             flow: stream.flow,
             offset: stream.offset,
             reserved: stream.reserved,

@@ -201,7 +201,8 @@ impl Sim {
     /// Ends the run: tells the probe about everything that is still open.
     pub fn finish<R: Probe<Segment>>(mut self, probe: &mut R) -> Totals {
         for source in 0..self.sources.len() {
-            self.with_source(source as u16, &mut (), |source, net| source.finish(net));
+            // Quietly: what it reports is told to the probe below.
+            self.with_source_quiet(source as u16, |source, net| source.finish(net));
         }
         let mut left = Leftover::default();
         for link in &mut self.links {
@@ -215,6 +216,14 @@ impl Sim {
             probe.flow(&report);
         }
         Totals { events: self.events }
+    }
+
+    /// What sources have to say about the run so far, each with its number.
+    pub fn remarks(&self) -> impl Iterator<Item = (u16, String)> + '_ {
+        self.sources.iter().enumerate().filter_map(|(number, running)| {
+            let source = running.source.as_ref().expect("no source acts between events");
+            Some((number as u16, source.remark()?))
+        })
     }
 
     /// The time.

@@ -19,8 +19,7 @@ use qdisc::{Bytes, Invalid, Rate, Rng, Share, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, spread};
-use crate::segment::UDP_HEADER;
+use super::{Place, Source, Traffic, check_packet, check_rate, spread};
 use crate::transport::{Net, StreamId};
 
 /// Parameters of `cbr`.
@@ -56,16 +55,8 @@ impl Traffic for Config {
     const ANSWERED: bool = false;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
-        if self.rate.as_bit() == 0 {
-            return Err(Invalid::new("rate", "a rate of 0 sends nothing: write for example \"64kbit\""));
-        }
-        if !(u64::from(UDP_HEADER)..=65_535).contains(&self.packet.0) {
-            let message = format!(
-                "{} is not an IP packet: it has 28 bytes of headers, and at most 65,535",
-                self.packet
-            );
-            return Err(Invalid::new("packet", message));
-        }
+        check_rate("rate", self.rate, "64kbit")?;
+        let bytes = check_packet("packet", self.packet)?;
         let interval = self.rate.time_for(self.packet.0);
         let mut rng = place.streams.rng();
         let flows = (0..self.flows)
@@ -79,7 +70,7 @@ impl Traffic for Config {
             .collect();
         Ok(Box::new(Cbr {
             flows,
-            bytes: self.packet.0 as u32,
+            bytes,
             interval,
             jitter: Span::from_s_f64(interval.as_s() * self.jitter.get()),
             stop: place.stop,

@@ -1,0 +1,144 @@
+//! How many there are of something: distributions of small whole numbers.
+
+use qdisc::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sizes::Pareto;
+
+/// A distribution of small numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Counts {
+    /// Always the same.
+    Fixed(u32),
+    /// Geometric, from 1.
+    Geometric {
+        /// Mean, 1 or more.
+        mean: f64,
+    },
+    /// Bounded Pareto, rounded down.
+    Pareto {
+        /// The exponent.
+        shape: f64,
+        /// The smallest number, 1 or more.
+        min: u32,
+        /// The largest number.
+        max: u32,
+    },
+}
+
+/// Draws numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct CountSampler {
+    law: Law,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Law {
+    Fixed(u32),
+    /// The next whole number above an exponential variable.
+    Geometric {
+        scale: f64,
+    },
+    Pareto {
+        law: Pareto,
+        max: u32,
+    },
+}
+
+/// More than any page or burst has.
+const MOST: u32 = 1_000_000;
+
+impl Counts {
+    /// Makes a sampler.
+    ///
+    /// # Errors
+    /// What is wrong about the distribution.
+    pub fn sampler(&self) -> Result<CountSampler, String> {
+        let law = match *self {
+            Counts::Fixed(0) => return Err("0 of them is nothing: write at least 1".to_owned()),
+            Counts::Fixed(count) if count <= MOST => Law::Fixed(count),
+            Counts::Geometric { mean: 1.0 } => Law::Fixed(1),
+            // P(n > k) = exp(-k / scale), so the mean is 1 / (1 - exp(-1 / scale)).
+            Counts::Geometric { mean } if mean > 1.0 && mean <= f64::from(MOST) => {
+                Law::Geometric { scale: -1.0 / libm::log1p(-1.0 / mean) }
+            }
+            Counts::Geometric { mean } => {
+                return Err(format!("a mean of {mean}; write a number from 1 to {MOST}"));
+            }
+            // Rounding down takes the numbers up to the next one, so the largest has its share as well.
+            Counts::Pareto { shape, min, max } if max <= MOST => {
+                if min == 0 || max < min {
+                    return Err(format!(
+                        "from {min} to {max}: the least must be 1 or more, and not beyond the most"
+                    ));
+                }
+                Law::Pareto { law: Pareto::new(shape, f64::from(min), f64::from(max) + 1.0)?, max }
+            }
+            Counts::Fixed(count) | Counts::Pareto { max: count, .. } => {
+                return Err(format!("{count} of them are too many: write {MOST} at most"));
+            }
+        };
+        Ok(CountSampler { law })
+    }
+}
+
+impl CountSampler {
+    /// A number, at least 1.
+    pub fn draw(&self, rng: &mut Rng) -> u32 {
+        match self.law {
+            Law::Fixed(count) => count,
+            Law::Geometric { scale } => (libm::ceil(rng.exponential(scale)) as u32).max(1),
+            Law::Pareto { law, max } => (law.draw(rng) as u32).min(max),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::Streams;
+
+    fn mean_of(counts: &Counts) -> (f64, u32, u32) {
+        let sampler = counts.sampler().unwrap();
+        let mut rng = Streams::new(2).rng();
+        let n = 400_000;
+        let draws: Vec<u32> = (0..n).map(|_| sampler.draw(&mut rng)).collect();
+        let mean = draws.iter().map(|count| f64::from(*count)).sum::<f64>() / f64::from(n);
+        (mean, *draws.iter().min().unwrap(), *draws.iter().max().unwrap())
+    }
+
+    #[test]
+    fn means_and_bounds() {
+        assert_eq!(mean_of(&Counts::Fixed(7)), (7.0, 7, 7));
+        let (mean, least, _) = mean_of(&Counts::Geometric { mean: 5.5 });
+        // Standard deviation sqrt(5.5 * 4.5) = 5, so the mean of the draws is known to 0.008.
+        assert!((mean - 5.5).abs() < 0.04 && least == 1, "{mean}");
+        let (drawn, smallest, most) = mean_of(&Counts::Pareto { shape: 1.1, min: 2, max: 55 });
+        // P(n >= k) = ((2/k)^1.1 - (2/56)^1.1) / (1 - (2/56)^1.1); the mean is 2 and their sum from 3 on.
+        let floor = libm::pow(2.0 / 56.0, 1.1);
+        let exact =
+            2.0 + (3..=55).map(|k| (libm::pow(2.0 / f64::from(k), 1.1) - floor) / (1.0 - floor)).sum::<f64>();
+        assert!((drawn - exact).abs() < 0.05, "{drawn}, {exact}");
+        assert_eq!((smallest, most), (2, 55));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let complain = |counts: Counts| counts.sampler().unwrap_err();
+        assert_eq!(complain(Counts::Fixed(0)), "0 of them is nothing: write at least 1");
+        assert_eq!(
+            complain(Counts::Geometric { mean: 0.5 }),
+            "a mean of 0.5; write a number from 1 to 1000000"
+        );
+        assert_eq!(
+            complain(Counts::Pareto { shape: 1.0, min: 3, max: 2 }),
+            "from 3 to 2: the least must be 1 or more, and not beyond the most"
+        );
+        assert_eq!(
+            complain(Counts::Fixed(u32::MAX)),
+            "4294967295 of them are too many: write 1000000 at most"
+        );
+    }
+}

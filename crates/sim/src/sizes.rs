@@ -1,0 +1,470 @@
+//! How large transfers are: distributions of sizes, each with its exact mean.
+//!
+//! Means matter because a load is given as a rate and arrivals are drawn from `load / mean`: an approximate mean is an
+//! approximate load.
+
+use std::path::{Path, PathBuf};
+
+use qdisc::{Bytes, Invalid, Packets, Rng};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A distribution of sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Sizes {
+    /// Always the same.
+    Fixed(Bytes),
+    /// Bounded Pareto: a power law between two bounds.
+    Pareto {
+        /// The exponent; the smaller, the heavier the tail.
+        shape: f64,
+        /// Smallest size.
+        min: Bytes,
+        /// Largest size.
+        max: Bytes,
+    },
+    /// Bounded Zipf: 1 to `max` full segments, k of them with a probability proportional to k^-exponent.
+    Zipf {
+        /// The exponent.
+        exponent: f64,
+        /// Most segments.
+        max: Packets,
+    },
+    /// Lognormal.
+    Lognormal {
+        /// Mean, before `max` cuts the tail off.
+        mean: Bytes,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+        /// Larger ones are drawn again.
+        #[serde(default)]
+        max: Option<Bytes>,
+    },
+    /// A file with a size in bytes and the share of transfers up to that size in each line, as those of data-centre
+    /// workloads are published; sizes between two lines are spread evenly.
+    Cdf(PathBuf),
+}
+
+/// Draws sizes.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    law: Law,
+    mean: f64,
+}
+
+#[derive(Clone, Debug)]
+enum Law {
+    Fixed(u64),
+    Pareto(Pareto),
+    /// P(size <= k segments), k from 1.
+    Zipf {
+        cumulative: Vec<f64>,
+        mss: u64,
+    },
+    Lognormal {
+        mu: f64,
+        sigma: f64,
+        max: f64,
+    },
+    /// (size, share up to it), both increasing.
+    Cdf(Vec<(f64, f64)>),
+}
+
+/// The largest table of a Zipf distribution, in segments.
+const MOST_SEGMENTS: u64 = 1 << 24;
+
+impl Sizes {
+    /// Makes a sampler. `mss` is the size of a segment, `folder` what a relative file name is relative to.
+    ///
+    /// # Errors
+    /// `parameter` with what is wrong about the distribution, or about its file.
+    pub fn sampler(&self, parameter: &'static str, mss: Bytes, folder: &Path) -> Result<Sampler, Invalid> {
+        let invalid = |message: String| Invalid::new(parameter, message);
+        match self {
+            Sizes::Fixed(Bytes(0)) => Err(invalid("a transfer of 0 bytes sends nothing".to_owned())),
+            Sizes::Fixed(Bytes(size)) => Ok(Sampler { law: Law::Fixed(*size), mean: *size as f64 }),
+            Sizes::Pareto { shape, min, max } => {
+                let pareto = Pareto::new(*shape, min.0 as f64, max.0 as f64).map_err(invalid)?;
+                Ok(Sampler { mean: pareto.mean(), law: Law::Pareto(pareto) })
+            }
+            Sizes::Zipf { exponent, max } => zipf(*exponent, max.0, mss.0).map_err(invalid),
+            Sizes::Lognormal { mean, sigma, max } => {
+                lognormal(mean.0 as f64, *sigma, max.map_or(f64::INFINITY, |max| max.0 as f64))
+                    .map_err(invalid)
+            }
+            Sizes::Cdf(file) => {
+                let path = folder.join(file);
+                let text = std::fs::read_to_string(&path)
+                    .map_err(|error| invalid(format!("{} cannot be read: {error}", path.display())))?;
+                cdf(&text).map_err(|message| invalid(format!("{}: {message}", path.display())))
+            }
+        }
+    }
+}
+
+impl Sampler {
+    /// A size in bytes, at least 1.
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        match &self.law {
+            Law::Fixed(size) => *size,
+            Law::Pareto(pareto) => round(pareto.draw(rng)),
+            Law::Zipf { cumulative, mss } => {
+                let u = rng.uniform();
+                (cumulative.partition_point(|up_to| *up_to <= u) as u64 + 1) * mss
+            }
+            Law::Lognormal { mu, sigma, max } => loop {
+                let size = libm::exp(mu + sigma * rng.normal());
+                if size <= *max {
+                    return round(size);
+                }
+            },
+            Law::Cdf(points) => round(interpolate(points, rng.uniform())),
+        }
+    }
+
+    /// The mean in bytes; exact for the distribution before sizes are rounded to whole bytes.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+}
+
+/// Bounded Pareto, by inversion: F(x) = (1 - (min/x)^shape) / (1 - (min/max)^shape).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pareto {
+    shape: f64,
+    min: f64,
+    max: f64,
+    /// P(x <= max) before it was bounded.
+    within: f64,
+}
+
+impl Pareto {
+    pub fn new(shape: f64, min: f64, max: f64) -> Result<Pareto, String> {
+        if !(shape > 0.0 && shape.is_finite()) {
+            return Err(format!("a shape of {shape}; write a positive number, for example 1.2"));
+        }
+        if min < 1.0 || max < min {
+            return Err(format!(
+                "sizes from {min} to {max}: the least must be 1 or more, and not beyond the most"
+            ));
+        }
+        Ok(Pareto { shape, min, max, within: 1.0 - libm::pow(min / max, shape) })
+    }
+
+    pub fn draw(&self, rng: &mut Rng) -> f64 {
+        (self.min / libm::pow(1.0 - rng.uniform() * self.within, 1.0 / self.shape)).min(self.max)
+    }
+
+    pub fn mean(&self) -> f64 {
+        let Pareto { shape, min, max, within } = *self;
+        if max <= min {
+            return min;
+        }
+        if shape == 1.0 {
+            return min / within * libm::log(max / min);
+        }
+        // min^a * a/(a-1) * (min^(1-a) - max^(1-a)) / within, written so that nothing overflows.
+        shape / (shape - 1.0) * (min - max * libm::pow(min / max, shape)) / within
+    }
+}
+
+fn zipf(exponent: f64, segments: u64, mss: u64) -> Result<Sampler, String> {
+    if !(0.0..=100.0).contains(&exponent) {
+        return Err(format!("an exponent of {exponent}; write a number from 0 to 100, for example 1.2"));
+    }
+    if !(1..=MOST_SEGMENTS).contains(&segments) {
+        return Err(format!("{segments} segments at most; write 1 to {MOST_SEGMENTS}"));
+    }
+    let weight = |k: u64| libm::pow(k as f64, -exponent);
+    let mut cumulative = Vec::with_capacity(segments as usize);
+    let (mut total, mut moment) = (0.0, 0.0);
+    for k in 1..=segments {
+        total += weight(k);
+        moment += weight(k) * k as f64;
+        cumulative.push(total);
+    }
+    for up_to in &mut cumulative {
+        *up_to /= total;
+    }
+    // The last is 1 by definition; the division may say a little less, and a draw must always find its place.
+    cumulative[segments as usize - 1] = 1.0;
+    Ok(Sampler { law: Law::Zipf { cumulative, mss }, mean: moment / total * mss as f64 })
+}
+
+fn lognormal(mean: f64, sigma: f64, max: f64) -> Result<Sampler, String> {
+    if mean < 1.0 {
+        return Err("a mean of 0 bytes sends nothing".to_owned());
+    }
+    if !(0.0..=10.0).contains(&sigma) {
+        return Err(format!("a sigma of {sigma}; write a number from 0 to 10, for example 1.5"));
+    }
+    let mu = libm::log(mean) - sigma * sigma / 2.0;
+    // P(size <= max), and the share of the mean that lies below max.
+    let below = |shift: f64| match (max.is_finite(), sigma > 0.0) {
+        (false, _) => 1.0,
+        (true, true) => normal_cdf((libm::log(max) - mu) / sigma - shift),
+        (true, false) => f64::from(u8::from(mean <= max)),
+    };
+    let kept = below(0.0);
+    if kept < 0.01 {
+        return Err("nearly every size lies beyond max: write a larger max, or a smaller mean".to_owned());
+    }
+    Ok(Sampler { law: Law::Lognormal { mu, sigma, max }, mean: mean * below(sigma) / kept })
+}
+
+fn normal_cdf(x: f64) -> f64 {
+    libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
+}
+
+/// Reads "size share" lines. Shares end with 1, or with 100 when they are percent; # begins a comment.
+fn cdf(text: &str) -> Result<Sampler, String> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for (row, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
+        let line = line.split('#').next().expect("splitting gives at least one part");
+        let fields: Vec<&str> = line.split([' ', '\t', ',', ';']).filter(|field| !field.is_empty()).collect();
+        let [size, share] = fields[..] else {
+            if fields.is_empty() {
+                continue;
+            }
+            return Err(format!(
+                "row {row} has {} columns; expected 2, size in bytes and share",
+                fields.len()
+            ));
+        };
+        let number = |column: &str, field: &str| match field.parse::<f64>() {
+            Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
+            _ => Err(format!("row {row}, column {column}: found {field:?}, expected a number of 0 or more")),
+        };
+        let point = (number("size", size)?, number("share", share)?);
+        if let Some(last) = points.last()
+            && (point.0 < last.0 || point.1 < last.1)
+        {
+            return Err(format!(
+                "row {row}: {size} {share} is below the row before it; both columns must grow"
+            ));
+        }
+        points.push(point);
+    }
+    let Some(&(largest, whole)) = points.last() else {
+        return Err("has no rows; expected lines of size in bytes and share".to_owned());
+    };
+    if whole != 1.0 && whole != 100.0 {
+        return Err(format!("the last share is {whole}; expected 1, or 100 for percent"));
+    }
+    if largest < 1.0 {
+        return Err("the largest size is 0".to_owned());
+    }
+    for (_, share) in &mut points {
+        *share /= whole;
+    }
+    let first = points[0];
+    let spread: f64 =
+        points.windows(2).map(|pair| (pair[1].1 - pair[0].1) * (pair[0].0 + pair[1].0) / 2.0).sum();
+    Ok(Sampler { mean: first.0 * first.1 + spread, law: Law::Cdf(points) })
+}
+
+/// The size below which the share `u` lies.
+fn interpolate(points: &[(f64, f64)], u: f64) -> f64 {
+    let above = points.partition_point(|(_, share)| *share <= u);
+    let (size, share) = points[above.min(points.len() - 1)];
+    let Some((below, share_below)) = above.checked_sub(1).map(|index| points[index]) else { return size };
+    if share <= share_below {
+        return size;
+    }
+    below + (size - below) * (u - share_below) / (share - share_below)
+}
+
+/// To whole bytes, and at least one of them.
+fn round(size: f64) -> u64 {
+    ((size + 0.5) as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::Streams;
+
+    const N: u32 = 400_000;
+
+    fn sampler(toml_like: serde_json::Value) -> Sampler {
+        let sizes: Sizes = serde_json::from_value(toml_like).unwrap();
+        sizes.sampler("size", Bytes(1460), Path::new(".")).unwrap()
+    }
+
+    fn draws(sampler: &Sampler) -> Vec<u64> {
+        let mut rng = Streams::new(5).within("sizes").rng();
+        (0..N).map(|_| sampler.draw(&mut rng)).collect()
+    }
+
+    /// The mean of the draws lies within four of its own standard errors of the exact one.
+    fn check_mean(sampler: &Sampler) {
+        let draws = draws(sampler);
+        let mean = draws.iter().map(|size| *size as f64).sum::<f64>() / f64::from(N);
+        let variance = draws.iter().map(|size| (*size as f64 - mean) * (*size as f64 - mean)).sum::<f64>();
+        let error = (variance / f64::from(N) / f64::from(N)).sqrt();
+        let off = (mean - sampler.mean()).abs();
+        assert!(off <= 4.0 * error + 1e-9, "drawn {mean}, exact {}, standard error {error}", sampler.mean());
+    }
+
+    /// Pearson's statistic over bins with the given probabilities, against its 99.9 % quantile.
+    fn check_bins(draws: &[u64], bin: impl Fn(u64) -> usize, probabilities: &[f64]) {
+        let mut seen = vec![0.0; probabilities.len()];
+        for size in draws {
+            seen[bin(*size)] += 1.0;
+        }
+        let statistic: f64 = seen
+            .iter()
+            .zip(probabilities)
+            .map(|(seen, p)| (seen - p * f64::from(N)) * (seen - p * f64::from(N)) / (p * f64::from(N)))
+            .sum();
+        // Wilson and Hilferty's approximation of the quantile.
+        let k = probabilities.len() as f64 - 1.0;
+        let root = 1.0 - 2.0 / (9.0 * k) + 3.09 * (2.0 / (9.0 * k)).sqrt();
+        let quantile = k * root * root * root;
+        assert!(statistic < quantile, "{statistic} beyond {quantile}: {seen:?}");
+    }
+
+    #[test]
+    fn a_fixed_size_is_fixed() {
+        let sampler = sampler(serde_json::json!({ "fixed": "52000b" }));
+        assert!(draws(&sampler).iter().all(|size| *size == 52_000));
+        assert_eq!(sampler.mean(), 52_000.0);
+    }
+
+    #[test]
+    fn pareto_has_its_bounds_its_mean_and_its_shape() {
+        for shape in [0.7, 1.0, 1.2, 2.5] {
+            let sampler = sampler(
+                serde_json::json!({ "pareto": { "shape": shape, "min": "1000b", "max": "1000000b" } }),
+            );
+            check_mean(&sampler);
+            let draws = draws(&sampler);
+            assert!(draws.iter().all(|size| (1_000..=1_000_000).contains(size)));
+            // Bins of equal ratio; their probabilities from the distribution function.
+            let edge = |i: usize| 1000.0 * libm::pow(2.0, i as f64);
+            let up_to = |x: f64| (1.0 - libm::pow(1000.0 / x, shape)) / (1.0 - libm::pow(0.001, shape));
+            let mut probabilities: Vec<f64> = (0..9).map(|i| up_to(edge(i + 1)) - up_to(edge(i))).collect();
+            probabilities.push(1.0 - up_to(edge(9)));
+            // Sizes are rounded, so bins end half a byte lower.
+            let bin = |size: u64| (0..9).take_while(|i| size as f64 - 0.5 >= edge(i + 1)).count();
+            check_bins(&draws, bin, &probabilities);
+        }
+    }
+
+    /// The workload W1 of the EFD study: a = 1.2, 1 to 3000 segments; mean 164.8 segments, median 8.
+    #[test]
+    fn zipf_is_the_workload_of_the_efd_study() {
+        let sampler = sampler(serde_json::json!({ "zipf": { "exponent": 1.2, "max": "3000p" } }));
+        assert!((sampler.mean() / 1460.0 - 164.8).abs() < 0.05, "{}", sampler.mean() / 1460.0);
+        check_mean(&sampler);
+        let mut draws = draws(&sampler);
+        assert!(draws.iter().all(|size| size % 1460 == 0 && (1..=3000).contains(&(size / 1460))));
+        let total: f64 = (1..=3000).map(|k| libm::pow(f64::from(k), -1.2)).sum();
+        let mut probabilities: Vec<f64> = (1..=40).map(|k| libm::pow(f64::from(k), -1.2) / total).collect();
+        probabilities.push(1.0 - probabilities.iter().sum::<f64>());
+        check_bins(&draws, |size| (size as usize / 1460 - 1).min(40), &probabilities);
+        draws.sort_unstable();
+        assert_eq!(draws[draws.len() / 2] / 1460, 8, "the median");
+    }
+
+    /// The other workload of the study: mean 133.6 segments, median 24.
+    #[test]
+    fn zipf_with_exponent_one() {
+        let sampler = sampler(serde_json::json!({ "zipf": { "exponent": 1.0, "max": "1000p" } }));
+        assert!((sampler.mean() / 1460.0 - 133.6).abs() < 0.05, "{}", sampler.mean() / 1460.0);
+        let mut draws = draws(&sampler);
+        draws.sort_unstable();
+        assert!((23..=25).contains(&(draws[draws.len() / 2] / 1460)));
+    }
+
+    #[test]
+    fn lognormal_has_its_mean_and_its_quantiles_whole_and_cut() {
+        let whole = sampler(serde_json::json!({ "lognormal": { "mean": "50000b", "sigma": 1.5 } }));
+        assert_eq!(whole.mean(), 50_000.0);
+        check_mean(&whole);
+        // Deciles of the normal distribution.
+        let z = [-1.281_551_6, -0.841_621_2, -0.524_400_5, -0.253_347_1, 0.0];
+        let edges: Vec<f64> = z
+            .iter()
+            .copied()
+            .chain(z[..4].iter().rev().map(|z| -z))
+            .map(|z| libm::exp(libm::log(50_000.0) - 1.125 + 1.5 * z))
+            .collect();
+        let bin = |size: u64| edges.iter().take_while(|edge| size as f64 >= **edge).count();
+        check_bins(&draws(&whole), bin, &[0.1; 10]);
+
+        let cut =
+            sampler(serde_json::json!({ "lognormal": { "mean": "50000b", "sigma": 1.5, "max": "100000b" } }));
+        check_mean(&cut);
+        assert!(cut.mean() < 30_000.0);
+        assert!(draws(&cut).iter().all(|size| *size <= 100_000));
+    }
+
+    #[test]
+    fn an_empirical_distribution_is_read_and_spread_evenly() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("web.cdf");
+        std::fs::write(&file, "# bytes share\n1000 0.5\n2000, 0.75\n\n10000\t1\n").unwrap();
+        let sampler = |name: &str| Sizes::Cdf(name.into()).sampler("size", Bytes(1460), folder.path());
+        let web = sampler("web.cdf").unwrap();
+        assert_eq!(web.mean(), 0.5 * 1000.0 + 0.25 * 1500.0 + 0.25 * 6000.0);
+        check_mean(&web);
+        let bin = |size: u64| match size {
+            ..=1000 => 0,
+            1001..=2000 => 1,
+            2001..=6000 => 2,
+            _ => 3,
+        };
+        check_bins(&draws(&web), bin, &[0.5, 0.25, 0.125, 0.125]);
+
+        std::fs::write(&file, "1000 50\n2000 75\n10000 100\n").unwrap();
+        assert_eq!(sampler("web.cdf").unwrap().mean(), web.mean(), "percent");
+
+        let complain = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            let message = sampler("web.cdf").unwrap_err().message;
+            message.split_once(": ").unwrap().1.to_owned()
+        };
+        assert_eq!(
+            complain("1000 0.5\n2000 1.0 x\n"),
+            "row 2 has 3 columns; expected 2, size in bytes and share"
+        );
+        assert_eq!(
+            complain("# sizes\n1000 half\n"),
+            "row 2, column share: found \"half\", expected a number of 0 or more"
+        );
+        assert_eq!(
+            complain("1000 0.5\n900 1\n"),
+            "row 2: 900 1 is below the row before it; both columns must grow"
+        );
+        assert_eq!(complain("1000 0.5\n"), "the last share is 0.5; expected 1, or 100 for percent");
+        assert_eq!(complain("\n"), "has no rows; expected lines of size in bytes and share");
+        assert!(sampler("nothing.cdf").unwrap_err().message.contains("nothing.cdf cannot be read: "));
+    }
+
+    #[test]
+    fn distributions_that_make_no_sense_are_refused() {
+        let complain = |value: serde_json::Value| {
+            let sizes: Sizes = serde_json::from_value(value).unwrap();
+            sizes.sampler("size", Bytes(1460), Path::new(".")).unwrap_err().message
+        };
+        assert_eq!(complain(serde_json::json!({ "fixed": "0b" })), "a transfer of 0 bytes sends nothing");
+        assert_eq!(
+            complain(serde_json::json!({ "pareto": { "shape": -1.0, "min": "1b", "max": "2b" } })),
+            "a shape of -1; write a positive number, for example 1.2"
+        );
+        assert_eq!(
+            complain(serde_json::json!({ "pareto": { "shape": 1.0, "min": "5b", "max": "2b" } })),
+            "sizes from 5 to 2: the least must be 1 or more, and not beyond the most"
+        );
+        assert_eq!(
+            complain(serde_json::json!({ "zipf": { "exponent": 1.0, "max": "0p" } })),
+            "0 segments at most; write 1 to 16777216"
+        );
+        assert!(
+            complain(serde_json::json!({ "lognormal": { "mean": "1mb", "sigma": 0.1, "max": "1kb" } }))
+                .starts_with("nearly every size lies beyond max")
+        );
+    }
+}

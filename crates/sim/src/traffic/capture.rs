@@ -1,0 +1,211 @@
+//! Capture: the packets of a pcap or pcapng file, at the times at which they were captured.
+//!
+//! # Principles
+//! - Open loop: packets leave when they did, whatever becomes of them. What a discipline does to real traffic is seen,
+//!   how the senders would have answered is not.
+//! - Lengths are those on the wire, however much of each packet was captured; times count from the first packet.
+//! - Each 5-tuple in each direction is a flow, as a router would tell them apart; all of them go from the pair's first
+//!   node to its second. Short packets are told by P-SPF's test.
+//! - The file is read as it is needed. Where it turns out to be damaged, the replay ends and says so.
+//!
+//! # Deviations
+//! - What is not IP (ARP, spanning tree) stays on its own network: it is left out, and counted.
+//! - Packets that were captured before the sender's network card cut them to the MTU are sent as one.
+//! - A packet whose time lies before that of the packet before it leaves together with that one.
+//!
+//! # Cost
+//! - One event per packet; one entry of a table per flow.
+//!
+//! # References
+//! - draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
+//! - P-SPF section 2.2: which packets are short.
+
+use std::path::{Path, PathBuf};
+
+use capture::{CaptureError, Ip, Packet, Reader};
+use qdisc::blocks::FlowMap;
+use qdisc::hash::SipHasher;
+use qdisc::{Ecn, Invalid, Packets, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Place, Source, Traffic};
+use crate::transport::{Datagram, Net, StreamId};
+
+/// Parameters of `capture`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// A pcap or pcapng file, compressed with gzip or not.
+    pub file: PathBuf,
+    /// How many times as fast as it was captured.
+    #[serde(default = "default_speed")]
+    pub speed: f64,
+    /// Ends after so many packets; without it with the file.
+    #[serde(default)]
+    pub limit: Option<Packets>,
+    /// What becomes of the ECN field.
+    #[serde(default)]
+    pub ecn: EcnField,
+}
+
+/// What becomes of the ECN field of captured packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnField {
+    /// No packet takes marks: congestion is told by dropping, which can be seen in a replay.
+    #[default]
+    Clear,
+    /// As it was captured.
+    Keep,
+}
+
+fn default_speed() -> f64 {
+    1.0
+}
+
+/// Flow keys come from a fixed key, so that a flow has the same one in every run.
+const HASHER: SipHasher = SipHasher::new(0x6769_7665_7761_7921, 0x6361_7074_7572_6521);
+
+impl Traffic for Config {
+    const SUMMARY: &'static str =
+        "the packets of a pcap or pcapng file, at their times and with their lengths";
+
+    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+        if !(self.speed > 0.0 && self.speed.is_finite()) {
+            return Err(Invalid::new(
+                "speed",
+                format!("{}; write a positive number, for example 1.0", self.speed),
+            ));
+        }
+        let path = place.folder.join(&self.file);
+        let replays = place.pairs.iter().map(|pair| self.replay(&path, *pair, place.start));
+        let replays = replays.collect::<Result<_, String>>();
+        let replays =
+            replays.map_err(|message| Invalid::new("file", format!("{} {message}", path.display())))?;
+        Ok(Box::new(Capture { replays, stop: place.stop }))
+    }
+}
+
+impl Config {
+    fn replay(&self, path: &Path, (from, to): (u16, u16), start: Time) -> Result<Replay, String> {
+        let packets = Reader::open(path).map_err(|error| error.to_string())?;
+        let mut replay = Replay {
+            packets,
+            from,
+            to,
+            flows: FlowMap::default(),
+            speed: self.speed,
+            keep_ecn: self.ecn == EcnField::Keep,
+            left: self.limit.map_or(u64::MAX, |limit| limit.0),
+            start,
+            first: None,
+            next: None,
+            last: start,
+            foreign: 0,
+            error: None,
+        };
+        replay.advance();
+        match (&replay.next, &replay.error) {
+            (None, Some(error)) => Err(error.to_string()),
+            (None, None) if replay.left > 0 => Err(format!("holds no IP packet ({} others)", replay.foreign)),
+            _ => Ok(replay),
+        }
+    }
+}
+
+struct Capture {
+    replays: Vec<Replay>,
+    stop: Time,
+}
+
+/// The replay for one pair of nodes.
+struct Replay {
+    packets: Reader,
+    from: u16,
+    to: u16,
+    flows: FlowMap<StreamId>,
+    speed: f64,
+    keep_ecn: bool,
+    /// Packets still allowed.
+    left: u64,
+    start: Time,
+    /// Time of the first packet in the file, nanoseconds.
+    first: Option<u64>,
+    next: Option<(Time, Packet, Ip)>,
+    last: Time,
+    /// Packets that are not IP.
+    foreign: u64,
+    error: Option<CaptureError>,
+}
+
+impl Source for Capture {
+    fn wake(&mut self, net: &mut Net<'_>) {
+        let mut earliest = Time::NEVER;
+        for replay in &mut self.replays {
+            while let Some((at, packet, ip)) = replay.next
+                && at <= net.now()
+            {
+                replay.send(&packet, &ip, net);
+                replay.advance();
+            }
+            if let Some((at, ..)) = replay.next {
+                earliest = earliest.min(at);
+            }
+        }
+        if earliest < self.stop {
+            net.wake_at(earliest);
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        // Every pair replays the same file, so one speaks for all; the longest knows most.
+        let replay = self.replays.iter().max_by_key(|replay| replay.packets.packets())?;
+        match (&replay.error, replay.foreign) {
+            (Some(error), foreign) => Some(format!("the capture {error}; {foreign} packets were not IP")),
+            (None, 1..) => {
+                Some(format!("{} packets of the capture were not IP and left out", replay.foreign))
+            }
+            (None, 0) => None,
+        }
+    }
+}
+
+impl Replay {
+    fn send(&mut self, packet: &Packet, ip: &Ip, net: &mut Net<'_>) {
+        let flow = ip.tuple.key(&HASHER);
+        let stream = *self.flows.entry(flow, || net.stream_of(self.from, self.to, flow));
+        let ecn = if self.keep_ecn { ip.ecn } else { Ecn::NotCapable };
+        net.datagram_as(stream, Datagram { bytes: packet.bytes, short: ip.short, ecn });
+    }
+
+    /// Finds the next IP packet and when it leaves.
+    fn advance(&mut self) {
+        self.next = None;
+        while self.left > 0 {
+            let packet = match self.packets.next() {
+                None => return,
+                Some(Err(error)) => {
+                    self.error = Some(error);
+                    return;
+                }
+                Some(Ok(packet)) => packet,
+            };
+            let first = *self.first.get_or_insert(packet.time);
+            let Some(ip) = packet.ip else {
+                self.foreign += 1;
+                continue;
+            };
+            let after_ns = packet.time.saturating_sub(first);
+            let after = if self.speed == 1.0 {
+                Span::from_ps(after_ns.saturating_mul(1000))
+            } else {
+                Span::from_s_f64(after_ns as f64 / 1e9 / self.speed)
+            };
+            self.last = self.last.max(self.start + after);
+            self.left -= 1;
+            self.next = Some((self.last, packet, ip));
+            return;
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! Web: people who open pages, wait for them, read, and open the next.
+//!
+//! # Principles
+//! - Closed loop: a user asks for the next page only after the last one is there and was read, so a slow network is
+//!   asked less. What users feel is the time of a page, so pages are the flows that are reported: from the click to the
+//!   last byte.
+//! - A page is a number of objects, over several connections at once. Each object is a request up and a response
+//!   down: the way up matters, since on a home line it is often the congested one.
+//! - With `main` the page itself comes first and its objects are asked for when it is there, as browsers do.
+//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1.
+//! - Each user draws think times, numbers and sizes from streams of its own: its n-th page is the same under every
+//!   discipline.
+//!
+//! # Deviations
+//! - No name look-up, no TLS handshake, no caching, and servers answer at once.
+//! - A new page opens new connections: users go from site to site. HTTP/2 with one connection is `parallel = 1` here,
+//!   where objects come one after another instead of interleaved; the time of the page is nearly the same.
+//! - When a connection is given up, the page asks for nothing more; it is reported as aborted as soon as the objects on
+//!   their way are there.
+//! - The default think time of 5 s is shorter than the 30 s of the model that the other defaults come from, so that
+//!   short runs hold pages.
+//!
+//! # Cost
+//! - One connection per object, or `parallel` per page; one look into a table per segment received.
+//!
+//! # References
+//! - IEEE 802.16m evaluation methodology, and 3GPP2 C.R1002 before it: the model of web traffic whose numbers and sizes
+//!   of objects are the defaults. Cut-off Pareto numbers of objects, lognormal sizes.
+//! - RFC 9112 section 9: connections of HTTP/1.1. Six at once is what browsers do.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use qdisc::{Bytes, Ending, FlowReport, Invalid, Rng, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Place, Source, Traffic, flow};
+use crate::counts::{CountSampler, Counts};
+use crate::sizes::{Sampler, Sizes};
+use crate::transport::{ConnId, Event, Net, Side};
+
+/// Parameters of `web`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How many users each pair of nodes has; the client is the pair's first node, the server its second.
+    pub users: u32,
+    /// Mean time between the end of a page and the next click, exponential.
+    pub think: Span,
+    /// The document of a page, which must be there before its objects are asked for. Without it they are asked for at
+    /// once.
+    pub main: Option<Sizes>,
+    /// How many objects a page has.
+    pub objects: Counts,
+    /// How large objects are.
+    pub object: Sizes,
+    /// Whether a connection serves one object or many.
+    pub connections: Connections,
+    /// How many connections a page may have at once.
+    pub parallel: u32,
+    /// The other direction of each object: the request, or the answer if objects travel up.
+    pub request: Bytes,
+    /// Whether objects travel from the client to the server.
+    pub upload: bool,
+    /// What is reported as a flow.
+    pub report: Report,
+}
+
+/// Whether a connection serves one object or many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Connections {
+    /// One connection for each object; the server closes it.
+    PerObject,
+    /// A connection serves objects until its page is complete.
+    Persistent,
+}
+
+/// What is reported as a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// Each page: from the click to its last byte.
+    Pages,
+    /// Each object: from its request to its last byte, with the handshake if it has its own connection.
+    Objects,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            users: 1,
+            think: Span::s(5),
+            main: None,
+            objects: Counts::Pareto { shape: 1.1, min: 2, max: 55 },
+            object: Sizes::Lognormal { mean: Bytes(7758), sigma: 2.36, max: Some(Bytes(2_000_000)) },
+            connections: Connections::Persistent,
+            parallel: 6,
+            request: Bytes(350),
+            upload: false,
+            report: Report::Pages,
+        }
+    }
+}
+
+impl Traffic for Config {
+    const SUMMARY: &'static str = "web users: pages of objects over TCP, with think times";
+
+    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+        let sampler = |parameter, sizes: &Sizes| sizes.sampler(parameter, place.tcp.mss, &place.folder);
+        if self.parallel == 0 {
+            return Err(Invalid::new("parallel", "a page needs at least 1 connection"));
+        }
+        if self.request == Bytes(0) {
+            return Err(Invalid::new(
+                "request",
+                "a request of 0 bytes asks for nothing: write for example \"350b\"",
+            ));
+        }
+        let kind = Kind {
+            config: self.clone(),
+            main: self.main.as_ref().map(|sizes| sampler("main", sizes)).transpose()?,
+            object: sampler("object", &self.object)?,
+            count: self.objects.sampler().map_err(|message| Invalid::new("objects", message))?,
+            think_s: self.think.as_s(),
+            stop: place.stop,
+        };
+        let users =
+            (0..self.users).flat_map(|_| &place.pairs).enumerate().map(|(number, (client, server))| {
+                let streams = place.streams.within(&number.to_string());
+                let (think, pages) = (streams.within("think").rng(), streams.within("pages").rng());
+                User { client: *client, server: *server, think, pages, page: None }
+            });
+        let mut web = Web { kind, users: users.collect(), clicks: BinaryHeap::new(), lines: BTreeMap::new() };
+        for user in 0..web.users.len() {
+            web.think(user, place.start);
+        }
+        Ok(Box::new(web))
+    }
+}
+
+/// What all users have in common.
+struct Kind {
+    config: Config,
+    main: Option<Sampler>,
+    object: Sampler,
+    count: CountSampler,
+    think_s: f64,
+    stop: Time,
+}
+
+struct Web {
+    kind: Kind,
+    users: Vec<User>,
+    /// Who clicks when.
+    clicks: BinaryHeap<Reverse<(Time, usize)>>,
+    /// Connections that an object travels on, or waits for.
+    lines: BTreeMap<ConnId, Line>,
+}
+
+struct User {
+    client: u16,
+    server: u16,
+    think: Rng,
+    pages: Rng,
+    page: Option<Page>,
+}
+
+/// A page on its way.
+struct Page {
+    id: u64,
+    start: Time,
+    bytes: u64,
+    /// Objects not asked for yet.
+    to_ask: VecDeque<u64>,
+    /// Objects that wait for the document.
+    after_main: VecDeque<u64>,
+    /// Objects on their way.
+    under_way: u32,
+    got: Got,
+    failed: bool,
+    /// Its connections, all of them and those without an object.
+    lines: Vec<ConnId>,
+    idle: Vec<ConnId>,
+}
+
+/// What arrived, and what it took.
+#[derive(Clone, Copy, Default)]
+struct Got {
+    bytes: u64,
+    measured: u64,
+    packets: u64,
+    retransmitted: u64,
+    timeouts: u64,
+}
+
+/// A connection and the object that travels on it.
+struct Line {
+    user: usize,
+    /// The flow of the object, where objects are reported.
+    id: u64,
+    asked: Time,
+    object: u64,
+    /// Bytes of requests at the server, and of responses at the client, when the object is complete.
+    up: u64,
+    down: u64,
+    answered: bool,
+    done: bool,
+    got: Got,
+    /// What the connection had done before this object.
+    before: (u64, u64, u64),
+}
+
+impl Source for Web {
+    fn wake(&mut self, net: &mut Net<'_>) {
+        while let Some(Reverse((at, user))) = self.clicks.peek().copied()
+            && at <= net.now()
+        {
+            self.clicks.pop();
+            self.click(user, net);
+        }
+        self.sleep(net);
+    }
+
+    fn on(&mut self, event: Event, net: &mut Net<'_>) {
+        match event {
+            Event::Connected(_) => {}
+            Event::Received { conn, side, total } => self.received(conn, side, total, net),
+            // Only connections that broke are still known: those that are done were forgotten before they closed.
+            Event::Closed(conn) | Event::Aborted(conn) => {
+                if let Some(line) = self.lines.remove(&conn) {
+                    self.broken(conn, line, net);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, net: &mut Net<'_>) {
+        for (conn, mut line) in std::mem::take(&mut self.lines) {
+            if !line.done {
+                self.kind.account(conn, &mut line, net);
+                self.close_books(&line, Ending::Unfinished, net);
+            }
+        }
+        for user in &mut self.users {
+            if let Some(page) = user.page.take() {
+                self.kind.report_page(user.client, user.server, &page, Ending::Unfinished, net);
+            }
+        }
+    }
+}
+
+impl Web {
+    fn think(&mut self, user: usize, now: Time) {
+        let click = now + Span::from_s_f64(self.users[user].think.exponential(self.kind.think_s));
+        if click < self.kind.stop {
+            self.clicks.push(Reverse((click, user)));
+        }
+    }
+
+    fn sleep(&self, net: &mut Net<'_>) {
+        if let Some(Reverse((at, _))) = self.clicks.peek() {
+            net.wake_at(*at);
+        }
+    }
+
+    fn click(&mut self, user: usize, net: &mut Net<'_>) {
+        let this = &mut self.users[user];
+        let count = self.kind.count.draw(&mut this.pages);
+        let main = self.kind.main.as_ref().map(|main| main.draw(&mut this.pages));
+        let objects: VecDeque<u64> = (0..count).map(|_| self.kind.object.draw(&mut this.pages)).collect();
+        let bytes = objects.iter().sum::<u64>() + main.unwrap_or(0);
+        let (to_ask, after_main) = match main {
+            Some(main) => (VecDeque::from([main]), objects),
+            None => (objects, VecDeque::new()),
+        };
+        this.page = Some(Page {
+            id: net.flow_id(),
+            start: net.now(),
+            bytes,
+            to_ask,
+            after_main,
+            under_way: 0,
+            got: Got::default(),
+            failed: false,
+            lines: Vec::new(),
+            idle: Vec::new(),
+        });
+        self.ask(user, net);
+    }
+
+    /// Asks for objects as long as there are connections for them.
+    fn ask(&mut self, user: usize, net: &mut Net<'_>) {
+        let this = &mut self.users[user];
+        let page = this.page.as_mut().expect("only a page that is open asks");
+        while page.under_way < self.kind.config.parallel
+            && let Some(object) = page.to_ask.pop_front()
+        {
+            page.under_way += 1;
+            let asked = net.now();
+            let conn = page.idle.pop().unwrap_or_else(|| {
+                let conn = net.connect(this.client, this.server);
+                page.lines.push(conn);
+                conn
+            });
+            let (up, down) = self.kind.ways(object);
+            let line = self.lines.entry(conn).or_insert(Line {
+                user,
+                id: 0,
+                asked,
+                object,
+                up: 0,
+                down: 0,
+                answered: false,
+                done: false,
+                got: Got::default(),
+                before: (0, 0, 0),
+            });
+            line.id = if self.kind.config.report == Report::Objects { net.flow_id() } else { page.id };
+            (line.asked, line.object, line.answered, line.done) = (asked, object, false, false);
+            line.got = Got::default();
+            line.up += up;
+            line.down += down;
+            net.send(conn, Side::Client, up);
+        }
+    }
+
+    fn received(&mut self, conn: ConnId, side: Side, total: u64, net: &mut Net<'_>) {
+        let Some(line) = self.lines.get_mut(&conn) else { return };
+        if side == self.kind.reader() {
+            self.kind.count_bytes(line, total, net);
+        }
+        if side == Side::Server && total >= line.up && !line.answered {
+            line.answered = true;
+            let (_, down) = self.kind.ways(line.object);
+            net.send(conn, Side::Server, down);
+            if self.kind.config.connections == Connections::PerObject {
+                net.close(conn, Side::Server);
+            }
+        }
+        if side == Side::Client && total >= line.down && line.answered && !line.done {
+            self.complete(conn, net);
+        }
+    }
+
+    /// An object is there.
+    fn complete(&mut self, conn: ConnId, net: &mut Net<'_>) {
+        let line = self.lines.get_mut(&conn).expect("the object travels on it");
+        line.done = true;
+        self.kind.account(conn, line, net);
+        let (user, got) = (line.user, line.got);
+        let this = &mut self.users[user];
+        self.kind.report_object(this.client, this.server, line, Ending::Completed, net);
+        let page = this.page.as_mut().expect("its page is open");
+        page.got.add(&got);
+        page.under_way -= 1;
+        page.to_ask.append(&mut page.after_main);
+        match self.kind.config.connections {
+            Connections::PerObject => {
+                net.close(conn, Side::Client);
+                self.lines.remove(&conn);
+                page.lines.retain(|known| *known != conn);
+            }
+            Connections::Persistent => page.idle.push(conn),
+        }
+        self.go_on(user, net);
+    }
+
+    /// A connection was given up with an object on it, or while it was idle.
+    fn broken(&mut self, conn: ConnId, mut line: Line, net: &mut Net<'_>) {
+        let user = line.user;
+        let Some(page) = self.users[user].page.as_mut() else { return };
+        page.lines.retain(|known| *known != conn);
+        page.idle.retain(|known| *known != conn);
+        if line.done {
+            return; // another one will be opened if it is needed
+        }
+        page.failed = true;
+        page.under_way -= 1;
+        page.to_ask.clear();
+        page.after_main.clear();
+        self.kind.account(conn, &mut line, net);
+        self.close_books(&line, Ending::Aborted, net);
+        self.go_on(user, net);
+    }
+
+    /// Counts an object that will never be complete.
+    fn close_books(&mut self, line: &Line, ending: Ending, net: &mut Net<'_>) {
+        let user = &mut self.users[line.user];
+        self.kind.report_object(user.client, user.server, line, ending, net);
+        if let Some(page) = &mut user.page {
+            page.got.add(&line.got);
+        }
+    }
+
+    /// Asks for more, or ends the page.
+    fn go_on(&mut self, user: usize, net: &mut Net<'_>) {
+        let this = &mut self.users[user];
+        let open = this.page.as_ref().expect("its page is open");
+        if !open.to_ask.is_empty() {
+            return self.ask(user, net);
+        }
+        if open.under_way > 0 {
+            return;
+        }
+        let page = this.page.take().expect("its page is open");
+        for conn in &page.lines {
+            self.lines.remove(conn);
+            net.close(*conn, Side::Client);
+            net.close(*conn, Side::Server);
+        }
+        let ending = if page.failed { Ending::Aborted } else { Ending::Completed };
+        self.kind.report_page(this.client, this.server, &page, ending, net);
+        self.think(user, net.now());
+        self.sleep(net);
+    }
+}
+
+impl Kind {
+    /// Bytes up and down for an object.
+    fn ways(&self, object: u64) -> (u64, u64) {
+        let other = self.config.request.0;
+        if self.config.upload { (object, other) } else { (other, object) }
+    }
+
+    /// Where objects arrive.
+    fn reader(&self) -> Side {
+        if self.config.upload { Side::Server } else { Side::Client }
+    }
+
+    /// Where they come from.
+    fn writer(&self) -> Side {
+        if self.config.upload { Side::Client } else { Side::Server }
+    }
+
+    /// Bytes of the object have arrived; `total` counts from the beginning of the connection.
+    fn count_bytes(&self, line: &mut Line, total: u64, net: &Net<'_>) {
+        let end = if self.config.upload { line.up } else { line.down };
+        let here = line.object.saturating_sub(end.saturating_sub(total));
+        let news = here - line.got.bytes;
+        line.got.bytes = here;
+        if net.now() >= net.measured_from() {
+            line.got.measured += news;
+        }
+    }
+
+    /// What the connection did for this object.
+    fn account(&self, conn: ConnId, line: &mut Line, net: &Net<'_>) {
+        let now = net.counts(conn, self.writer());
+        line.got.packets = now.0 - line.before.0;
+        line.got.retransmitted = now.1 - line.before.1;
+        line.got.timeouts = now.2 - line.before.2;
+        line.before = now;
+    }
+
+    fn report_object(&self, client: u16, server: u16, line: &Line, ending: Ending, net: &mut Net<'_>) {
+        if self.config.report == Report::Objects {
+            let whole = flow(line.id, self.direction(client, server), line.asked, line.object);
+            self.report(whole, &line.got, ending, net);
+        }
+    }
+
+    fn report_page(&self, client: u16, server: u16, page: &Page, ending: Ending, net: &mut Net<'_>) {
+        if self.config.report == Report::Pages {
+            let whole = flow(page.id, self.direction(client, server), page.start, page.bytes);
+            self.report(whole, &page.got, ending, net);
+        }
+    }
+
+    fn direction(&self, client: u16, server: u16) -> (u16, u16) {
+        if self.config.upload { (client, server) } else { (server, client) }
+    }
+
+    fn report(&self, whole: FlowReport, got: &Got, ending: Ending, net: &mut Net<'_>) {
+        net.report(FlowReport {
+            end: net.now(),
+            delivered: got.bytes,
+            delivered_measured: got.measured,
+            packets: got.packets,
+            retransmitted: got.retransmitted,
+            timeouts: got.timeouts,
+            ending,
+            ..whole
+        });
+    }
+}
+
+impl Got {
+    fn add(&mut self, more: &Got) {
+        self.bytes += more.bytes;
+        self.measured += more.measured;
+        self.packets += more.packets;
+        self.retransmitted += more.retransmitted;
+        self.timeouts += more.timeouts;
+    }
+}

@@ -1,0 +1,638 @@
+//! Traffic sources: what they send, when, and what they say about it.
+
+mod support;
+
+use std::path::Path;
+
+use qdisc::{Ecn, Ending, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time};
+use serde_json::{Value, json};
+use sim::world::SourcePlan;
+use sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
+use support::Lab;
+
+/// Client 0, routers 1 and 2 with 10 Mbit/s between them, server 3; round trip 42 ms.
+const CLIENT: u16 = 0;
+const SERVER: u16 = 3;
+
+fn home(seed: u64, qdisc: &str) -> Lab {
+    let mut lab = Lab::new(4, seed);
+    lab.wire(0, 1, Rate::mbit(100), Span::us(500));
+    lab.wire(2, 3, Rate::mbit(100), Span::us(500));
+    for (from, to) in [(1, 2), (2, 1)] {
+        lab.link(from, to, Rate::mbit(10), Span::ms(20), qdisc);
+    }
+    lab
+}
+
+fn spec(name: &str, parameters: Value) -> TrafficSpec {
+    let entry = SOURCES.iter().find(|entry| entry.name == name).expect("it is registered");
+    (entry.from_json)(parameters).unwrap()
+}
+
+fn add(lab: &mut Lab, spec: &TrafficSpec, tcp: &TcpConfig, change: impl FnOnce(&mut Place)) {
+    let mut place = lab.place(&[(CLIENT, SERVER)], tcp);
+    change(&mut place);
+    let source = spec.build(&place).unwrap();
+    push(lab, source, tcp);
+}
+
+fn push(lab: &mut Lab, source: Box<dyn Source>, tcp: &TcpConfig) {
+    let tcp = tcp.clone();
+    lab.sources.push(SourcePlan { start: Time::ZERO, source, tcp, class: 0, reserved: Rate::default() });
+}
+
+/// Everything that left a host and every flow that was reported.
+#[derive(Default, PartialEq, Debug)]
+struct Log {
+    sent: Vec<Sent>,
+    flows: Vec<FlowReport>,
+    drops: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Sent {
+    at: Time,
+    node: u16,
+    datagram: bool,
+    meta: Meta,
+}
+
+impl Probe<Segment> for Log {
+    fn emitted(&mut self, node: u16, meta: &Meta, segment: &Segment, at: Time) {
+        self.sent.push(Sent { at, node, datagram: segment.has(Segment::DATAGRAM), meta: *meta });
+    }
+    fn flow(&mut self, report: &FlowReport) {
+        self.flows.push(report.clone());
+    }
+    fn dropped(&mut self, _: qdisc::PortId, _: Packet<Segment>, _: qdisc::DropReason, _: Time) {
+        self.drops += 1;
+    }
+}
+
+impl Log {
+    fn transfers(&self, ending: Ending) -> impl Iterator<Item = &FlowReport> {
+        self.flows.iter().filter(move |flow| flow.transfer && flow.ending == ending)
+    }
+    fn bytes_sent(&self) -> f64 {
+        self.sent.iter().map(|sent| f64::from(sent.meta.bytes)).sum()
+    }
+}
+
+/// Runs and also returns the remarks.
+fn run(lab: Lab, until: Time) -> (Log, Vec<String>) {
+    let mut log = Log::default();
+    let mut sim = Sim::new(Plan {
+        network: lab.network,
+        sources: lab.sources,
+        until,
+        measured_from: Time::s(1),
+        sample: None,
+        sample_senders: false,
+        streams: lab.streams.within("run"),
+        lookahead: 0,
+    });
+    sim.step_to(until, &mut log);
+    let remarks = sim.remarks().map(|(_, remark)| remark).collect();
+    sim.finish(&mut log);
+    (log, remarks)
+}
+
+fn run_one(name: &str, parameters: Value, until: Time) -> (Log, Vec<String>) {
+    let mut lab = home(1, "fifo limit 100p");
+    add(&mut lab, &spec(name, parameters), &TcpConfig::default(), |_| ());
+    run(lab, until)
+}
+
+fn complain(name: &str, parameters: Value) -> Invalid {
+    let lab = home(1, "fifo limit 100p");
+    let place = lab.place(&[(CLIENT, SERVER)], &TcpConfig::default());
+    spec(name, parameters).build(&place).err().expect("it is refused")
+}
+
+/// Configurations that overload the link, so that disciplines differ in what they drop.
+fn every_source(folder: &Path) -> Vec<TrafficSpec> {
+    let list = folder.join("flows.csv");
+    let rows = (0..200).map(|row| format!("{},0,3,{}\n", f64::from(row) * 0.02, 20_000 + row * 100));
+    std::fs::write(&list, rows.collect::<String>()).unwrap();
+    let trace = folder.join("trace.pcap");
+    std::fs::write(&trace, pcap(&udp_packets(4000, 500_000))).unwrap();
+    vec![
+        spec("bulk", json!({ "flows": 3 })),
+        spec("cbr", json!({ "rate": "4mbit", "flows": 3 })),
+        spec(
+            "transfers",
+            json!({ "load": "12mbit", "size": { "zipf": { "exponent": 1.2, "max": "300p" } } }),
+        ),
+        spec(
+            "transfers",
+            json!({
+                "per_second": 20.0, "size": { "lognormal": { "mean": "90000b", "sigma": 1.0 } },
+                "concurrent": 4, "cap_policy": "refuse",
+            }),
+        ),
+        spec("web", json!({ "users": 20, "think": "300ms" })),
+        spec(
+            "onoff",
+            json!({ "rate": "2mbit", "sources": 12, "off": "300ms", "on": "300ms", "packet": "1000b" }),
+        ),
+        spec("flow_list", json!({ "file": list })),
+        spec("audio", json!({ "rate": "800kbit", "vad": true, "flows": 30 })),
+        spec("video", json!({ "rate": "4mbit", "flows": 3 })),
+        spec("capture", json!({ "file": trace })),
+    ]
+}
+
+#[test]
+fn the_same_seed_gives_the_same_flows_and_another_seed_others() {
+    let folder = tempfile::tempdir().unwrap();
+    for spec in every_source(folder.path()) {
+        let once = |seed| {
+            let mut lab = home(seed, "fifo limit 30p");
+            add(&mut lab, &spec, &TcpConfig::default(), |_| ());
+            run(lab, Time::s(4)).0
+        };
+        let (first, second) = (once(1), once(1));
+        assert!(!first.flows.is_empty(), "{spec:?} reports its flows");
+        assert!(first.drops > 0, "{spec:?} overloads the link");
+        assert_eq!(first, second, "{spec:?}");
+        // What files say is the same whatever is drawn.
+        if !["flow_list", "capture"].contains(&spec.name()) {
+            assert_ne!(first.flows, once(2).flows, "{spec:?}");
+        }
+    }
+}
+
+/// Common random numbers: whatever the discipline does, open-loop sources offer the same.
+#[test]
+fn arrivals_do_not_depend_on_the_discipline() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut compared = 0;
+    for spec in every_source(folder.path()) {
+        if ["bulk", "web"].contains(&spec.name()) {
+            continue; // one has no arrivals, the other waits for its answers
+        }
+        let offered = |qdisc: &str| {
+            let mut lab = home(1, qdisc);
+            add(&mut lab, &spec, &TcpConfig::default(), |_| ());
+            let (log, _) = run(lab, Time::s(4));
+            let datagrams: Vec<_> = log.sent.iter().copied().filter(|sent| sent.datagram).collect();
+            let mut transfers: Vec<_> = log
+                .flows
+                .iter()
+                .filter(|flow| flow.transfer)
+                .map(|flow| (flow.start, flow.from, flow.to, flow.bytes))
+                .collect();
+            transfers.sort_unstable();
+            assert!(datagrams.len() + transfers.len() > 40);
+            (datagrams, transfers, log.drops)
+        };
+        let (small, large) = (offered("fifo limit 5p"), offered("fifo limit 200p"));
+        assert_ne!(small.2, large.2, "{spec:?}: the disciplines do different things");
+        assert_eq!(small.0, large.0, "{spec:?}");
+        assert_eq!(small.1, large.1, "{spec:?}");
+        compared += 1;
+    }
+    assert_eq!(compared, 8);
+}
+
+/// The n-th page of a user is the same; only when it is clicked follows from the network.
+#[test]
+fn pages_do_not_depend_on_the_discipline() {
+    let pages = |qdisc: &str| {
+        let mut lab = home(1, qdisc);
+        add(&mut lab, &spec("web", json!({ "think": "100ms" })), &TcpConfig::default(), |_| ());
+        run(lab, Time::s(20)).0.flows.iter().map(|flow| flow.bytes).collect::<Vec<_>>()
+    };
+    let (small, large) = (pages("fifo limit 5p"), pages("fifo limit 200p"));
+    let both = small.len().min(large.len());
+    assert!(both > 20);
+    assert_eq!(small[..both], large[..both]);
+}
+
+// -- transfers ---------------------------------------------------------------------------------------
+
+#[test]
+fn transfers_offer_the_load_that_was_asked_for() {
+    let size = json!({ "fixed": "20000b" });
+    let (log, remarks) = run_one("transfers", json!({ "load": "5mbit", "size": size }), Time::s(200));
+    // 31.25 arrivals per second, 6250 in all, give or take 79.
+    assert!((log.flows.len() as f64 - 6250.0).abs() < 250.0, "{}", log.flows.len());
+    assert_eq!(remarks, Vec::<String>::new());
+    let gaps: Vec<f64> = {
+        let mut starts: Vec<Time> = log.flows.iter().map(|flow| flow.start).collect();
+        starts.sort_unstable();
+        starts.windows(2).map(|pair| pair[1].since(pair[0]).as_s()).collect()
+    };
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64;
+    assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "exponential gaps vary as much as their mean");
+    assert_eq!(
+        log.transfers(Ending::Completed).count() + log.transfers(Ending::Unfinished).count(),
+        log.flows.len()
+    );
+}
+
+#[test]
+fn transfers_beyond_the_cap_are_refused_or_wait() {
+    let parameters = |policy: &str| json!({ "per_second": 100.0, "size": { "fixed": "50000b" }, "concurrent": 5, "cap_policy": policy, "count": 600 });
+    let (log, remarks) = run_one("transfers", parameters("refuse"), Time::s(10));
+    let refused: Vec<_> = log.transfers(Ending::Aborted).collect();
+    assert!(refused.len() > 200, "{}", refused.len());
+    assert!(refused.iter().all(|flow| flow.delivered == 0 && flow.start == flow.end && flow.bytes == 50_000));
+    assert_eq!(log.flows.len(), 600);
+    assert_eq!(
+        remarks,
+        [format!("of 600 transfers that arrived, {} were refused and 0 had to wait", refused.len())]
+    );
+
+    let (log, remarks) = run_one("transfers", parameters("wait"), Time::s(10));
+    assert_eq!(log.flows.len(), 600);
+    assert_eq!(log.transfers(Ending::Aborted).count(), 0);
+    // All arrive within some 6 s and are served one after the other: the wait is part of their time, and those that
+    // never began are there too.
+    let last = log.transfers(Ending::Completed).last().unwrap();
+    assert!(last.end.since(last.start) > Span::s(2), "{last:?}");
+    let never_begun = log.transfers(Ending::Unfinished).filter(|flow| flow.packets == 0).count();
+    assert!(never_begun > 50, "{never_begun}");
+    assert!(remarks[0].starts_with("of 600 transfers that arrived, 0 were refused and "), "{remarks:?}");
+    // Never more than five at a time, as far as packets show: a SYN is 52 bytes from the client.
+    let syns = log.sent.iter().filter(|sent| sent.node == CLIENT && sent.meta.bytes == 52).count();
+    assert!(syns <= log.transfers(Ending::Completed).count() + 5);
+}
+
+#[test]
+fn transfers_that_make_no_sense_are_refused() {
+    let size = json!({ "fixed": "20000b" });
+    let message = |value| complain("transfers", value).to_string();
+    assert_eq!(
+        message(json!({ "size": size })),
+        "load: how often do transfers arrive? write load = \"8mbit\" or per_second = 5.0"
+    );
+    assert_eq!(
+        message(json!({ "size": size, "load": "1mbit", "per_second": 1.0 })),
+        "load: load and per_second say the same thing twice: leave one out"
+    );
+    assert_eq!(
+        message(json!({ "size": size, "per_second": -2.0 })),
+        "per_second: -2 arrivals per second; write a positive number, for example 5.0"
+    );
+    assert_eq!(
+        message(json!({ "size": size, "per_second": 1.0, "concurrent": 0 })),
+        "concurrent: 0 transfers at once are none: leave it out for no bound"
+    );
+}
+
+// -- web ---------------------------------------------------------------------------------------------
+
+/// One object of 1000 bytes over an idle path: SYN, SYN-ACK, request, response.
+#[test]
+fn a_page_takes_the_round_trips_that_it_must() {
+    let parameters = json!({
+        "think": "1s", "objects": { "fixed": 1 }, "object": { "fixed": "1000b" }, "connections": "per_object",
+    });
+    let (log, _) = run_one("web", parameters, Time::s(60));
+    assert!(log.flows.len() > 30);
+    // Propagation 21 ms each way; serialisation of 52, 52, 390 and 1040 bytes at 100, 10 and 100 Mbit/s.
+    let bytes = 52 + 52 + 390 + 1040;
+    let exact = Span::ms(84) + Rate::mbit(100).time_for(bytes) * 2 + Rate::mbit(10).time_for(bytes);
+    for page in log.transfers(Ending::Completed) {
+        assert_eq!((page.from, page.to, page.bytes, page.delivered), (SERVER, CLIENT, 1000, 1000));
+        assert_eq!((page.packets, page.retransmitted), (1, 0));
+        let took = page.end.since(page.start);
+        assert!(took >= exact && took < exact + Span::us(1), "{took}, exactly {exact}");
+    }
+}
+
+#[test]
+fn pages_of_seven_objects_over_each_kind_of_connection() {
+    let pages = |more: &[(&str, Value)]| {
+        let mut parameters = json!({
+            "think": "500ms", "objects": { "fixed": 7 }, "object": { "fixed": "8000b" }, "parallel": 7,
+        });
+        for (key, value) in more {
+            parameters[*key] = value.clone();
+        }
+        let (log, _) = run_one("web", parameters, Time::s(30));
+        let done: Vec<_> = log.transfers(Ending::Completed).cloned().collect();
+        assert!(done.len() > 20, "{}", done.len());
+        let mean = done.iter().map(|flow| flow.end.since(flow.start).as_s()).sum::<f64>() / done.len() as f64;
+        // The handshakes are the packets of 52 bytes; both ends send one.
+        let handshakes = log.sent.iter().filter(|sent| sent.meta.bytes == 52).count() as f64 / 2.0;
+        (done, mean, handshakes / log.flows.len() as f64)
+    };
+    let (each, time_each, connections_each) = pages(&[("connections", json!("per_object"))]);
+    assert!(each.iter().all(|page| page.bytes == 56_000 && page.delivered == 56_000 && page.packets == 42));
+    assert!((connections_each - 7.0).abs() < 0.5, "{connections_each}");
+    // 84 ms of round trips and 58.3 kB at 10 Mbit/s.
+    assert!((0.13..0.14).contains(&time_each), "{time_each}");
+
+    let (_, time_many, connections_many) = pages(&[("parallel", json!(2))]);
+    assert!((connections_many - 2.0).abs() < 0.2, "{connections_many}");
+    assert!(time_many > time_each + 0.1, "objects in turn take more round trips: {time_many}");
+
+    let (with_main, time_main, _) = pages(&[("main", json!({ "fixed": "10000b" }))]);
+    assert!(with_main.iter().all(|page| page.bytes == 66_000));
+    assert!(time_main > time_each + 0.04, "the document comes first: {time_main}");
+
+    let (objects, time_object, _) = pages(&[("report", json!("objects"))]);
+    assert!(objects.iter().all(|object| object.bytes == 8_000 && object.packets == 6));
+    assert!(time_object < time_each);
+
+    let (uploads, ..) = pages(&[("upload", json!(true))]);
+    assert!(uploads.iter().all(|page| (page.from, page.to) == (CLIENT, SERVER) && page.delivered == 56_000));
+}
+
+#[test]
+fn pages_that_are_not_there_at_the_end_are_reported_with_what_arrived() {
+    let parameters = json!({ "think": "1ms", "objects": { "fixed": 2 }, "object": { "fixed": "50000000b" } });
+    let (log, _) = run_one("web", parameters, Time::s(5));
+    let [page] = &log.flows[..] else { panic!("{:?}", log.flows) };
+    assert_eq!((page.ending, page.bytes, page.end), (Ending::Unfinished, 100_000_000, Time::s(5)));
+    // 10 Mbit/s for 5 s, and for the 4 s that are measured.
+    assert!((5_000_000..6_250_000).contains(&page.delivered), "{page:?}");
+    assert!((4_000_000..5_000_000).contains(&page.delivered_measured), "{page:?}");
+    assert!(page.packets > 3000);
+}
+
+#[test]
+fn a_page_whose_connections_break_is_aborted_and_the_user_goes_on() {
+    let mut lab = Lab::new(2, 1);
+    lab.lossy_link(0, 1, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.4);
+    lab.lossy_link(1, 0, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.4);
+    let tcp = TcpConfig { give_up: 2, give_up_handshake: 2, rto_min: Span::ms(200), ..TcpConfig::default() };
+    let web =
+        spec("web", json!({ "think": "100ms", "objects": { "fixed": 4 }, "object": { "fixed": "9000b" } }));
+    let source = web.build(&lab.place(&[(0, 1)], &tcp)).unwrap();
+    push(&mut lab, source, &tcp);
+    let (log, _) = run(lab, Time::s(600));
+    let (done, broken) = (log.transfers(Ending::Completed).count(), log.transfers(Ending::Aborted).count());
+    assert!(broken > 20, "{done} {broken}");
+    assert!(log.transfers(Ending::Aborted).all(|page| page.delivered < page.bytes));
+    assert!(log.transfers(Ending::Completed).all(|page| page.delivered == page.bytes));
+}
+
+// -- datagrams ---------------------------------------------------------------------------------------
+
+#[test]
+fn audio_is_a_packet_of_160_bytes_every_20_milliseconds() {
+    let (log, _) = run_one("audio", json!({}), Time::s(10));
+    assert_eq!(log.sent.len(), 500);
+    assert!(log.sent.iter().all(|sent| sent.meta.bytes == 160));
+    let phase = |sent: &Sent| sent.at.as_ps() % Span::ms(20).as_ps();
+    let (least, most) =
+        (log.sent.iter().map(phase).min().unwrap(), log.sent.iter().map(phase).max().unwrap());
+    assert!((Span::us(900)..=Span::ms(1)).contains(&Span::from_ps(most - least)), "late by up to 1 ms");
+}
+
+#[test]
+fn audio_with_pauses_speaks_as_often_as_people_do() {
+    let (log, _) = run_one("audio", json!({ "vad": true, "flows": 40, "jitter": "0ms" }), Time::s(200));
+    // 1.004 s of every 2.591 s. 40 flows with 77 spurts each know that share to about 1 %.
+    let share = log.sent.len() as f64 / (40.0 * 200.0 * 50.0);
+    assert!((share / (1.004 / 2.591) - 1.0).abs() < 0.05, "{share}");
+}
+
+#[test]
+fn video_has_its_rate_its_bursts_and_its_key_frames() {
+    let parameters = json!({ "rate": "2mbit", "key_every": 30, "key_ratio": 6.0, "variation": 0.3 });
+    let (log, _) = run_one("video", parameters, Time::s(100));
+    assert!((log.bytes_sent() * 8.0 / 100.0 / 2e6 - 1.0).abs() < 0.02, "{}", log.bytes_sent() * 0.08);
+    assert!(log.sent.iter().all(|sent| (64..=1200).contains(&sent.meta.bytes)));
+    let mut frames: Vec<(Time, u32)> = Vec::new();
+    for sent in &log.sent {
+        match frames.last_mut() {
+            Some((at, bytes)) if *at == sent.at => *bytes += sent.meta.bytes,
+            _ => frames.push((sent.at, sent.meta.bytes)),
+        }
+    }
+    assert_eq!(frames.len(), 3000);
+    let mean = |key: bool| {
+        let of: Vec<f64> = frames
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| (number % 30 == 0) == key)
+            .map(|(_, (_, bytes))| f64::from(*bytes))
+            .collect();
+        of.iter().sum::<f64>() / of.len() as f64
+    };
+    assert!((mean(true) / mean(false) / 6.0 - 1.0).abs() < 0.1, "{} {}", mean(true), mean(false));
+}
+
+#[test]
+fn onoff_offers_its_nominal_load_when_its_tails_are_light() {
+    for (law, more) in
+        [("exponential", json!({ "on": "50ms" })), ("pareto", json!({ "shape_on": 3.5, "shape_off": 3.5 }))]
+    {
+        let mut parameters = json!({
+            "rate": "4mbit", "packet": "500b", "sources": 10, "load": "3mbit", "law": law,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            parameters[key] = value.clone();
+        }
+        let (log, remarks) = run_one("onoff", parameters, Time::s(300));
+        let load = log.bytes_sent() * 8.0 / 300.0;
+        assert!((load / 3e6 - 1.0).abs() < 0.05, "{law}: {load}");
+        assert_eq!(remarks, ["nominal load 3mbit for each of 1 sending nodes"]);
+        assert_eq!(log.flows.len(), 10, "a flow per source");
+    }
+}
+
+#[test]
+fn a_merged_line_sends_one_packet_after_the_other() {
+    let parameters = json!({
+        "rate": "5mbit", "packet": "500b", "sources": 32, "load": "3400kbit", "shape_on": 1.7, "shape_off": 1.5,
+        "merge": true,
+    });
+    let (log, _) = run_one("onoff", parameters, Time::s(60));
+    let slot = Rate::mbit(5).time_for(500);
+    let gaps: Vec<Span> = log.sent.windows(2).map(|pair| pair[1].at.since(pair[0].at)).collect();
+    assert!(gaps.iter().all(|gap| *gap >= slot));
+    assert!(gaps.iter().filter(|gap| **gap == slot).count() > gaps.len() / 4, "the line is often busy");
+    assert_eq!(log.flows.len(), 1, "the sources of a pair are one flow");
+}
+
+/// Variance-time plot: with heavy tails the variance of the load over blocks of m bins falls like m^(2H - 2).
+#[test]
+fn heavy_tails_are_bursty_on_every_time_scale_and_light_ones_are_not() {
+    let hurst = |parameters: Value| {
+        let (log, _) = run_one("onoff", parameters, Time::s(2000));
+        let mut bins = vec![0.0; 200_000];
+        for sent in &log.sent {
+            bins[(sent.at.as_ps() / Span::ms(10).as_ps()) as usize] += f64::from(sent.meta.bytes);
+        }
+        // Blocks of 1 s to 64 s: above the length of a burst, with 31 blocks left at least.
+        let points: Vec<(f64, f64)> = (0..7)
+            .map(|octave| {
+                let block = 100 << octave;
+                let means: Vec<f64> =
+                    bins.chunks_exact(block).map(|bins| bins.iter().sum::<f64>() / block as f64).collect();
+                let mean = means.iter().sum::<f64>() / means.len() as f64;
+                let variance =
+                    means.iter().map(|m| (m - mean) * (m - mean)).sum::<f64>() / means.len() as f64;
+                (libm::log(block as f64), libm::log(variance))
+            })
+            .collect();
+        let n = points.len() as f64;
+        let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
+        let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>()
+            / points.iter().map(|point| (point.0 - x) * (point.0 - x)).sum::<f64>();
+        1.0 + slope / 2.0
+    };
+    let heavy = hurst(json!({
+        "rate": "10mbit", "packet": "1000b", "sources": 32, "load": "1mbit", "shape_on": 1.4, "shape_off": 1.2,
+    }));
+    let light = hurst(json!({
+        "rate": "10mbit", "packet": "1000b", "sources": 32, "load": "1mbit", "law": "exponential", "on": "4ms",
+    }));
+    // (3 - 1.2) / 2 = 0.9, known to spread from 0.69 to 0.96 over seeds; 0.5 without memory.
+    assert!((0.69..0.97).contains(&heavy), "{heavy}");
+    assert!((0.4..0.6).contains(&light), "{light}");
+}
+
+// -- files -------------------------------------------------------------------------------------------
+
+#[test]
+fn a_flow_list_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "start_s,src,dst,size_bytes\n2.5,3,0,1000\n0.25,0,3,70000\n0.25,3,0,500\n9,0,3,5\n";
+    std::fs::write(folder.path().join("flows.csv"), text).unwrap();
+    let mut lab = home(1, "fifo limit 100p");
+    let list = spec("flow_list", json!({ "file": "flows.csv" }));
+    add(&mut lab, &list, &TcpConfig::default(), |place| {
+        place.folder = folder.path().into();
+        place.start = Time::s(1);
+        place.stop = Time::s(5);
+    });
+    let (log, _) = run(lab, Time::s(20));
+    let mut seen: Vec<_> =
+        log.flows.iter().map(|flow| (flow.start, flow.from, flow.to, flow.bytes)).collect();
+    seen.sort_unstable();
+    assert_eq!(
+        seen,
+        [(Time::ms(1250), 0, 3, 70_000), (Time::ms(1250), 3, 0, 500), (Time::ms(3500), 3, 0, 1000)]
+    );
+
+    let missing = complain("flow_list", json!({ "file": "nowhere.csv" }));
+    assert_eq!(missing.parameter, "file");
+    assert!(missing.message.contains("nowhere.csv: cannot be read: "), "{missing}");
+    std::fs::write(folder.path().join("flows.csv"), "0,0,7,1000\n").unwrap();
+    let bad = complain("flow_list", json!({ "file": folder.path().join("flows.csv") }));
+    assert!(bad.message.ends_with("row 1, column dst: found \"7\", expected the name of a node"), "{bad}");
+}
+
+/// A pcap file of raw IP packets: (microseconds, packet).
+fn pcap(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        file.extend(word.to_le_bytes());
+    }
+    for (us, packet) in packets {
+        let length = packet.len() as u32;
+        for word in [(us / 1_000_000) as u32, (us % 1_000_000) as u32, length, length] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(packet);
+    }
+    file
+}
+
+/// An IPv4 packet without options; `rest` is everything after its header.
+fn ipv4(tos: u8, protocol: u8, rest: &[u8]) -> Vec<u8> {
+    let length = (20 + rest.len() as u16).to_be_bytes();
+    let mut packet =
+        vec![0x45, tos, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    packet.extend(rest);
+    packet
+}
+
+fn udp(port: u16, bytes: usize) -> Vec<u8> {
+    let mut rest = vec![0; bytes - 20];
+    rest[..2].copy_from_slice(&port.to_be_bytes());
+    ipv4(0, 17, &rest)
+}
+
+/// `count` packets of 1000 bytes in 10 flows, `spread` microseconds apart on average.
+fn udp_packets(count: u64, within_us: u64) -> Vec<(u64, Vec<u8>)> {
+    (0..count).map(|number| (7_000_000 + number * within_us / count, udp(number as u16 % 10, 1000))).collect()
+}
+
+#[test]
+fn a_capture_is_replayed_with_its_times_lengths_and_flows() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcap");
+    let mut ack = vec![0; 20];
+    (ack[12], ack[13]) = (0x50, 0x10);
+    let one_byte = [&ack[..], &[1]].concat();
+    let packets = [
+        (5_000_000, udp(1, 1000)),
+        (5_000_000, ipv4(0b10, 6, &ack)),
+        (5_200_000, vec![0x00; 46]), // no IP
+        (5_250_000, ipv4(0b11, 6, &one_byte)),
+        (5_100_000, udp(2, 64)), // a clock that went back
+        (6_000_000, udp(1, 300)),
+    ];
+    std::fs::write(&file, pcap(&packets)).unwrap();
+    let replay = |more: &[(&str, Value)]| {
+        let mut parameters = json!({ "file": file });
+        for (key, value) in more {
+            parameters[*key] = value.clone();
+        }
+        let mut lab = home(1, "fifo limit 100p");
+        let start = |place: &mut Place| place.start = Time::s(2);
+        add(&mut lab, &spec("capture", parameters), &TcpConfig::default(), start);
+        run(lab, Time::s(10))
+    };
+    let (log, remarks) = replay(&[("ecn", json!("keep"))]);
+    let seen: Vec<_> =
+        log.sent.iter().map(|sent| (sent.at, sent.meta.bytes, sent.meta.short, sent.meta.ecn)).collect();
+    assert_eq!(
+        seen,
+        [
+            (Time::s(2), 1000, false, Ecn::NotCapable),
+            (Time::s(2), 40, true, Ecn::Ect0),
+            (Time::ms(2250), 41, false, Ecn::Marked),
+            (Time::ms(2250), 64, true, Ecn::NotCapable),
+            (Time::s(3), 300, false, Ecn::NotCapable),
+        ]
+    );
+    assert_eq!(log.sent[0].meta.flow, log.sent[4].meta.flow);
+    assert_eq!(log.sent[1].meta.flow, log.sent[2].meta.flow);
+    assert_eq!(log.flows.len(), 3);
+    assert_eq!(remarks, ["1 packets of the capture were not IP and left out"]);
+
+    let (cleared, _) = replay(&[("speed", json!(2.0)), ("limit", json!("4p"))]);
+    assert_eq!(cleared.sent.len(), 4);
+    assert_eq!(cleared.sent[3].at, Time::ms(2125));
+    assert!(cleared.sent.iter().all(|sent| sent.meta.ecn == Ecn::NotCapable));
+}
+
+#[test]
+fn a_capture_that_cannot_be_replayed_is_refused_and_one_that_breaks_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcap");
+    let message = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).unwrap();
+        let error = complain("capture", json!({ "file": file }));
+        assert_eq!(error.parameter, "file");
+        error.message.replace(&*file.to_string_lossy(), "FILE")
+    };
+    assert_eq!(message(b"hello"), "FILE is neither pcap nor pcapng: it begins with 68 65 6c 6c");
+    assert_eq!(message(&pcap(&[(0, vec![0; 50]), (1, vec![0; 50])])), "FILE holds no IP packet (2 others)");
+    let whole = pcap(&udp_packets(10, 100));
+    assert_eq!(
+        message(&whole[..500]),
+        "FILE is damaged at byte 24 (after 0 packets): the file ends after 460 of 1000 bytes of a record"
+    );
+    std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    let (log, remarks) = run_one("capture", json!({ "file": file }), Time::s(1));
+    assert_eq!(log.sent.len(), 9);
+    assert_eq!(
+        remarks,
+        [
+            "the capture is damaged at byte 9168 (after 9 packets): the file ends after 999 of 1000 bytes of a record; \
+          0 packets were not IP"
+        ]
+    );
+    let slow = complain("capture", json!({ "file": file, "speed": 0.0 }));
+    assert_eq!(slow.to_string(), "speed: 0; write a positive number, for example 1.0");
+}
