@@ -18,8 +18,10 @@ class Statistics(unittest.TestCase):
     def test_a_difference_beyond_tolerance_and_chance_fails(self):
         self.assertEqual(run.verdict([100.0] * 3, [103.0] * 3, 0.05), ("+3 %", "agrees within 5 %", True))
         self.assertEqual(run.verdict([100.0] * 3, [107.0] * 3, 0.05), ("+7 %", "**outside 5 %**", False))
-        # Three runs that scatter by a tenth say little about seven in a hundred.
-        self.assertTrue(run.verdict([90.0, 100.0, 110.0], [97.0, 107.0, 117.0], 0.05)[2])
+        # Three pairs of runs whose differences scatter by twelve say little about seven in a hundred.
+        self.assertTrue(run.verdict([100.0] * 3, [95.0, 107.0, 119.0], 0.05)[2])
+        # Where runs scatter together, each pair by seven, the difference is real.
+        self.assertFalse(run.verdict([90.0, 100.0, 110.0], [97.0, 107.0, 117.0], 0.05)[2])
         self.assertEqual(run.verdict([2.0], [1.0], run.SACK1), ("-50 %", "differs [1]", True))
 
 

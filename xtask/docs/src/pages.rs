@@ -114,7 +114,7 @@ fn tcp() -> String {
 
 /// The keys of a scenario file, part by part.
 fn keys(schema: &Value) -> String {
-    let part = |title: &str, schema: &Value| format!("## {title}\n\n{}\n", table(schema));
+    let part = |title: &str, part: &Value| format!("## {title}\n\n{}\n", table(part));
     let properties = &schema["properties"];
     let link = &properties["link"]["items"];
     let parts = [
