@@ -160,8 +160,8 @@ impl Session {
 
         let mut runs = Vec::new();
         let mut outcome = Outcome::Done;
-        for (cell, ran) in cells.iter().zip(ran) {
-            match ran {
+        for (cell, result) in cells.iter().zip(ran) {
+            match result {
                 Ran::Finished(summary) => runs.push((recorded(cell), summary)),
                 Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
                 Ran::Failed(why) => {
