@@ -245,19 +245,19 @@ fn transfers_beyond_the_cap_are_refused_or_wait() {
         [format!("of 600 transfers that arrived, {} were refused and 0 had to wait", refused.len())]
     );
 
-    let (log, remarks) = run_one("transfers", parameters("wait"), Time::s(10));
-    assert_eq!(log.flows.len(), 600);
-    assert_eq!(log.transfers(Ending::Aborted).count(), 0);
+    let (waited, told) = run_one("transfers", parameters("wait"), Time::s(10));
+    assert_eq!(waited.flows.len(), 600);
+    assert_eq!(waited.transfers(Ending::Aborted).count(), 0);
     // All arrive within some 6 s and are served one after the other: the wait is part of their time, and those that
     // never began are there too.
-    let last = log.transfers(Ending::Completed).last().unwrap();
+    let last = waited.transfers(Ending::Completed).last().unwrap();
     assert!(last.end.since(last.start) > Span::s(2), "{last:?}");
-    let never_begun = log.transfers(Ending::Unfinished).filter(|flow| flow.packets == 0).count();
+    let never_begun = waited.transfers(Ending::Unfinished).filter(|flow| flow.packets == 0).count();
     assert!(never_begun > 50, "{never_begun}");
-    assert!(remarks[0].starts_with("of 600 transfers that arrived, 0 were refused and "), "{remarks:?}");
+    assert!(told[0].starts_with("of 600 transfers that arrived, 0 were refused and "), "{told:?}");
     // Never more than five at a time, as far as packets show: a SYN is 52 bytes from the client.
-    let syns = log.sent.iter().filter(|sent| sent.node == CLIENT && sent.meta.bytes == 52).count();
-    assert!(syns <= log.transfers(Ending::Completed).count() + 5);
+    let syns = waited.sent.iter().filter(|sent| sent.node == CLIENT && sent.meta.bytes == 52).count();
+    assert!(syns <= waited.transfers(Ending::Completed).count() + 5);
 }
 
 #[test]
