@@ -36,9 +36,9 @@ struct Policy {
 
 impl Policy {
     fn read(repository: &Repository) -> Result<Policy, String> {
-        let text = std::fs::read_to_string(repository.root.join("deny.toml"));
-        let text = text.map_err(|error| format!("deny.toml: {error}"))?;
-        let table: toml::Table = text.parse().map_err(|error| format!("deny.toml: {error}"))?;
+        let file = std::fs::read_to_string(repository.root.join("deny.toml"));
+        let file = file.map_err(|error| format!("deny.toml: {error}"))?;
+        let table: toml::Table = file.parse().map_err(|error| format!("deny.toml: {error}"))?;
         let list = |section: &str, key: &str| {
             let list =
                 table.get(section).and_then(|section| section.get(key)).and_then(|list| list.as_array());
@@ -104,11 +104,11 @@ fn all(rest: &mut &[&str], allowed: &BTreeSet<String>) -> bool {
 /// over; an allow-list entry may name one ("Apache-2.0 WITH LLVM-exception") without effect here.
 fn one(rest: &mut &[&str], allowed: &BTreeSet<String>) -> bool {
     let (holds, tail) = match *rest {
-        ["(", tail @ ..] => {
-            *rest = tail;
+        ["(", inner @ ..] => {
+            *rest = inner;
             let holds = any(rest, allowed);
             match *rest {
-                [")", tail @ ..] => (holds, tail),
+                [")", after @ ..] => (holds, after),
                 _ => return false,
             }
         }

@@ -65,8 +65,8 @@ fn write(root: &Path, name: &str) -> Done {
         return Err(format!("{} exists already", taken.display()));
     }
     let registry = root.join(REGISTRY);
-    let text = std::fs::read_to_string(&registry).map_err(|error| format!("{REGISTRY}: {error}"))?;
-    let registered = with_line(&text, name)?;
+    let before = std::fs::read_to_string(&registry).map_err(|error| format!("{REGISTRY}: {error}"))?;
+    let registered = with_line(&before, name)?;
     let type_name = type_name(name);
     let fill = |template: &str| template.replace("new_discipline", name).replace("NewDiscipline", &type_name);
     for (path, text) in [(&file, fill(FILE)), (&scenario, fill(SCENARIO)), (&registry, registered)] {

@@ -92,7 +92,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if scenarios.iter().any(Option::is_none) {
         return Ok(Outcome::Wrong);
     }
-    let asked = format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
+    let asked =
+        format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
     let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
         Ok(session) => session,
         Err(sentence) => {
@@ -106,7 +107,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             show::diagnostics(scenario.origin(), &scenario.warnings);
         }
         let name = name(file);
-        let dir = args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(&name) } else { dir.clone() });
+        let dir =
+            args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(&name) } else { dir.clone() });
         outcome = outcome.max(session.scenario(&scenario, &name, dir.as_deref(), out)?);
         if stop::asked() {
             break;
@@ -158,8 +160,8 @@ impl Session {
 
         let mut runs = Vec::new();
         let mut outcome = Outcome::Done;
-        for (cell, ran) in cells.iter().zip(ran) {
-            match ran {
+        for (cell, result) in cells.iter().zip(ran) {
+            match result {
                 Ran::Finished(summary) => runs.push((recorded(cell), summary)),
                 Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
                 Ran::Failed(why) => {
@@ -283,6 +285,12 @@ fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
     }
 }
 
+/// A time for people: seconds, to a tenth.
+fn seconds(span: qdisc::Span) -> String {
+    let text = format!("{:.1}", span.as_s());
+    format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
+}
+
 /// The table for people.
 fn print(
     scenario: &Scenario,
@@ -301,8 +309,8 @@ fn print(
         "{}{more} at {}, {}, measured from {} on, {}",
         ports.join(", "),
         scenario.ports[scenario.measured[0].0 as usize].rate,
-        scenario.duration,
-        scenario.warmup,
+        seconds(scenario.duration),
+        seconds(scenario.warmup),
         match scenario.seeds.len() {
             1 => format!("seed {}", scenario.seeds[0]),
             seeds => format!("{seeds} seeds"),

@@ -29,7 +29,7 @@ use crate::recorder::Gauge;
 /// | `queue_max_packets` | the most that was held there for any length of time |
 /// | `drops`, `marks` | of the measured ports' queues, packets |
 /// | `drops_REASON` | for each reason that occurred; those of the wire and of missing routes are not in `drops` |
-/// | `jain` | Jain's index of what endless transfers delivered that lived through the whole measured part; when there are none, of streams that did; when there are none either, of all flows that were alive in any of it |
+/// | `jain` | Jain's index of the bytes that endless transfers delivered which lived through the whole measured part; when there are fewer than two, of the part that each stream of datagrams got through; when there are fewer than two of these either, of the rates of completed transfers |
 /// | `flow_delay_p50_s`, `flow_delay_p95_s` | median and 95th percentile, over streams of datagrams, of the mean delay of each; when there are several |
 /// | `flow_table_mean`, `flow_table_max` | of the bottleneck's samples, flows |
 /// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
@@ -100,7 +100,7 @@ pub(crate) fn metrics(heard: &Heard<'_>) -> Metrics {
     queue(heard, &mut out);
     losses(heard, &mut out);
     stream_delays(heard, &mut out);
-    out.push("jain", jain(&long_running(heard)));
+    out.push("jain", jain(&shares(heard)));
     out.push("flow_table_mean", heard.flow_table.mean());
     out.push("flow_table_max", heard.flow_table.most());
     out.push("bottleneck_packets", heard.bottleneck.map(|meter| meter.data_packets as f64));
@@ -195,22 +195,28 @@ pub(crate) fn unnamed(name: &str) -> Option<f64> {
     name.starts_with("drops_").then_some(0.0)
 }
 
-/// Whose shares should be equal, and what each delivered, in bytes: endless transfers that lived through the whole
-/// measured part. Streams take what they need and no more, so they only count when there are no such transfers; and
-/// when nothing lasted that long, all flows that were alive in any of it do.
-fn long_running(heard: &Heard<'_>) -> Vec<f64> {
+/// Whose shares should be equal, and what the share of each is.
+///
+/// Endless transfers that lived through the whole measured part: bytes. Otherwise streams of datagrams, which take what
+/// they need and no more: the part of what they sent that arrived. Otherwise transfers that completed: their rates.
+fn shares(heard: &Heard<'_>) -> Vec<f64> {
     let Layout { from, until, .. } = *heard.layout;
-    let delivered = |flow: &FlowReport| flow.delivered_measured as f64;
-    let endless = |flow: &&FlowReport| !flow.transfer && flow.start <= from && flow.end >= until;
-    let (streams, transfers): (Vec<&FlowReport>, Vec<&FlowReport>) =
-        heard.flows.iter().filter(endless).partition(|flow| is_datagrams(flow));
-    let alive = |flow: &&FlowReport| flow.start < until && flow.end > from;
-    let shares = match (transfers.is_empty(), streams.is_empty()) {
-        (false, _) => transfers,
-        (true, false) => streams,
-        (true, true) => heard.flows.iter().filter(alive).collect(),
-    };
-    shares.into_iter().map(delivered).collect()
+    let throughout = |flow: &&FlowReport| flow.start <= from && flow.end >= until;
+    let endless = heard.flows.iter().filter(|flow| !flow.transfer && !is_datagrams(flow));
+    let endless: Vec<f64> = endless.filter(throughout).map(|flow| flow.delivered_measured as f64).collect();
+    if endless.len() > 1 {
+        return endless;
+    }
+    let streams = heard.flows.iter().filter(|flow| is_datagrams(flow) && flow.bytes > 0);
+    let streams: Vec<f64> = streams.map(|flow| flow.delivered as f64 / flow.bytes as f64).collect();
+    if streams.len() > 1 {
+        return streams;
+    }
+    heard
+        .completed()
+        .filter(|flow| flow.end > flow.start)
+        .map(|flow| flow.bytes as f64 / response(flow).as_s())
+        .collect()
 }
 
 /// How long the packets of a stream took, from stream to stream.
@@ -225,6 +231,9 @@ fn stream_delays(heard: &Heard<'_>, out: &mut Metrics) {
 
 /// (Σx)² / (n Σx²); Jain, Chiu and Hawe 1984.
 fn jain(shares: &[f64]) -> Option<f64> {
+    if shares.len() < 2 {
+        return None; // whoever is alone is not treated unfairly
+    }
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))

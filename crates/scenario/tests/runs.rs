@@ -224,9 +224,13 @@ fn shipped_scenarios_are_right() {
     for file in files {
         let scenario =
             Draft::load(&file).expect("it is there").finish().unwrap_or_else(|wrong| panic!("{wrong}"));
-        let warnings =
-            scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings.clone() };
-        assert_eq!(warnings.to_string(), "", "{}", file.display());
+        // Benchmarks and papers fix their numbers, and those of single disciplines may show what a trap does; but what
+        // is run first should not begin with a warning.
+        if file.parent() == Some(&root) {
+            let diagnostics = scenario.warnings.clone();
+            let warnings = scenario::Wrong { origin: scenario.origin().clone(), diagnostics };
+            assert_eq!(warnings.to_string(), "", "{}", file.display());
+        }
         scenario.short().unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 }

@@ -43,7 +43,10 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         }
         pages.insert(format!("{REFERENCE}/{folder}.md"), index);
     }
-    contents.push_str("- [TCP](reference/tcp.md)\n");
+    contents.push_str("- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n");
+    let schema = scenario::schema().to_value();
+    pages.insert("docs/schema/scenario.schema.json".to_owned(), format!("{schema:#}\n"));
+    pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
     pages.insert(SUMMARY.to_owned(), summary(root, &contents)?);
     Ok(pages)
@@ -106,6 +109,24 @@ fn tcp() -> String {
     format!(
         "# TCP\n\nThese stand under `[tcp]` for a whole scenario, or under `tcp` of one source of traffic.\n\n{}",
         table(&schema)
+    )
+}
+
+/// The keys of a scenario file, part by part.
+fn keys(schema: &Value) -> String {
+    let part = |title: &str, part: &Value| format!("## {title}\n\n{}\n", table(part));
+    let properties = &schema["properties"];
+    let link = &properties["link"]["items"];
+    let parts = [
+        part("The file", schema),
+        part("`[[link]]`", link),
+        part("`[record]`", &properties["record"]),
+        part("`[short]`", &properties["short"]),
+    ];
+    format!(
+        "# Keys of a scenario\n\nSources of traffic have their own pages, as has [TCP](tcp.md). Editors complete and check \
+         scenarios by the [JSON Schema](https://json-schema.org) in `docs/schema/scenario.schema.json`.\n\n{}",
+        parts.concat()
     )
 }
 

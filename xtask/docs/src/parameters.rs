@@ -14,13 +14,15 @@ pub fn table(schema: &Value) -> String {
 
 fn row(name: &str, property: &Value, schema: &Value) -> String {
     let required = schema["required"].as_array().is_some_and(|names| names.iter().any(|other| other == name));
+    let meaning = property["description"].as_str().unwrap_or_default();
     let default = match &property["default"] {
         _ if required => "must be given".to_owned(),
+        // What follows from elsewhere is told in words.
+        Value::Null if meaning.contains("Default: ") => String::new(),
         Value::Null => "none".to_owned(),
         Value::String(text) => format!("`\"{text}\"`"),
         other => format!("`{other}`"),
     };
-    let meaning = property["description"].as_str().unwrap_or_default();
     let takes = takes(property, schema);
     let choices = choices(resolved(property, schema), schema);
     format!("| `{name}` | {takes} | {default} | {}{choices} |\n", one_line(meaning))
@@ -28,7 +30,13 @@ fn row(name: &str, property: &Value, schema: &Value) -> String {
 
 /// What kind of value it is, in words.
 fn takes(property: &Value, schema: &Value) -> String {
+    if property["$ref"].as_str().is_some_and(|target| target.ends_with("/Discipline")) {
+        return "a discipline, `\"fifo limit 100p\"`".to_owned();
+    }
     let property = resolved(property, schema);
+    if let Value::Bool(only) = property["const"] {
+        return format!("`{only}`");
+    }
     let format = property["format"].as_str().unwrap_or_default();
     if let Some(options) = property["anyOf"].as_array()
         && format.is_empty()
@@ -57,8 +65,8 @@ fn takes(property: &Value, schema: &Value) -> String {
         ("number", _) => "a number",
         ("array", _) => return format!("a list: {}", takes(&property["items"], schema)),
         ("object", _) => "a table",
-        _ if property["title"] == "Discipline" => "a discipline, `\"fifo limit 100p\"`",
-        _ => "text",
+        ("string", _) => "text",
+        _ => "a table",
     };
     words.to_owned()
 }
