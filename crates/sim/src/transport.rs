@@ -143,8 +143,14 @@ struct Stream {
     bytes_all: u64,
     offset: u64,
     delay_sum: u128,
-    /// Nanoseconds.
-    delays: Option<Box<Histogram<u32>>>,
+    delays: Delays,
+}
+
+/// Delays of a stream's datagrams, nanoseconds. A capture has thousands of streams with a few packets each, and a
+/// histogram takes 13 kB: only streams of some length have one.
+enum Delays {
+    Few(Vec<u64>),
+    Many(Box<Histogram<u32>>),
 }
 
 impl Net<'_> {
@@ -240,7 +246,7 @@ impl Net<'_> {
             bytes_all: 0,
             offset: 0,
             delay_sum: 0,
-            delays: None,
+            delays: Delays::Few(Vec::new()),
         });
         StreamId(self.transport.streams.len() as u32 - 1)
     }
@@ -657,18 +663,12 @@ impl Stream {
         self.received += 1;
         self.bytes_received += u64::from(meta.bytes);
         self.delay_sum += u128::from(delay.as_ps());
-        let delays = self.delays.get_or_insert_with(|| {
-            // A microsecond to a thousand seconds, 1 %.
-            Box::new(
-                Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2).expect("the bounds are in order"),
-            )
-        });
-        delays.saturating_record(delay.as_ps() / 1000);
+        self.delays.record(delay.as_ps() / 1000);
     }
 
     fn report(&self, now: Time) -> FlowReport {
         let mean = if self.received == 0 { 0 } else { (self.delay_sum / u128::from(self.received)) as u64 };
-        let p99 = self.delays.as_ref().map_or(0, |delays| delays.value_at_quantile(0.99));
+        let p99 = self.delays.p99();
         FlowReport {
             id: self.id,
             source: self.source,
@@ -687,6 +687,34 @@ impl Stream {
             delay_mean: Span::from_ps(mean),
             delay_p99: Span::ns(p99),
             ending: Ending::Completed,
+        }
+    }
+}
+
+impl Delays {
+    /// Below a hundred values their 99th percentile is the largest.
+    const FEW: usize = 64;
+
+    fn record(&mut self, ns: u64) {
+        if let Delays::Few(values) = self {
+            if values.len() < Delays::FEW {
+                return values.push(ns);
+            }
+            // A microsecond to a thousand seconds, 1 %.
+            let bounds = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2);
+            let mut histogram = bounds.expect("the bounds are in order");
+            values.iter().for_each(|value| histogram.saturating_record(*value));
+            *self = Delays::Many(Box::new(histogram));
+        }
+        if let Delays::Many(histogram) = self {
+            histogram.saturating_record(ns);
+        }
+    }
+
+    fn p99(&self) -> u64 {
+        match self {
+            Delays::Few(values) => values.iter().copied().max().unwrap_or(0),
+            Delays::Many(histogram) => histogram.value_at_quantile(0.99),
         }
     }
 }

@@ -356,7 +356,10 @@ impl Source for OnOff {
 
     fn remark(&self) -> Option<String> {
         let nominal = Rate::bit((self.nominal + 0.5) as u64);
-        Some(format!("nominal load {nominal} for each of {} sending nodes", self.lines.len()))
+        Some(match self.lines.len() {
+            1 => format!("nominal load {nominal}"),
+            nodes => format!("nominal load {nominal} from each of {nodes} nodes"),
+        })
     }
 }
 
