@@ -241,7 +241,7 @@ fn scenarios(folder: &Path) -> Vec<PathBuf> {
         std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it is there").path());
     let found = entries.flat_map(|path| if path.is_dir() { scenarios(&path) } else { vec![path] });
     let is_one = |path: &PathBuf| {
-        path.extension().is_some_and(|ending| ending == "toml") && !path.ends_with("golden.toml")
+        path.extension().is_some_and(|ending| ending == "toml")
     };
     found.filter(is_one).collect()
 }
