@@ -1,7 +1,7 @@
 //! The short form of every scenario, and the fingerprints it must have.
 //!
 //! A fingerprint covers everything that a run recorded. It is the same at any thread count, in debug and release, and on
-//! every machine; `scenarios/golden.toml` holds it, so that a change of behaviour shows up in review as a changed line.
+//! every machine; `xtask/golden.toml` holds it, so that a change of behaviour shows up in review as a changed line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::repository::{Done, Repository};
 use crate::steps::Steps;
 
-const GOLDEN: &str = "scenarios/golden.toml";
+const GOLDEN: &str = "xtask/golden.toml";
 
 /// Scenarios are compared with a debug build, the quickest first, until their release runs add up to this.
 const DEBUG_BUDGET: Duration = Duration::from_secs(6);

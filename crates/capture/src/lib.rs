@@ -12,6 +12,8 @@
 //! # Ok::<(), capture::CaptureError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod file;
 mod ip;
 mod link;

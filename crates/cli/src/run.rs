@@ -148,7 +148,7 @@ impl Session {
         let before = cpu::user_s();
         let progress = Progress::new(name, cells.len(), self.quiet);
         // With an order of their own the results do not depend on who was faster.
-        let ran: Vec<Ran> = self.pool.install(|| {
+        let done: Vec<Ran> = self.pool.install(|| {
             cells
                 .par_iter()
                 .with_max_len(1)
@@ -160,7 +160,7 @@ impl Session {
 
         let mut runs = Vec::new();
         let mut outcome = Outcome::Done;
-        for (cell, ran) in cells.iter().zip(ran) {
+        for (cell, ran) in cells.iter().zip(done) {
             match ran {
                 Ran::Finished(summary) => runs.push((recorded(cell), summary)),
                 Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),

@@ -54,6 +54,12 @@ fn json(folder: &Path, args: &[&str]) -> Value {
     serde_json::from_str(&out).expect("it is JSON")
 }
 
+/// Messages without the margin that all their lines have.
+fn shown(err: &str) -> String {
+    let lines = err.trim_matches('\n').lines();
+    lines.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn wrong_scenarios_are_shown_with_their_lines() {
     let wrong = SCENARIO.replace("5 Mbit/s", "5").replace("fifo limit 10p", "fivo limit 10p");
@@ -62,13 +68,13 @@ fn wrong_scenarios_are_shown_with_their_lines() {
         let (code, out, err) = ran(folder.path(), &[command, "home.toml"]);
         assert_eq!((code, out.as_str()), (2, ""));
         insta::allow_duplicates! {
-            insta::assert_snapshot!(err, @r#"
+            insta::assert_snapshot!(shown(&err), @r#"
      × unknown discipline "fivo"
       ╭─[home.toml:6:35]
     5 │ seeds = 2
     6 │ disciplines = ["fifo limit 50p", "fivo limit 10p"]
       ·                                   ────
-    7 │ 
+    7 │
       ╰────
      help: did you mean "fifo"?
 
@@ -97,7 +103,7 @@ fn traps_are_warned_of() {
     let folder = folder(SCENARIO);
     let (code, _, err) = ran(folder.path(), &["check", "home.toml", "--set", "disciplines=fifo limit 3000p"]);
     assert_eq!(code, 0);
-    insta::assert_snapshot!(err, @r#"
+    insta::assert_snapshot!(shown(&err), @r#"
      ⚠ 3000p is 321 times the bandwidth-delay product
       ╭─[--set:1:18]
     1 │ disciplines=fifo limit 3000p
@@ -113,7 +119,7 @@ fn flags_are_named() {
     let folder = folder(SCENARIO);
     let (code, _, err) = ran(folder.path(), &["check", "home.toml", "--set", "link.0.rte=5mbit"]);
     assert_eq!(code, 2);
-    insta::assert_snapshot!(err, @r#"
+    insta::assert_snapshot!(shown(&err), @r#"
      × unknown key "rte" of a link
       ╭─[--set:1:8]
     1 │ link.0.rte=5mbit
@@ -128,7 +134,7 @@ fn files_that_are_not_there_are_named() {
     let folder = folder(SCENARIO);
     let (code, _, err) = ran(folder.path(), &["run", "hmoe.toml"]);
     assert_eq!(code, 2);
-    insta::assert_snapshot!(err, @r#"giveway: cannot read hmoe.toml: No such file or directory (os error 2)"#);
+    insta::assert_snapshot!(shown(&err), @r#"giveway: cannot read hmoe.toml: No such file or directory (os error 2)"#);
     assert_eq!(ran(folder.path(), &["run", "home.toml", "--seeds", "0"]).0, 2);
     assert_eq!(ran(folder.path(), &["rnu"]).0, 2);
 }
@@ -139,7 +145,7 @@ fn a_run_prints_a_row_for_each_discipline() {
     let (code, out, err) = ran(folder.path(), &["run", "home.toml", "--quiet"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let lines: Vec<&str> = out.lines().collect();
-    assert_eq!(lines[..2], ["Two queues", "home->isp at 5mbit, 1s, measured from 200ms on, 2 seeds"]);
+    assert_eq!(lines[..2], ["Two queues", "home->isp at 5mbit, 1 s, measured from 0.2 s on, 2 seeds"]);
     for row in ["fifo limit 50p ", "fifo limit 10p "] {
         assert!(lines.iter().any(|line| line.starts_with(row)), "{out}");
     }

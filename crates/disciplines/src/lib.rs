@@ -8,6 +8,10 @@
 //! `scenarios/disciplines/NAME.toml`. From the line come the spelling in scenarios and on the command line, the
 //! schema, `giveway list` and `explain`, the reference page, the contract suite, the fuzz target and the benchmark.
 
+#![forbid(unsafe_code)]
+// A second variable of the same name is how the wrong packet gets dropped.
+#![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
+
 #[macro_use]
 mod registry;
 mod spec;

@@ -9,8 +9,8 @@ use qdisc::Streams;
 #[test]
 fn any_bytes_keep_the_contract() {
     let mut rng = Streams::new(11).within("bytes").rng();
-    for discipline in 0..ALL.len() {
-        for variant in 0..(ALL[discipline].variants)().len() {
+    for (discipline, entry) in ALL.iter().enumerate() {
+        for variant in 0..(entry.variants)().len() {
             for _ in 0..40 {
                 let mut input = vec![discipline as u8, variant as u8, rng.word() as u8];
                 input.extend((0..4 * rng.below(300)).map(|_| rng.word() as u8));

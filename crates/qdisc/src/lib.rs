@@ -53,6 +53,10 @@
 //! assert_eq!(port.books().held().packets, 1);
 //! ```
 
+#![forbid(unsafe_code)]
+// A second variable of the same name is how the wrong packet gets dropped.
+#![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
+
 pub mod blocks;
 pub mod classify;
 pub mod contract;

@@ -32,6 +32,8 @@
 //! - The measured part of a run is `from <= t < until`; what is before is warm-up, what is after is drain.
 //! - Nothing is allocated per packet, and a port that is not measured costs one array lookup.
 
+#![forbid(unsafe_code)]
+
 mod columns;
 mod fingerprint;
 mod folder;

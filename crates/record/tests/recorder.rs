@@ -228,9 +228,10 @@ fn response_times_and_what_did_not_finish() {
     close(&record, "goodput_bps", 835_200.0);
 }
 
-/// Two bulk transfers without end, 3 : 1, so (3 + 1)²/(2·(9 + 1)) = 0.8. The short stream and the transfer do not count.
+/// Two bulk transfers without end, 3 : 1, so (3 + 1)²/(2·(9 + 1)) = 0.8. The short one, the call and the transfer do not
+/// count. Without them two calls that got 100 % and 50 % through: 1.5²/(2·1.25) = 0.9.
 #[test]
-fn fairness_is_among_those_that_lived_throughout() {
+fn fairness_is_among_those_that_can_be_compared() {
     let endless = |id, delivered_measured| FlowReport {
         transfer: false,
         start: Time::ZERO,
@@ -240,11 +241,24 @@ fn fairness_is_among_those_that_lived_throughout() {
         ..report(id)
     };
     let short = FlowReport { start: Time::ms(1_500), ..endless(3, 500) };
-    let record = with_flows([endless(1, 3_000), endless(2, 1_000), short.clone(), report(4)]);
+    let call = |id, delivered| FlowReport {
+        bytes: 1_000,
+        delivered,
+        delay_mean: Span::ms(1),
+        ..endless(id, delivered)
+    };
+    let record = with_flows([
+        endless(1, 3_000),
+        endless(2, 1_000),
+        short.clone(),
+        report(4),
+        call(5, 1_000),
+        call(6, 500),
+    ]);
     close(&record, "jain", 0.8);
-    // Nobody lived throughout: everybody who lived in it, 500 and 1,000: 1.5²/(2·1.25) = 0.9. The third was over.
-    let over = FlowReport { start: Time::ZERO, end: Time::ms(900), delivered_measured: 0, ..report(5) };
-    close(&with_flows([short, report(4), over]), "jain", 0.9);
+    close(&with_flows([endless(1, 3_000), report(4), call(5, 1_000), call(6, 500)]), "jain", 0.9);
+    // Whoever is alone is not treated unfairly.
+    missing(&with_flows([endless(1, 3_000), short, report(4)]), "jain");
 }
 
 /// Calls: 100 packets of which 2 are lost and 300 of which 10 are: 3 %. The worse 99th percentile is told.

@@ -29,6 +29,8 @@
 //! This crate knows the hosts and the disciplines, not the records: what a run shows is told to a
 //! [`Probe`](qdisc::Probe), and [`Measured`] tells the front end how to set one up.
 
+#![forbid(unsafe_code)]
+
 mod diagnostic;
 mod draft;
 mod fields;

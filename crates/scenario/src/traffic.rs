@@ -212,8 +212,16 @@ fn pairs(
     source: &TrafficEntry,
     around: &Around<'_>,
 ) -> Option<Vec<(u16, u16)>> {
-    if !source.placed && !table.has("from") && !table.has("to") {
-        return Some(Vec::new());
+    if !source.placed {
+        for key in ["from", "to"].into_iter().filter(|key| table.has(key)) {
+            let wrong = Diagnostic::error(
+                table.place(key),
+                format!("{what}: {} names its nodes in its file", source.name),
+            );
+            reading.tell(wrong.help(format!("leave {key} out")));
+        }
+        // With links missing it would miss their nodes, too.
+        return around.topology.whole.then(Vec::new);
     }
     for key in ["from", "to"].into_iter().filter(|key| !table.has(key)) {
         reading.missing(table, what, key);

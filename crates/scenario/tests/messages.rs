@@ -696,3 +696,56 @@ fn traps_are_told() {
       = help: they are sent whole all the same; make mss smaller or mtu larger
     "#);
 }
+
+/// What is told about a scenario with a flow list.
+fn listed(rows: Option<&str>, keys: &str) -> String {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    if let Some(rows) = rows {
+        std::fs::write(folder.path().join("flows.csv"), rows).expect("there is room for a file");
+    }
+    let entry = format!("[[traffic]]\nkind = \"flow_list\"\nfile = \"flows.csv\"\n{keys}\n[record]");
+    let text = RIGHT.replace("[record]", &entry);
+    let told = Scenario::parse(&text, folder.path()).map(|scenario| scenario.files().len());
+    let told = told.map_or_else(|wrong| wrong.to_string(), |files| format!("{files} file"));
+    told.replace(&folder.path().display().to_string(), "FOLDER")
+}
+
+#[test]
+fn flow_lists_are_read_when_the_scenario_is() {
+    assert_eq!(listed(Some("0,home,server,1000\n"), ""), "1 file");
+    insta::assert_snapshot!(listed(Some("0,home,server,1000\n1,home,sever,1000\n"), ""), @r#"
+    error: traffic "flow_list": file: FOLDER/flows.csv: row 2, column dst: found "sever", expected the name of a node, perhaps "server"
+      --> scenario:32:8
+    32 | file = "flows.csv"
+       |        ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(listed(Some("0,home,server,many\n"), ""), @r#"
+    error: traffic "flow_list": file: FOLDER/flows.csv: row 1, column size_bytes: found "many", expected a whole number of bytes, 1 or more
+      --> scenario:32:8
+    32 | file = "flows.csv"
+       |        ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(listed(None, ""), @r#"
+    error: traffic "flow_list": file: FOLDER/flows.csv: cannot be read: No such file or directory (os error 2)
+      --> scenario:32:8
+    32 | file = "flows.csv"
+       |        ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(listed(Some("0,home,server,1000\n"), "from = \"home\""), @r#"
+    error: traffic "flow_list": flow_list names its nodes in its file
+      --> scenario:33:8
+    33 | from = "home"
+       |        ^^^^^^
+       = help: leave from out
+    "#);
+}
+
+#[test]
+fn who_needs_no_answer_needs_no_way_back() {
+    let one_way = RIGHT.replace("qdisc = \"compare\"", "qdisc = \"compare\"\nback = false");
+    let call = one_way.replace("\"bulk\"", "\"audio\"");
+    assert_eq!(
+        Scenario::parse(&call, ".").map(|scenario| scenario.ports.len()).map_err(|wrong| wrong.to_string()),
+        Ok(3)
+    );
+}

@@ -224,17 +224,24 @@ fn shipped_scenarios_are_right() {
     for file in files {
         let scenario =
             Draft::load(&file).expect("it is there").finish().unwrap_or_else(|wrong| panic!("{wrong}"));
-        let warnings =
-            scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings.clone() };
-        assert_eq!(warnings.to_string(), "", "{}", file.display());
+        // Benchmarks and papers fix their numbers, and those of single disciplines may show what a trap does; but what
+        // is run first should not begin with a warning.
+        if file.parent() == Some(&root) {
+            let diagnostics = scenario.warnings.clone();
+            let warnings = scenario::Wrong { origin: scenario.origin().clone(), diagnostics };
+            assert_eq!(warnings.to_string(), "", "{}", file.display());
+        }
         scenario.short().unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 }
 
-/// Every scenario in a folder.
+/// Every scenario in a folder. The golden fingerprints stand among them and are none.
 fn scenarios(folder: &Path) -> Vec<PathBuf> {
     let entries =
         std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it is there").path());
     let found = entries.flat_map(|path| if path.is_dir() { scenarios(&path) } else { vec![path] });
-    found.filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect()
+    let is_one = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| ending == "toml")
+    };
+    found.filter(is_one).collect()
 }

@@ -5,6 +5,10 @@
 //!
 //! There is no hidden queue anywhere: a packet waits in the discipline of a link's port, or it is on the wire.
 
+#![forbid(unsafe_code)]
+// A second variable of the same name is how the wrong packet gets dropped.
+#![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
+
 pub mod agenda;
 pub mod counts;
 pub mod network;

@@ -84,6 +84,8 @@ pub(crate) struct Settings {
 pub(crate) struct Transport {
     conns: Vec<Conn>,
     free: Vec<u32>,
+    /// Places of connections that are over and whose sources have not all heard of it.
+    retired: Vec<u32>,
     streams: Vec<Stream>,
     hasher: SipHasher,
     measured_from: Time,
@@ -141,8 +143,14 @@ struct Stream {
     bytes_all: u64,
     offset: u64,
     delay_sum: u128,
-    /// Nanoseconds.
-    delays: Option<Box<Histogram<u32>>>,
+    delays: Delays,
+}
+
+/// Delays of a stream's datagrams, nanoseconds. A capture has thousands of streams with a few packets each, and a
+/// histogram takes 13 kB: only streams of some length have one.
+enum Delays {
+    Few(Vec<u64>),
+    Many(Box<Histogram<u32>>),
 }
 
 impl Net<'_> {
@@ -238,7 +246,7 @@ impl Net<'_> {
             bytes_all: 0,
             offset: 0,
             delay_sum: 0,
-            delays: None,
+            delays: Delays::Few(Vec::new()),
         });
         StreamId(self.transport.streams.len() as u32 - 1)
     }
@@ -275,6 +283,7 @@ impl Transport {
         Transport {
             conns: Vec::new(),
             free: Vec::new(),
+            retired: Vec::new(),
             streams: Vec::new(),
             hasher,
             measured_from,
@@ -337,7 +346,7 @@ impl Transport {
         let template = Segment { conn: number, serial, from, to, ..Segment::default() };
         let reply = Segment { from: to, to: from, flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
-        let end = |template, flow| Endpoint::new(template, flow, settings.class, settings.reserved, tcp);
+        let end = |fields, flow| Endpoint::new(fields, flow, settings.class, settings.reserved, tcp);
         let mut conn = Conn {
             serial,
             source,
@@ -378,9 +387,9 @@ impl Transport {
         conn.arm(agenda);
     }
 
-    fn datagram(&mut self, stream: StreamId, datagram: Datagram, now: Time) {
+    fn datagram(&mut self, id: StreamId, datagram: Datagram, now: Time) {
         let Datagram { bytes, short, ecn } = datagram;
-        let number = stream.0;
+        let number = id.0;
         let stream = &mut self.streams[number as usize];
         let segment = Segment {
             conn: number,
@@ -440,20 +449,21 @@ impl Transport {
         conn.armed = Time::NEVER;
         agenda.set(conn.slot, Time::NEVER);
         for side in [Side::Client, Side::Server] {
-            let conn = &mut self.conns[number as usize];
-            let tcp = &*conn.tcp;
-            let end = match side {
-                Side::Client => &mut conn.client,
-                Side::Server => &mut conn.server,
-            };
-            if conn.alive && now >= end.deadline() {
-                let outcome = end.timer(now, tcp, &mut self.out);
-                self.after(number, side, outcome, now, agenda);
-            }
+            self.timer_of(number, side, now, agenda);
         }
+        self.conns[number as usize].arm(agenda);
+    }
+
+    fn timer_of(&mut self, number: u32, side: Side, now: Time, agenda: &mut Agenda) {
         let conn = &mut self.conns[number as usize];
-        if conn.alive {
-            conn.arm(agenda);
+        let tcp = &*conn.tcp;
+        let end = match side {
+            Side::Client => &mut conn.client,
+            Side::Server => &mut conn.server,
+        };
+        if conn.alive && now >= end.deadline() {
+            let outcome = end.timer(now, tcp, &mut self.out);
+            self.after(number, side, outcome, now, agenda);
         }
     }
 
@@ -469,55 +479,78 @@ impl Transport {
 
     #[cold]
     fn tell(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
-        let id = ConnId(number);
+        match self.conns[number as usize].transfer {
+            Some(_) => self.tell_transfer(number, side, outcome, now, agenda),
+            None => self.tell_source(number, side, outcome),
+        }
         let conn = &mut self.conns[number as usize];
-        let source = conn.source;
-        if let Some(transfer) = &mut conn.transfer {
-            // A transfer needs nobody: it reports when its data are there, and closes the way back.
-            let delivered = conn.server.delivered();
-            if !transfer.reported && delivered == transfer.bytes {
-                transfer.reported = true;
-                let report = conn.report(now, Ending::Completed);
-                self.reports.push(report);
-            }
-            if side == Side::Server && outcome.peer_closed {
-                self.act(id, Side::Server, now, agenda, Endpoint::close);
-            }
+        let ended = if outcome.aborted {
+            Some(Event::Aborted(ConnId(number)))
+        } else if conn.client.finished() && conn.server.finished() {
+            Some(Event::Closed(ConnId(number)))
         } else {
-            if outcome.connected && side == Side::Server {
-                self.events.push((source, Event::Connected(id)));
+            None
+        };
+        match ended {
+            Some(event) => {
+                self.events.push((conn.source, event));
+                self.release(number, agenda);
             }
-            if outcome.received {
-                let total = match side {
-                    Side::Client => conn.client.delivered(),
-                    Side::Server => conn.server.delivered(),
-                };
-                self.events.push((source, Event::Received { conn: id, side, total }));
-            }
+            None => conn.arm(agenda),
         }
-        let conn = &mut self.conns[number as usize];
-        if outcome.aborted {
-            if conn.transfer.is_some_and(|transfer| !transfer.reported) {
-                let report = conn.report(now, Ending::Aborted);
-                self.reports.push(report);
-            }
-            self.events.push((source, Event::Aborted(id)));
-            return self.release(number, agenda);
-        }
-        if conn.client.finished() && conn.server.finished() {
-            self.events.push((source, Event::Closed(id)));
-            return self.release(number, agenda);
-        }
-        conn.arm(agenda);
     }
 
-    /// The place of a connection is free. Its slot stays with the place.
+    /// A transfer needs nobody: it reports when its data are there, and closes the way back.
+    fn tell_transfer(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+        let conn = &mut self.conns[number as usize];
+        let complete = conn.transfer.is_some_and(|transfer| conn.server.delivered() == transfer.bytes);
+        let ending = match (complete, outcome.aborted) {
+            (true, _) => Some(Ending::Completed),
+            (false, true) => Some(Ending::Aborted),
+            (false, false) => None,
+        };
+        if let (Some(ending), Some(transfer)) = (ending, &mut conn.transfer)
+            && !transfer.reported
+        {
+            transfer.reported = true;
+            let report = conn.report(now, ending);
+            self.reports.push(report);
+        }
+        if side == Side::Server && outcome.peer_closed {
+            self.act(ConnId(number), Side::Server, now, agenda, Endpoint::close);
+        }
+    }
+
+    fn tell_source(&mut self, number: u32, side: Side, outcome: Outcome) {
+        let conn = &self.conns[number as usize];
+        let id = ConnId(number);
+        if outcome.connected && side == Side::Server {
+            self.events.push((conn.source, Event::Connected(id)));
+        }
+        if outcome.received {
+            let total = match side {
+                Side::Client => conn.client.delivered(),
+                Side::Server => conn.server.delivered(),
+            };
+            self.events.push((conn.source, Event::Received { conn: id, side, total }));
+        }
+    }
+
+    /// A connection is over. Its place is free once its source has heard of it, and its slot stays with the place.
     fn release(&mut self, number: u32, agenda: &mut Agenda) {
         let conn = &mut self.conns[number as usize];
         conn.alive = false;
         conn.armed = Time::NEVER;
         agenda.set(conn.slot, Time::NEVER);
-        self.free.push(number);
+        self.retired.push(number);
+    }
+
+    /// Every source has heard everything: the places of connections that are over can be used again.
+    #[inline]
+    pub fn recycle(&mut self) {
+        if !self.retired.is_empty() {
+            self.free.append(&mut self.retired);
+        }
     }
 
     /// The measured part of the run begins.
@@ -583,6 +616,9 @@ impl Transport {
 impl Conn {
     #[inline]
     fn arm(&mut self, agenda: &mut Agenda) {
+        if !self.alive {
+            return;
+        }
         let deadline = self.client.deadline().min(self.server.deadline());
         if deadline < self.armed {
             self.armed = deadline;
@@ -627,18 +663,12 @@ impl Stream {
         self.received += 1;
         self.bytes_received += u64::from(meta.bytes);
         self.delay_sum += u128::from(delay.as_ps());
-        let delays = self.delays.get_or_insert_with(|| {
-            // A microsecond to a thousand seconds, 1 %.
-            Box::new(
-                Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2).expect("the bounds are in order"),
-            )
-        });
-        delays.saturating_record(delay.as_ps() / 1000);
+        self.delays.record(delay.as_ps() / 1000);
     }
 
     fn report(&self, now: Time) -> FlowReport {
         let mean = if self.received == 0 { 0 } else { (self.delay_sum / u128::from(self.received)) as u64 };
-        let p99 = self.delays.as_ref().map_or(0, |delays| delays.value_at_quantile(0.99));
+        let p99 = self.delays.p99();
         FlowReport {
             id: self.id,
             source: self.source,
@@ -657,6 +687,34 @@ impl Stream {
             delay_mean: Span::from_ps(mean),
             delay_p99: Span::ns(p99),
             ending: Ending::Completed,
+        }
+    }
+}
+
+impl Delays {
+    /// Below a hundred values their 99th percentile is the largest.
+    const FEW: usize = 64;
+
+    fn record(&mut self, ns: u64) {
+        if let Delays::Few(values) = self {
+            if values.len() < Delays::FEW {
+                return values.push(ns);
+            }
+            // A microsecond to a thousand seconds, 1 %.
+            let bounds = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2);
+            let mut histogram = bounds.expect("the bounds are in order");
+            values.iter().for_each(|value| histogram.saturating_record(*value));
+            *self = Delays::Many(Box::new(histogram));
+        }
+        if let Delays::Many(histogram) = self {
+            histogram.saturating_record(ns);
+        }
+    }
+
+    fn p99(&self) -> u64 {
+        match self {
+            Delays::Few(values) => values.iter().copied().max().unwrap_or(0),
+            Delays::Many(histogram) => histogram.value_at_quantile(0.99),
         }
     }
 }

@@ -114,8 +114,8 @@ impl Sim {
     pub fn new(plan: Plan) -> Sim {
         let mut agenda = Agenda::default();
         let mut owners = Vec::new();
-        let mut claim = |agenda: &mut Agenda, owner: Owner| {
-            let slot = agenda.add();
+        let mut claim = |from: &mut Agenda, owner: Owner| {
+            let slot = from.add();
             set_owner(&mut owners, slot, owner);
             slot
         };
@@ -251,8 +251,8 @@ impl Sim {
         while let Some((_, pkt)) = self.links[number as usize].flight.pop_front_if(|(at, _)| *at <= now) {
             self.arrive(to, pkt, probe);
         }
-        let link = &self.links[number as usize];
-        self.agenda.set(link.slot, link.next_event());
+        let after = &self.links[number as usize];
+        self.agenda.set(after.slot, after.next_event());
     }
 
     /// A packet is at a node: its host takes it, or it goes on.
@@ -302,7 +302,7 @@ impl Sim {
             }
             if self.transport.events.is_empty() && self.transport.reports.is_empty() {
                 if self.transport.out.is_empty() {
-                    return;
+                    return self.transport.recycle();
                 }
                 continue;
             }

@@ -7,6 +7,8 @@
 //! argument and result is in its name or in its comment: seconds, packets, packets per second. Outside the range in
 //! which a formula holds (a queue with load 1 or more has no mean waiting time) the answer is `None`.
 
+#![forbid(unsafe_code)]
+
 pub mod distributions;
 pub mod fairness;
 pub mod queues;

@@ -72,7 +72,7 @@ impl Default for TcpConfig {
             rto_initial: Span::s(1),
             rto_min: Span::s(1),
             rto_max: Span::s(60),
-            clock: Span::ms(1),
+            clock: Span::us(1),
             give_up: 15,
             give_up_handshake: 6,
             pacing: false,

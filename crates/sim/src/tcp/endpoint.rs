@@ -122,7 +122,7 @@ impl Endpoint {
             fin_sent: false,
             duplicates: 0,
             inflation: 0,
-            recover: 1,
+            recover: 0,
             silent: 0,
             urgent: false,
             limited: false,
@@ -318,36 +318,39 @@ impl Endpoint {
             self.retransmit_at =
                 if self.board.outstanding() > 0 { now + self.rtt.timeout() } else { Time::NEVER };
         }
-        if segment.has(Segment::ECE) {
+        let congested = config.ecn && segment.has(Segment::ECE);
+        if congested {
             self.congestion_told(segment.ack, flight, now);
         }
         let duplicate = !advances
             && self.board.outstanding() > 0
             && segment.room() == 0
             && if config.sack { selective > 0 } else { true };
-        self.recovery(segment.ack, advance, duplicate, flight, now, config);
+        if self.recovery(segment.ack, advances, duplicate, flight, now, config) && !congested {
+            self.grow(advance, flight, now);
+        }
     }
 
     /// The other end echoes a mark: once per window, RFC 3168 section 6.1.2.
     fn congestion_told(&mut self, ack: u64, flight: u64, now: Time) {
-        if ack > self.reduced_until && self.recovery == Recovery::None {
+        if ack > self.reduced_until && self.recovery != Recovery::Fast {
             self.controller.marked(flight.min(self.controller.window()), now);
             self.reduced_until = self.board.next();
             self.reduced = true;
         }
     }
 
-    /// Fast retransmit and recovery: RFC 6675 section 5 with SACK, RFC 6582 section 3.2 without.
+    /// Fast retransmit and recovery: RFC 6675 section 5 with SACK, RFC 6582 section 3.2 without. True when the
+    /// acknowledgement lets the window grow.
     fn recovery(
         &mut self,
         ack: u64,
-        advance: u64,
+        advances: bool,
         duplicate: bool,
         flight: u64,
         now: Time,
         config: &TcpConfig,
-    ) {
-        let advances = advance > 0;
+    ) -> bool {
         if self.recovery != Recovery::None && ack >= self.recover {
             let fast = self.recovery == Recovery::Fast;
             self.recovery = Recovery::None;
@@ -355,7 +358,7 @@ impl Endpoint {
             self.duplicates = 0;
             if fast {
                 // The acknowledgement that ends a recovery leaves the window at the threshold.
-                return;
+                return false;
             }
         }
         match self.recovery {
@@ -365,16 +368,18 @@ impl Endpoint {
                     (false, true) => self.duplicates + 1,
                     (false, false) => self.duplicates,
                 };
-                // Below `recover` duplicates stem from what the last recovery sent twice: RFC 6582 section 3.2, step 1.
-                let first_lost = config.sack && self.board.find_losses(config.mss.0);
-                if first_lost || (self.duplicates >= DUPLICATES && ack >= self.recover) {
-                    self.begin_fast_recovery(flight, now, config);
-                } else if advances {
-                    self.grow(advance, flight, now);
+                if duplicate {
+                    // Up to `recover` duplicates stem from what the last recovery sent twice: RFC 6582 section 3.2, step 1.
+                    let first_lost = config.sack && self.board.find_losses(config.mss.0);
+                    if first_lost || (self.duplicates >= DUPLICATES && ack > self.recover) {
+                        self.begin_fast_recovery(flight, now, config);
+                    }
                 }
+                advances
             }
             Recovery::Fast if config.sack => {
                 self.board.find_losses(config.mss.0);
+                false
             }
             Recovery::Fast if advances => {
                 // A partial acknowledgement: the next hole is lost too. Deflate by what left the network.
@@ -385,16 +390,17 @@ impl Endpoint {
                 if left >= config.mss.0 {
                     self.inflation += config.mss.0;
                 }
+                false
             }
-            Recovery::Fast if duplicate => self.inflation += config.mss.0,
-            Recovery::Fast => {}
+            Recovery::Fast => {
+                self.inflation += if duplicate { config.mss.0 } else { 0 };
+                false
+            }
             Recovery::Timeout => {
                 if config.sack {
                     self.board.find_losses(config.mss.0);
                 }
-                if advances {
-                    self.grow(advance, flight, now);
-                }
+                advances
             }
         }
     }
@@ -405,8 +411,11 @@ impl Endpoint {
         self.board.begin_recovery();
         self.board.lose_first();
         self.urgent = true;
-        self.controller.lost(flight.min(self.controller.window()), now);
-        self.reduced = config.ecn;
+        // A window that was marked has been reduced for already: RFC 3168 section 6.1.2.
+        if self.board.una() >= self.reduced_until {
+            self.controller.lost(flight.min(self.controller.window()), now);
+            self.reduced = config.ecn;
+        }
         self.reduced_until = self.board.next();
         if !config.sack {
             self.inflation = u64::from(DUPLICATES) * config.mss.0;
@@ -482,6 +491,8 @@ impl Endpoint {
                 return;
             }
             if !urgent && self.pacer_holds(now, config) {
+                // What the pacer holds back the window allows: growth goes on.
+                self.limited = room > 0;
                 return;
             }
             match repeat {
@@ -502,20 +513,19 @@ impl Endpoint {
 
     /// New data, or the FIN alone; within the receiver's window.
     fn may_send_new(&self, room: u64, config: &TcpConfig) -> bool {
+        if !config.limited_transmit && self.recovery == Recovery::None && self.duplicates > 0 {
+            return false;
+        }
         let fits = self.board.outstanding() + room <= config.receive_window.0;
         (room > 0 && fits) || (room == 0 && self.closing && !self.fin_sent)
     }
 
-    /// RFC 3042: two segments more than the window while duplicates come in. With SACK the pipe shrinks by itself;
-    /// without limited transmit it must not.
+    /// RFC 3042: two segments more than the window while duplicates come in. With SACK the pipe shrinks by itself.
     fn limited_transmit(&self, config: &TcpConfig) -> u64 {
-        if self.recovery != Recovery::None || self.duplicates == 0 {
+        if self.recovery != Recovery::None || config.sack || !config.limited_transmit {
             return 0;
         }
-        match (config.sack, config.limited_transmit) {
-            (false, true) => u64::from(self.duplicates.min(2)) * config.mss.0,
-            _ => 0,
-        }
+        u64::from(self.duplicates.min(2)) * config.mss.0
     }
 
     fn pacer_holds(&mut self, now: Time, config: &TcpConfig) -> bool {
@@ -575,7 +585,9 @@ impl Endpoint {
         config: &TcpConfig,
         out: &mut Vec<Packet<Segment>>,
     ) {
-        self.receiver.acknowledge(&mut segment, config.sack);
+        // RFC 6691: options come out of the segment; a full one has no room for them.
+        let room = config.mss.0.saturating_sub(u64::from(segment.len));
+        self.receiver.acknowledge(&mut segment, config.sack && room >= u64::from(sack_option(3)));
         self.last_sent = now;
         if self.retransmit_at == Time::NEVER {
             self.retransmit_at = now + self.rtt.timeout();
@@ -666,6 +678,8 @@ impl Endpoint {
                 // their way, and half of them must not become the threshold.
                 let flight = self.board.outstanding().min(self.controller.window());
                 self.controller.timed_out(flight, self.silent == 1, now);
+                self.reduced = config.ecn;
+                self.reduced_until = self.board.next();
                 self.board.lose_all();
                 self.recovery = Recovery::Timeout;
                 self.recover = self.board.next();

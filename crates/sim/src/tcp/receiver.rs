@@ -11,7 +11,7 @@ pub struct Receiver {
     islands: Vec<(u64, u64)>,
     /// The sequence number of the FIN, once it was seen.
     fin: Option<u64>,
-    /// Full-sized segments not acknowledged yet.
+    /// Segments in order that are not acknowledged yet.
     pending: u32,
 }
 
@@ -69,7 +69,7 @@ impl Receiver {
         }
         // The gap is filled as far as this goes.
         while let Some(at) = self.islands.iter().position(|(start, _)| *start <= self.next) {
-            let (_, island_end) = self.islands.swap_remove(at);
+            let (_, island_end) = self.islands.remove(at);
             self.next = self.next.max(island_end);
         }
         Arrival::OutOfOrder
@@ -78,7 +78,9 @@ impl Receiver {
     /// Stores [start, end) beyond a gap.
     fn keep(&mut self, start: u64, end: u64) -> Arrival {
         let (mut start, mut end) = (start, end);
-        if self.islands.iter().any(|(from, to)| *from <= start && end <= *to) {
+        if let Some(at) = self.islands.iter().position(|(from, to)| *from <= start && end <= *to) {
+            // RFC 2018 section 4: the block with the segment that triggered the acknowledgement comes first.
+            self.islands[..=at].rotate_right(1);
             return Arrival::Duplicate;
         }
         self.islands.retain(|(from, to)| {

@@ -132,18 +132,22 @@ impl Scoreboard {
     #[inline]
     pub fn ack(&mut self, to: u64) -> Acked {
         let mut acked = Acked::default();
+        let mut ambiguous = false;
         while let Some(first) = self.sent.front() {
             if first.end > to {
                 break;
             }
             if !first.has(SACKED) {
                 acked.room += u64::from(first.room);
-                if !first.has(AMBIGUOUS) {
-                    acked.measured = Some(first.at);
-                }
+                acked.measured = Some(first.at);
+                ambiguous |= first.has(AMBIGUOUS);
             }
             self.pipe -= first.weight() * u64::from(first.room);
             self.sent.pop_front();
+        }
+        // What a repeated segment set free arrived long before it is acknowledged: none of it can be measured (Karn).
+        if ambiguous {
+            acked.measured = None;
         }
         self.una = to;
         if !self.islands.is_empty() {
@@ -205,7 +209,7 @@ impl Scoreboard {
     }
 
     /// Takes for lost what RFC 6675 section 4, IsLost, says is lost: three islands above it, or more than two segments
-    /// of `mss` within them. True when the first outstanding segment is lost.
+    /// of `mss` within them. True when the first outstanding segment is lost and was not sent again.
     pub fn find_losses(&mut self, mss: u64) -> bool {
         let (mut bytes, mut islands) = (0, 0);
         for (start, end) in self.islands.iter().rev() {
@@ -216,7 +220,7 @@ impl Scoreboard {
                 break;
             }
         }
-        self.sent.front().is_some_and(|first| first.has(LOST))
+        self.sent.front().is_some_and(|first| first.state & (LOST | REPEATED) == LOST)
     }
 
     /// Takes the first outstanding segment for lost, even if it was sent again.
@@ -288,7 +292,7 @@ impl Scoreboard {
     /// What may be sent again although it is not known to be lost, when there is nothing new to send: rules (3) and
     /// (4) of NextSeg.
     pub fn next_doubtful(&mut self) -> Option<Repeat> {
-        let highest = self.islands.last()?.1;
+        let highest = self.islands.last().map_or(self.una, |(_, end)| *end);
         let first = self.index_of(self.repeated_below.max(self.una));
         let between = self
             .sent

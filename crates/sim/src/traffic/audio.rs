@@ -62,6 +62,7 @@ impl Default for Config {
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "voice calls over UDP: a packet every 20 ms, with or without pauses";
+    const ANSWERED: bool = false;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;

@@ -70,6 +70,7 @@ const HASHER: SipHasher = SipHasher::new(0x6769_7665_7761_7921, 0x6361_7074_7572
 impl Traffic for Config {
     const SUMMARY: &'static str =
         "the packets of a pcap or pcapng file, at their times and with their lengths";
+    const ANSWERED: bool = false;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         if !(self.speed > 0.0 && self.speed.is_finite()) {

@@ -37,6 +37,7 @@ const COLUMNS: [&str; 4] = ["start_s", "src", "dst", "size_bytes"];
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "TCP transfers from a CSV file: start_s,src,dst,size_bytes";
+    const PLACED: bool = false;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         let path = place.folder.join(&self.file);

@@ -96,6 +96,7 @@ fn default_shape() -> f64 {
 impl Traffic for Config {
     const SUMMARY: &'static str =
         "UDP sources that send bursts and pause (Pareto or exponential), and self-similar aggregates of them";
+    const ANSWERED: bool = false;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         let cycle = self.cycle()?;
@@ -355,7 +356,10 @@ impl Source for OnOff {
 
     fn remark(&self) -> Option<String> {
         let nominal = Rate::bit((self.nominal + 0.5) as u64);
-        Some(format!("nominal load {nominal} for each of {} sending nodes", self.lines.len()))
+        Some(match self.lines.len() {
+            1 => format!("nominal load {nominal}"),
+            nodes => format!("nominal load {nominal} from each of {nodes} nodes"),
+        })
     }
 }
 

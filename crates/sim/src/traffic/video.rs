@@ -63,6 +63,7 @@ const SMALLEST: u32 = 64;
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "video calls over UDP: frames as bursts of packets, with key frames";
+    const ANSWERED: bool = false;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "1500kbit")?;

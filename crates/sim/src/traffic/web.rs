@@ -17,6 +17,8 @@
 //!   where objects come one after another instead of interleaved; the time of the page is nearly the same.
 //! - When a connection is given up, the page asks for nothing more; it is reported as aborted as soon as the objects on
 //!   their way are there.
+//! - The model of the defaults has a document before 0 to 53 objects; here `main` is off, and 2 to 55 objects are asked
+//!   for at once.
 //! - The default think time of 5 s is shorter than the 30 s of the model that the other defaults come from, so that
 //!   short runs hold pages.
 //!

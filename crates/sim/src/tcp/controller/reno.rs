@@ -25,7 +25,7 @@ pub const SUMMARY: &str = "slow start and additive increase, halving on loss (RF
 
 /// A Reno controller.
 pub fn new(start: Start) -> Reno {
-    Reno { start, window: start.initial_window, threshold: u64::MAX, counted: 0 }
+    Reno { start, window: start.initial_window, threshold: u64::MAX, counted: 0, after_timeout: false }
 }
 
 /// Its state.
@@ -38,6 +38,8 @@ pub struct Reno {
     threshold: u64,
     /// Bytes acknowledged toward the next segment of additive increase.
     counted: u64,
+    /// This slow start follows a timeout.
+    after_timeout: bool,
 }
 
 impl Controller for Reno {
@@ -48,12 +50,15 @@ impl Controller for Reno {
         let mss = self.start.mss;
         if self.window < self.threshold {
             let most = match self.start.counting {
+                // RFC 3465 section 2.3: after a timeout an acknowledgement often covers what arrived long before.
+                Counting::Bytes if self.after_timeout => mss,
                 Counting::Bytes => 2 * mss,
                 Counting::Acks => mss,
             };
             self.window += ack.bytes.min(most);
             return;
         }
+        self.after_timeout = false;
         match self.start.counting {
             Counting::Bytes => {
                 self.counted += ack.bytes;
@@ -80,6 +85,7 @@ impl Controller for Reno {
         }
         self.window = self.start.mss;
         self.counted = 0;
+        self.after_timeout = true;
     }
 
     fn idled(&mut self, _: Time) {
