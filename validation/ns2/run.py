@@ -234,12 +234,18 @@ def verdict(ns2, giveway, tolerance):
         return "0", "agrees", True
     difference = right / left - 1 if left else math.inf
     shown = f"{100 * difference:+.2g} %" if left else f"{right - left:+.3g}"
+    if isinstance(tolerance, str) and abs(difference) <= 0.05:
+        return shown, "agrees within 5 %", True
     if isinstance(tolerance, str):
         return shown, f"differs [{tolerance}]", True
     # What the seeds leave open is no disagreement. Runs are compared in pairs: with lists they have the same arrivals.
     unsure = interval([theirs - ours for theirs, ours in zip(ns2, giveway)]) / abs(left) if left else 0.0
-    agrees = abs(difference) <= tolerance + unsure
-    return shown, f"agrees within {100 * tolerance:g} %" if agrees else f"**outside {100 * tolerance:g} %**", agrees
+    within = f"{100 * tolerance:g} %"
+    if abs(difference) <= tolerance:
+        return shown, f"agrees within {within}", True
+    if abs(difference) <= tolerance + unsure:
+        return shown, f"agrees within {within} and chance", True
+    return shown, f"**outside {within}**", False
 
 
 def number(values):
