@@ -58,7 +58,8 @@ Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 13
 
 /// What became of one run.
 enum Ran {
-    Finished(Summary),
+    /// With what its sources had to say.
+    Finished(Summary, Vec<String>),
     /// Somebody pressed Ctrl-C.
     Stopped,
     Failed(String),
@@ -159,10 +160,18 @@ impl Session {
         let cpu_s = cpu::user_s() - before;
 
         let mut runs = Vec::new();
+        let mut remarks = Vec::new();
         let mut outcome = Outcome::Done;
         for (cell, ran) in cells.iter().zip(done) {
             match ran {
-                Ran::Finished(summary) => runs.push((recorded(cell), summary)),
+                Ran::Finished(summary, said) => {
+                    // The same arrivals for every discipline: what their sources say is said once for each seed.
+                    if cell.discipline == 0 {
+                        remarks
+                            .extend(said.into_iter().map(|remark| format!("seed {}, {remark}", cell.seed)));
+                    }
+                    runs.push((recorded(cell), summary));
+                }
                 Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
                 Ran::Failed(why) => {
                     show::sentence(&format!("{} with seed {} failed: {why}", cell.spec, cell.seed));
@@ -181,6 +190,9 @@ impl Session {
             writeln!(out, "{}", table.to_json(name, cpu_s))?;
         } else {
             print(scenario, name, &table, (runs.len(), cells.len()), out)?;
+        }
+        if !self.quiet {
+            remarks.iter().for_each(|remark| show::sentence(remark));
         }
         if !self.quiet && !self.json {
             show::sentence(&format!("{} events, {cpu_s:.2} s of processor time", table.events));
@@ -231,7 +243,7 @@ fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: 
     }
     if let Some(summary) = folder.and_then(|folder| folder.finished(&recorded(cell))) {
         part.done(1.0);
-        return Ran::Finished(summary);
+        return Ran::Finished(summary, Vec::new());
     }
     let running = AssertUnwindSafe(|| {
         let mut recorder = Recorder::new(layout(scenario, folder.is_some()));
@@ -239,13 +251,13 @@ fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: 
             part.done(share);
             !stop::asked()
         };
-        let totals = scenario.run(cell, &mut recorder, &go_on)?;
+        let finished = scenario.run(cell, &mut recorder, &go_on)?;
         let mut record = recorder.finish();
-        record.summary.events = totals.events;
-        Some(record)
+        record.summary.events = finished.totals.events;
+        Some((record, finished.remarks))
     });
-    let record = match catch_unwind(running) {
-        Ok(Some(record)) => record,
+    let (record, remarks) = match catch_unwind(running) {
+        Ok(Some(ran)) => ran,
         Ok(None) => return Ran::Stopped,
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -255,7 +267,7 @@ fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: 
     };
     match folder.map(|folder| folder.write(&recorded(cell), &record)) {
         Some(Err(error)) => Ran::Failed(error.to_string()),
-        Some(Ok(())) | None => Ran::Finished(record.summary),
+        Some(Ok(())) | None => Ran::Finished(record.summary, remarks),
     }
 }
 

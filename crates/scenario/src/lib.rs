@@ -47,7 +47,7 @@ mod tree;
 
 pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong};
 pub use draft::Draft;
-pub use run::{Cell, Measured};
+pub use run::{Cell, Finished, Measured};
 pub use scenario::Scenario;
 pub use schema::schema;
 pub use topology::{Port, Queue};

@@ -19,6 +19,15 @@ pub struct Cell {
     pub seed: u64,
 }
 
+/// What came of a run, beside what its probe heard.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// What it cost.
+    pub totals: Totals,
+    /// What its sources have to say: a sentence each, beginning with the name of the traffic.
+    pub remarks: Vec<String>,
+}
+
 /// What a recorder needs to know about a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
@@ -125,7 +134,7 @@ impl Scenario {
         cell: &Cell,
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
-    ) -> Option<Totals> {
+    ) -> Option<Finished> {
         /// Often enough for a progress bar, seldom enough to cost nothing.
         const STEPS: u64 = 500;
         let mut sim = Sim::new(self.plan(cell));
@@ -135,6 +144,10 @@ impl Scenario {
                 return None;
             }
         }
-        Some(sim.finish(probe))
+        let remarks = sim
+            .remarks()
+            .map(|(source, remark)| format!("{}: {remark}", self.traffic[usize::from(source)].name));
+        let remarks = remarks.collect();
+        Some(Finished { totals: sim.finish(probe), remarks })
     }
 }
