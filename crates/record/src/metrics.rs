@@ -29,7 +29,7 @@ use crate::recorder::Gauge;
 /// | `queue_max_packets` | the most that was held there for any length of time |
 /// | `drops`, `marks` | of the measured ports' queues, packets |
 /// | `drops_REASON` | for each reason that occurred; those of the wire and of missing routes are not in `drops` |
-/// | `jain` | Jain's index of the bytes that endless transfers delivered which lived through the whole measured part; when there are fewer than two, of the part that each stream of datagrams got through; when there are fewer than two of these either, of the rates of completed transfers |
+/// | `jain` | Jain's index of the bytes that endless transfers delivered which lived through the whole measured part; when there are fewer than two, of the part that each stream of datagrams got through; null when there are fewer than two of these either |
 /// | `flow_delay_p50_s`, `flow_delay_p95_s` | median and 95th percentile, over streams of datagrams, of the mean delay of each; when there are several |
 /// | `flow_table_mean`, `flow_table_max` | of the bottleneck's samples, flows |
 /// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
@@ -198,7 +198,8 @@ pub(crate) fn unnamed(name: &str) -> Option<f64> {
 /// Whose shares should be equal, and what the share of each is.
 ///
 /// Endless transfers that lived through the whole measured part: bytes. Otherwise streams of datagrams, which take what
-/// they need and no more: the part of what they sent that arrived. Otherwise transfers that completed: their rates.
+/// they need and no more: the part of what they sent that arrived. Transfers of a given size are not compared: a long one
+/// is faster than a short one even when both are treated alike.
 fn shares(heard: &Heard<'_>) -> Vec<f64> {
     let Layout { from, until, .. } = *heard.layout;
     let throughout = |flow: &&FlowReport| flow.start <= from && flow.end >= until;
@@ -209,14 +210,7 @@ fn shares(heard: &Heard<'_>) -> Vec<f64> {
     }
     let streams = heard.flows.iter().filter(|flow| is_datagrams(flow) && flow.bytes > 0);
     let streams: Vec<f64> = streams.map(|flow| flow.delivered as f64 / flow.bytes as f64).collect();
-    if streams.len() > 1 {
-        return streams;
-    }
-    heard
-        .completed()
-        .filter(|flow| flow.end > flow.start)
-        .map(|flow| flow.bytes as f64 / response(flow).as_s())
-        .collect()
+    streams
 }
 
 /// How long the packets of a stream took, from stream to stream.
