@@ -3,7 +3,7 @@
 //! `cargo metadata` knows each package's licence, so the list is read here in an instant. cargo-deny reads the same file
 //! and more of it; building it takes two and a half minutes of CPU, so it is asked where it is installed already.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -32,6 +32,8 @@ pub fn check(repository: &Repository) -> Done {
 struct Policy {
     allowed: BTreeSet<String>,
     banned: BTreeSet<String>,
+    /// What single crates may have beyond that.
+    exceptions: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Policy {
@@ -46,9 +48,14 @@ impl Policy {
         };
         let text = |value: &toml::Value| value.as_str().map(str::to_owned);
         let name = |value: &toml::Value| text(value.get("crate").unwrap_or(value));
+        let exception = |value: &toml::Value| {
+            let more = value.get("allow")?.as_array()?.iter().filter_map(text).collect();
+            Some((name(value)?, more))
+        };
         Ok(Policy {
             allowed: list("licenses", "allow")?.iter().filter_map(text).collect(),
             banned: list("bans", "deny")?.iter().filter_map(name).collect(),
+            exceptions: list("licenses", "exceptions")?.iter().filter_map(exception).collect(),
         })
     }
 
@@ -64,9 +71,14 @@ impl Policy {
         }
         match text("license") {
             "" => Some(format!("{name} {version}: says no licence")),
-            licence if !allows(licence, &self.allowed) => Some(format!("{name} {version}: {licence}")),
+            licence if !allows(licence, &self.allowed_for(name)) => Some(format!("{name} {version}: {licence}")),
             _ => None,
         }
+    }
+
+    fn allowed_for(&self, name: &str) -> BTreeSet<String> {
+        let more = self.exceptions.get(name).into_iter().flatten();
+        self.allowed.iter().chain(more).cloned().collect()
     }
 }
 
