@@ -12,7 +12,8 @@ pub fn write(repository: &Repository) -> Done {
 
 /// Fails where something would change, and shows it.
 pub fn check(repository: &Repository) -> Done {
-    rustfmt(repository, &["--check"]).map_err(|_| "files are not as rustfmt writes them: cargo xtask fmt".to_owned())
+    rustfmt(repository, &["--check"])
+        .map_err(|_| "files are not as rustfmt writes them: cargo xtask fmt".to_owned())
 }
 
 fn rustfmt(repository: &Repository, options: &[&str]) -> Done {

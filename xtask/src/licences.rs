@@ -71,7 +71,9 @@ impl Policy {
         }
         match text("license") {
             "" => Some(format!("{name} {version}: says no licence")),
-            licence if !allows(licence, &self.allowed_for(name)) => Some(format!("{name} {version}: {licence}")),
+            licence if !allows(licence, &self.allowed_for(name)) => {
+                Some(format!("{name} {version}: {licence}"))
+            }
             _ => None,
         }
     }

@@ -240,8 +240,6 @@ fn scenarios(folder: &Path) -> Vec<PathBuf> {
     let entries =
         std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it is there").path());
     let found = entries.flat_map(|path| if path.is_dir() { scenarios(&path) } else { vec![path] });
-    let is_one = |path: &PathBuf| {
-        path.extension().is_some_and(|ending| ending == "toml")
-    };
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml");
     found.filter(is_one).collect()
 }
