@@ -48,10 +48,3 @@ proc set_tcp_up {} {
 proc set_drop_tail {ns from to packets} {
     $ns queue-limit $from $to [expr {$packets + 1}]
 }
-
-# A monitor that counts from the warm-up on, and knows the mean of the queue. The packet on the wire is not in it.
-proc watch {ns from to} {
-    set monitor [$ns monitor-queue $from $to [open /dev/null w] 1000]
-    [$ns link $from $to] queue-sample-timeout
-    return $monitor
-}
