@@ -36,9 +36,9 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "one line for lists";
-    type Qdisc<P> = NewDiscipline<P>;
+    type Qdisc<P: 'static> = NewDiscipline<P>;
 
-    fn build<P>(&self, site: &Site) -> Result<NewDiscipline<P>, Invalid> {
+    fn build<P: 'static>(&self, site: &Site) -> Result<NewDiscipline<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
         Ok(NewDiscipline { limit: self.limit, queue: VecDeque::new(), held: Backlog::ZERO })
     }
