@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::packet::{Ecn, FlowKey, Meta, Packet};
 use crate::qdisc::{Backlog, Nature, Next, Qdisc};
-use crate::units::{Limit, Rate, Span, Time};
+use crate::units::{Rate, Span, Time};
 
 /// One thing that happens to a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,14 +235,6 @@ fn ensure(holds: bool, or: impl FnOnce() -> String) -> Result<(), Violation> {
 
 fn violation<T>(message: String) -> Result<T, Violation> {
     Err(Violation(message))
-}
-
-/// A limit in the other unit that a full-size packet still fits, for suites that vary it.
-pub fn other_unit(limit: Limit) -> Limit {
-    match limit {
-        Limit::Packets(most) => Limit::Bytes((most * 1500).max(1500)),
-        Limit::Bytes(most) => Limit::Packets((most / 1500).max(1)),
-    }
 }
 
 /// Operations from raw bytes, four per operation: for fuzzers.

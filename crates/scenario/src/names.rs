@@ -31,6 +31,19 @@ impl Reading {
                 .help("nodes are named as in \"home\", ranges of them as in \"s[1-10]\""),
         );
     }
+
+    /// The nodes that `from` and `to` name, pair by pair; `None` when they do not pair, which is told.
+    pub fn pairs(&mut self, table: &Table, from: &[String], to: &[String]) -> Option<Vec<(String, String)>> {
+        let pairs = pair(from, to);
+        if pairs.is_none() {
+            let message = format!("{} nodes cannot pair with {}", from.len(), to.len());
+            self.tell(
+                Diagnostic::error(table.place("to"), message)
+                    .help("ranges of equal length pair one by one, a single node pairs with all"),
+            );
+        }
+        pairs
+    }
 }
 
 /// The names that a text stands for.

@@ -11,7 +11,6 @@ use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
 use crate::fields::{Reading, head, keys};
 use crate::file::{Ends, Way};
-use crate::names;
 use crate::tree::{Node, Table, Value};
 
 /// One direction of a link. Its place in the list is its number.
@@ -207,14 +206,7 @@ impl Building {
     fn pairs(&mut self, reading: &mut Reading, table: &Table) -> Option<Vec<(String, String)>> {
         let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
         let (from, to) = (from?, to?);
-        let Some(pairs) = names::pair(&from, &to) else {
-            let message = format!("{} nodes cannot pair with {}", from.len(), to.len());
-            reading.tell(
-                Diagnostic::error(table.place("to"), message)
-                    .help("ranges of equal length pair one by one, a single node pairs with all"),
-            );
-            return None;
-        };
+        let pairs = reading.pairs(table, &from, &to)?;
         if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
             let message = format!("a link leads from \"{node}\" to itself");
             reading.tell(Diagnostic::error(table.place("to"), message).help("a link joins two nodes"));

@@ -11,7 +11,6 @@ use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
 use crate::fields::{Reading, head, keys, keys_of};
 use crate::file::Common;
-use crate::names;
 use crate::topology::Topology;
 use crate::tree::{Node, Table, Value};
 
@@ -228,14 +227,7 @@ fn pairs(
     }
     let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
     let (from, to) = (from?, to?);
-    let Some(pairs) = names::pair(&from, &to) else {
-        let message = format!("{} nodes cannot pair with {}", from.len(), to.len());
-        reading.tell(
-            Diagnostic::error(table.place("to"), message)
-                .help("ranges of equal length pair one by one, a single node pairs with all"),
-        );
-        return None;
-    };
+    let pairs = reading.pairs(table, &from, &to)?;
     if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
         reading.tell(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
         return None;
