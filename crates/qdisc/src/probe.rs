@@ -33,6 +33,32 @@ pub trait Probe<P> {
 
 impl<P> Probe<P> for () {}
 
+/// What kind of flow is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlowKind {
+    /// Data of a known size: a file, a request with its response, a page that is reported as one.
+    Transfer,
+    /// Several transfers that are reported each by itself, too: a page, where its objects are reported. Its bytes are
+    /// theirs, and are not counted again.
+    Group,
+    /// Data without an end, sent as fast as the network takes them.
+    Endless,
+    /// Datagrams, sent when they are due whatever becomes of them.
+    Datagrams,
+}
+
+impl FlowKind {
+    /// Its name in tables and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FlowKind::Transfer => "transfer",
+            FlowKind::Group => "group",
+            FlowKind::Endless => "endless",
+            FlowKind::Datagrams => "datagrams",
+        }
+    }
+}
+
 /// How a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
@@ -62,8 +88,8 @@ pub struct FlowReport {
     pub id: u64,
     /// Which traffic source it belongs to: its place in the scenario.
     pub source: u16,
-    /// Whether it is a transfer of known size; only those count as completed or not.
-    pub transfer: bool,
+    /// What kind of flow it is.
+    pub kind: FlowKind,
     /// Sending node.
     pub from: u16,
     /// Receiving node.

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use qdisc::{DropReason, Ending, FlowReport};
+use qdisc::{DropReason, Ending, FlowKind, FlowReport};
 
 use crate::folder::Cell;
 use crate::metrics::{Summary, unnamed};
@@ -23,17 +23,18 @@ const GROUP_ROWS: usize = 1 << 17;
 /// The columns of a table: name, values, whether a value may be missing.
 type Columns = Vec<(&'static str, ArrayRef, bool)>;
 
-/// One row per flow. `response_s` only of completed transfers.
+/// One row per flow. `response_s` only of completed transfers and groups.
 pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     let flows = &record.flows;
-    let completed = |flow: &&FlowReport| flow.transfer && flow.ending == Ending::Completed;
+    let whole_thing = |flow: &FlowReport| matches!(flow.kind, FlowKind::Transfer | FlowKind::Group);
+    let completed = |flow: &&FlowReport| whole_thing(flow) && flow.ending == Ending::Completed;
     let response =
         |flow: &FlowReport| Some(flow).filter(completed).map(|flow| flow.end.since(flow.start).as_s());
     let delay = |flow: &FlowReport, delay: qdisc::Span| (!flow.delay_mean.is_zero()).then_some(delay.as_s());
     batch(vec![
         ("id", whole(flows, |flow| flow.id), false),
         ("source", text(flows, |flow| record.layout.source_name(flow.source)), false),
-        ("transfer", Arc::new(BooleanArray::from_iter(flows.iter().map(|flow| Some(flow.transfer)))), false),
+        ("kind", text(flows, |flow| flow.kind.name().to_owned()), false),
         ("from", text(flows, |flow| record.layout.node_name(flow.from)), false),
         ("to", text(flows, |flow| record.layout.node_name(flow.to)), false),
         ("start_s", real(flows, |flow| Some(flow.start.as_s())), false),

@@ -58,12 +58,12 @@ impl Fingerprint {
     }
 
     pub(crate) fn flow(&mut self, report: &FlowReport) {
-        let FlowReport { id, source, transfer, from, to, start, end, bytes, .. } = *report;
+        let FlowReport { id, source, kind, from, to, start, end, bytes, .. } = *report;
         let FlowReport { delivered, delivered_measured, packets, retransmitted, lost, timeouts, .. } =
             *report;
         let nodes = u64::from(source) << 32 | u64::from(from) << 16 | u64::from(to);
         let words = [
-            FLOW | u64::from(transfer) << 48 | nodes,
+            FLOW | (kind as u64) << 48 | nodes,
             id,
             start.as_ps(),
             end.as_ps(),

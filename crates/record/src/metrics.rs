@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use qdisc::{DropReason, Ending, FlowReport, PortId};
+use qdisc::{DropReason, Ending, FlowKind, FlowReport, PortId};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -116,7 +116,10 @@ pub(crate) fn utilization(layout: &Layout, port: PortId, meter: &Meter) -> Optio
 
 /// `None` when there are no flows at all.
 fn goodput_bps<'a>(heard: &Heard<'_>, flows: impl Iterator<Item = &'a FlowReport>) -> Option<f64> {
-    let delivered = flows.map(|flow| flow.delivered_measured).reduce(|a, b| a + b)?;
+    let delivered = flows
+        .filter(|flow| flow.kind != FlowKind::Group)
+        .map(|flow| flow.delivered_measured)
+        .reduce(|a, b| a + b)?;
     let seconds = heard.layout.measured_time().as_s();
     (seconds > 0.0).then(|| delivered as f64 * 8.0 / seconds)
 }
@@ -203,7 +206,7 @@ pub(crate) fn unnamed(name: &str) -> Option<f64> {
 fn shares(heard: &Heard<'_>) -> Vec<f64> {
     let Layout { from, until, .. } = *heard.layout;
     let throughout = |flow: &&FlowReport| flow.start <= from && flow.end >= until;
-    let endless = heard.flows.iter().filter(|flow| !flow.transfer && !is_datagrams(flow));
+    let endless = heard.flows.iter().filter(|flow| flow.kind == FlowKind::Endless);
     let endless: Vec<f64> = endless.filter(throughout).map(|flow| flow.delivered_measured as f64).collect();
     if endless.len() > 1 {
         return endless;
@@ -252,16 +255,16 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
     }
 }
 
-/// A stream of datagrams is known by its delay, or by losses that nobody repaired; of others neither is reported.
 fn is_datagrams(flow: &FlowReport) -> bool {
-    !flow.transfer && (!flow.delay_mean.is_zero() || flow.lost > 0)
+    flow.kind == FlowKind::Datagrams
 }
 
 impl<'a> Heard<'a> {
     /// Transfers that started within the measured part.
     fn transfers(&self) -> impl Iterator<Item = &'a FlowReport> {
         let Layout { from, until, .. } = *self.layout;
-        self.flows.iter().filter(move |flow| flow.transfer && from <= flow.start && flow.start < until)
+        let transfers = self.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
+        transfers.filter(move |flow| from <= flow.start && flow.start < until)
     }
 
     /// Those of them that completed.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use qdisc::{Backlog, Ending, FlowReport, PortId, Probe, Rate, Span, Time};
+use qdisc::{Backlog, Ending, FlowKind, FlowReport, PortId, Probe, Rate, Span, Time};
 use record::{Cell, Fingerprint, FolderError, Layout, Manifest, Record, Recorder, RunFolder, Summary, Table};
 
 const SCENARIO: &str = "duration = \"2 s\"\n";
@@ -44,7 +44,7 @@ fn record(seed: u64) -> Record {
         let flow = FlowReport {
             id,
             source: 0,
-            transfer: true,
+            kind: FlowKind::Transfer,
             from: 0,
             to: 1,
             start: Time::ZERO,

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use qdisc::{
-    Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowReport, Meta, Next, Packet, Port, PortId, Probe,
-    Qdisc, Rate, Span, Time,
+    Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Next, Packet, Port, PortId,
+    Probe, Qdisc, Rate, Span, Time,
 };
 use record::{Layout, Record, Recorder};
 
@@ -43,7 +43,7 @@ fn report(id: u64) -> FlowReport {
     FlowReport {
         id,
         source: 0,
-        transfer: true,
+        kind: FlowKind::Transfer,
         from: 0,
         to: 1,
         start: Time::ms(1_000),
@@ -233,7 +233,7 @@ fn response_times_and_what_did_not_finish() {
 #[test]
 fn fairness_is_among_those_that_can_be_compared() {
     let endless = |id, delivered_measured| FlowReport {
-        transfer: false,
+        kind: FlowKind::Endless,
         start: Time::ZERO,
         end: Time::s(2),
         delivered_measured,
@@ -242,6 +242,7 @@ fn fairness_is_among_those_that_can_be_compared() {
     };
     let short = FlowReport { start: Time::ms(1_500), ..endless(3, 500) };
     let call = |id, delivered| FlowReport {
+        kind: FlowKind::Datagrams,
         bytes: 1_000,
         delivered,
         delay_mean: Span::ms(1),
@@ -266,7 +267,7 @@ fn fairness_is_among_those_that_can_be_compared() {
 fn each_group_of_sources_by_itself() {
     let call = |id, packets, lost, delay_p99| FlowReport {
         source: 1,
-        transfer: false,
+        kind: FlowKind::Datagrams,
         start: Time::ZERO,
         end: Time::s(2),
         packets,

@@ -7,6 +7,8 @@ pub struct Segment {
     pub conn: u32,
     /// The serial number of that connection: tells a late packet of a finished one from the next one in its place.
     pub serial: u32,
+    /// Which source of traffic it belongs to: its place in the plan.
+    pub source: u16,
     /// Sending node.
     pub from: u16,
     /// Receiving node.

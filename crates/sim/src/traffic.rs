@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use qdisc::{Bytes, Ending, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
+use qdisc::{Bytes, Ending, FlowKind, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -141,7 +141,7 @@ pub(crate) fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> 
     FlowReport {
         id,
         source: 0, // filled in by `Net::report`
-        transfer: true,
+        kind: FlowKind::Transfer,
         from,
         to,
         start,

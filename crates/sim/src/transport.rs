@@ -8,7 +8,9 @@ use std::rc::Rc;
 
 use hdrhistogram::Histogram;
 use qdisc::hash::SipHasher;
-use qdisc::{Ecn, Ending, FiveTuple, FlowKey, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time};
+use qdisc::{
+    Ecn, Ending, FiveTuple, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
+};
 
 use crate::agenda::{Agenda, Slot};
 use crate::segment::{Segment, UDP_HEADER};
@@ -343,7 +345,7 @@ impl Transport {
         let place = self.free.pop();
         let number = place.unwrap_or(self.conns.len() as u32);
         let serial = place.map_or(0, |place| self.conns[place as usize].serial + 1);
-        let template = Segment { conn: number, serial, from, to, ..Segment::default() };
+        let template = Segment { conn: number, serial, source, from, to, ..Segment::default() };
         let reply = Segment { from: to, to: from, flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
         let end = |fields, flow| Endpoint::new(fields, flow, settings.class, settings.reserved, tcp);
@@ -393,6 +395,7 @@ impl Transport {
         let stream = &mut self.streams[number as usize];
         let segment = Segment {
             conn: number,
+            source: stream.source,
             from: stream.from,
             to: stream.to,
             flags: Segment::DATAGRAM,
@@ -634,7 +637,7 @@ impl Conn {
         FlowReport {
             id: transfer.id,
             source: self.source,
-            transfer: transfer.bytes < u64::MAX,
+            kind: if transfer.bytes < u64::MAX { FlowKind::Transfer } else { FlowKind::Endless },
             from,
             to,
             start: transfer.start,
@@ -672,7 +675,7 @@ impl Stream {
         FlowReport {
             id: self.id,
             source: self.source,
-            transfer: false,
+            kind: FlowKind::Datagrams,
             from: self.from,
             to: self.to,
             start: self.start,

@@ -4,7 +4,7 @@ mod support;
 
 use std::path::Path;
 
-use qdisc::{Bytes, Ecn, Ending, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time};
+use qdisc::{Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time};
 use serde_json::{Value, json};
 use sim::world::SourcePlan;
 use sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
@@ -71,7 +71,7 @@ impl Probe<Segment> for Log {
 
 impl Log {
     fn transfers(&self, ending: Ending) -> impl Iterator<Item = &FlowReport> {
-        self.flows.iter().filter(move |flow| flow.transfer && flow.ending == ending)
+        self.flows.iter().filter(move |flow| flow.kind == FlowKind::Transfer && flow.ending == ending)
     }
     fn bytes_sent(&self) -> f64 {
         self.sent.iter().map(|sent| f64::from(sent.meta.bytes)).sum()
@@ -179,7 +179,7 @@ fn arrivals_do_not_depend_on_the_discipline() {
             let mut transfers: Vec<_> = log
                 .flows
                 .iter()
-                .filter(|flow| flow.transfer)
+                .filter(|flow| flow.kind == FlowKind::Transfer)
                 .map(|flow| (flow.start, flow.from, flow.to, flow.bytes))
                 .collect();
             transfers.sort_unstable();
