@@ -210,6 +210,9 @@ impl Session {
             machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             created_by: self.asked.clone(),
             created: None,
+            title: scenario.title.clone(),
+            description: scenario.description.clone(),
+            layout: layout(scenario, true),
         };
         RunFolder::create(dir, &question(scenario), manifest)
     }
@@ -246,7 +249,8 @@ fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: 
         return Ran::Finished(summary, Vec::new());
     }
     let running = AssertUnwindSafe(|| {
-        let mut recorder = Recorder::new(layout(scenario, folder.is_some()));
+        let recorder = Recorder::new(layout(scenario, folder.is_some()));
+        let mut recorder = recorder.with_sources(|segment: &sim::Segment| segment.source);
         let go_on = |share| {
             part.done(share);
             !stop::asked()
@@ -294,6 +298,7 @@ fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
             .size_classes
             .map_or(default.size_classes, |classes| classes.iter().map(|bytes| bytes.0).collect()),
         keep_series,
+        sample: scenario.sample,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -30,6 +30,8 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     let completed = |flow: &&FlowReport| whole_thing(flow) && flow.ending == Ending::Completed;
     let response =
         |flow: &FlowReport| Some(flow).filter(completed).map(|flow| flow.end.since(flow.start).as_s());
+    // Whether its response time is one of the summary.
+    let measured = |flow: &FlowReport| record.layout.from <= flow.start && flow.start < record.layout.until;
     let delay = |flow: &FlowReport, delay: qdisc::Span| (!flow.delay_mean.is_zero()).then_some(delay.as_s());
     batch(vec![
         ("id", whole(flows, |flow| flow.id), false),
@@ -38,6 +40,7 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
         ("from", text(flows, |flow| record.layout.node_name(flow.from)), false),
         ("to", text(flows, |flow| record.layout.node_name(flow.to)), false),
         ("start_s", real(flows, |flow| Some(flow.start.as_s())), false),
+        ("measured", Arc::new(BooleanArray::from_iter(flows.iter().map(|flow| Some(measured(flow))))), false),
         ("end_s", real(flows, |flow| Some(flow.end.as_s())), false),
         ("response_s", real(flows, response), true),
         ("ending", text(flows, |flow| flow.ending.name().to_owned()), false),
@@ -85,7 +88,51 @@ pub(crate) fn links(record: &Record) -> Result<RecordBatch, ArrowError> {
     for why in DropReason::ALL {
         columns.push((why.name(), whole(rows, |row| row.drops[why as usize]), false));
     }
+    for why in DropReason::ALL {
+        let measured = maybe_whole(rows, |row| row.drops_measured.map(|drops| drops[why as usize]));
+        columns.push((measured_name(why), measured, true));
+    }
     batch(columns)
+}
+
+/// The column of drops within the measured part.
+pub(crate) const fn measured_name(why: DropReason) -> &'static str {
+    match why {
+        DropReason::Overlimit => "overlimit_measured",
+        DropReason::Pushout => "pushout_measured",
+        DropReason::Early => "early_measured",
+        DropReason::Congested => "congested_measured",
+        DropReason::FlowLimit => "flow_limit_measured",
+        DropReason::TooLarge => "too_large_measured",
+        DropReason::NoClass => "no_class_measured",
+        DropReason::Policy => "policy_measured",
+        DropReason::Reset => "reset_measured",
+        DropReason::Wire => "wire_measured",
+        DropReason::Unreachable => "unreachable_measured",
+    }
+}
+
+/// Distributions of waiting times: one row per port, kind of packets and share.
+pub(crate) fn delays(record: &Record) -> Result<RecordBatch, ArrowError> {
+    let rows = &record.delays;
+    batch(vec![
+        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
+        ("what", text(rows, |row| row.what.name().to_owned()), false),
+        ("share", real(rows, |row| Some(row.share)), false),
+        ("delay_s", real(rows, |row| Some(row.delay_s)), false),
+    ])
+}
+
+/// Who got how much: one row per port, stretch of time and source.
+pub(crate) fn shares(record: &Record) -> Result<RecordBatch, ArrowError> {
+    let rows = &record.shares;
+    batch(vec![
+        ("time_s", real(rows, |row| Some(row.time.as_s())), false),
+        ("span_s", real(rows, |row| Some(row.span.as_s())), false),
+        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
+        ("source", text(rows, |row| record.layout.source_name(row.source)), false),
+        ("bytes", whole(rows, |row| row.bytes), false),
+    ])
 }
 
 /// One row per run, a column for each metric that any of them has.

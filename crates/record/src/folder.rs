@@ -2,10 +2,19 @@
 //!
 //! ```text
 //! scenario.toml             what was asked
-//! manifest.json             version, scenario hash, seeds, disciplines, machine, fingerprints
-//! flows.parquet  queue.parquet  links.parquet  summary.parquet      all runs, with columns qdisc and seed
-//! cells/efd-limit-300p-HASH/seed-1/  flows.parquet  queue.parquet  links.parquet  summary.json
+//! manifest.json             version, format, scenario hash, what is measured, seeds, disciplines, machine, fingerprints,
+//!                           findings
+//! report.html               the report, when somebody asked for it
+//! flows.parquet             a row per flow: who, when, how many bytes, how long it took
+//! queue.parquet             a row per sample of a port, and one per gauge of its discipline
+//! delays.parquet            a row per measured port and point of its distribution of waiting times
+//! shares.parquet            a row per measured port, stretch of time and traffic source: bytes sent
+//! links.parquet             a row per port: what came, left, was dropped and why
+//! summary.parquet           a row per run: its metrics
+//! cells/efd-limit-300p-HASH/seed-1/  the same tables of one run, and summary.json
 //! ```
+//!
+//! The tables at the top hold all runs, with the columns `qdisc` and `seed` in front.
 //!
 //! A cell, one discipline under one seed, is written beside its place, handed to the disk, and then renamed: it is there
 //! whole or not at all. Files at the top are replaced in the same way. One process at a time writes a cell; different
@@ -22,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::columns;
+use crate::layout::Layout;
 use crate::fingerprint::Fingerprint;
 use crate::metrics::Summary;
 use crate::rows::Record;
@@ -52,7 +62,20 @@ pub struct Manifest {
     pub created_by: String,
     /// When, as text.
     pub created: Option<String>,
+    /// What the scenario is about, in a line.
+    pub title: String,
+    /// The same at length.
+    pub description: String,
+    /// What is measured.
+    pub layout: Layout,
 }
+
+/// The number of the folder's format. It grows when a table or a column is added or changes its meaning, so that what
+/// reads a folder can say so.
+///
+/// 2: the tables `delays` and `shares`; what is measured; in `flows` the columns `kind` and `measured`; in `links` the
+/// drops within the measured part.
+pub(crate) const FORMAT: u64 = 2;
 
 /// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -81,12 +104,16 @@ pub struct RunFolder {
     path: PathBuf,
     manifest: Manifest,
     scenario_hash: Fingerprint,
+    findings: Option<Vec<String>>,
 }
 
 /// What `summary.json` of a cell holds.
 #[derive(Serialize, Deserialize)]
 struct Finished {
     giveway: String,
+    /// [`FORMAT`]; folders of the first format did not say.
+    #[serde(default)]
+    format: u64,
     scenario_hash: Fingerprint,
     #[serde(flatten)]
     cell: Cell,
@@ -95,13 +122,21 @@ struct Finished {
 }
 
 /// The tables of a cell, each with what makes it. They are merged at the top under the same names.
-const TABLES: [(&str, MakeTable); 3] =
-    [("flows.parquet", columns::flows), ("queue.parquet", columns::queue), ("links.parquet", columns::links)];
+const TABLES: [(&str, MakeTable); 5] = [
+    ("flows.parquet", columns::flows),
+    ("queue.parquet", columns::queue),
+    ("delays.parquet", columns::delays),
+    ("shares.parquet", columns::shares),
+    ("links.parquet", columns::links),
+];
 type MakeTable = fn(&Record) -> Result<RecordBatch, ArrowError>;
 
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 const SUMMARY_TABLE: &str = "summary.parquet";
-const MANIFEST: &str = "manifest.json";
+/// Where the report of a folder is.
+pub const REPORT: &str = "report.html";
+pub(crate) const SCENARIO: &str = "scenario.toml";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
 impl RunFolder {
     /// Makes the folder, or takes up one that is there already. `scenario_text` must hold everything that the results
@@ -110,15 +145,20 @@ impl RunFolder {
     /// # Errors
     /// When the folder cannot be made or written.
     pub fn create(dir: &Path, scenario_text: &str, manifest: Manifest) -> Result<RunFolder, FolderError> {
-        let folder =
-            RunFolder { path: dir.to_owned(), manifest, scenario_hash: Fingerprint::of(scenario_text) };
+        let scenario_hash = Fingerprint::of(scenario_text);
+        let folder = RunFolder { path: dir.to_owned(), manifest, scenario_hash, findings: None };
         make_dir(&folder.cells())?;
         if !folder.has_same_question() {
             folder.remove_answers()?;
         }
-        replace(&folder.path.join("scenario.toml"), scenario_text.as_bytes())?;
+        replace(&folder.path.join(SCENARIO), scenario_text.as_bytes())?;
         folder.write_manifest(&[], false)?;
         Ok(folder)
+    }
+
+    /// What was found, in sentences, for the manifest and the report. Where nobody says, the report finds for itself.
+    pub fn with_findings(self, findings: Vec<String>) -> RunFolder {
+        RunFolder { findings: Some(findings), ..self }
     }
 
     /// Where it is.
@@ -132,6 +172,7 @@ impl RunFolder {
         let text = fs::read_to_string(dir.join(SUMMARY)).ok()?;
         let found: Finished = serde_json::from_str(&text).ok()?;
         let same = found.giveway == self.manifest.version
+            && found.format == FORMAT
             && found.scenario_hash == self.scenario_hash
             && found.cell == *cell
             && TABLES.iter().all(|(name, _)| dir.join(name).is_file());
@@ -195,6 +236,7 @@ impl RunFolder {
         }
         let finished = Finished {
             giveway: self.manifest.version.clone(),
+            format: FORMAT,
             scenario_hash: self.scenario_hash,
             cell: cell.clone(),
             summary: record.summary.clone(),
@@ -235,16 +277,28 @@ impl RunFolder {
                 })
             })
             .collect();
+        let layout = &self.manifest.layout;
         let manifest = json!({
             "giveway": self.manifest.version,
+            "format": FORMAT,
             "scenario": self.manifest.scenario,
+            "title": self.manifest.title,
+            "description": self.manifest.description,
             "scenario_hash": self.scenario_hash,
             "disciplines": self.manifest.disciplines,
             "seeds": self.manifest.seeds,
+            "measured": {
+                "from_s": layout.from.as_s(),
+                "until_s": layout.until.as_s(),
+                "ports": layout.measured.iter().map(|port| layout.port_name(*port)).collect::<Vec<_>>(),
+                "sources": layout.source_names,
+                "small_packet_bytes": layout.small_packet_bytes,
+            },
             "machine": self.manifest.machine,
             "created_by": self.manifest.created_by,
             "created": self.manifest.created,
             "complete": complete,
+            "findings": self.findings,
             "fingerprint": (!runs.is_empty()).then_some(total),
             "cells": cells,
         });
@@ -257,12 +311,14 @@ impl RunFolder {
     fn has_same_question(&self) -> bool {
         let text = fs::read_to_string(self.path.join(MANIFEST)).unwrap_or_default();
         let found: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        found["giveway"] == self.manifest.version && found["scenario_hash"] == json!(self.scenario_hash)
+        found["giveway"] == self.manifest.version
+            && found["format"] == FORMAT
+            && found["scenario_hash"] == json!(self.scenario_hash)
     }
 
-    /// The merged tables of another scenario would be read as the answer to this one.
+    /// The merged tables and the report of another scenario would be read as the answer to this one.
     fn remove_answers(&self) -> Result<(), FolderError> {
-        for name in TABLES.iter().map(|(name, _)| *name).chain([SUMMARY_TABLE]) {
+        for name in TABLES.iter().map(|(name, _)| *name).chain([SUMMARY_TABLE, REPORT]) {
             let path = self.path.join(name);
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -308,7 +364,7 @@ fn exchange(from: &Path, to: &Path) -> Result<(), FolderError> {
 }
 
 /// Replaces a file, whole or not at all.
-fn replace(path: &Path, content: &[u8]) -> Result<(), FolderError> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), FolderError> {
     let beside = beside(path, "tmp");
     let written = write_file(&beside, content).map_err(|source| write_error(path, source));
     settle(written, &beside, path)

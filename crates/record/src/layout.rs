@@ -5,7 +5,7 @@ use qdisc::{PortId, Rate, Span, Time};
 /// The plan of a recording. Fill in what is known and take the rest from [`Layout::default`].
 ///
 /// Ports are numbered densely from zero; a port that is neither measured nor named nor rated is not recorded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The ports whose packets form the summary; the first is "the bottleneck".
     pub measured: Vec<PortId>,
@@ -25,8 +25,10 @@ pub struct Layout {
     pub small_packet_bytes: u32,
     /// The upper ends of the size classes of transfers, in bytes, ascending; one more class holds what is larger.
     pub size_classes: Vec<u64>,
-    /// Whether queue samples are kept as rows.
+    /// Whether what changes over time, and whole distributions, are kept as rows.
     pub keep_series: bool,
+    /// How often the host samples its ports; shares over time are not told finer than that.
+    pub sample: Span,
 }
 
 impl Default for Layout {
@@ -42,6 +44,7 @@ impl Default for Layout {
             small_packet_bytes: 256,
             size_classes: vec![30_000, 300_000, 3_000_000],
             keep_series: false,
+            sample: Span::ZERO,
         }
     }
 }

@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+mod figures;
 mod fingerprint;
 mod folder;
 mod layout;
@@ -43,6 +44,7 @@ mod metrics;
 mod quantile;
 mod recorder;
 mod rows;
+mod shares;
 mod student;
 mod table;
 mod terminal;
@@ -52,7 +54,7 @@ pub use folder::{Cell, FolderError, Manifest, RunFolder};
 pub use layout::Layout;
 pub use metrics::{Metrics, Summary};
 pub use recorder::Recorder;
-pub use rows::{LinkRow, QueueRow, Record};
+pub use rows::{DelayRow, LinkRow, Packets, QueueRow, Record, ShareRow};
 pub use student::t_quantile;
 pub use table::{Estimate, Row, Table};
 pub use terminal::Style;

@@ -4,6 +4,7 @@ use qdisc::{Backlog, Books, DropReason, Meta, PortId, Span, Time};
 
 use crate::layout::Layout;
 use crate::quantile::Delays;
+use crate::shares::Shares;
 
 /// Packets above this many bytes carry data; acknowledgements and handshakes are below.
 const BARE_BYTES: u32 = 64;
@@ -27,6 +28,8 @@ pub(crate) struct Meter {
     pub waits: Delays,
     pub small_waits: Delays,
     pub level: Level,
+    /// Only where series are kept.
+    pub shares: Option<Shares>,
 }
 
 /// How full the queue was, exactly: the level weighed with the time for which it stood.
@@ -55,6 +58,7 @@ impl Meter {
             waits: Delays::new(),
             small_waits: Delays::new(),
             level: Level::default(),
+            shares: layout.keep_series.then(|| Shares::new(layout)),
         }
     }
 

@@ -10,8 +10,21 @@ pub(crate) const REPORTED: [(u64, &str); 3] = [(500, "p50"), (950, "p95"), (990,
 
 /// The rank, from 1, of a quantile among `n` values. In integers: 0.95 · 20 must not become 19.000000000000004.
 fn rank(n: u64, per_mille: u64) -> u64 {
-    (u128::from(n) * u128::from(per_mille)).div_ceil(1000).max(1) as u64
+    part_rank(n, per_mille, 1000)
 }
+
+/// The same for any part of a whole.
+fn part_rank(n: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(n) * u128::from(part)).div_ceil(u128::from(whole)).max(1) as u64
+}
+
+/// Shares of a curve are counted in millionths.
+const WHOLE: u64 = 1_000_000;
+
+/// Where a curve has its points: from, to and step in millionths, and one more at the whole. Each step towards 1 is finer,
+/// so that the tail shows: 123 points.
+const CURVE_PPM: [(u64, u64, usize); 4] =
+    [(0, 950_000, 10_000), (950_000, 990_000, 5_000), (990_000, 999_000, 1_000), (999_000, WHOLE, 100)];
 
 /// Times that are few enough to keep them all.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +94,25 @@ impl Delays {
         mean_s(self.sum_ps, self.histogram.len())
     }
 
+    /// The distribution as a curve: shares of the packets, ascending, and what they did not exceed. Empty when there
+    /// are no packets.
+    pub(crate) fn curve(&self) -> Vec<(f64, f64)> {
+        let n = self.histogram.len();
+        let mut points = Vec::new();
+        let mut shares = CURVE_PPM.iter().flat_map(|(from, to, step)| (*from..*to).step_by(*step)).chain([WHOLE]);
+        let mut next = shares.next();
+        let mut below = 0;
+        // One walk over the histogram, however many points there are.
+        for bucket in self.histogram.iter_recorded() {
+            below += bucket.count_since_last_iteration();
+            while let Some(ppm) = next.filter(|ppm| part_rank(n, *ppm, WHOLE) <= below) {
+                points.push((ppm as f64 / WHOLE as f64, bucket.value_iterated_to() as f64 / 1e9));
+                next = shares.next();
+            }
+        }
+        points
+    }
+
     pub(crate) fn quantile_s(&self, per_mille: u64) -> Option<f64> {
         let n = self.histogram.len();
         // Half a rank below: however the histogram rounds, it arrives at the rank.
@@ -124,7 +156,34 @@ mod tests {
         assert_eq!(Delays::new().quantile_s(500), None);
     }
 
+    #[test]
+    fn a_curve_shows_the_tail() {
+        let mut delays = Delays::new();
+        (1..=1000).for_each(|us| delays.add(Span::us(us)));
+        let curve = delays.curve();
+        assert_eq!(curve.len(), 95 + 8 + 9 + 10 + 1);
+        let at = |share: f64| curve.iter().find(|(found, _)| (found - share).abs() < 1e-9).unwrap().1;
+        for (share, us) in [(0.0, 1.0), (0.5, 500.0), (0.99, 990.0), (0.999, 999.0), (1.0, 1000.0)] {
+            assert!((at(share) / (us * 1e-6) - 1.0).abs() < 1e-3, "{share}: {}", at(share));
+        }
+        assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
+        assert!(Delays::new().curve().is_empty());
+    }
+
     proptest! {
+        /// The walk finds what the search finds.
+        #[test]
+        fn a_curve_agrees_with_the_quantiles(delays_ns in prop::collection::vec(0..5_000_000_000_u64, 1..300)) {
+            let mut delays = Delays::new();
+            delays_ns.iter().for_each(|ns| delays.add(Span::ns(*ns)));
+            for (share, delay_s) in delays.curve() {
+                let ppm = (share * 1e6).round() as u64;
+                if ppm.is_multiple_of(1_000) {
+                    prop_assert_eq!(Some(delay_s), delays.quantile_s(ppm / 1_000), "{}", share);
+                }
+            }
+        }
+
         /// The histogram agrees with the sorted list, to its three digits.
         #[test]
         fn the_histogram_is_the_list_to_three_digits(

@@ -6,11 +6,16 @@ use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::meter::{Losses, Meter, index, was_queued};
 use crate::metrics::{Heard, Summary, metrics, utilization};
-use crate::rows::{LinkRow, QueueRow, Record};
+use crate::rows::{DelayRow, LinkRow, Packets, QueueRow, Record, ShareRow};
 
 /// Listens to one run. Give it to the host as its probe, then [`finish`](Recorder::finish).
-pub struct Recorder {
+///
+/// `P` is what the host's packets carry. The recorder does not look into it: whoever can tells it how to find the
+/// traffic source of a packet ([`with_sources`](Recorder::with_sources)).
+pub struct Recorder<P = ()> {
     layout: Layout,
+    /// Which traffic source a packet belongs to.
+    who: fn(&P) -> u16,
     /// By port number; only measured ports have one.
     meters: Vec<Option<Box<Meter>>>,
     /// By port number.
@@ -29,9 +34,9 @@ pub(crate) struct Gauge {
     most: f64,
 }
 
-impl Recorder {
-    /// A recorder that follows this plan.
-    pub fn new(layout: Layout) -> Recorder {
+impl<P> Recorder<P> {
+    /// A recorder that follows this plan. All packets count as those of source 0.
+    pub fn new(layout: Layout) -> Recorder<P> {
         let ports = layout.ports().last().map_or(0, |port| index(*port) + 1);
         let mut meters: Vec<Option<Box<Meter>>> = std::iter::repeat_with(|| None).take(ports).collect();
         for port in &layout.measured {
@@ -39,6 +44,7 @@ impl Recorder {
         }
         Recorder {
             layout,
+            who: |_| 0,
             meters,
             losses: vec![Losses::default(); ports],
             fingerprint: Fingerprint::EMPTY,
@@ -46,6 +52,11 @@ impl Recorder {
             queue: Vec::new(),
             flow_table: Gauge::default(),
         }
+    }
+
+    /// The same, but `who` tells which traffic source a packet belongs to: its place in the scenario.
+    pub fn with_sources(self, who: fn(&P) -> u16) -> Recorder<P> {
+        Recorder { who, ..self }
     }
 
     /// The host tells a port's own books at the end of the run. Packets of ports that are not measured are not
@@ -71,8 +82,8 @@ impl Recorder {
             flow_table: self.flow_table,
         };
         let summary = Summary { fingerprint: self.fingerprint, events: 0, metrics: metrics(&heard) };
-        let links = self.links();
-        Record { summary, links, flows: self.flows, queue: self.queue, layout: self.layout }
+        let (links, delays, shares) = (self.links(), self.delays(), self.shares());
+        Record { summary, links, delays, shares, flows: self.flows, queue: self.queue, layout: self.layout }
     }
 
     /// What went over the recorded links so far.
@@ -82,6 +93,28 @@ impl Recorder {
 
     fn meter(&self, at: PortId) -> Option<&Meter> {
         self.meters.get(index(at))?.as_deref()
+    }
+
+    /// The distributions of waiting times at the measured ports.
+    fn delays(&self) -> Vec<DelayRow> {
+        if !self.layout.keep_series {
+            return Vec::new();
+        }
+        let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
+        let both = measured.flat_map(|(port, meter)| {
+            [(port, Packets::Small, &meter.small_waits), (port, Packets::All, &meter.waits)]
+        });
+        let rows = both.flat_map(|(port, what, waits)| {
+            waits.curve().into_iter().map(move |(share, delay_s)| DelayRow { port, what, share, delay_s })
+        });
+        rows.collect()
+    }
+
+    /// Who got how much of the measured ports.
+    fn shares(&self) -> Vec<ShareRow> {
+        let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
+        let told = measured.filter_map(|(port, meter)| Some((port, meter.shares.as_ref()?)));
+        told.flat_map(|(port, shares)| shares.rows(port)).collect()
     }
 
     fn link(&self, port: PortId) -> LinkRow {
@@ -97,11 +130,12 @@ impl Recorder {
             marked: losses.marked,
             utilization: meter.and_then(|meter| utilization(&self.layout, port, meter)),
             drops: losses.by_reason,
+            drops_measured: meter.map(|meter| meter.drops),
         }
     }
 }
 
-impl<P> Probe<P> for Recorder {
+impl<P> Probe<P> for Recorder<P> {
     #[inline]
     fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
@@ -110,9 +144,12 @@ impl<P> Probe<P> for Recorder {
     }
 
     #[inline]
-    fn sent(&mut self, at: PortId, meta: &Meta, _payload: &P, now: Time) {
+    fn sent(&mut self, at: PortId, meta: &Meta, payload: &P, now: Time) {
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
             meter.sent(meta, now);
+            if let Some(shares) = &mut meter.shares {
+                shares.sent((self.who)(payload), meta.bytes, now);
+            }
             self.fingerprint.sent(at, meta, now);
         }
     }

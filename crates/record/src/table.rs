@@ -105,6 +105,11 @@ impl Row {
         self.metrics.iter().find(|(known, _)| known == name).map(|(_, estimate)| estimate)
     }
 
+    /// The mean of a metric; `None` when it is missing or not known by this name.
+    pub fn mean(&self, name: &str) -> Option<f64> {
+        self.metric(name)?.mean
+    }
+
     fn to_json(&self) -> Value {
         let metrics: Map<String, Value> =
             self.metrics.iter().map(|(name, estimate)| (name.clone(), json!(estimate))).collect();

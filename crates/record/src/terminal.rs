@@ -1,6 +1,7 @@
 //! The table as text: one row per discipline, numbers right-aligned, the unit in the heading.
 
-use crate::table::{Estimate, Row, Table};
+use crate::figures::{Group, Written, groups};
+use crate::table::{Row, Table};
 
 /// How the table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,116 +18,21 @@ impl Default for Style {
     }
 }
 
-/// A column: its heading, what it shows, and how.
-struct Column {
-    title: &'static str,
-    metric: &'static str,
-    kind: Kind,
-}
-
-/// What kind of number a column has.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    /// A share, shown in percent.
-    Percent,
-    /// 0 to 1, three decimals.
-    Index,
-    /// A number of things.
-    Count(&'static str),
-    /// A quantity with a ladder of units: how much one of the unit is, and its name.
-    Ladder(&'static [(f64, &'static str)]),
-}
-
-const TIME: Kind = Kind::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]);
-const RATE: Kind = Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
-const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
-
-const fn column(title: &'static str, metric: &'static str, kind: Kind) -> Column {
-    Column { title, metric, kind }
-}
-
-/// Columns that belong together.
-const GROUPS: [(&str, &[Column]); 6] = [
-    (
-        "link",
-        &[
-            column("used", "utilization", Kind::Percent),
-            column("goodput", "goodput_bps", RATE),
-            column("Jain", "jain", Kind::Index),
-        ],
-    ),
-    (
-        "response time",
-        &[
-            column("p50", "fct_p50_s", TIME),
-            column("p95", "fct_p95_s", TIME),
-            column("p99", "fct_p99_s", TIME),
-        ],
-    ),
-    (
-        "unfinished",
-        &[column("", "flows_incomplete", Kind::Count("flows")), column("", "bytes_incomplete", SIZE)],
-    ),
-    (
-        "packet delay",
-        &[
-            column("small p99", "small_sojourn_p99_s", TIME),
-            column("p50", "sojourn_p50_s", TIME),
-            column("p99", "sojourn_p99_s", TIME),
-        ],
-    ),
-    (
-        "delay of a flow",
-        &[column("median", "flow_delay_p50_s", TIME), column("p95", "flow_delay_p95_s", TIME)],
-    ),
-    (
-        "queue",
-        &[
-            column("mean", "queue_mean_packets", Kind::Count("pkts")),
-            column("drops", "drops", Kind::Count("")),
-            column("marks", "marks", Kind::Count("")),
-            column("table", "flow_table_mean", Kind::Count("flows")),
-        ],
-    ),
-];
-
 /// The name of a discipline is broken over lines beyond this.
 const NAME_WIDTH: usize = 28;
 const BETWEEN_COLUMNS: usize = 1;
 const BETWEEN_GROUPS: usize = 3;
-
-/// A column with its numbers written out.
-struct Written {
-    heading: [String; 2],
-    cells: Vec<String>,
-    width: usize,
-}
-
-/// Written columns under one title.
-struct Group {
-    title: &'static str,
-    columns: Vec<Written>,
-}
 
 impl Table {
     /// The table as text, ending in a line break.
     pub fn render(&self, style: Style) -> String {
         let names: Vec<Vec<String>> = self.rows.iter().map(|row| broken(&row.qdisc)).collect();
         let name_width = names.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
-        // What no row has would only take room: response times where nothing is transferred, a table of flows.
-        let known = |column: &&Column| {
-            self.rows
-                .iter()
-                .any(|row| row.metric(column.metric).is_some_and(|estimate| estimate.mean.is_some()))
-        };
-        let shown = GROUPS.iter().filter(|(_, columns)| columns.iter().any(|column| known(&column)));
-        let groups = shown.map(|(title, columns)| Group {
-            title,
-            columns: columns.iter().map(|column| column.write(columns, &self.rows, style.ascii)).collect(),
-        });
+        let rows: Vec<&Row> = self.rows.iter().collect();
+        let groups = groups(&rows, style.ascii);
         let room = style.width.saturating_sub(name_width);
         let mut text = String::new();
-        for block in blocks(groups.collect(), room) {
+        for block in blocks(groups, room) {
             if !text.is_empty() {
                 text.push('\n');
             }
@@ -210,74 +116,6 @@ fn render_block(groups: &[Group], names: &[Vec<String>], name_width: usize, asci
 
 fn named(name: &str, width: usize, numbers: String) -> String {
     format!("{name:<width$}{numbers}")
-}
-
-impl Column {
-    /// Columns of one kind in a group share a unit, so that they compare.
-    fn write(&self, group: &[Column], rows: &[Row], ascii: bool) -> Written {
-        let alike = group.iter().filter(|column| column.kind == self.kind);
-        let means = alike.flat_map(|column| rows.iter().filter_map(|row| row.metric(column.metric)?.mean));
-        let (scale, unit) = self.kind.unit(means);
-        let estimates: Vec<Option<&Estimate>> = rows.iter().map(|row| row.metric(self.metric)).collect();
-        let unit = if ascii { unit.replace('µ', "u") } else { unit.to_owned() };
-        let cells: Vec<String> =
-            estimates.iter().map(|estimate| self.kind.cell(*estimate, scale, ascii)).collect();
-        let heading = [self.title.to_owned(), unit];
-        let width = heading.iter().chain(&cells).map(|text| text.chars().count()).max().unwrap_or(0);
-        Written { heading, cells, width }
-    }
-}
-
-impl Kind {
-    /// How much one of the unit is, and its name. The smallest number sets the unit, unless that makes the largest
-    /// unreadable.
-    fn unit(self, means: impl Iterator<Item = f64>) -> (f64, &'static str) {
-        let ladder = match self {
-            Kind::Percent => return (0.01, "%"),
-            Kind::Index => return (1.0, ""),
-            Kind::Count(unit) => return (1.0, unit),
-            Kind::Ladder(ladder) => ladder,
-        };
-        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-        for mean in means.filter(|mean| *mean > 0.0) {
-            least = least.min(mean);
-            most = most.max(mean);
-        }
-        let fits = |(one, _): &&(f64, &str)| *one <= least;
-        let smallest = ladder.iter().rfind(fits).map_or(ladder[0].0, |(one, _)| *one);
-        let readable = |(one, _): &&(f64, &str)| *one >= smallest && most / one < 1e5;
-        let nothing_to_show = least.is_infinite();
-        let found = if nothing_to_show { None } else { ladder.iter().find(readable) };
-        *found.unwrap_or(if nothing_to_show { &ladder[ladder.len() / 2] } else { &ladder[ladder.len() - 1] })
-    }
-
-    /// A number as it stands in its cell: mean and half width of the interval, with the same decimals.
-    fn cell(self, estimate: Option<&Estimate>, scale: f64, ascii: bool) -> String {
-        let Some((estimate, mean)) = estimate.and_then(|e| e.mean.map(|mean| (e, mean / scale))) else {
-            return "-".to_owned();
-        };
-        let decimals = self.decimals(mean);
-        match estimate.ci95 {
-            None => format!("{mean:.decimals$}"),
-            Some(half) => {
-                let sign = if ascii { "+-" } else { "±" };
-                format!("{mean:.decimals$}{sign}{half:.decimals$}", half = half / scale)
-            }
-        }
-    }
-
-    /// Three significant digits; counts that are whole stay whole.
-    fn decimals(self, value: f64) -> usize {
-        match self {
-            Kind::Index => 3,
-            Kind::Percent => 1,
-            Kind::Count(_) if value.fract() == 0.0 || value >= 1000.0 => 0,
-            _ if value == 0.0 || value >= 100.0 => 0,
-            _ if value >= 10.0 => 1,
-            _ if value >= 1.0 => 2,
-            _ => 3,
-        }
-    }
 }
 
 /// A name broken at its spaces; the following lines are indented.
@@ -426,17 +264,5 @@ mod tests {
           noecn
         fifo                              -     -     -     -
         ");
-    }
-
-    /// The smallest number sets the unit, unless the largest would have more than five digits.
-    #[test]
-    fn units_suit_the_column() {
-        let unit = |means: &[f64]| TIME.unit(means.iter().copied()).1;
-        assert_eq!(unit(&[0.0052, 0.9]), "ms");
-        assert_eq!(unit(&[0.000_012, 0.35]), "ms");
-        assert_eq!(unit(&[0.000_012, 0.035]), "µs");
-        assert_eq!(unit(&[2.0, 9.0]), "s");
-        assert_eq!(unit(&[0.0, 0.0]), "ms");
-        assert_eq!(unit(&[5_000_000.0]), "s");
     }
 }

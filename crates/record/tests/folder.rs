@@ -18,6 +18,7 @@ fn manifest(version: &str) -> Manifest {
         machine: "two cores".into(),
         created_by: "giveway run quick.toml".into(),
         created: None,
+        ..Manifest::default()
     }
 }
 
@@ -129,7 +130,7 @@ fn a_whole_run() {
     let efd = format!("cells/efd-{}/seed-2/summary.json", short("efd"));
     let fifo = format!("cells/fifo-limit-300p-{}/seed-1/flows.parquet", short("fifo limit 300p"));
     assert!(names.contains(&efd) && names.contains(&fifo), "{names:?}");
-    assert_eq!(names.len(), 4 * 4 + 6, "nothing is left over: {names:?}");
+    assert_eq!(names.len(), 4 * 6 + 8, "nothing is left over: {names:?}");
 
     // Flows: 1 + 2 under each discipline. Queue: two samples with a gauge each, four times. Links: one port.
     let (flows, queue) = (table(&dir.path().join("flows.parquet")), table(&dir.path().join("queue.parquet")));

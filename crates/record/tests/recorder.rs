@@ -315,7 +315,7 @@ fn flow_tables_and_the_series() {
 /// A run in which nothing was seen has no numbers but the counts of its port.
 #[test]
 fn what_was_not_measured_is_missing() {
-    let record = Recorder::new(layout()).finish();
+    let record = Recorder::<()>::new(layout()).finish();
     let named: Vec<&str> =
         record.summary.metrics.iter().filter(|(_, v)| v.is_some()).map(|(name, _)| name).collect();
     let counts = [
@@ -327,7 +327,7 @@ fn what_was_not_measured_is_missing() {
         "marks",
     ];
     assert_eq!(named, [&["utilization"], &counts[..], &["bottleneck_packets"]].concat());
-    let nothing = Recorder::new(Layout { measured: vec![], ..layout() }).finish();
+    let nothing = Recorder::<()>::new(Layout { measured: vec![], ..layout() }).finish();
     assert!(nothing.summary.metrics.iter().all(|(_, value)| value.is_none()));
 }
 

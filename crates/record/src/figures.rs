@@ -1,0 +1,190 @@
+//! What the tables show: which metrics, in which groups, under which headings, and how a number is written. The terminal
+//! and the report use the same.
+
+use crate::table::{Estimate, Row};
+
+/// A column: its heading, what it shows, and how.
+pub(crate) struct Column {
+    pub title: &'static str,
+    pub metric: &'static str,
+    pub kind: Kind,
+}
+
+/// What kind of number a column has.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// A share, shown in percent.
+    Percent,
+    /// 0 to 1, three decimals.
+    Index,
+    /// A number of things.
+    Count(&'static str),
+    /// A quantity with a ladder of units: how much one of the unit is, and its name.
+    Ladder(&'static [(f64, &'static str)]),
+}
+
+pub(crate) const TIME: Kind = Kind::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]);
+pub(crate) const RATE: Kind = Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
+pub(crate) const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
+
+const fn column(title: &'static str, metric: &'static str, kind: Kind) -> Column {
+    Column { title, metric, kind }
+}
+
+/// Columns that belong together.
+const GROUPS: [(&str, &[Column]); 6] = [
+    (
+        "link",
+        &[
+            column("used", "utilization", Kind::Percent),
+            column("goodput", "goodput_bps", RATE),
+            column("Jain", "jain", Kind::Index),
+        ],
+    ),
+    (
+        "response time",
+        &[
+            column("p50", "fct_p50_s", TIME),
+            column("p95", "fct_p95_s", TIME),
+            column("p99", "fct_p99_s", TIME),
+        ],
+    ),
+    (
+        "unfinished",
+        &[column("", "flows_incomplete", Kind::Count("flows")), column("", "bytes_incomplete", SIZE)],
+    ),
+    (
+        "packet delay",
+        &[
+            column("small p99", "small_sojourn_p99_s", TIME),
+            column("p50", "sojourn_p50_s", TIME),
+            column("p99", "sojourn_p99_s", TIME),
+        ],
+    ),
+    (
+        "delay of a flow",
+        &[column("median", "flow_delay_p50_s", TIME), column("p95", "flow_delay_p95_s", TIME)],
+    ),
+    (
+        "queue",
+        &[
+            column("mean", "queue_mean_packets", Kind::Count("pkts")),
+            column("drops", "drops", Kind::Count("")),
+            column("marks", "marks", Kind::Count("")),
+            column("table", "flow_table_mean", Kind::Count("flows")),
+        ],
+    ),
+];
+
+/// A column with its numbers written out.
+pub(crate) struct Written {
+    /// Its title and its unit.
+    pub heading: [String; 2],
+    /// One for each row.
+    pub cells: Vec<String>,
+    /// Of the widest of these, in characters.
+    pub width: usize,
+}
+
+/// Written columns under one title.
+pub(crate) struct Group {
+    pub title: &'static str,
+    pub columns: Vec<Written>,
+}
+
+/// All groups that these rows have something in. What no row has would only take room: response times where nothing is
+/// transferred, a table of flows.
+pub(crate) fn groups(rows: &[&Row], ascii: bool) -> Vec<Group> {
+    let known = |column: &Column| rows.iter().any(|row| row.mean(column.metric).is_some());
+    let shown = GROUPS.iter().filter(|(_, columns)| columns.iter().any(known));
+    let written = shown.map(|(title, columns)| Group {
+        title,
+        columns: columns.iter().map(|column| column.write(columns, rows, ascii)).collect(),
+    });
+    written.collect()
+}
+
+impl Column {
+    /// Columns of one kind in a group share a unit, so that they compare.
+    fn write(&self, group: &[Column], rows: &[&Row], ascii: bool) -> Written {
+        let alike = group.iter().filter(|column| column.kind == self.kind);
+        let means = alike.flat_map(|column| rows.iter().filter_map(|row| row.metric(column.metric)?.mean));
+        let (scale, unit) = self.kind.unit(means);
+        let estimates: Vec<Option<&Estimate>> = rows.iter().map(|row| row.metric(self.metric)).collect();
+        let unit = if ascii { unit.replace('µ', "u") } else { unit.to_owned() };
+        let cells: Vec<String> =
+            estimates.iter().map(|estimate| self.kind.cell(*estimate, scale, ascii)).collect();
+        let heading = [self.title.to_owned(), unit];
+        let width = heading.iter().chain(&cells).map(|text| text.chars().count()).max().unwrap_or(0);
+        Written { heading, cells, width }
+    }
+}
+
+impl Kind {
+    /// How much one of the unit is, and its name. The smallest number sets the unit, unless that makes the largest
+    /// unreadable.
+    pub(crate) fn unit(self, means: impl Iterator<Item = f64>) -> (f64, &'static str) {
+        let ladder = match self {
+            Kind::Percent => return (0.01, "%"),
+            Kind::Index => return (1.0, ""),
+            Kind::Count(unit) => return (1.0, unit),
+            Kind::Ladder(ladder) => ladder,
+        };
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for mean in means.filter(|mean| *mean > 0.0) {
+            least = least.min(mean);
+            most = most.max(mean);
+        }
+        let fits = |(one, _): &&(f64, &str)| *one <= least;
+        let smallest = ladder.iter().rfind(fits).map_or(ladder[0].0, |(one, _)| *one);
+        let readable = |(one, _): &&(f64, &str)| *one >= smallest && most / one < 1e5;
+        let nothing_to_show = least.is_infinite();
+        let found = if nothing_to_show { None } else { ladder.iter().find(readable) };
+        *found.unwrap_or(if nothing_to_show { &ladder[ladder.len() / 2] } else { &ladder[ladder.len() - 1] })
+    }
+
+    /// A number as it stands in its cell: mean and half width of the interval, with the same decimals.
+    pub(crate) fn cell(self, estimate: Option<&Estimate>, scale: f64, ascii: bool) -> String {
+        let Some((estimate, mean)) = estimate.and_then(|e| e.mean.map(|mean| (e, mean / scale))) else {
+            return "-".to_owned();
+        };
+        let decimals = self.decimals(mean);
+        match estimate.ci95 {
+            None => format!("{mean:.decimals$}"),
+            Some(half) => {
+                let sign = if ascii { "+-" } else { "±" };
+                format!("{mean:.decimals$}{sign}{half:.decimals$}", half = half / scale)
+            }
+        }
+    }
+
+    /// Three significant digits; counts that are whole stay whole.
+    fn decimals(self, value: f64) -> usize {
+        match self {
+            Kind::Index => 3,
+            Kind::Percent => 1,
+            Kind::Count(_) if value.fract() == 0.0 || value >= 1000.0 => 0,
+            _ if value == 0.0 || value >= 100.0 => 0,
+            _ if value >= 10.0 => 1,
+            _ if value >= 1.0 => 2,
+            _ => 3,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest number sets the unit, unless the largest would have more than five digits.
+    #[test]
+    fn units_suit_the_column() {
+        let unit = |means: &[f64]| TIME.unit(means.iter().copied()).1;
+        assert_eq!(unit(&[0.0052, 0.9]), "ms");
+        assert_eq!(unit(&[0.000_012, 0.35]), "ms");
+        assert_eq!(unit(&[0.000_012, 0.035]), "µs");
+        assert_eq!(unit(&[2.0, 9.0]), "s");
+        assert_eq!(unit(&[0.0, 0.0]), "ms");
+        assert_eq!(unit(&[5_000_000.0]), "s");
+    }
+}
