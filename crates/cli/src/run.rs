@@ -282,6 +282,7 @@ fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
     let default = Layout::default();
     Layout {
         measured: measured.ports,
+        ways: measured.ways,
         port_names: measured
             .port_names
             .into_iter()
@@ -338,7 +339,7 @@ fn print(
     }
     writeln!(out)?;
     if finished > 0 {
-        write!(out, "{}", table.render(Style { width: terminal::width(), ascii: false }))?;
+        write!(out, "{}", table.render(Style { width: terminal::width(), ascii: false, detailed: false }))?;
         writeln!(out, "\nfingerprint {}", table.fingerprint)?;
     }
     Ok(())

@@ -154,6 +154,8 @@ struct Stream {
     offset: u64,
     delay_sum: u128,
     delays: Delays,
+    /// When something of it last arrived.
+    heard: Option<Time>,
 }
 
 /// Delays of a stream's datagrams, nanoseconds. A capture has thousands of streams with a few packets each, and a
@@ -268,6 +270,7 @@ impl Net<'_> {
             offset: 0,
             delay_sum: 0,
             delays: Delays::Few(Vec::new()),
+            heard: None,
         });
         StreamId(self.transport.streams.len() as u32 - 1)
     }
@@ -711,6 +714,7 @@ impl Stream {
         self.bytes_received += u64::from(meta.bytes);
         self.delay_sum += u128::from(delay.as_ps());
         self.delays.record(delay.as_ps() / 1000);
+        self.heard = Some(now);
     }
 
     fn report(&self, now: Time) -> FlowReport {
@@ -723,7 +727,7 @@ impl Stream {
             from: self.from,
             to: self.to,
             start: self.start,
-            end: now,
+            end: self.heard.unwrap_or(now),
             bytes: self.bytes_sent,
             delivered: self.bytes_received,
             delivered_measured: self.bytes_received,
