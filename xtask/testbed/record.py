@@ -344,10 +344,11 @@ def summary(told, opened, measured, size):
 
 def comment():
     return (
-        "A home behind a slow line, recorded by `cargo xtask record-example` of Giveway: pages, an upload and a call over"
-        f" Linux TCP (cubic) between network namespaces. The line: {UP_BPS / 1e6:g} Mbit/s up with a queue of"
+        "A home behind a slow line, recorded by `cargo xtask record-example` of Giveway: pages, an upload and a call"
+        f" over Linux TCP (cubic) between network namespaces. The line: {UP_BPS / 1e6:g} Mbit/s up with a queue of"
         f" {UP_LIMIT // 1000} kB, {DOWN_BPS / 1e6:g} Mbit/s down with {DOWN_LIMIT // 1000} kB (tbf), {DELAY_MS} ms each"
-        " way. Captured at the home's interface, before the uplink's queue. Headers and lengths are kept, payload is cut."
+        " way. Captured at the home's interface, before the uplink's queue. Headers and lengths are kept, payload is"
+        " cut."
     )
 
 
@@ -421,7 +422,8 @@ def interrupted(*_):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
     try:
         main()
     except Refused as why:

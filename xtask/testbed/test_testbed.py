@@ -1,7 +1,9 @@
-"""What a recording rests on: the cutting of captures, the plan of the pages. Needs no network and no root."""
+"""What a recording rests on: cutting captures, the plan of the pages, what is refused. Needs no network and no root."""
 
+import copy
 import os
 import struct
+import sys
 import tempfile
 import unittest
 
@@ -115,6 +117,74 @@ class Plan(unittest.TestCase):
             self.assertTrue(20_000 <= page["document"]["bytes"] <= 60_000)
             self.assertTrue(6 <= len(page["objects"]) <= 25)
             self.assertTrue(all(1_000 <= item["bytes"] <= 200_000 for item in page["objects"]))
+
+
+@unittest.skipUnless(sys.platform.startswith("linux"), "recordings are made on Linux")
+class Objections(unittest.TestCase):
+    """A recording of one page and an upload, sound but for what a test changes."""
+
+    def setUp(self):
+        way = {"lost": 0, "refused_by_tbf": 3, "late_p99_ms": 0.2}
+        call = {"sent": 2000, "heard": [[number, 15.0] for number in range(2000)]}
+        self.measured = {
+            "home": {
+                "pages": [{"start_s": 0.5, "completion_s": 0.3, "objects": 6, "bytes": 90_000}],
+                "upload": {"start_s": 8.0, "duration_s": 20.0, "bytes": 4_400_000},
+            },
+            "near": call,
+            "far": call,
+            "line": {"up": way, "down": {**way, "refused_by_tbf": 0}},
+            "tbf": {"up": 3, "down": 0},
+            "missed": 0,
+            "clock_step_ms": 0.01,
+            "start_unix_ns": 1_000_000_000,
+        }
+        self.opened = [(1_530_000_000, 30_200_000), (9_000_000_000, 300_000_000)]
+        self.packets = [capture.Packet(1_000_000_000, 214, udp(b""))]
+
+    def objections(self, size=1_500_000):
+        import record
+
+        measured = copy.deepcopy(self.measured)
+        told = record.truth(measured, self.packets)
+        return record.objections(told, self.opened, measured, self.packets, size)
+
+    def test_a_sound_recording_has_none(self):
+        self.assertEqual(self.objections(), [])
+
+    def test_what_was_lost_on_the_way_into_the_file(self):
+        self.measured["missed"] = 2
+        self.measured["line"]["up"]["lost"] = 1
+        self.assertEqual(self.objections(), ["tcpdump missed 2 packets", "the bridge lost 1 frames"])
+
+    def test_a_drop_that_tbf_does_not_know(self):
+        self.measured["tbf"]["up"] = 2
+        self.assertEqual(len(self.objections()), 1)
+        self.assertIn("other drops than tbf", self.objections()[0])
+
+    def test_a_page_or_an_upload_that_did_not_complete(self):
+        self.measured["home"]["pages"].append(None)
+        self.assertEqual(self.objections(), ["a page did not complete"])
+        self.measured["home"]["upload"] = {}
+        self.assertIn("the upload did not complete", self.objections())
+
+    def test_a_line_that_was_late(self):
+        self.opened[0] = (1_530_000_000, 35_000_000)
+        self.assertEqual(self.objections(), ["round trips on the idle line: [35.0] ms, not 30 to 34"])
+
+    def test_frames_that_were_merged_and_a_file_that_is_too_large(self):
+        self.packets.append(capture.Packet(1_000_000_001, 2962, udp(b"")))
+        self.assertEqual(
+            self.objections(3_000_000),
+            ["the capture has 3000000 bytes, 3 MB or more", "frames of more than 1514 bytes: offloads are on"],
+        )
+
+    def test_losses_and_delays_of_the_call(self):
+        import record
+
+        self.assertEqual(
+            record.delays(4, [1.0, 3.0, 2.0]), {"sent": 4, "loss": 0.25, "p50_ms": 2.0, "p99_ms": 3.0}
+        )
 
 
 if __name__ == "__main__":
