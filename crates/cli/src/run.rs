@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use record::{Fingerprint, Layout, Manifest, Recorder, RunFolder, Style, Summary, Table};
 use scenario::{Cell, Scenario};
 
+use crate::export::Exports;
 use crate::progress::{Part, Progress};
 use crate::{Outcome, check, cpu, show, stop, terminal};
 
@@ -36,6 +37,10 @@ pub struct Args {
     /// Change something, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Write what the queues did to a pcapng file, for Wireshark and its like; several disciplines get a file each,
+    /// FILE-fifo.pcapng and so on. The first seed of each
+    #[arg(long, value_name = "FILE")]
+    export: Option<PathBuf>,
     /// Print one JSON object per scenario instead of a table
     #[arg(long)]
     json: bool,
@@ -52,6 +57,7 @@ Examples:
   giveway run scenarios/quickstart.toml
   giveway run scenarios/quickstart.toml --seeds 10 --out runs/quickstart
   giveway run scenarios/quickstart.toml --set link.0.rate=2mbit --set duration=20s
+  giveway run scenarios/quickstart.toml --short --export home.pcapng
   giveway run scenarios/quickstart.toml --json | jq '.results[].metrics.sojourn_p99_s.mean'
 
 Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 130 interrupted.";
@@ -72,6 +78,8 @@ pub struct Session {
     quiet: bool,
     /// What the program was asked, for the manifest.
     asked: String,
+    /// Where the first seed of each discipline is written as a capture.
+    pub export: Option<PathBuf>,
 }
 
 impl Session {
@@ -83,12 +91,16 @@ impl Session {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
         let pool = pool.map_err(|error| format!("cannot start {jobs} jobs: {error}"))?;
         stop::listen();
-        Ok(Session { pool, json, quiet, asked })
+        Ok(Session { pool, json, quiet, asked, export: None })
     }
 }
 
 /// Does it. Every scenario is checked before the first one runs.
 pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    if args.export.is_some() && args.files.len() > 1 {
+        show::sentence("--export takes one scenario at a time");
+        return Ok(Outcome::Wrong);
+    }
     let scenarios: Vec<Option<Scenario>> = args.files.iter().map(|file| read(args, file)).collect();
     if scenarios.iter().any(Option::is_none) {
         return Ok(Outcome::Wrong);
@@ -96,7 +108,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let asked =
         format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
     let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
-        Ok(session) => session,
+        Ok(session) => Session { export: args.export.clone(), ..session },
         Err(sentence) => {
             show::sentence(&sentence);
             return Ok(Outcome::Failed);
@@ -145,6 +157,17 @@ impl Session {
                 return Ok(Outcome::Failed);
             }
         };
+        let exports = match &self.export {
+            Some(file) => Exports::begin(file, scenario),
+            None => Ok(Exports::none()),
+        };
+        let exports = match exports {
+            Ok(exports) => exports,
+            Err(sentence) => {
+                show::sentence(&sentence);
+                return Ok(Outcome::Failed);
+            }
+        };
         let cells = scenario.cells();
         let before = cpu::user_s();
         let progress = Progress::new(name, cells.len(), self.quiet);
@@ -153,7 +176,7 @@ impl Session {
             cells
                 .par_iter()
                 .with_max_len(1)
-                .map(|cell| cell_run(scenario, cell, folder.as_ref(), &progress.part()))
+                .map(|cell| cell_run(scenario, cell, folder.as_ref(), &exports, &progress.part()))
                 .collect()
         });
         progress.finish();
@@ -185,6 +208,10 @@ impl Session {
             show::sentence(&error.to_string());
             outcome = outcome.max(Outcome::Failed);
         }
+        let (exported, well) = exports.told();
+        if !well {
+            outcome = outcome.max(Outcome::Failed);
+        }
         let table = Table::new(&runs);
         if self.json {
             writeln!(out, "{}", table.to_json(name, cpu_s))?;
@@ -193,6 +220,9 @@ impl Session {
         }
         if !self.quiet {
             remarks.iter().for_each(|remark| show::sentence(remark));
+        }
+        if !self.quiet || !well {
+            exported.iter().for_each(|sentence| show::sentence(sentence));
         }
         if !self.quiet && !self.json {
             show::sentence(&format!("{} events, {cpu_s:.2} s of processor time", table.events));
@@ -240,11 +270,21 @@ fn recorded(cell: &Cell) -> record::Cell {
 }
 
 /// One run, or its result from an earlier time. A run that panics takes no other with it.
-fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: &Part<'_>) -> Ran {
+fn cell_run(
+    scenario: &Scenario,
+    cell: &Cell,
+    folder: Option<&RunFolder>,
+    exports: &Exports,
+    part: &Part<'_>,
+) -> Ran {
     if stop::asked() {
         return Ran::Stopped;
     }
-    if let Some(summary) = folder.and_then(|folder| folder.finished(&recorded(cell))) {
+    // What is to be exported is run, although its result is there.
+    let export = exports.of(cell);
+    if export.is_none()
+        && let Some(summary) = folder.and_then(|folder| folder.finished(&recorded(cell)))
+    {
         part.done(1.0);
         return Ran::Finished(summary, Vec::new());
     }
@@ -255,7 +295,10 @@ fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: 
             part.done(share);
             !stop::asked()
         };
-        let finished = scenario.run(cell, &mut recorder, &go_on)?;
+        let finished = match export {
+            Some(target) => target.run(scenario, cell, &mut recorder, &go_on)?,
+            None => scenario.run(cell, &mut recorder, &go_on)?,
+        };
         let mut record = recorder.finish();
         record.summary.events = finished.totals.events;
         Some((record, finished.remarks))
