@@ -71,6 +71,25 @@ enum Ran {
     Failed(String),
 }
 
+/// What became of all runs of a scenario.
+pub struct Done {
+    /// Of those that finished.
+    pub table: Table,
+    /// How many finished, and how many there should be.
+    pub finished: usize,
+    /// See `finished`.
+    pub planned: usize,
+    /// What their sources had to say.
+    remarks: Vec<String>,
+    /// What was written as captures, and whether all of it was.
+    exported: Vec<String>,
+    well: bool,
+    /// Processor time, seconds.
+    pub cpu_s: f64,
+    /// The worst that happened.
+    pub outcome: Outcome,
+}
+
 /// How scenarios are run and shown, whatever command they came from.
 pub struct Session {
     pool: rayon::ThreadPool,
@@ -150,29 +169,39 @@ impl Session {
         dir: Option<&Path>,
         out: &mut dyn Write,
     ) -> io::Result<Outcome> {
-        let folder = match dir.map(|dir| self.folder(dir, name, scenario)).transpose() {
-            Ok(folder) => folder,
-            Err(error) => {
-                show::sentence(&error.to_string());
-                return Ok(Outcome::Failed);
-            }
+        let done = match self.work(scenario, name, dir) {
+            Ok(done) => done,
+            Err(outcome) => return Ok(outcome),
         };
+        if self.json {
+            writeln!(out, "{}", done.table.to_json(name, done.cpu_s))?;
+        } else {
+            print(scenario, name, &done.table, (done.finished, done.planned), out)?;
+        }
+        self.remark(&done);
+        Ok(done.outcome)
+    }
+
+    /// Runs one scenario and keeps it in `dir` if there is one.
+    ///
+    /// # Errors
+    /// When there is no place for the results; the user was told.
+    pub fn work(&self, scenario: &Scenario, name: &str, dir: Option<&Path>) -> Result<Done, Outcome> {
+        let told = |sentence: String| {
+            show::sentence(&sentence);
+            Outcome::Failed
+        };
+        let folder = dir.map(|dir| self.folder(dir, name, scenario)).transpose();
+        let folder = folder.map_err(|error| told(error.to_string()))?;
         let exports = match &self.export {
-            Some(file) => Exports::begin(file, scenario),
-            None => Ok(Exports::none()),
-        };
-        let exports = match exports {
-            Ok(exports) => exports,
-            Err(sentence) => {
-                show::sentence(&sentence);
-                return Ok(Outcome::Failed);
-            }
+            Some(file) => Exports::begin(file, scenario).map_err(told)?,
+            None => Exports::none(),
         };
         let cells = scenario.cells();
         let before = cpu::user_s();
         let progress = Progress::new(name, cells.len(), self.quiet);
         // With an order of their own the results do not depend on who was faster.
-        let done: Vec<Ran> = self.pool.install(|| {
+        let ran: Vec<Ran> = self.pool.install(|| {
             cells
                 .par_iter()
                 .with_max_len(1)
@@ -185,7 +214,7 @@ impl Session {
         let mut runs = Vec::new();
         let mut remarks = Vec::new();
         let mut outcome = Outcome::Done;
-        for (cell, ran) in cells.iter().zip(done) {
+        for (cell, ran) in cells.iter().zip(ran) {
             match ran {
                 Ran::Finished(summary, said) => {
                     // The same arrivals for every discipline: what their sources say is said once for each seed.
@@ -197,37 +226,35 @@ impl Session {
                 }
                 Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
                 Ran::Failed(why) => {
-                    show::sentence(&format!("{} with seed {} failed: {why}", cell.spec, cell.seed));
-                    outcome = outcome.max(Outcome::Failed);
+                    outcome =
+                        outcome.max(told(format!("{} with seed {} failed: {why}", cell.spec, cell.seed)));
                 }
             }
         }
         if let Some(folder) = &folder
             && let Err(error) = folder.finish(&runs)
         {
-            show::sentence(&error.to_string());
-            outcome = outcome.max(Outcome::Failed);
+            outcome = outcome.max(told(error.to_string()));
         }
         let (exported, well) = exports.told();
         if !well {
             outcome = outcome.max(Outcome::Failed);
         }
-        let table = Table::new(&runs);
-        if self.json {
-            writeln!(out, "{}", table.to_json(name, cpu_s))?;
-        } else {
-            print(scenario, name, &table, (runs.len(), cells.len()), out)?;
-        }
+        let (finished, planned) = (runs.len(), cells.len());
+        Ok(Done { table: Table::new(&runs), finished, planned, remarks, exported, well, cpu_s, outcome })
+    }
+
+    /// What there is to say about runs beside their table.
+    pub fn remark(&self, done: &Done) {
         if !self.quiet {
-            remarks.iter().for_each(|remark| show::sentence(remark));
+            done.remarks.iter().for_each(|remark| show::sentence(remark));
         }
-        if !self.quiet || !well {
-            exported.iter().for_each(|sentence| show::sentence(sentence));
+        if !self.quiet || !done.well {
+            done.exported.iter().for_each(|sentence| show::sentence(sentence));
         }
         if !self.quiet && !self.json {
-            show::sentence(&format!("{} events, {cpu_s:.2} s of processor time", table.events));
+            show::sentence(&format!("{} events, {:.2} s of processor time", done.table.events, done.cpu_s));
         }
-        Ok(outcome)
     }
 
     /// The folder that keeps the runs.
