@@ -98,7 +98,7 @@ pub struct Session {
     /// What the program was asked, for the manifest.
     asked: String,
     /// Where the first seed of each discipline is written as a capture.
-    pub export: Option<PathBuf>,
+    export: Option<PathBuf>,
 }
 
 impl Session {
@@ -111,6 +111,11 @@ impl Session {
         let pool = pool.map_err(|error| format!("cannot start {jobs} jobs: {error}"))?;
         stop::listen();
         Ok(Session { pool, json, quiet, asked, export: None })
+    }
+
+    /// The same, which also writes the first seed of each discipline as a capture.
+    pub fn exporting(self, export: Option<PathBuf>) -> Session {
+        Session { export, ..self }
     }
 }
 
@@ -127,7 +132,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let asked =
         format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
     let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
-        Ok(session) => Session { export: args.export.clone(), ..session },
+        Ok(session) => session.exporting(args.export.clone()),
         Err(sentence) => {
             show::sentence(&sentence);
             return Ok(Outcome::Failed);
@@ -169,7 +174,7 @@ impl Session {
         dir: Option<&Path>,
         out: &mut dyn Write,
     ) -> io::Result<Outcome> {
-        let done = match self.work(scenario, name, dir) {
+        let done = match self.work(scenario, name, dir, &|_| None) {
             Ok(done) => done,
             Err(outcome) => return Ok(outcome),
         };
@@ -182,11 +187,17 @@ impl Session {
         Ok(done.outcome)
     }
 
-    /// Runs one scenario and keeps it in `dir` if there is one.
+    /// Runs one scenario and keeps it in `dir` if there is one, together with what `find` says about it.
     ///
     /// # Errors
     /// When there is no place for the results; the user was told.
-    pub fn work(&self, scenario: &Scenario, name: &str, dir: Option<&Path>) -> Result<Done, Outcome> {
+    pub fn work(
+        &self,
+        scenario: &Scenario,
+        name: &str,
+        dir: Option<&Path>,
+        find: &dyn Fn(&Table) -> Option<Vec<String>>,
+    ) -> Result<Done, Outcome> {
         let told = |sentence: String| {
             show::sentence(&sentence);
             Outcome::Failed
@@ -231,6 +242,11 @@ impl Session {
                 }
             }
         }
+        let table = Table::new(&runs);
+        let folder = folder.map(|folder| match find(&table) {
+            Some(findings) => folder.with_findings(findings),
+            None => folder,
+        });
         if let Some(folder) = &folder
             && let Err(error) = folder.finish(&runs)
         {
@@ -241,7 +257,7 @@ impl Session {
             outcome = outcome.max(Outcome::Failed);
         }
         let (finished, planned) = (runs.len(), cells.len());
-        Ok(Done { table: Table::new(&runs), finished, planned, remarks, exported, well, cpu_s, outcome })
+        Ok(Done { table, finished, planned, remarks, exported, well, cpu_s, outcome })
     }
 
     /// What there is to say about runs beside their table.

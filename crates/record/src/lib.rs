@@ -52,7 +52,7 @@ mod terminal;
 pub use fingerprint::Fingerprint;
 pub use folder::{Cell, FolderError, Manifest, RunFolder};
 pub use layout::Layout;
-pub use metrics::{Metrics, Summary};
+pub use metrics::{Metrics, Summary, responses};
 pub use recorder::Recorder;
 pub use rows::{DelayRow, LinkRow, Packets, QueueRow, Record, ShareRow};
 pub use student::t_quantile;

@@ -144,12 +144,29 @@ fn response_times(heard: &Heard<'_>, out: &mut Metrics) {
     out.push("bytes_incomplete", any.then_some(bytes as f64));
     out.push("flows_aborted", any.then(|| count(Ending::Aborted)));
 
-    let all = Times::new(heard.completed().map(response));
-    times(out, "fct", &all);
-    for (class, name) in heard.layout.class_names().iter().enumerate() {
-        let in_class = heard.completed().filter(|flow| heard.layout.class_of(flow.bytes) == class);
-        times(out, &format!("fct_{name}"), &Times::new(in_class.map(response)));
+    by_size(heard.layout, out, &heard.completed().map(|flow| (flow.bytes, response(flow))).collect::<Vec<_>>());
+}
+
+/// Response times of transfers of these sizes: of all, and of each class.
+fn by_size(layout: &Layout, out: &mut Metrics, transfers: &[(u64, qdisc::Span)]) {
+    times(out, "fct", &Times::new(transfers.iter().map(|(_, time)| *time)));
+    for (class, name) in layout.class_names().iter().enumerate() {
+        let in_class = transfers.iter().filter(|(bytes, _)| layout.class_of(*bytes) == class);
+        times(out, &format!("fct_{name}"), &Times::new(in_class.map(|(_, time)| *time)));
     }
+}
+
+/// The same metrics of response times as those of a run, of transfers that somebody else measured: bytes and response
+/// time of the completed, the number of the others, response times of pages.
+pub fn responses(completed: &[(u64, qdisc::Span)], incomplete: u64, page_times: &[qdisc::Span]) -> Metrics {
+    let mut out = Metrics::default();
+    let any = !completed.is_empty() || incomplete > 0;
+    out.push("flows_completed", any.then_some(completed.len() as f64));
+    out.push("flows_incomplete", any.then_some(incomplete as f64));
+    by_size(&Layout::default(), &mut out, completed);
+    out.push("pages_completed", (!page_times.is_empty()).then_some(page_times.len() as f64));
+    times(&mut out, "page", &Times::new(page_times.iter().copied()));
+    out
 }
 
 fn response(flow: &FlowReport) -> qdisc::Span {

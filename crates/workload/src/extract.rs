@@ -67,8 +67,8 @@ pub struct Seen {
     pub inside: u64,
     /// Data bytes that acknowledgements tell of and the capture missed.
     pub missed: u64,
-    /// Pages found in web traffic.
-    pub pages: u64,
+    /// How long each page that was found in web traffic took, ns.
+    pub pages: Vec<u64>,
     /// Median round trip of the connections, ns.
     pub rtt: Option<u64>,
     /// Packets up and down, with their IP bytes; of flows that cross the link.
@@ -252,7 +252,7 @@ impl Extraction {
                 }
             }
         }
-        seen.pages = u64::from(pages::number(&mut workload.connections, asked));
+        seen.pages = pages::number(&mut workload.connections, asked);
         workload.connections.sort_by_key(|connection| connection.start);
         workload.trains.sort_by_key(|train| train.start);
         seen.connections = workload.connections.len() as u64;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use capture::Packet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::model::Way;
@@ -54,6 +55,12 @@ impl Local {
             (false, true) => Some(Way::Down),
             _ => None,
         }
+    }
+
+    /// Which way a captured packet crosses the link: `None` when it does not, or is not IP.
+    pub fn way_of(&self, packet: &Packet) -> Option<Way> {
+        let (tuple, macs) = (packet.ip?.tuple, packet.mac);
+        self.way((tuple.from, macs.map(|macs| macs.from)), (tuple.to, macs.map(|macs| macs.to)))
     }
 
     fn is_local(&self, (address, mac): ([u8; 16], Option<[u8; 6]>)) -> Option<bool> {

@@ -466,7 +466,7 @@ impl Talk {
             ..whole
         });
         if let Some(page) = self.plan.exchanges[self.exchange].page {
-            pages.part(page, (start, bytes, delivered), ending, nodes, net);
+            pages.part(page, (start, bytes, delivered), ending, (server, client), net);
         }
         self.before = (self.before.0 + up, self.before.1 + down);
         self.first_write += self.plan.exchanges[self.exchange].writes as usize;
