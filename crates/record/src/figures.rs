@@ -44,7 +44,7 @@ const GROUPS: [(&str, &[Column]); 8] = [
         ],
     ),
     (
-        "response time",
+        RESPONSES,
         &[
             column("p50", "fct_p50_s", TIME),
             column("p95", "fct_p95_s", TIME),
@@ -94,6 +94,65 @@ const GROUPS: [(&str, &[Column]); 8] = [
     ),
 ];
 
+/// What is told about one direction of a link, in the order in which it matters to its users.
+const DETAILED: [(&str, &[Column]); 7] = [
+    (
+        "pages",
+        &[
+            column("p50", "page_p50_s", TIME),
+            column("p95", "page_p95_s", TIME),
+            column("p99", "page_p99_s", TIME),
+            column("not done", "pages_incomplete", Kind::Count("")),
+        ],
+    ),
+    (
+        RESPONSES,
+        &[
+            column("p50", "fct_p50_s", TIME),
+            column("p95", "fct_p95_s", TIME),
+            column("p99", "fct_p99_s", TIME),
+            column("not done", "flows_incomplete", Kind::Count("")),
+        ],
+    ),
+    (
+        "calls",
+        &[
+            column("mean", "voice_delay_mean_s", TIME),
+            column("p99", "voice_delay_p99_s", TIME),
+            column("lost", "voice_loss", Kind::Percent),
+        ],
+    ),
+    (
+        "waiting",
+        &[
+            column("small p50", "small_sojourn_p50_s", TIME),
+            column("p99", "small_sojourn_p99_s", TIME),
+            column("all p50", "sojourn_p50_s", TIME),
+            column("p99", "sojourn_p99_s", TIME),
+        ],
+    ),
+    (
+        "link",
+        &[
+            column("used", "utilization", Kind::Percent),
+            column("through", "goodput_bps", RATE),
+            column("Jain", "jain_large", Kind::Index),
+        ],
+    ),
+    (
+        "queue",
+        &[
+            column("mean", "queue_mean_packets", Kind::Count("pkts")),
+            column("drops", "drops", Kind::Count("")),
+            column("marks", "marks", Kind::Count("")),
+        ],
+    ),
+    ("state", &[column("mean", "flow_table_mean", Kind::Count("flows"))]),
+];
+
+/// The group that sizes follow where they are told.
+const RESPONSES: &str = "response time";
+
 /// A column with its numbers written out.
 pub(crate) struct Written {
     /// Its title and its unit.
@@ -118,12 +177,16 @@ pub(crate) fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
         title,
         columns: columns.iter().map(|column| column.write(columns, rows, ascii)).collect(),
     };
+    let plan: &[(&str, &[Column])] = if detailed { &DETAILED } else { &GROUPS };
     let mut written = Vec::new();
-    for (title, columns) in GROUPS.iter().filter(|(_, columns)| columns.iter().any(known)) {
+    for (title, columns) in plan.iter().filter(|(_, columns)| columns.iter().any(known)) {
         written.push(write(Cow::Borrowed(title), columns));
-        if detailed && *title == "response time" {
-            let classes = classes(rows).into_iter().filter(|(_, columns)| columns.iter().any(known));
-            written.extend(classes.map(|(title, columns)| write(Cow::Owned(title), &columns)));
+        if detailed && *title == RESPONSES {
+            let known = |class: &(String, [Column; 3])| class.1.iter().any(known);
+            let classes: Vec<(String, [Column; 3])> = classes(rows).into_iter().filter(known).collect();
+            // The only class would say the same again.
+            let told = if classes.len() > 1 { classes } else { Vec::new() };
+            written.extend(told.into_iter().map(|(title, columns)| write(Cow::Owned(title), &columns)));
         }
     }
     written

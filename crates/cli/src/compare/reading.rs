@@ -141,7 +141,7 @@ impl Read {
         some(seen.pages.len() as u64, "pages");
         some(seen.trains, "streams of other packets");
         if let Some(rtt) = seen.rtt {
-            parts.push(format!("median round trip {}", Span::us(rtt / 1000)));
+            parts.push(format!("median round trip {:.1} ms", rtt as f64 / 1e6));
         }
         parts.join(", ")
     }
