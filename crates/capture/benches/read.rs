@@ -22,7 +22,7 @@ const ETHERNET: [u8; 14] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
 
 /// A frame of a small connection or a large one; its data are not all alike, so that compression has something to do.
 fn frame(number: u32, state: &mut u32, frame: &mut Vec<u8>) -> u32 {
-    let bytes = if number % 2 == 0 { 1500 } else { 40 };
+    let bytes = if number.is_multiple_of(2) { 1500 } else { 40 };
     let headers = Headers {
         from: [10, 0, 0, 1],
         to: [10, 0, 1, (number % 50) as u8],
