@@ -10,7 +10,7 @@ use record::{Fingerprint, Layout, Manifest, Recorder, RunFolder, Style, Summary,
 use scenario::{Cell, Scenario};
 
 use crate::progress::{Part, Progress};
-use crate::{Outcome, check, cpu, show, stop, terminal};
+use crate::{Outcome, check, cpu, report, show, stop, terminal};
 
 /// Runs scenarios: every discipline, with every seed, on the same arrivals.
 ///
@@ -179,10 +179,9 @@ impl Session {
                 }
             }
         }
-        if let Some(folder) = &folder
-            && let Err(error) = folder.finish(&runs)
-        {
-            show::sentence(&error.to_string());
+        let kept = folder.as_ref().map(|folder| keep(folder, &runs));
+        if let Some(Err(sentence)) = &kept {
+            show::sentence(sentence);
             outcome = outcome.max(Outcome::Failed);
         }
         let table = Table::new(&runs);
@@ -196,6 +195,9 @@ impl Session {
         }
         if !self.quiet && !self.json {
             show::sentence(&format!("{} events, {cpu_s:.2} s of processor time", table.events));
+        }
+        if let (Some(Ok(Some(report))), false) = (kept, self.quiet) {
+            show::sentence(&format!("the report is {}", report.display()));
         }
         Ok(outcome)
     }
@@ -216,6 +218,15 @@ impl Session {
         };
         RunFolder::create(dir, &question(scenario), manifest)
     }
+}
+
+/// Completes the folder, and writes its report unless there is nothing to report.
+fn keep(folder: &RunFolder, runs: &[(record::Cell, Summary)]) -> Result<Option<PathBuf>, String> {
+    folder.finish(runs).map_err(|error| error.to_string())?;
+    if runs.is_empty() {
+        return Ok(None);
+    }
+    report::of_folder(folder.path()).map(Some)
 }
 
 /// What a scenario is called: its file, without the ending.
