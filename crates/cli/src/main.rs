@@ -13,6 +13,7 @@ mod list;
 mod markdown;
 mod parameters;
 mod progress;
+mod report;
 mod run;
 mod schema;
 mod show;
@@ -38,6 +39,7 @@ Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 13
 Start with:
   giveway run scenarios/quickstart.toml
   giveway compare CAPTURE --rate 10mbit
+  giveway report RUNFOLDER
   giveway list
   giveway explain fifo";
 
@@ -45,6 +47,7 @@ Start with:
 enum Command {
     Run(run::Args),
     Compare(compare::Args),
+    Report(report::Args),
     Check(check::Args),
     List(list::Args),
     Explain(explain::Args),
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => run::run(&args, &mut out),
         Command::Compare(args) => compare::compare(&args, &mut out),
+        Command::Report(args) => report::report(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(args) => list::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),

@@ -11,7 +11,7 @@ use scenario::{Cell, Scenario};
 
 use crate::export::Exports;
 use crate::progress::{Part, Progress};
-use crate::{Outcome, check, cpu, show, stop, terminal};
+use crate::{Outcome, check, cpu, report, show, stop, terminal};
 
 /// Runs scenarios: every discipline, with every seed, on the same arrivals.
 ///
@@ -84,6 +84,8 @@ pub struct Done {
     /// What was written as captures, and whether all of it was.
     exported: Vec<String>,
     well: bool,
+    /// Where the report is, if there is one.
+    report: Option<PathBuf>,
     /// Processor time, seconds.
     pub cpu_s: f64,
     /// The worst that happened.
@@ -247,17 +249,17 @@ impl Session {
             Some(findings) => folder.with_findings(findings),
             None => folder,
         });
-        if let Some(folder) = &folder
-            && let Err(error) = folder.finish(&runs)
-        {
-            outcome = outcome.max(told(error.to_string()));
-        }
+        let kept = folder.as_ref().map(|folder| keep(folder, &runs)).transpose();
+        let report = kept.map(Option::flatten).unwrap_or_else(|sentence| {
+            outcome = outcome.max(told(sentence));
+            None
+        });
         let (exported, well) = exports.told();
         if !well {
             outcome = outcome.max(Outcome::Failed);
         }
         let (finished, planned) = (runs.len(), cells.len());
-        Ok(Done { table, finished, planned, remarks, exported, well, cpu_s, outcome })
+        Ok(Done { table, finished, planned, remarks, exported, well, report, cpu_s, outcome })
     }
 
     /// What there is to say about runs beside their table.
@@ -267,6 +269,9 @@ impl Session {
         }
         if !self.quiet || !done.well {
             done.exported.iter().for_each(|sentence| show::sentence(sentence));
+        }
+        if let (Some(report), false) = (&done.report, self.quiet) {
+            show::sentence(&format!("the report is {}", report.display()));
         }
         if !self.quiet && !self.json {
             show::sentence(&format!("{} events, {:.2} s of processor time", done.table.events, done.cpu_s));
@@ -289,6 +294,15 @@ impl Session {
         };
         RunFolder::create(dir, &question(scenario), manifest)
     }
+}
+
+/// Completes the folder, and writes its report unless there is nothing to report.
+fn keep(folder: &RunFolder, runs: &[(record::Cell, Summary)]) -> Result<Option<PathBuf>, String> {
+    folder.finish(runs).map_err(|error| error.to_string())?;
+    if runs.is_empty() {
+        return Ok(None);
+    }
+    report::of_folder(folder.path()).map(Some)
 }
 
 /// What a scenario is called: its file, without the ending.

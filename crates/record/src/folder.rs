@@ -109,16 +109,16 @@ pub struct RunFolder {
 
 /// What `summary.json` of a cell holds.
 #[derive(Serialize, Deserialize)]
-struct Finished {
+pub(crate) struct Finished {
     giveway: String,
     /// [`FORMAT`]; folders of the first format did not say.
     #[serde(default)]
     format: u64,
     scenario_hash: Fingerprint,
     #[serde(flatten)]
-    cell: Cell,
+    pub cell: Cell,
     #[serde(flatten)]
-    summary: Summary,
+    pub summary: Summary,
 }
 
 /// The tables of a cell, each with what makes it. They are merged at the top under the same names.
@@ -403,6 +403,8 @@ fn remove_dir(path: &Path) -> Result<(), FolderError> {
 /// A rename lasts once its folder is on the disk. Only Unix lets a folder be opened for that.
 fn sync_dir(path: &Path) -> Result<(), FolderError> {
     if cfg!(unix) {
+        // A bare file name is in the current folder.
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         File::open(path).and_then(|dir| dir.sync_all()).map_err(|source| write_error(path, source))?;
     }
     Ok(())

@@ -36,13 +36,16 @@
 
 mod columns;
 mod figures;
+pub mod findings;
 mod fingerprint;
 mod folder;
 mod layout;
 mod meter;
 mod metrics;
+mod names;
 mod quantile;
 mod recorder;
+pub mod report;
 mod rows;
 mod shares;
 mod student;
@@ -50,10 +53,11 @@ mod table;
 mod terminal;
 
 pub use fingerprint::Fingerprint;
-pub use folder::{Cell, FolderError, Manifest, RunFolder};
+pub use folder::{Cell, FolderError, Manifest, REPORT, RunFolder};
 pub use layout::Layout;
 pub use metrics::{Metrics, Summary, responses};
 pub use recorder::Recorder;
+pub use names::short_names;
 pub use rows::{DelayRow, LinkRow, Packets, QueueRow, Record, ShareRow};
 pub use student::t_quantile;
 pub use table::{Estimate, Row, Table};

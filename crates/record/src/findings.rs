@@ -1,0 +1,282 @@
+//! Findings: what a table says, in sentences.
+//!
+//! Two means are told apart when their 95 % intervals do not overlap. That is careful rather than sharp: differences that
+//! a test of pairs would find may be called uncertain here, and hardly ever the other way round.
+
+use crate::figures::{Kind, RATE, SIZE, TIME};
+use crate::names::short_names;
+use crate::table::{Estimate, Row, Table};
+
+/// What is asked of a metric, and how it is told.
+#[derive(Clone, Copy)]
+pub struct Question {
+    /// The metric's name.
+    metric: &'static str,
+    /// What it is, as the subject of a sentence.
+    what: &'static str,
+    better: Better,
+    kind: Kind,
+}
+
+/// Which end of a metric is the good one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Better {
+    Low,
+    High,
+}
+
+/// What users feel; the order is that of the sentences.
+pub const BENEFITS: [Question; 3] = [
+    Question {
+        metric: "fct_p50_s",
+        what: "median completion time",
+        better: Better::Low,
+        kind: TIME,
+    },
+    Question {
+        metric: "fct_p99_s",
+        what: "99th percentile of the completion times",
+        better: Better::Low,
+        kind: TIME,
+    },
+    Question {
+        metric: "small_sojourn_p99_s",
+        what: "99th percentile of the waiting times of small packets",
+        better: Better::Low,
+        kind: TIME,
+    },
+];
+
+/// What it may cost.
+pub const COSTS: [Question; 3] = [
+    Question { metric: "goodput_bps", what: "goodput", better: Better::High, kind: RATE },
+    Question {
+        metric: "flows_incomplete",
+        what: "number of unfinished transfers",
+        better: Better::Low,
+        kind: Kind::Count(""),
+    },
+    Question { metric: "bytes_incomplete", what: "bytes of unfinished transfers", better: Better::Low, kind: SIZE },
+];
+
+/// The rows of a table that have a metric, the best mean first.
+#[derive(Debug)]
+pub struct Ranking<'a> {
+    rows: Vec<(&'a Row, String)>,
+    metric: &'static str,
+    /// How many of the first cannot be told from the very first.
+    leaders: usize,
+    /// Whether every row has an interval.
+    certain: bool,
+}
+
+/// The findings of a table: which discipline is best at what, what that costs, and how sure this is.
+pub fn findings(table: &Table) -> Vec<String> {
+    let benefits: Vec<(Question, Ranking<'_>)> = BENEFITS
+        .into_iter()
+        .filter_map(|question| Some((question, Ranking::new(table, question)?)))
+        .collect();
+    let mut said: Vec<String> = benefits.iter().map(|(question, ranking)| ranking.sentence(*question)).collect();
+    if table.rows.len() > 1 {
+        let leaders: Vec<&Row> = benefits.iter().filter_map(|(_, ranking)| ranking.leader()).collect();
+        said.extend(COSTS.into_iter().filter_map(|question| cost(table, question, &leaders)));
+    } else {
+        let costs = COSTS.into_iter().filter_map(|question| Some((question, Ranking::new(table, question)?)));
+        said.extend(costs.map(|(question, ranking)| ranking.sentence(question)));
+    }
+    if said.is_empty() {
+        return vec!["Nothing was measured that could be compared.".to_owned()];
+    }
+    said.push(certainty(table));
+    said
+}
+
+impl<'a> Ranking<'a> {
+    /// `None` when no row has the metric.
+    pub fn new(table: &'a Table, question: Question) -> Option<Ranking<'a>> {
+        let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
+        let named = table.rows.iter().zip(short_names(&specs));
+        let mut rows: Vec<(&Row, String)> =
+            named.filter(|(row, _)| row.mean(question.metric).is_some()).collect();
+        // Stable, so that equals stay in the order of the scenario.
+        rows.sort_by(|(a, _), (b, _)| {
+            let means = [a, b].map(|row| row.mean(question.metric).expect("rows without were left out"));
+            let order = means[0].total_cmp(&means[1]);
+            if question.better == Better::Low { order } else { order.reverse() }
+        });
+        let first = rows.first()?.0.metric(question.metric)?;
+        let same = |(row, _): &&(&Row, String)| {
+            row.metric(question.metric).is_some_and(|other| overlap(first, other))
+        };
+        let leaders = rows.iter().take_while(same).count();
+        let certain = rows.iter().all(|(row, _)| row.metric(question.metric).is_some_and(|e| e.ci95.is_some()));
+        Some(Ranking { metric: question.metric, leaders, certain, rows })
+    }
+
+    /// The one that is better than all others beyond the uncertainty; `None` when there is no such one, or no other.
+    pub fn leader(&self) -> Option<&'a Row> {
+        (self.leaders == 1 && self.rows.len() > 1).then(|| self.rows[0].0)
+    }
+
+    /// What it says, in a sentence.
+    pub fn sentence(&self, question: Question) -> String {
+        let what = question.what;
+        let most = if question.better == Better::Low { "lowest" } else { "highest" };
+        let (best, rest) = self.rows.split_at(self.leaders);
+        let with = |place: &(&Row, String)| format!("{} with {}", self.value(question, place.0), place.1);
+        let others = match rest {
+            [] => String::new(),
+            [only] => format!("; {}", with(only)),
+            [next, .., last] => format!("; next comes {}, last {}", with(next), with(last)),
+        };
+        match best {
+            [only] if rest.is_empty() => format!("The {what} is {}.", with(only)),
+            [only] => format!("{} has the {most} {what}: {}{others}.", only.1, self.value(question, only.0)),
+            several => {
+                let names: Vec<&str> = several.iter().map(|(_, name)| name.as_str()).collect();
+                let range = self.range(question, several);
+                match (rest, self.certain) {
+                    ([], true) => format!("No difference beyond the uncertainty in the {what}: {range}."),
+                    ([], false) => format!("No difference in the {what}: {range}."),
+                    _ => format!(
+                        "{} have the {most} {what} ({range}), with no difference beyond the uncertainty among them{others}.",
+                        list(&names)
+                    ),
+                }
+            }
+        }
+    }
+
+    /// A mean with its interval and its unit.
+    fn value(&self, question: Question, row: &Row) -> String {
+        let estimate = row.metric(self.metric);
+        let (scale, unit) = question.kind.unit(estimate.and_then(|e| e.mean).into_iter());
+        let number = question.kind.cell(estimate, scale, false).replace('±', " ± ");
+        if unit.is_empty() { number } else { format!("{number} {unit}") }
+    }
+
+    /// From the best of these to the worst.
+    fn range(&self, question: Question, rows: &[(&Row, String)]) -> String {
+        let ends = [rows.first(), rows.last()].map(|end| self.value(question, end.expect("several have ends").0));
+        if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
+    }
+}
+
+/// What those who lead in something pay for it; `None` when nobody leads, or they are among the best here as well, or
+/// nobody was measured.
+fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
+    let ranking = Ranking::new(table, question)?;
+    let mut paid: Vec<String> = Vec::new();
+    for (row, name) in &ranking.rows[ranking.leaders..] {
+        if leaders.iter().any(|leader| leader.qdisc == row.qdisc) {
+            paid.push(format!("{} with {name}", ranking.value(question, row)));
+        }
+    }
+    if leaders.is_empty() {
+        return None;
+    }
+    let (best, name) = &ranking.rows[0];
+    let what = question.what;
+    Some(match paid.as_slice() {
+        [] if ranking.leaders == ranking.rows.len() && ranking.certain => {
+            format!("No difference beyond the uncertainty in the {what}: {}.", ranking.range(question, &ranking.rows))
+        }
+        [] => format!("In the {what} nobody of these is behind: the best is {} with {name}.", ranking.value(question, best)),
+        paid => format!(
+            "What it costs: the {what} is {}, against {} with {name}.",
+            list(&paid.iter().map(String::as_str).collect::<Vec<_>>()),
+            ranking.value(question, best)
+        ),
+    })
+}
+
+/// How sure all of it is.
+fn certainty(table: &Table) -> String {
+    match table.rows.iter().map(|row| row.seeds.len()).min().unwrap_or(0) {
+        0 | 1 => "This is one seed: there is no interval, so small differences may be chance. More seeds tell.".to_owned(),
+        seeds => format!(
+            "Means over {seeds} seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is \
+             not claimed."
+        ),
+    }
+}
+
+/// Whether two estimates cannot be told apart. Without intervals only equals are equal.
+fn overlap(a: &Estimate, b: &Estimate) -> bool {
+    let (Some(mean_a), Some(mean_b)) = (a.mean, b.mean) else { return false };
+    (mean_a - mean_b).abs() <= a.ci95.unwrap_or(0.0) + b.ci95.unwrap_or(0.0)
+}
+
+/// "a", "a and b", "a, b and c".
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cell, Fingerprint, Metrics, Summary};
+
+    /// Runs of one metric each: discipline, metric, and its value for each seed.
+    fn table(values: &[(&str, &[(&str, &[f64])])]) -> Table {
+        let mut runs = Vec::new();
+        for (qdisc, metrics) in values {
+            for seed in 0..metrics[0].1.len() {
+                let mut named = Metrics::default();
+                metrics.iter().for_each(|(name, values)| named.push(*name, Some(values[seed])));
+                let cell = Cell { qdisc: (*qdisc).to_owned(), seed: seed as u64 + 1 };
+                runs.push((cell, Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics: named }));
+            }
+        }
+        Table::new(&runs)
+    }
+
+    /// Three seeds, a little apart: intervals of ± 2.48 % of the mean.
+    fn about(mean: f64) -> [f64; 3] {
+        [0.99, 1.0, 1.01].map(|factor| mean * factor)
+    }
+
+    #[test]
+    fn one_is_ahead_and_pays_for_it() {
+        let table = table(&[
+            ("fifo limit 300p", &[("fct_p50_s", &about(0.4)), ("goodput_bps", &about(9.9e6))]),
+            ("drr limit 300p", &[("fct_p50_s", &about(0.06)), ("goodput_bps", &about(9.8e6))]),
+            ("efd limit 300p", &[("fct_p50_s", &about(0.05)), ("goodput_bps", &about(9.0e6))]),
+        ]);
+        insta::assert_snapshot!(findings(&table).join("\n"), @"");
+    }
+
+    #[test]
+    fn some_cannot_be_told_apart() {
+        let table = table(&[
+            ("fifo", &[("small_sojourn_p99_s", &about(0.4)), ("flows_incomplete", &[3.0, 4.0, 3.0])]),
+            ("drr", &[("small_sojourn_p99_s", &about(0.0051)), ("flows_incomplete", &[3.0, 4.0, 3.0])]),
+            ("efd", &[("small_sojourn_p99_s", &about(0.005)), ("flows_incomplete", &[3.0, 4.0, 3.0])]),
+        ]);
+        insta::assert_snapshot!(findings(&table).join("\n"), @"");
+    }
+
+    #[test]
+    fn nobody_is_ahead() {
+        let table = table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &about(2.01))])]);
+        insta::assert_snapshot!(findings(&table).join("\n"), @"");
+    }
+
+    #[test]
+    fn one_seed_has_no_interval() {
+        let table = table(&[("fifo", &[("fct_p99_s", &[2.0])]), ("drr", &[("fct_p99_s", &[2.01])])]);
+        insta::assert_snapshot!(findings(&table).join("\n"), @"");
+    }
+
+    #[test]
+    fn one_discipline_and_nothing_at_all() {
+        let alone = table(&[("fifo limit 5p", &[("fct_p99_s", &[2.0]), ("goodput_bps", &[5e6])])]);
+        insta::assert_snapshot!(findings(&alone).join("\n"), @"");
+        let nothing = table(&[("fifo", &[("utilization", &[0.5])])]);
+        assert_eq!(findings(&nothing), ["Nothing was measured that could be compared."]);
+    }
+}

@@ -1,0 +1,51 @@
+//! Short names of disciplines: what tells them apart, and no more.
+
+/// A name for each spelling, in their order: the first word where no other discipline is of that kind, otherwise the first
+/// word with the parameters that differ, otherwise all of it.
+///
+/// ```
+/// let short = record::short_names(&["fq_codel target 5ms", "fifo limit 50p", "fifo limit 10p"]);
+/// assert_eq!(short, ["fq_codel", "fifo limit 50p", "fifo limit 10p"]);
+/// ```
+pub fn short_names(specs: &[&str]) -> Vec<String> {
+    specs.iter().map(|spec| short(spec, specs)).collect()
+}
+
+/// The kind of a discipline: the first word of its spelling.
+pub(crate) fn kind(spec: &str) -> &str {
+    spec.split_whitespace().next().unwrap_or_default()
+}
+
+fn short(spec: &str, all: &[&str]) -> String {
+    let others: Vec<&str> =
+        all.iter().copied().filter(|other| kind(other) == kind(spec) && *other != spec).collect();
+    if others.is_empty() {
+        return kind(spec).to_owned();
+    }
+    let words: Vec<&str> = spec.split_whitespace().collect();
+    let others: Vec<Vec<&str>> = others.iter().map(|other| other.split_whitespace().collect()).collect();
+    // Word by word only where the same parameters stand in the same places.
+    if others.iter().any(|other| other.len() != words.len()) {
+        return spec.to_owned();
+    }
+    let differs = |at: usize| others.iter().any(|other| other[at] != words[at]);
+    // A value is told with its parameter, the word before it.
+    let told = (1..words.len()).filter(|at| differs(*at) || (at + 1 < words.len() && differs(at + 1)));
+    [words[0]].into_iter().chain(told.map(|at| words[at])).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_apart_and_no_more() {
+        let efd = ["efd limit 300p threshold 20p", "efd limit 300p threshold 40p", "drr limit 300p"];
+        assert_eq!(short_names(&efd), ["efd threshold 20p", "efd threshold 40p", "drr"]);
+        let uneven = ["fifo", "fifo limit 10p"];
+        assert_eq!(short_names(&uneven), uneven);
+        assert_eq!(short_names(&["fifo", "fifo"]), ["fifo", "fifo"]);
+        assert_eq!(short_names(&["tbf rate 1mbit child (fifo limit 5p)"]), ["tbf"]);
+        assert_eq!(short_names(&[""]), [""]);
+    }
+}

@@ -1,0 +1,117 @@
+//! The report: one page in one file, from one run folder or several. It opens offline, prints, and has a dark mode.
+//!
+//! ```text
+//! read.rs      a folder: manifest, summaries, and its tables column by column
+//! series.rs    from many rows to what a screen can show: thinning, medians, pixel columns, rounding
+//! colours.rs   one colour per discipline, everywhere
+//! charts.rs    which charts there are, and what each says; charts/ has a file per chart
+//! table.rs     the table of metrics, as on the terminal
+//! page.rs      puts the page together
+//! ```
+//!
+//! The page is a template (`assets/report.html`) with Vega-Lite inside it; the data are in it once, as columns. Charts are
+//! drawn when it is opened. The same folders give the same page, byte by byte: it has no clock.
+
+mod charts;
+mod colours;
+mod page;
+mod read;
+mod series;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+
+use crate::folder::{FORMAT, FolderError, MANIFEST, replace};
+use read::Folder;
+
+pub use colours::{Look, looks};
+
+/// What a report is made of: run folders that were read.
+pub struct Report {
+    folders: Vec<Folder>,
+}
+
+/// Why a folder has no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// There is no such folder.
+    #[error("there is no folder {path}", path = .0.display())]
+    Nothing(PathBuf),
+    /// It is not the folder of a run.
+    #[error(
+        "{path} is no run folder: it has no {MANIFEST}; `giveway run SCENARIO --out {path}` makes one",
+        path = .0.display()
+    )]
+    NoRun(PathBuf),
+    /// It was written in another format.
+    #[error(
+        "{path} was written by {wrote}, in format {found}; this one reads format {FORMAT}. {again}",
+        path = path.display()
+    )]
+    Format {
+        /// The folder.
+        path: PathBuf,
+        /// Which Giveway wrote it.
+        wrote: String,
+        /// The number of its format; 1 where it does not say.
+        found: u64,
+        /// How to make it again.
+        again: String,
+    },
+    /// No run of it is finished.
+    #[error("{path} is unfinished: none of its {planned} runs is there. {again}", path = path.display())]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+        /// How many runs it is to have.
+        planned: usize,
+        /// How to finish it.
+        again: String,
+    },
+    /// A file is not there, or not what it should be.
+    #[error("cannot read {path}: {why}", path = path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Report {
+    /// Reads the folders of one or several runs.
+    ///
+    /// # Errors
+    /// When one is no run folder, or was written by another Giveway, has no finished run, or lacks a file.
+    pub fn read(dirs: &[&Path]) -> Result<Report, ReportError> {
+        let mut folders = dirs.iter().map(|dir| Folder::read(dir)).collect::<Result<Vec<_>, _>>()?;
+        read::tell_apart(&mut folders);
+        Ok(Report { folders })
+    }
+
+    /// The page.
+    ///
+    /// # Errors
+    /// When a table of a folder is missing or damaged.
+    pub fn html(&self) -> Result<String, ReportError> {
+        page::html(&self.folders)
+    }
+}
+
+/// Writes a page, whole or not at all.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(path: &Path, html: &str) -> Result<(), FolderError> {
+    replace(path, html.as_bytes())
+}
+
+fn file_error(path: &Path, why: impl ToString) -> ReportError {
+    ReportError::File { path: path.to_owned(), why: why.to_string() }
+}
+
+fn table_error(path: &Path, why: &ParquetError) -> ReportError {
+    file_error(path, why)
+}

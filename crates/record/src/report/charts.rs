@@ -1,0 +1,161 @@
+//! The charts: what each shows, and what good looks like. A chart is a Vega-Lite specification and its data; where there
+//! are no data it is a sentence.
+
+mod completion;
+mod delay;
+mod drops;
+mod glance;
+mod queue;
+mod shares;
+
+use serde_json::{Map, Value, json};
+
+use super::ReportError;
+use super::colours::{Look, looks};
+use super::read::Folder;
+use super::series::{Columns, json as columns_json};
+use crate::names::short_names;
+
+pub(super) use glance::chart as glance;
+
+/// The width of a chart's plot in pixels.
+const WIDTH: u32 = 860;
+/// Charts are drawn for the first measured ports, and the rest is named in words.
+const MOST_PORTS: usize = 4;
+
+/// One chart.
+pub(super) struct Chart {
+    pub title: String,
+    /// What is shown, and what good looks like.
+    pub caption: String,
+    pub drawn: Drawn,
+}
+
+/// What stands in the place of a chart.
+pub(super) enum Drawn {
+    /// A specification and the data that it names.
+    Plot { spec: Value, data: Map<String, Value> },
+    /// Why there is nothing to draw.
+    Words(String),
+}
+
+/// The disciplines of a page, each with its short name and its look.
+pub(super) struct Disciplines {
+    specs: Vec<String>,
+    names: Vec<String>,
+    looks: Vec<Look>,
+}
+
+impl Disciplines {
+    /// Of all folders together, so that a discipline is the same in all of them.
+    pub fn of(folders: &[Folder]) -> Disciplines {
+        let mut specs: Vec<&str> = Vec::new();
+        for spec in folders.iter().flat_map(Folder::disciplines) {
+            if !specs.contains(&spec) {
+                specs.push(spec);
+            }
+        }
+        Disciplines {
+            names: short_names(&specs),
+            looks: looks(&specs),
+            specs: specs.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Spelling, short name and look of each.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Look)> {
+        let names = self.names.iter().zip(&self.looks);
+        self.specs.iter().zip(names).map(|(spec, (name, look))| (spec.as_str(), name.as_str(), look))
+    }
+
+    /// Short name and look of a discipline.
+    pub fn find(&self, spec: &str) -> (&str, &Look) {
+        let (_, name, look) = self.iter().find(|(known, ..)| *known == spec).expect("it is of these folders");
+        (name, look)
+    }
+
+    fn name(&self, spec: &str) -> &str {
+        self.find(spec).0
+    }
+
+    /// The colour of the column `discipline`; with a legend or without.
+    fn colour(&self, legend: bool) -> Value {
+        let range: Vec<&str> = self.looks.iter().map(|look| look.colour.as_str()).collect();
+        json!({
+            "field": "discipline", "type": "nominal", "title": null,
+            "scale": { "domain": self.names, "range": range },
+            "legend": if legend { json!({ "orient": "top", "columns": 5, "labelLimit": 260 }) } else { Value::Null },
+        })
+    }
+
+    /// The dash of its lines; shares the legend of the colour.
+    fn dash(&self, legend: bool) -> Value {
+        let range: Vec<Value> =
+            self.looks.iter().map(|look| if look.dash.is_empty() { json!([1, 0]) } else { json!(look.dash) }).collect();
+        let mut dash = self.colour(legend);
+        dash["scale"]["range"] = json!(range);
+        dash
+    }
+}
+
+/// The charts of one folder, in the order of the page.
+pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {
+    let mut charts = vec![completion::chart(folder, disciplines)?];
+    let ports: Vec<&str> = folder.manifest.measured.ports.iter().map(String::as_str).take(MOST_PORTS).collect();
+    charts.extend(delay::charts(folder, disciplines, &ports)?);
+    charts.extend(queue::charts(folder, disciplines, &ports)?);
+    charts.extend(shares::charts(folder, disciplines, &ports)?);
+    charts.extend(drops::charts(folder, disciplines, &ports)?);
+    Ok(charts)
+}
+
+/// Which measured ports have no charts of their own.
+pub(super) fn ports_left_out(folder: &Folder) -> &[String] {
+    folder.manifest.measured.ports.get(MOST_PORTS..).unwrap_or_default()
+}
+
+/// A title with its port, where there are several.
+fn at_port(title: &str, port: &str, folder: &Folder) -> String {
+    if folder.manifest.measured.ports.len() > 1 { format!("{title} at {port}") } else { title.to_owned() }
+}
+
+/// "the median of 10 seeds" or "seed 1".
+fn over_seeds(folder: &Folder) -> String {
+    match folder.manifest.seeds.as_slice() {
+        [seed] => format!("seed {seed}"),
+        seeds => format!("{} seeds", seeds.len()),
+    }
+}
+
+fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Columns)>) -> Drawn {
+    let data = data.into_iter().map(|(name, columns)| (name.to_owned(), columns_json(columns))).collect();
+    Drawn::Plot { spec, data }
+}
+
+/// Small multiples, one per discipline: `panel` is drawn for each, with the same axes. One below the other while they
+/// are few, otherwise in two columns.
+fn panels(names: &[&str], data: &str, layers: impl Fn(u32) -> Value) -> Value {
+    let columns: usize = if names.len() > 3 { 2 } else { 1 };
+    let width = if columns == 2 { (WIDTH - 50) / 2 } else { WIDTH };
+    json!({
+        "data": { "name": data },
+        "facet": {
+            "field": "discipline", "type": "nominal", "title": null, "sort": names,
+            "header": { "labelAnchor": "start", "labelFontWeight": 600, "labelLimit": width },
+        },
+        "columns": columns,
+        "spacing": { "row": 14, "column": 40 },
+        "spec": { "width": width, "height": 130, "layer": layers(width) },
+    })
+}
+
+/// A dashed line where the measured part begins, unless it is the beginning.
+fn warmup_rule(folder: &Folder) -> Option<Value> {
+    let from = folder.manifest.measured.from_s;
+    (from > 0.0).then(|| {
+        json!({
+            "mark": { "type": "rule", "strokeDash": [3, 3], "color": "var(--faint)" },
+            "encoding": { "x": { "datum": from, "type": "quantitative" } },
+        })
+    })
+}

@@ -1,0 +1,119 @@
+//! Distributions of waiting times, small packets first.
+
+use serde_json::json;
+
+use super::{Chart, Disciplines, Drawn, WIDTH, at_port, over_seeds, plot};
+use crate::report::ReportError;
+use crate::report::read::{DelayPoint, Folder};
+use crate::report::series::number;
+
+/// A discipline with a list of points for each of its seeds.
+type Seeds<'a> = (&'a str, Vec<Vec<DelayPoint>>);
+
+pub(super) fn charts(
+    folder: &Folder,
+    disciplines: &Disciplines,
+    ports: &[&str],
+) -> Result<Vec<Chart>, ReportError> {
+    let read = |spec| Ok((spec, folder.delays(spec)?));
+    let delays = folder.disciplines().into_iter().map(read).collect::<Result<Vec<Seeds<'_>>, _>>()?;
+    Ok(ports.iter().map(|port| chart(folder, disciplines, port, &delays)).collect())
+}
+
+fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds<'_>]) -> Chart {
+    let of_port = || delays.iter().flat_map(|(_, seeds)| seeds).flatten().filter(|point| point.port == port);
+    let most = folder.manifest.measured.small_packet_bytes;
+    // Where nobody sends small packets the others are better than nothing.
+    let small = of_port().any(|point| point.small);
+    let what = if small { "small packets" } else { "packets" };
+    let title = at_port(&format!("How long {what} wait"), port, folder);
+    let longest = of_port().filter(|point| point.small == small).map(|point| point.delay_s).fold(0.0, f64::max);
+    if longest == 0.0 {
+        let words = match of_port().next() {
+            None => "No packet was sent within the measured part, so nothing is known of waiting times.",
+            Some(_) => "No packet ever waited.",
+        };
+        return Chart { title, caption: String::new(), drawn: Drawn::Words(words.to_owned()) };
+    }
+    // Four decades below the longest; what is less is drawn there.
+    let floor_ms = libm::pow(10.0, libm::log10(longest * 1e3).ceil() - 4.0);
+    let mut columns: Vec<_> =
+        ["discipline", "share", "longer", "low", "median", "high"].map(|name| (name, vec![])).into();
+    for (spec, seeds) in delays {
+        for (share, low, median, high) in band(seeds, port, small) {
+            let ms = |delay_s: f64| number((delay_s * 1e3).max(floor_ms));
+            let longer = 1.0 - share;
+            let cells = [
+                json!(disciplines.name(spec)),
+                number(share),
+                // Nobody waited longer than the longest: zero has no place on a logarithmic axis.
+                if longer > 1e-9 { number(longer) } else { json!(null) },
+                ms(low),
+                ms(median),
+                ms(high),
+            ];
+            columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
+        }
+    }
+    let seeds = folder.manifest.seeds.len();
+    let about = if small {
+        format!("Waiting times at the port of packets of at most {most} bytes: calls, games, name look-ups, acknowledgements.")
+    } else {
+        format!("Waiting times at the port of all packets; none had at most {most} bytes.")
+    };
+    let seeds_told = if seeds > 1 {
+        format!("Lines are medians over {seeds} seeds, bands reach from the lowest seed to the highest.")
+    } else {
+        format!("One run ({}).", over_seeds(folder))
+    };
+    let caption = format!(
+        "{about} Left: the share of packets that waited at most so long; good is a line far to the left. Right: the same from \
+         the other end, the share that waited longer; good is a line that falls early, because a call hears its slowest \
+         packets. {seeds_told} Drawn from 123 points of each distribution; waits below {} ms are drawn there.",
+        number(floor_ms)
+    );
+    let x = |field| {
+        json!({ "field": field, "type": "quantitative", "title": "waiting time (ms)",
+                "scale": { "type": "log", "nice": false }, "axis": { "format": "~g" } })
+    };
+    let panel = |y: serde_json::Value, title: &str| {
+        let band = json!({
+            "mark": { "type": "area", "orient": "horizontal", "opacity": 0.18 },
+            "encoding": { "x": x("low"), "x2": { "field": "high" }, "y": y, "color": disciplines.colour(true) },
+        });
+        let line = json!({
+            "mark": { "type": "line", "strokeWidth": 2 },
+            "encoding": { "x": x("median"), "y": y, "order": { "field": "share", "type": "quantitative" },
+                          "color": disciplines.colour(true), "strokeDash": disciplines.dash(true) },
+        });
+        let layers = if seeds > 1 { vec![band, line] } else { vec![line] };
+        json!({ "title": title, "width": (WIDTH - 90) / 2, "height": 280, "layer": layers,
+                "transform": [{ "filter": format!("isValid(datum.{})", y["field"].as_str().unwrap_or("share")) }] })
+    };
+    let share = json!({ "field": "share", "type": "quantitative", "title": "share of packets, at most",
+                        "scale": { "domain": [0, 1] }, "axis": { "format": "~%", "tickCount": 5 } });
+    let longer = json!({ "field": "longer", "type": "quantitative", "title": "share of packets, longer than",
+                         "scale": { "type": "log", "domain": [0.0001, 1] },
+                         "axis": { "format": "~%", "values": [1, 0.1, 0.01, 0.001, 0.0001] } });
+    let spec = json!({
+        "data": { "name": "delay" },
+        "hconcat": [panel(share, "Most packets"), panel(longer, "The slowest packets")],
+        "spacing": 40,
+    });
+    Chart { title, caption, drawn: plot(spec, [("delay", columns)]) }
+}
+
+/// For each share: the lowest, the median and the highest of the seeds, in seconds.
+fn band(seeds: &[Vec<DelayPoint>], port: &str, small: bool) -> Vec<(f64, f64, f64, f64)> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for point in seeds.iter().flatten().filter(|point| point.port == port && point.small == small) {
+        points.push((point.share, point.delay_s));
+    }
+    points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let shares = points.chunk_by(|a, b| a.0 == b.0);
+    let band = |seeds: &[(f64, f64)]| {
+        let (low, median, high) = (seeds[0], seeds[(seeds.len() - 1) / 2], seeds[seeds.len() - 1]);
+        (low.0, low.1, median.1, high.1)
+    };
+    shares.map(band).collect()
+}

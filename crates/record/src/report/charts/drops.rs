@@ -1,0 +1,88 @@
+//! Drops by reason.
+
+use qdisc::DropReason;
+use serde_json::json;
+
+use super::{Chart, Disciplines, Drawn, WIDTH, at_port, over_seeds, plot};
+use crate::report::ReportError;
+use crate::report::read::{Folder, Link};
+use crate::report::series::number;
+
+/// The colour of a reason, and what it means to a reader.
+const fn told(why: DropReason) -> (&'static str, &'static str) {
+    match why {
+        DropReason::Overlimit => ("#4477aa", "buffer full"),
+        DropReason::Pushout => ("#66ccee", "pushed out"),
+        DropReason::Early => ("#ccbb44", "early, at arrival"),
+        DropReason::Congested => ("#ee8866", "early, at departure"),
+        DropReason::FlowLimit => ("#aa3377", "limit of a flow"),
+        DropReason::TooLarge => ("#882255", "too large"),
+        DropReason::NoClass => ("#999933", "no class"),
+        DropReason::Policy => ("#228833", "policy"),
+        DropReason::Reset => ("#332288", "reset"),
+        DropReason::Wire => ("#bbbbbb", "lost on the wire"),
+        DropReason::Unreachable => ("#ee6677", "no route"),
+    }
+}
+
+pub(super) fn charts(
+    folder: &Folder,
+    disciplines: &Disciplines,
+    ports: &[&str],
+) -> Result<Vec<Chart>, ReportError> {
+    let read = |spec| Ok((spec, folder.links(spec)?));
+    let links = folder.disciplines().into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok(ports.iter().map(|port| chart(folder, disciplines, port, &links)).collect())
+}
+
+fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str, Vec<Vec<Link>>)]) -> Chart {
+    let title = at_port("Drops by reason", port, folder);
+    let mean = |seeds: &[Vec<Link>], why: DropReason| {
+        let of_port = seeds.iter().flatten().filter(|link| link.port == port);
+        let counts: Vec<u64> = of_port.filter_map(|link| Some(link.drops?[why as usize])).collect();
+        counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64
+    };
+    let mut columns: Vec<_> = ["discipline", "reason", "place", "packets"].map(|name| (name, vec![])).into();
+    let mut reasons: Vec<DropReason> = Vec::new();
+    for why in DropReason::ALL {
+        for (spec, seeds) in links {
+            let packets = mean(seeds, why);
+            if packets == 0.0 {
+                continue;
+            }
+            if !reasons.contains(&why) {
+                reasons.push(why);
+            }
+            let cells =
+                [json!(disciplines.name(spec)), json!(told(why).1), json!(why as usize), number(packets)];
+            columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
+        }
+    }
+    if reasons.is_empty() {
+        let words = "No packet was dropped within the measured part.".to_owned();
+        return Chart { title, caption: String::new(), drawn: Drawn::Words(words) };
+    }
+    let caption = format!(
+        "Packets lost within the measured part, mean per run ({}). Drops are how a queue tells TCP to slow down, so none is not \
+         the aim: good are few, early ones, and none from flows that did nothing wrong. Marks (ECN) are no drops; the table \
+         counts them.",
+        over_seeds(folder)
+    );
+    let names: Vec<&str> = links.iter().map(|(spec, _)| disciplines.name(spec)).collect();
+    let (colours, words): (Vec<&str>, Vec<&str>) = reasons.iter().map(|why| told(*why)).unzip();
+    let spec = json!({
+        "data": { "name": "drops" },
+        "width": WIDTH - 120, "height": { "step": 30 },
+        "mark": { "type": "bar", "height": { "band": 0.7 } },
+        "encoding": {
+            "y": { "field": "discipline", "type": "nominal", "title": null,
+                   "scale": { "domain": names }, "axis": { "labelLimit": 260, "ticks": false, "domain": false, "grid": false } },
+            "x": { "field": "packets", "type": "quantitative", "title": "packets per run", "stack": "zero" },
+            "order": { "field": "place", "type": "quantitative" },
+            "color": { "field": "reason", "type": "nominal", "title": null,
+                       "scale": { "domain": words, "range": colours },
+                       "legend": { "orient": "top", "columns": 6, "symbolType": "square" } },
+        },
+    });
+    Chart { title, caption, drawn: plot(spec, [("drops", columns)]) }
+}

@@ -1,0 +1,68 @@
+//! Queue length over time.
+
+use serde_json::json;
+
+use super::{Chart, Disciplines, Drawn, at_port, panels, plot, warmup_rule};
+use crate::report::ReportError;
+use crate::report::read::Folder;
+use crate::report::series::{number, pixel_columns};
+
+pub(super) fn charts(
+    folder: &Folder,
+    disciplines: &Disciplines,
+    ports: &[&str],
+) -> Result<Vec<Chart>, ReportError> {
+    ports.iter().map(|port| chart(folder, disciplines, port)).collect()
+}
+
+fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart, ReportError> {
+    let title = at_port("Queue length over time", port, folder);
+    let specs = folder.disciplines();
+    // As many columns as a panel has pixels.
+    let pixels = if specs.len() > 3 { 400 } else { 860 };
+    let until = folder.manifest.measured.until_s;
+    let mut columns: Vec<_> = ["discipline", "time", "least", "median", "most"].map(|name| (name, vec![])).into();
+    let mut samples = 0;
+    for spec in &specs {
+        let queue = folder.queue(spec, port)?;
+        samples = samples.max(queue.len());
+        for column in pixel_columns(&queue, 0.0, until, pixels) {
+            let cells = [column.at, column.least, column.median, column.most].map(number);
+            columns[0].1.push(json!(disciplines.name(spec)));
+            columns[1..].iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
+        }
+    }
+    if samples == 0 {
+        let words = "The queue was not sampled.".to_owned();
+        return Ok(Chart { title, caption: String::new(), drawn: Drawn::Words(words) });
+    }
+    let seed = specs.first().and_then(|spec| folder.first_seed(spec)).unwrap_or_default();
+    let reduced = if samples > pixels {
+        format!(
+            "{samples} samples are reduced to {pixels} columns: the line is the median of a column, the band reaches from its \
+             least to its most"
+        )
+    } else {
+        format!("All {samples} samples are drawn")
+    };
+    let caption = format!(
+        "Packets held by the queue, of seed {seed}. {reduced}.{} Good is a queue that absorbs bursts and is short in between; a \
+         queue that stands is delay for everybody, unless, as with fair queues, only those who fill it wait in it.",
+        if folder.manifest.measured.from_s > 0.0 { " The measured part begins at the dotted line." } else { "" }
+    );
+    let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
+    let spec = panels(&names, "queue", |_| {
+        let x = json!({ "field": "time", "type": "quantitative", "title": "time (s)",
+                        "scale": { "domain": [0, until], "nice": false } });
+        let y = |field| json!({ "field": field, "type": "quantitative", "title": "packets" });
+        let mut layers = vec![
+            json!({ "mark": { "type": "area", "opacity": 0.3 },
+                    "encoding": { "x": x, "y": y("least"), "y2": { "field": "most" }, "color": disciplines.colour(false) } }),
+            json!({ "mark": { "type": "line", "strokeWidth": 1.3 },
+                    "encoding": { "x": x, "y": y("median"), "color": disciplines.colour(false) } }),
+        ];
+        layers.extend(warmup_rule(folder));
+        json!(layers)
+    });
+    Ok(Chart { title, caption, drawn: plot(spec, [("queue", columns)]) })
+}

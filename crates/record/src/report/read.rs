@@ -1,0 +1,299 @@
+//! Reads a run folder: what its manifest says, the summaries, and single columns of its tables.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+use qdisc::DropReason;
+use serde::Deserialize;
+
+use super::{ReportError, file_error, table_error};
+use crate::columns::measured_name;
+use crate::folder::{Cell, FORMAT, Finished, MANIFEST, SCENARIO, SUMMARY};
+use crate::table::Table;
+
+/// A run folder.
+pub(super) struct Folder {
+    path: PathBuf,
+    /// What it is called beside others.
+    pub name: String,
+    pub manifest: Manifest,
+    /// The text of the scenario.
+    pub scenario: String,
+    /// The finished runs, in the order of the scenario.
+    cells: Vec<(Cell, PathBuf)>,
+    pub table: Table,
+}
+
+/// What stands in `manifest.json`.
+#[derive(Deserialize)]
+pub(super) struct Manifest {
+    pub giveway: String,
+    pub scenario: String,
+    pub title: String,
+    pub description: String,
+    pub disciplines: Vec<String>,
+    pub seeds: Vec<u64>,
+    pub measured: Measured,
+    pub machine: String,
+    pub created_by: String,
+    pub created: Option<String>,
+    pub complete: bool,
+    pub findings: Option<Vec<String>>,
+    pub fingerprint: Option<String>,
+    cells: Vec<CellEntry>,
+}
+
+/// What was measured.
+#[derive(Deserialize)]
+pub(super) struct Measured {
+    pub from_s: f64,
+    pub until_s: f64,
+    pub ports: Vec<String>,
+    pub sources: Vec<String>,
+    pub small_packet_bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct CellEntry {
+    #[serde(flatten)]
+    cell: Cell,
+    folder: PathBuf,
+}
+
+/// What must be known before the rest of a manifest can be understood.
+#[derive(Deserialize)]
+struct Stamp {
+    giveway: String,
+    #[serde(default = "first_format")]
+    format: u64,
+    #[serde(default)]
+    created_by: String,
+}
+
+fn first_format() -> u64 {
+    1
+}
+
+/// A link in one run.
+pub(super) struct Link {
+    pub port: String,
+    pub rate_bps: Option<u64>,
+    /// Packets lost within the measured part, by reason; `None` where that was not measured.
+    pub drops: Option<[u64; DropReason::ALL.len()]>,
+}
+
+/// A point of a distribution.
+pub(super) struct DelayPoint {
+    pub port: String,
+    pub small: bool,
+    pub share: f64,
+    pub delay_s: f64,
+}
+
+/// What a source got of a port in one stretch of time.
+pub(super) struct SharePoint {
+    pub time_s: f64,
+    pub span_s: f64,
+    pub port: String,
+    pub source: String,
+    pub bytes: u64,
+}
+
+impl Folder {
+    pub fn read(path: &Path) -> Result<Folder, ReportError> {
+        if !path.is_dir() {
+            return Err(ReportError::Nothing(path.to_owned()));
+        }
+        let place = path.join(MANIFEST);
+        let Ok(text) = fs::read_to_string(&place) else {
+            return Err(ReportError::NoRun(path.to_owned()));
+        };
+        let stamp: Stamp = serde_json::from_str(&text).map_err(|error| file_error(&place, error))?;
+        let again = format!("It was made by `{}`: run that again with --out {}", stamp.created_by, path.display());
+        if stamp.format != FORMAT {
+            let wrote = format!("Giveway {}", stamp.giveway);
+            return Err(ReportError::Format { path: path.to_owned(), wrote, found: stamp.format, again });
+        }
+        let manifest: Manifest = serde_json::from_str(&text).map_err(|error| file_error(&place, error))?;
+        let planned = manifest.disciplines.len() * manifest.seeds.len();
+        if manifest.cells.is_empty() {
+            return Err(ReportError::Unfinished { path: path.to_owned(), planned, again });
+        }
+        let mut runs = Vec::new();
+        let mut cells = Vec::new();
+        for entry in &manifest.cells {
+            let folder = path.join(&entry.folder);
+            let place = folder.join(SUMMARY);
+            let text = fs::read_to_string(&place).map_err(|error| file_error(&place, error))?;
+            let found: Finished = serde_json::from_str(&text).map_err(|error| file_error(&place, error))?;
+            runs.push((found.cell, found.summary));
+            cells.push((entry.cell.clone(), folder));
+        }
+        let place = path.join(SCENARIO);
+        let scenario = fs::read_to_string(&place).map_err(|error| file_error(&place, error))?;
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Ok(Folder { path: path.to_owned(), name, manifest, scenario, cells, table: Table::new(&runs) })
+    }
+
+    /// How many runs there are, and how many there are to be.
+    pub fn runs(&self) -> (usize, usize) {
+        (self.cells.len(), self.manifest.disciplines.len() * self.manifest.seeds.len())
+    }
+
+    /// The disciplines that have a run, as they are spelled.
+    pub fn disciplines(&self) -> Vec<&str> {
+        self.table.rows.iter().map(|row| row.qdisc.as_str()).collect()
+    }
+
+    /// The first seed of a discipline.
+    pub fn first_seed(&self, qdisc: &str) -> Option<u64> {
+        self.runs_of(qdisc).next().map(|(seed, _)| seed)
+    }
+
+    /// Size in bytes and completion time in seconds of each transfer that is part of the summary, seed after seed.
+    pub fn completions(&self, qdisc: &str) -> Result<Vec<(f64, f64)>, ReportError> {
+        let mut found = Vec::new();
+        for (_, dir) in self.runs_of(qdisc) {
+            let columns = ["kind", "measured", "response_s", "bytes"];
+            rows(&dir.join("flows.parquet"), &columns, |batch, row| {
+                let transfer = text(batch, 0).value(row) == "transfer";
+                let measured = batch.column(1).as_boolean().value(row);
+                if let (true, true, Some(response)) = (transfer, measured, real(batch, 2, row)) {
+                    found.push((whole(batch, 3, row).unwrap_or(0) as f64, response));
+                }
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The distributions of waiting times, one list per seed.
+    pub fn delays(&self, qdisc: &str) -> Result<Vec<Vec<DelayPoint>>, ReportError> {
+        let mut seeds = Vec::new();
+        for (_, dir) in self.runs_of(qdisc) {
+            let mut found = Vec::new();
+            rows(&dir.join("delays.parquet"), &["port", "what", "share", "delay_s"], |batch, row| {
+                found.push(DelayPoint {
+                    port: text(batch, 0).value(row).to_owned(),
+                    small: text(batch, 1).value(row) == "small",
+                    share: real(batch, 2, row).unwrap_or(0.0),
+                    delay_s: real(batch, 3, row).unwrap_or(0.0),
+                });
+            })?;
+            seeds.push(found);
+        }
+        Ok(seeds)
+    }
+
+    /// Time in seconds and packets held, of the first seed.
+    pub fn queue(&self, qdisc: &str, port: &str) -> Result<Vec<(f64, f64)>, ReportError> {
+        let mut found = Vec::new();
+        if let Some((_, dir)) = self.runs_of(qdisc).next() {
+            rows(&dir.join("queue.parquet"), &["time_s", "port", "packets"], |batch, row| {
+                if let (Some(packets), true) = (whole(batch, 2, row), text(batch, 1).value(row) == port) {
+                    found.push((real(batch, 0, row).unwrap_or(0.0), packets as f64));
+                }
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Who got how much when, of the first seed.
+    pub fn shares(&self, qdisc: &str) -> Result<Vec<SharePoint>, ReportError> {
+        let mut found = Vec::new();
+        if let Some((_, dir)) = self.runs_of(qdisc).next() {
+            let columns = ["time_s", "span_s", "port", "source", "bytes"];
+            rows(&dir.join("shares.parquet"), &columns, |batch, row| {
+                found.push(SharePoint {
+                    time_s: real(batch, 0, row).unwrap_or(0.0),
+                    span_s: real(batch, 1, row).unwrap_or(0.0),
+                    port: text(batch, 2).value(row).to_owned(),
+                    source: text(batch, 3).value(row).to_owned(),
+                    bytes: whole(batch, 4, row).unwrap_or(0),
+                });
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The links, one list per seed.
+    pub fn links(&self, qdisc: &str) -> Result<Vec<Vec<Link>>, ReportError> {
+        let reasons = DropReason::ALL.map(measured_name);
+        let columns: Vec<&str> = ["port", "rate_bps"].into_iter().chain(reasons).collect();
+        let mut seeds = Vec::new();
+        for (_, dir) in self.runs_of(qdisc) {
+            let mut found = Vec::new();
+            rows(&dir.join("links.parquet"), &columns, |batch, row| {
+                let mut drops = Some([0; DropReason::ALL.len()]);
+                for why in DropReason::ALL {
+                    match (whole(batch, 2 + why as usize, row), &mut drops) {
+                        (Some(count), Some(drops)) => drops[why as usize] = count,
+                        _ => drops = None,
+                    }
+                }
+                let port = text(batch, 0).value(row).to_owned();
+                found.push(Link { port, rate_bps: whole(batch, 1, row), drops });
+            })?;
+            seeds.push(found);
+        }
+        Ok(seeds)
+    }
+
+    fn runs_of(&self, qdisc: &str) -> impl Iterator<Item = (u64, &Path)> {
+        let mine = self.cells.iter().filter(move |(cell, _)| cell.qdisc == qdisc);
+        mine.map(|(cell, dir)| (cell.seed, dir.as_path()))
+    }
+}
+
+/// Folders of one name are called by their whole path.
+pub(super) fn tell_apart(folders: &mut [Folder]) {
+    let names: Vec<String> = folders.iter().map(|folder| folder.name.clone()).collect();
+    for folder in folders {
+        if names.iter().filter(|name| **name == folder.name).count() > 1 {
+            folder.name = folder.path.display().to_string();
+        }
+    }
+}
+
+/// Visits the rows of a table. The columns come in the order that they are asked for.
+fn rows(
+    path: &Path,
+    columns: &[&str],
+    mut visit: impl FnMut(&RecordBatch, usize),
+) -> Result<(), ReportError> {
+    let file = File::open(path).map_err(|error| file_error(path, error))?;
+    let read = || -> Result<(), ParquetError> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+        let wanted = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
+        for batch in builder.with_projection(wanted).build()? {
+            let batch = batch?;
+            let place = |name: &&str| {
+                batch.schema().index_of(name).map_err(|_| ParquetError::General(format!("no column {name}")))
+            };
+            let order = columns.iter().map(place).collect::<Result<Vec<usize>, _>>()?;
+            let batch = batch.project(&order)?;
+            (0..batch.num_rows()).for_each(|row| visit(&batch, row));
+        }
+        Ok(())
+    };
+    read().map_err(|error| table_error(path, &error))
+}
+
+fn text(batch: &RecordBatch, column: usize) -> &arrow_array::StringArray {
+    batch.column(column).as_string()
+}
+
+fn real(batch: &RecordBatch, column: usize, row: usize) -> Option<f64> {
+    let values = batch.column(column).as_primitive::<Float64Type>();
+    values.is_valid(row).then(|| values.value(row))
+}
+
+fn whole(batch: &RecordBatch, column: usize, row: usize) -> Option<u64> {
+    let values = batch.column(column).as_primitive::<UInt64Type>();
+    values.is_valid(row).then(|| values.value(row))
+}
