@@ -35,12 +35,33 @@ const fn question(metric: &'static str, what: &'static str, kind: Kind) -> Quest
     Question { metric, what, kind }
 }
 
-/// What people wait for, the most telling first; lower is better throughout.
-const WAITS: [Question; 3] = [
-    question("page_p50_s", "median page", Kind::Time),
-    question("fct_p50_s", "median transfer", Kind::Time),
-    question("fct_p95_s", "95th percentile of the transfers", Kind::Time),
+/// What people wait for: how it is called, how many must have completed under the first discipline, and its metrics.
+const WAITS: [Subject; 2] = [
+    Subject {
+        what: "page",
+        enough: ("pages_completed", 5.0),
+        metrics: [
+            question("page_p50_s", "median", Kind::Time),
+            question("page_p95_s", "95th percentile", Kind::Time),
+        ],
+    },
+    Subject {
+        what: "transfer",
+        enough: ("flows_completed", 10.0),
+        metrics: [
+            question("fct_p50_s", "median", Kind::Time),
+            question("fct_p95_s", "95th percentile", Kind::Time),
+        ],
+    },
 ];
+
+/// Something that people wait for.
+#[derive(Clone, Copy)]
+struct Subject {
+    what: &'static str,
+    enough: (&'static str, f64),
+    metrics: [Question; 2],
+}
 
 /// What calls and games feel.
 const DELAYS: [Question; 2] = [
@@ -87,16 +108,12 @@ pub fn of(table: &Table, mode: Mode) -> Vec<String> {
     }
     let mut said = Vec::new();
     let mut winners: Vec<String> = Vec::new();
-    let waits: &[Question] = if mode == Mode::Flows { &WAITS } else { &[] };
-    for questions in [waits, &DELAYS] {
-        if let Some((sentence, winner)) = ways.help(questions) {
-            said.push(sentence);
-            winners.extend(winner.filter(|winner| !winners.contains(winner)));
-        }
+    let waits = if mode == Mode::Flows { ways.waits() } else { None };
+    for (sentence, winner) in [waits, ways.delays()].into_iter().flatten() {
+        said.push(sentence);
+        winners.extend(winner.filter(|winner| !winners.contains(winner)));
     }
-    for winner in &winners {
-        said.push(ways.cost(winner));
-    }
+    said.extend(ways.costs(&winners));
     if winners.is_empty() {
         said.push(ways.idle());
     }
@@ -107,86 +124,134 @@ pub fn of(table: &Table, mode: Mode) -> Vec<String> {
 }
 
 impl Ways {
-    /// Who helps most with the first of these questions that has an answer.
-    fn help(&self, questions: &[Question]) -> Option<(String, Option<String>)> {
-        let mut nothing = None;
-        for question in questions {
-            for way in self.by_baseline(*question) {
-                let changes = self.changes(way, *question);
-                let before = changes.first()?.before;
-                let best = changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
-                if let Some(best) = best {
-                    return Some((self.helped(way, *question, best, &changes), Some(best.row.qdisc.clone())));
-                }
-                nothing.get_or_insert_with(|| {
-                    let baseline = short(self.baseline(way));
-                    let (what, before) = (question.what, question.kind.text(before));
-                    format!(
-                        "No discipline improves the {what} {} on {baseline}, {before}, beyond the uncertainty.",
-                        way.name()
-                    )
-                });
-            }
-        }
-        nothing.map(|sentence| (sentence, None))
-    }
-
-    fn helped(&self, way: Way, question: Question, best: &Change<'_>, changes: &[Change<'_>]) -> String {
-        let Question { what, kind, .. } = question;
-        // Who cannot be told from the best is named with it.
-        let close = |change: &&Change<'_>| {
-            change.row.qdisc != best.row.qdisc
-                && change.is_better()
-                && change.after - best.after <= change.within.unwrap_or(0.0) + best.within.unwrap_or(0.0)
+    /// Who shortens what people wait for, in the direction in which they wait longer, all in all: told for pages or
+    /// transfers, of which more is gained, with its median and its 95th percentile.
+    fn waits(&self) -> Option<(String, Option<String>)> {
+        let mut best: Option<(f64, Way, Subject, Question)> = None;
+        let mut known = None;
+        let waited = |table: &Table| {
+            let value = |name| table.rows[0].metric(name).and_then(|metric| metric.mean);
+            value("flows_completed").zip(value("fct_mean_s")).map_or(0.0, |(count, mean)| count * mean)
         };
-        let close: Vec<String> = changes.iter().filter(close).map(|change| short(change.row)).collect();
-        let also = if close.is_empty() {
-            String::new()
-        } else {
-            format!("; {} {} as good within the uncertainty", list(&close), if close.len() == 1 { "is" } else { "are" })
-        };
-        let worst = changes.iter().filter(|change| change.is_worse()).map(|change| short(change.row));
-        let worse: Vec<String> = worst.collect();
-        let worse = if worse.is_empty() { String::new() } else { format!("; {} made it longer", list(&worse)) };
-        format!(
-            "{} helps: the {what} {} goes from {} with {} to {}{} ({}){also}{worse}.",
-            short(best.row),
-            way.name(),
-            kind.text(best.before),
-            short(self.baseline(way)),
-            kind.text(best.after),
-            best.interval(kind),
-            best.percent(),
-        )
-    }
-
-    /// What got worse with the winner, in either direction.
-    fn cost(&self, winner: &str) -> String {
-        let mut worse: Vec<(f64, String)> = Vec::new();
-        for question in COSTS {
-            for (way, _) in &self.tables {
-                for change in self.changes(*way, question) {
-                    if change.row.qdisc == winner && change.is_worse() {
-                        let Question { what, kind, .. } = question;
-                        let text = format!(
-                            "the {what} {} goes from {} to {}{}",
-                            way.name(),
-                            kind.text(change.before),
-                            kind.text(change.after),
-                            change.interval(kind)
-                        );
-                        worse.push(((change.after - change.before) / change.before.max(f64::MIN_POSITIVE), text));
+        let longer = self.tables.iter().max_by(|a, b| waited(&a.1).total_cmp(&waited(&b.1)));
+        for (way, table) in longer {
+            let enough = |subject: &&Subject| {
+                let count = table.rows[0].metric(subject.enough.0).and_then(|count| count.mean);
+                count.is_some_and(|count| count >= subject.enough.1)
+            };
+            for subject in WAITS.iter().filter(enough) {
+                known.get_or_insert((*way, *subject));
+                for question in subject.metrics {
+                    let gains = self.changes(*way, question);
+                    let gain = gains.iter().filter(|change| change.is_better()).map(Change::gain);
+                    let Some(gain) = gain.max_by(f64::total_cmp) else { continue };
+                    if best.is_none_or(|(most, ..)| gain > most) {
+                        best = Some((gain, *way, *subject, question));
                     }
                 }
             }
         }
-        worse.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let name = self.tables[0].1.rows.iter().find(|row| row.qdisc == winner).map(short).unwrap_or_default();
-        let told: Vec<String> = worse.into_iter().take(2).map(|(_, text)| text).collect();
-        match told.as_slice() {
-            [] => format!("Nothing that was measured gets worse with {name} beyond the uncertainty."),
-            some => format!("What {name} costs: {}.", some.join(", and ")),
+        let Some((_, way, subject, question)) = best else {
+            let (way, subject) = known?;
+            let baseline = self.baseline(way);
+            let told = subject.metrics.iter().filter_map(|question| {
+                let value = baseline.metric(question.metric)?.mean?;
+                Some(format!("{} {}", question.what, question.kind.text(value)))
+            });
+            let told = list(&told.collect::<Vec<_>>());
+            let (what, name) = (subject.what, short(baseline));
+            return Some((
+                format!("No discipline shortens the {what}s {} beyond the uncertainty ({told} with {name}).", way.name()),
+                None,
+            ));
+        };
+        let changes = self.changes(way, question);
+        let winner = changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after))?;
+        let told = subject.metrics.iter().filter_map(|question| {
+            let changes = self.changes(way, *question);
+            let change = changes.iter().find(|change| change.row.qdisc == winner.row.qdisc)?;
+            let verb = if change.is_better() || change.is_worse() { "instead of" } else { "against" };
+            let Question { what, kind, .. } = *question;
+            Some(format!(
+                "{what} {} {verb} {} ({})",
+                kind.text(change.after),
+                kind.text(change.before),
+                change.difference(kind)
+            ))
+        });
+        let told = told.collect::<Vec<_>>().join(", ");
+        let sentence = format!(
+            "{}s {} are shorter with {} than with {}: {told}{}.",
+            capital(subject.what),
+            way.name(),
+            short(winner.row),
+            short(self.baseline(way)),
+            others(winner, &changes),
+        );
+        Some((sentence, Some(winner.row.qdisc.clone())))
+    }
+
+    /// Who helps calls, or small packets where there are no calls, in the direction in which they are worse off.
+    fn delays(&self) -> Option<(String, Option<String>)> {
+        let (question, way) = DELAYS.iter().find_map(|question| Some((*question, self.worse_way(*question)?)))?;
+        let changes = self.changes(way, question);
+        let (what, kind, name) = (question.what, question.kind, short(self.baseline(way)));
+        let winner = changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
+        let Some(winner) = winner else {
+            let before = kind.text(self.baseline(way).metric(question.metric)?.mean?);
+            let sentence =
+                format!("No discipline improves the {what} {} on {name}'s {before} beyond the uncertainty.", way.name());
+            return Some((sentence, None));
+        };
+        let sentence = format!(
+            "The {what} {} is {} with {} instead of {} with {name} ({}){}.",
+            way.name(),
+            kind.text(winner.after),
+            short(winner.row),
+            kind.text(winner.before),
+            winner.difference(kind),
+            others(winner, &changes),
+        );
+        Some((sentence, Some(winner.row.qdisc.clone())))
+    }
+
+    /// What got worse with those that help, in either direction.
+    fn costs(&self, winners: &[String]) -> Vec<String> {
+        let mut free: Vec<String> = Vec::new();
+        let mut said = Vec::new();
+        for winner in winners {
+            let name = winner.split_whitespace().next().unwrap_or_default().to_owned();
+            match self.cost(winner) {
+                Some(cost) => said.push(format!("What {name} costs: {cost}.")),
+                None => free.push(name),
+            }
         }
+        if !free.is_empty() {
+            let sentence = "Nothing that was measured gets worse with";
+            said.push(format!("{sentence} {} beyond the uncertainty.", free.join(" or ")));
+        }
+        said
+    }
+
+    /// The two largest losses of a discipline, in shares of what the first has.
+    fn cost(&self, winner: &str) -> Option<String> {
+        let mut worse: Vec<(f64, String)> = Vec::new();
+        for question in COSTS {
+            for (way, _) in &self.tables {
+                let changes = self.changes(*way, question);
+                let mine = changes.iter().filter(|change| change.row.qdisc == winner && change.is_worse());
+                worse.extend(mine.map(|change| {
+                    let Question { what, kind, .. } = question;
+                    let (before, after) = (kind.text(change.before), kind.text(change.after));
+                    let text =
+                        format!("the {what} {} is {after} instead of {before} ({})", way.name(), change.difference(kind));
+                    (-change.gain(), text)
+                }));
+            }
+        }
+        worse.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let told: Vec<String> = worse.into_iter().take(2).map(|(_, text)| text).collect();
+        (!told.is_empty()).then(|| told.join(", and "))
     }
 
     /// Why nothing differs.
@@ -196,7 +261,7 @@ impl Ways {
         });
         match busiest.max_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((way, used)) if used < 0.5 => format!(
-                "The link is used to {:.0} % at most ({}): queues hardly form, and what forms no queue needs no discipline.",
+                "The link is used to {:.0} % at most ({}): queues hardly form, and where none forms no discipline helps.",
                 100.0 * used,
                 way.name()
             ),
@@ -205,13 +270,11 @@ impl Ways {
         }
     }
 
-    /// Directions in which the baseline has this metric, the worse first.
-    fn by_baseline(&self, question: Question) -> Vec<Way> {
+    /// The direction in which the first discipline is worse off.
+    fn worse_way(&self, question: Question) -> Option<Way> {
         let value = |table: &Table| table.rows.first()?.metric(question.metric)?.mean;
-        let mut known: Vec<(f64, Way)> =
-            self.tables.iter().filter_map(|(way, table)| Some((value(table)?, *way))).collect();
-        known.sort_by(|a, b| b.0.total_cmp(&a.0));
-        known.into_iter().map(|(_, way)| way).collect()
+        let known = self.tables.iter().filter_map(|(way, table)| Some((value(table)?, *way)));
+        known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
     }
 
     fn table(&self, way: Way) -> &Table {
@@ -252,44 +315,83 @@ impl<'a> Change<'a> {
         loss > self.within.unwrap_or(0.0) && loss > WORTH * self.before.abs()
     }
 
-    fn interval(&self, kind: Kind) -> String {
-        self.within.map(|within| format!(" ± {}", kind.text(within))).unwrap_or_default()
+    /// What share of the first's is saved.
+    fn gain(&self) -> f64 {
+        (self.before - self.after) / self.before
     }
 
-    fn percent(&self) -> String {
-        let share = (self.after - self.before) / self.before * 100.0;
-        format!("{:.0} % {}", share.abs(), if share < 0.0 { "less" } else { "more" })
-    }
-}
-
-impl Kind {
-    fn text(self, value: f64) -> String {
-        match self {
-            Kind::Time => time(value),
-            Kind::Count => format!("{value:.1}").trim_end_matches(".0").to_owned(),
-            Kind::Share => format!("{:.2} %", 100.0 * value),
+    /// The difference with its interval, both in one unit.
+    fn difference(&self, kind: Kind) -> String {
+        let change = self.after - self.before;
+        let word = if change < 0.0 { "less" } else { "more" };
+        let (one, unit) = kind.unit(change.abs().max(self.within.unwrap_or(0.0)));
+        let space = if unit.is_empty() { "" } else { " " };
+        match self.within {
+            Some(within) => {
+                format!("{} ± {}{space}{unit} {word}", digits(change.abs() / one), digits(within / one))
+            }
+            None => format!("{}{space}{unit} {word}", digits(change.abs() / one)),
         }
     }
 }
 
-/// Three digits, in the unit that suits.
-fn time(seconds: f64) -> String {
-    let (value, unit) = match seconds.abs() {
-        s if s >= 1.0 => (seconds, "s"),
-        s if s >= 1e-3 => (seconds * 1e3, "ms"),
-        _ => (seconds * 1e6, "µs"),
+/// Who cannot be told from the best, and who is worse than the first.
+fn others(best: &Change<'_>, changes: &[Change<'_>]) -> String {
+    let close = |change: &&Change<'_>| {
+        change.row.qdisc != best.row.qdisc
+            && change.is_better()
+            && change.after - best.after <= change.within.unwrap_or(0.0) + best.within.unwrap_or(0.0)
     };
+    let names = |some: &mut dyn Iterator<Item = &Change<'_>>| some.map(|change| short(change.row)).collect::<Vec<_>>();
+    let close = names(&mut changes.iter().filter(close));
+    let worse = names(&mut changes.iter().filter(|change| change.is_worse()));
+    let verb = |names: &[String]| if names.len() == 1 { "does" } else { "do" };
+    let mut text = String::new();
+    if !close.is_empty() {
+        text.push_str(&format!("; {} {} as well within the uncertainty", list(&close), verb(&close)));
+    }
+    if !worse.is_empty() {
+        text.push_str(&format!("; {} {} worse than the first", list(&worse), verb(&worse)));
+    }
+    text
+}
+
+impl Kind {
+    /// How much one of the unit is that suits a value, and its name.
+    fn unit(self, value: f64) -> (f64, &'static str) {
+        match self {
+            Kind::Time if value >= 1.0 => (1.0, "s"),
+            Kind::Time if value >= 1e-3 => (1e-3, "ms"),
+            Kind::Time => (1e-6, "µs"),
+            Kind::Count => (1.0, ""),
+            Kind::Share => (0.01, "%"),
+        }
+    }
+
+    fn text(self, value: f64) -> String {
+        let (one, unit) = self.unit(value.abs());
+        format!("{} {unit}", digits(value / one)).trim_end().to_owned()
+    }
+}
+
+/// Three digits.
+fn digits(value: f64) -> String {
     let decimals = match value.abs() {
-        v if v >= 100.0 => 0,
+        v if v >= 100.0 || v == 0.0 => 0,
         v if v >= 10.0 => 1,
         _ => 2,
     };
-    format!("{value:.decimals$} {unit}")
+    format!("{value:.decimals$}")
 }
 
 /// A discipline without its parameters.
 fn short(row: &Row) -> String {
     row.qdisc.split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+fn capital(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    first.to_uppercase() + rest
 }
 
 fn list(names: &[String]) -> String {
