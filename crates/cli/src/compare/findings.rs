@@ -134,7 +134,7 @@ impl Ways {
             value("flows_completed").zip(value("fct_mean_s")).map_or(0.0, |(count, mean)| count * mean)
         };
         let longer = self.tables.iter().max_by(|a, b| waited(&a.1).total_cmp(&waited(&b.1)));
-        for (way, table) in longer {
+        if let Some((way, table)) = longer {
             let enough = |subject: &&Subject| {
                 let count = table.rows[0].metric(subject.enough.0).and_then(|count| count.mean);
                 count.is_some_and(|count| count >= subject.enough.1)

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::BufWriter;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use disciplines::Spec;
@@ -30,6 +31,8 @@ const WORKLOAD: &str = "workload.jsonl";
 /// The folder for results, or one that goes away.
 pub struct Place {
     out: Option<PathBuf>,
+    /// Whether the folder was not there before.
+    made: bool,
     _gone_after: Option<tempfile::TempDir>,
     files: PathBuf,
 }
@@ -41,11 +44,12 @@ impl Place {
             let folder = tempfile::Builder::new().prefix("giveway-").tempdir();
             let folder = folder.map_err(|error| format!("there is no place for temporary files: {error}"))?;
             let files = folder.path().to_owned();
-            return Ok(Place { out: None, _gone_after: Some(folder), files });
+            return Ok(Place { out: None, made: false, _gone_after: Some(folder), files });
         };
+        let made = !out.exists();
         fs::create_dir_all(out).map_err(|error| format!("--out {}: {error}", shown(out)))?;
         let files = out.canonicalize().map_err(|error| format!("--out {}: {error}", shown(out)))?;
-        Ok(Place { out: Some(out.to_owned()), _gone_after: None, files })
+        Ok(Place { out: Some(out.to_owned()), made, _gone_after: None, files })
     }
 
     /// The folder for the results of one link, if they are kept, and the one for its files. Links of a sweep have a
@@ -65,10 +69,21 @@ impl Place {
     }
 }
 
+impl Drop for Place {
+    /// An empty folder is no result: what came to nothing leaves nothing.
+    fn drop(&mut self) {
+        if let (Some(out), true) = (&self.out, self.made) {
+            let _ = fs::remove_dir(out);
+        }
+    }
+}
+
 /// Writes the workload: beside its place and then there, so that it is never half of one.
 pub fn keep(workload: &Workload, folder: &Path) -> Result<(), String> {
     let wrong = |error: std::io::Error| format!("the workload cannot be kept in {}: {error}", shown(folder));
-    let mut beside = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
+    // Readable like all that is kept beside it.
+    let all = fs::Permissions::from_mode(0o644);
+    let mut beside = tempfile::Builder::new().permissions(all).tempfile_in(folder).map_err(wrong)?;
     workload.write(BufWriter::new(beside.as_file_mut())).map_err(wrong)?;
     beside.as_file().sync_all().map_err(wrong)?;
     beside.persist(folder.join(WORKLOAD)).map_err(|error| wrong(error.error))?;

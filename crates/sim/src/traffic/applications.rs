@@ -104,7 +104,6 @@ impl Traffic for Config {
             agenda,
             pages,
             stop: place.stop,
-            late: 0,
         }))
     }
 }
@@ -126,8 +125,6 @@ struct Applications {
     agenda: BinaryHeap<Reverse<(Time, usize, What)>>,
     pages: Pages,
     stop: Time,
-    /// What had not begun at the end.
-    late: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,7 +191,6 @@ impl Source for Applications {
         {
             self.agenda.pop();
             if at >= self.stop && what == What::Begin {
-                self.late += 1;
                 continue;
             }
             match what {
@@ -234,12 +230,12 @@ impl Source for Applications {
                 self.talks[number].give_up(Ending::Unfinished, &mut self.pages, net);
             }
         }
-        self.late += self.talks.iter().filter(|talk| talk.state == State::Waiting).count() as u64;
         self.pages.finish((self.near, self.far), net);
     }
 
     fn remark(&self) -> Option<String> {
-        (self.late > 0).then(|| format!("{} connections had not begun when the run ended", self.late))
+        let waiting = self.talks.iter().filter(|talk| talk.state == State::Waiting).count();
+        (waiting > 0).then(|| format!("{waiting} connections have not begun when the run ends"))
     }
 }
 
