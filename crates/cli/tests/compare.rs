@@ -39,7 +39,9 @@ fn the_example_is_compared_in_both_directions() {
     let (out, err) = compared(folder.path(), &HOME);
     assert!(err.contains("local side: beyond 02:00:00:00:00:01 (a guess: 4 addresses are behind"), "{err}");
     assert!(err.contains("73 TCP connections"), "{err}");
-    for wanted in ["up at 2mbit", "down at 16mbit", "(as captured)", "fq_codel", "pie", "drr", "efd", "Findings"] {
+    for wanted in
+        ["up at 2mbit", "down at 16mbit", "(as captured)", "fq_codel", "pie", "drr", "efd", "Findings"]
+    {
         assert!(out.contains(wanted), "{wanted} is missing in\n{out}");
     }
     let findings: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("- ")).collect();
@@ -53,7 +55,9 @@ fn the_example_is_compared_in_both_directions() {
 #[test]
 fn a_comparison_is_a_scenario() {
     let folder = tempfile::tempdir().unwrap();
-    let args = [&HOME[..], &["--qdisc", "fifo limit 100p", "--qdisc", "fq_codel", "--seeds", "2", "--out", "kept"]].concat();
+    let args =
+        [&HOME[..], &["--qdisc", "fifo limit 100p", "--qdisc", "fq_codel", "--seeds", "2", "--out", "kept"]]
+            .concat();
     let first = json(folder.path(), &args);
     let kept = folder.path().join("kept");
     for name in ["scenario.toml", "workload.jsonl", "manifest.json", "report.html", "flows.parquet"] {
@@ -66,7 +70,11 @@ fn a_comparison_is_a_scenario() {
     let print = |of: &Value| of["links"][0]["table"]["fingerprint"].clone();
     assert_eq!(print(&first), print(&second));
     let mut again = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
-    let again = again.args(["run", "kept/scenario.toml", "--json", "-q"]).current_dir(folder.path()).output().unwrap();
+    let again = again
+        .args(["run", "kept/scenario.toml", "--json", "-q"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again["fingerprint"], print(&first));
 }
@@ -76,7 +84,8 @@ fn several_rates_are_a_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["--rate", "1mbit,8mbit", "--qdisc", "fifo limit 100p", "--qdisc", "efd limit 100p"];
     let told = json(folder.path(), &[&args[..], &["--seeds", "2", "--out", "sweep"]].concat());
-    let rates: Vec<_> = told["links"].as_array().unwrap().iter().map(|link| link["rate_up_bps"].as_u64()).collect();
+    let rates: Vec<_> =
+        told["links"].as_array().unwrap().iter().map(|link| link["rate_up_bps"].as_u64()).collect();
     assert_eq!(rates, [Some(1_000_000), Some(8_000_000)]);
     for rate in ["1mbit", "8mbit"] {
         assert!(folder.path().join("sweep").join(rate).join("report.html").is_file(), "{rate}");
@@ -92,7 +101,8 @@ fn several_rates_are_a_sweep() {
 #[test]
 fn a_replay_has_the_packets_of_the_capture() {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["--rate", "100mbit", "--mode", "replay", "--qdisc", "fifo limit 1000p", "--export", "out.pcapng"];
+    let args =
+        ["--rate", "100mbit", "--mode", "replay", "--qdisc", "fifo limit 1000p", "--export", "out.pcapng"];
     let (out, _) = compared(folder.path(), &args);
     assert!(out.contains("Not in the model: senders did not react"), "{out}");
     let packets = capture::Reader::open(folder.path().join("out.pcapng")).unwrap();
@@ -100,7 +110,8 @@ fn a_replay_has_the_packets_of_the_capture() {
     let original = capture::Reader::open(example()).unwrap().map(Result::unwrap);
     let original: Vec<capture::Packet> = original.filter(|packet| packet.ip.is_some()).collect();
     assert_eq!(exported.len(), original.len());
-    let bytes = |packets: &[capture::Packet]| packets.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>();
+    let bytes =
+        |packets: &[capture::Packet]| packets.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>();
     assert_eq!(bytes(&exported), bytes(&original));
 }
 
@@ -112,7 +123,10 @@ fn all_is_every_discipline_but_shapers() {
     let rows = told["links"][0]["table"]["results"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["qdisc"].as_str().unwrap()).collect();
     let has = |name: &str| names.iter().any(|found| found.split(' ').next() == Some(name));
-    assert!(["fifo", "prio", "drr", "sfq", "efd", "red", "codel", "fq_codel", "pie"].into_iter().all(has), "{names:?}");
+    assert!(
+        ["fifo", "prio", "drr", "sfq", "efd", "red", "codel", "fq_codel", "pie"].into_iter().all(has),
+        "{names:?}"
+    );
     assert!(!has("tbf"), "{names:?}");
 }
 
@@ -127,10 +141,19 @@ fn wrong_wishes_are_told_what_to_write() {
         (&[example, "--rate", "0"], "a rate is written for example \"10mbit\""),
         (&[example, "--rate-up", "2mbit"], "and downwards? Add for example --rate-down 16mbit"),
         (&[example, "--rate", "1mbit", "--rtt", "1h"], "--rtt"),
-        (&[example, "--rate", "1mbit", "--rtt", "3600s"], "no path has a round trip of 3600s; write for example --rtt 30ms"),
+        (
+            &[example, "--rate", "1mbit", "--rtt", "3600s"],
+            "no path has a round trip of 3600s; write for example --rtt 30ms",
+        ),
         (&[example, "--rate", "1mbit", "--qdisc", "fq_coddle"], "did you mean \"fq_codel\"?"),
-        (&[example, "--rate", "1mbit", "--link", "192.168.0.0/99"], "is neither a prefix such as 192.168.0.0/16"),
-        (&[example, "--rate", "1mbit", "--link", "10.9.9.0/24"], "no packet crosses between 10.9.9.0/24 and the rest"),
+        (
+            &[example, "--rate", "1mbit", "--link", "192.168.0.0/99"],
+            "is neither a prefix such as 192.168.0.0/16",
+        ),
+        (
+            &[example, "--rate", "1mbit", "--link", "10.9.9.0/24"],
+            "no packet crosses between 10.9.9.0/24 and the rest",
+        ),
         (&["missing.pcap", "--rate", "1mbit"], "missing.pcap cannot be opened"),
     ];
     for (args, wanted) in cases {
@@ -178,7 +201,8 @@ fn what_can_be_read_of_a_damaged_capture_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(example()).unwrap();
     fs::write(folder.path().join("half.pcapng"), &whole[..whole.len() / 2]).unwrap();
-    let (code, out, err) = ran(folder.path(), &["half.pcapng", "--rate", "2mbit", "--qdisc", "fifo limit 100p", "--seeds", "1"]);
+    let (code, out, err) =
+        ran(folder.path(), &["half.pcapng", "--rate", "2mbit", "--qdisc", "fifo limit 100p", "--seeds", "1"]);
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("is damaged at byte") && err.contains("what comes before is used"), "{err}");
     assert!(err.contains("cut off by its end"), "{err}");
@@ -246,7 +270,10 @@ fn results_that_cannot_be_kept_are_told() {
 
     let program = assert_cmd::cargo::cargo_bin!("giveway");
     // Files of at most 16 kB, as if no more room were left. The signal is ignored, so that writing fails instead.
-    let script = format!("trap '' XFSZ; ulimit -f 32; exec {} compare {example} --rate 2mbit -q --out full", program.display());
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 32; exec {} compare {example} --rate 2mbit -q --out full",
+        program.display()
+    );
     let ended = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
     let err = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(1), "{err}");

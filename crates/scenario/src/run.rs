@@ -106,9 +106,8 @@ impl Scenario {
             }
             false
         };
-        let over = |port: &PortId| {
-            (*port, pairs.iter().copied().filter(|pair| goes_over(*pair, *port)).collect())
-        };
+        let over =
+            |port: &PortId| (*port, pairs.iter().copied().filter(|pair| goes_over(*pair, *port)).collect());
         self.measured.iter().map(over).collect()
     }
 

@@ -261,14 +261,23 @@ fn datagrams_leave_when_they_did() {
     ];
     assert_eq!(log.datagrams, expected);
     let (log, _) = run_at(Rate::gbit(1), 1, &lines, &json!({ "group": "dns" }), Time::s(5));
-    assert_eq!(log.datagrams.iter().map(|(_, node, _)| *node).collect::<Vec<_>>(), [1, 1, 1], "one group alone");
+    assert_eq!(
+        log.datagrams.iter().map(|(_, node, _)| *node).collect::<Vec<_>>(),
+        [1, 1, 1],
+        "one group alone"
+    );
 }
 
 /// Connections begin within the spread, by their seed; the same seed gives the same run.
 #[test]
 fn seeds_shift_the_beginnings() {
     let lines: Vec<Value> = (0..20)
-        .map(|_| talk(&json!([{ "side": "client", "bytes": 5, "cue": { "peer": 0 } }]), &json!([{ "writes": 1, "took": 0 }])))
+        .map(|_| {
+            talk(
+                &json!([{ "side": "client", "bytes": 5, "cue": { "peer": 0 } }]),
+                &json!([{ "writes": 1, "took": 0 }]),
+            )
+        })
         .collect();
     let starts = |seed| {
         let (log, _) = run_at(Rate::gbit(1), seed, &lines, &json!({ "spread": "50ms" }), Time::s(2));

@@ -118,7 +118,9 @@ pub fn of(table: &Table, mode: Mode) -> Vec<String> {
         said.push(ways.idle());
     }
     if ways.seeds < 2 && mode == Mode::Flows {
-        said.push("One run of each: how much of this is chance is not known; --seeds 5 would tell.".to_owned());
+        said.push(
+            "One run of each: how much of this is chance is not known; --seeds 5 would tell.".to_owned(),
+        );
     }
     said
 }
@@ -161,12 +163,16 @@ impl Ways {
             let told = list(&told.collect::<Vec<_>>());
             let (what, name) = (subject.what, short(baseline));
             return Some((
-                format!("No discipline shortens the {what}s {} beyond the uncertainty ({told} with {name}).", way.name()),
+                format!(
+                    "No discipline shortens the {what}s {} beyond the uncertainty ({told} with {name}).",
+                    way.name()
+                ),
                 None,
             ));
         };
         let changes = self.changes(way, question);
-        let winner = changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after))?;
+        let winner =
+            changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after))?;
         let told = subject.metrics.iter().filter_map(|question| {
             let changes = self.changes(way, *question);
             let change = changes.iter().find(|change| change.row.qdisc == winner.row.qdisc)?;
@@ -193,14 +199,18 @@ impl Ways {
 
     /// Who helps calls, or small packets where there are no calls, in the direction in which they are worse off.
     fn delays(&self) -> Option<(String, Option<String>)> {
-        let (question, way) = DELAYS.iter().find_map(|question| Some((*question, self.worse_way(*question)?)))?;
+        let (question, way) =
+            DELAYS.iter().find_map(|question| Some((*question, self.worse_way(*question)?)))?;
         let changes = self.changes(way, question);
         let (what, kind, name) = (question.what, question.kind, short(self.baseline(way)));
-        let winner = changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
+        let winner =
+            changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
         let Some(winner) = winner else {
             let before = kind.text(self.baseline(way).metric(question.metric)?.mean?);
-            let sentence =
-                format!("No discipline improves the {what} {} on {name}'s {before} beyond the uncertainty.", way.name());
+            let sentence = format!(
+                "No discipline improves the {what} {} on {name}'s {before} beyond the uncertainty.",
+                way.name()
+            );
             return Some((sentence, None));
         };
         let sentence = format!(
@@ -243,8 +253,11 @@ impl Ways {
                 worse.extend(mine.map(|change| {
                     let Question { what, kind, .. } = question;
                     let (before, after) = (kind.text(change.before), kind.text(change.after));
-                    let text =
-                        format!("the {what} {} is {after} instead of {before} ({})", way.name(), change.difference(kind));
+                    let text = format!(
+                        "the {what} {} is {after} instead of {before} ({})",
+                        way.name(),
+                        change.difference(kind)
+                    );
                     (-change.gain(), text)
                 }));
             }
@@ -256,16 +269,19 @@ impl Ways {
 
     /// Why nothing differs.
     fn idle(&self) -> String {
-        let busiest = self.tables.iter().filter_map(|(way, table)| {
-            Some((*way, table.rows.first()?.metric("utilization")?.mean?))
-        });
+        let busiest = self
+            .tables
+            .iter()
+            .filter_map(|(way, table)| Some((*way, table.rows.first()?.metric("utilization")?.mean?)));
         match busiest.max_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((way, used)) if used < 0.5 => format!(
                 "The link is used to {:.0} % at most ({}): queues hardly form, and where none forms no discipline helps.",
                 100.0 * used,
                 way.name()
             ),
-            Some((way, used)) => format!("The busier direction ({}) is used to {:.0} %.", way.name(), 100.0 * used),
+            Some((way, used)) => {
+                format!("The busier direction ({}) is used to {:.0} %.", way.name(), 100.0 * used)
+            }
             None => "Nothing was measured that could be compared.".to_owned(),
         }
     }
@@ -342,7 +358,9 @@ fn others(best: &Change<'_>, changes: &[Change<'_>]) -> String {
             && change.is_better()
             && change.after - best.after <= change.within.unwrap_or(0.0) + best.within.unwrap_or(0.0)
     };
-    let names = |some: &mut dyn Iterator<Item = &Change<'_>>| some.map(|change| short(change.row)).collect::<Vec<_>>();
+    let names = |some: &mut dyn Iterator<Item = &Change<'_>>| {
+        some.map(|change| short(change.row)).collect::<Vec<_>>()
+    };
     let close = names(&mut changes.iter().filter(close));
     let worse = names(&mut changes.iter().filter(|change| change.is_worse()));
     let verb = |names: &[String]| if names.len() == 1 { "does" } else { "do" };

@@ -404,7 +404,8 @@ impl Talk {
 
     /// Bytes of client and server in the exchange that is not over.
     fn bytes(&self) -> (u64, u64) {
-        let writes = &self.plan.writes[self.first_write..][..self.plan.exchanges[self.exchange].writes as usize];
+        let writes =
+            &self.plan.writes[self.first_write..][..self.plan.exchanges[self.exchange].writes as usize];
         let of = |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
         (of(End::Client), of(End::Server))
     }
@@ -413,7 +414,8 @@ impl Talk {
     fn finish_exchanges(&mut self, pages: &mut Pages, net: &mut Net<'_>) {
         while !self.starts.is_empty() {
             let (up, down) = self.bytes();
-            let arrived = self.server.received >= self.before.0 + up && self.client.received >= self.before.1 + down;
+            let arrived =
+                self.server.received >= self.before.0 + up && self.client.received >= self.before.1 + down;
             if !arrived {
                 return;
             }
