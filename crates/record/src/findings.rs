@@ -78,7 +78,7 @@ pub fn findings(table: &Table) -> Vec<String> {
         .collect();
     let mut said: Vec<String> = benefits.iter().map(|(question, ranking)| ranking.sentence(*question)).collect();
     if table.rows.len() > 1 {
-        let leaders: Vec<&Row> = benefits.iter().filter_map(|(_, ranking)| ranking.leader()).collect();
+        let leaders: Vec<&Row> = benefits.iter().flat_map(|(_, ranking)| ranking.leaders()).collect();
         said.extend(COSTS.into_iter().filter_map(|question| cost(table, question, &leaders)));
     } else {
         let costs = COSTS.into_iter().filter_map(|question| Some((question, Ranking::new(table, question)?)));
@@ -113,9 +113,10 @@ impl<'a> Ranking<'a> {
         Some(Ranking { metric: question.metric, leaders, certain, rows })
     }
 
-    /// The one that is better than all others beyond the uncertainty; `None` when there is no such one, or no other.
-    pub fn leader(&self) -> Option<&'a Row> {
-        (self.leaders == 1 && self.rows.len() > 1).then(|| self.rows[0].0)
+    /// Those that cannot be told from the best; none when that is everybody.
+    pub fn leaders(&self) -> Vec<&'a Row> {
+        let leading = if self.leaders < self.rows.len() { self.leaders } else { 0 };
+        self.rows[..leading].iter().map(|(row, _)| *row).collect()
     }
 
     /// What it says, in a sentence.
@@ -177,11 +178,18 @@ fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
     }
     let (best, name) = &ranking.rows[0];
     let what = question.what;
+    // Bytes are worth a sentence where they differ; otherwise the number of transfers has said it.
+    if paid.is_empty() && question.metric == "bytes_incomplete" {
+        return None;
+    }
     Some(match paid.as_slice() {
         [] if ranking.leaders == ranking.rows.len() && ranking.certain => {
             format!("No difference beyond the uncertainty in the {what}: {}.", ranking.range(question, &ranking.rows))
         }
-        [] => format!("In the {what} nobody of these is behind: the best is {} with {name}.", ranking.value(question, best)),
+        [] => format!(
+            "The {what} does not suffer: who leads above is not behind the best, {} with {name}.",
+            ranking.value(question, best)
+        ),
         paid => format!(
             "What it costs: the {what} is {}, against {} with {name}.",
             list(&paid.iter().map(String::as_str).collect::<Vec<_>>()),
