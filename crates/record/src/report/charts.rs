@@ -103,6 +103,8 @@ impl Disciplines {
         let below = |at: usize| (self.names.len() - 1 - at).min(2);
         let range: Vec<f64> = (0..self.names.len()).map(|at| 1.8 + 1.2 * below(at) as f64).collect();
         let mut width = self.colour();
+        // Widths have an order; the names of disciplines are in theirs.
+        width["type"] = json!("ordinal");
         width["scale"]["range"] = json!(range);
         width
     }
@@ -173,21 +175,35 @@ fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.filter(|value| *value > 0.0).fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))
 }
 
-/// Small multiples, one per discipline: `panel` is drawn for each, with the same axes. One below the other while they
-/// are few, otherwise in two columns.
-fn panels(names: &[&str], data: &str, layers: impl Fn(u32) -> Value) -> Value {
+/// Small multiples, one per discipline: a panel each, with the same axes. One below the other while they are few,
+/// otherwise in two columns. `layers` draws one; it is told the panel's axis of time.
+fn panels(names: &[&str], data: &str, (from, until): (f64, f64), layers: impl Fn(&Value) -> Vec<Value>) -> Value {
     let columns: usize = if names.len() > 3 { 2 } else { 1 };
-    let width = if columns == 2 { (WIDTH - 36) / 2 } else { WIDTH };
+    let width = if columns == 2 { (WIDTH - 60) / 2 } else { WIDTH };
+    let panel = |(at, name): (usize, &&str)| {
+        // Only the lowest panel of a column tells the time.
+        let lowest = at + columns >= names.len();
+        let mut time = json!({
+            "field": "time", "type": "quantitative", "title": "time (s)",
+            "scale": { "domain": [from, until], "nice": false },
+            "axis": { "tickCount": 8, "format": PLAIN, "labels": lowest, "ticks": lowest },
+        });
+        if !lowest {
+            time["title"] = Value::Null;
+        }
+        json!({
+            "title": { "text": name, "anchor": "start", "frame": "group" },
+            "width": width, "height": 130,
+            "transform": [{ "filter": { "field": "discipline", "equal": name } }],
+            "layer": layers(&time),
+        })
+    };
     json!({
         "data": { "name": data },
-        "facet": {
-            "field": "discipline", "type": "nominal", "title": null, "sort": names,
-            "header": { "labelAnchor": "start", "labelFontWeight": 600, "labelLimit": width },
-        },
-        "columns": columns,
-        "bounds": "flush",
-        "spacing": { "row": 42, "column": 36 },
-        "spec": { "width": width, "height": 130, "layer": layers(width) },
+        "concat": names.iter().enumerate().map(panel).collect::<Vec<_>>(),
+        "columns": columns, "bounds": "flush",
+        // Room for a panel's title, and for the numbers and the title of the right one's axis.
+        "spacing": { "row": 42, "column": 60 },
     })
 }
 

@@ -150,7 +150,8 @@ impl Panel {
             dot["yOffset"] = offset.clone();
             bar["yOffset"] = offset;
             dot["shape"] = json!({ "field": "folder", "type": "nominal", "sort": null, "title": null,
-                                   "legend": { "orient": "top", "labelLimit": 300, "columns": 4 } });
+                                   "legend": { "orient": "top", "labelLimit": 300, "columns": 4,
+                                               "symbolFillColor": "var(--soft)", "symbolStrokeColor": "var(--soft)" } });
         }
         dot["tooltip"] = json!([{ "field": "discipline" }, { "field": "mean" }, { "field": "low" }, { "field": "high" }]);
         let height = if self.several { json!({ "step": 14, "for": "offset" }) } else { json!({ "step": 24 }) };

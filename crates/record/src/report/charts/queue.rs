@@ -52,9 +52,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
         if folder.manifest.measured.from_s > 0.0 { " The measured part begins at the dashed line." } else { "" }
     );
     let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
-    let spec = panels(&names, "queue", |_| {
-        let x = json!({ "field": "time", "type": "quantitative", "title": "time (s)",
-                        "scale": { "domain": [0, until], "nice": false } });
+    let spec = panels(&names, "queue", (0.0, until), |x| {
         // Room above, so that no label of the axis stands out of the panel.
         let domain = json!([0, number(longest.max(1.0) * 1.1)]);
         let y = |field| {
@@ -68,7 +66,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
                     "encoding": { "x": x, "y": y("median"), "color": disciplines.colour() } }),
         ];
         layers.extend(warmup_rule(folder));
-        json!(layers)
+        layers
     });
     Ok(Chart { title, caption, key: false, drawn: plot(spec, [("queue", columns)]) })
 }

@@ -89,12 +89,11 @@ fn chart<'a>(
     );
     let names: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let measured = &folder.manifest.measured;
-    let spec = panels(&names, "shares", |_| {
+    let spec = panels(&names, "shares", (measured.from_s, measured.until_s), |x| {
         let mut layers = vec![json!({
             "mark": { "type": "area", "interpolate": "step-after", "opacity": 0.85 },
             "encoding": {
-                "x": { "field": "time", "type": "quantitative", "title": "time (s)",
-                       "scale": { "domain": [measured.from_s, measured.until_s], "nice": false } },
+                "x": x,
                 "y": { "field": "rate", "type": "quantitative", "title": unit, "stack": "zero",
                        "scale": { "domain": [0, number(highest * 1.1)], "nice": false },
                        "axis": { "tickCount": 4, "format": PLAIN } },
@@ -108,7 +107,7 @@ fn chart<'a>(
             json!({ "mark": { "type": "rule", "strokeDash": [6, 4], "color": "var(--ink)" },
                     "encoding": { "y": { "datum": rate / one, "type": "quantitative" } } })
         }));
-        json!(layers)
+        layers
     });
     Ok(Chart { title, caption, key: false, drawn: plot(spec, [("shares", columns)]) })
 }
