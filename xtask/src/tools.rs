@@ -2,7 +2,8 @@
 
 use crate::repository::{Done, Repository, cargo};
 
-/// rustfmt, clippy and a C compiler (for zstd). Python is wanted, not needed.
+/// rustfmt, clippy and a C compiler (for zstd). Python and a browser are wanted, not needed; where `CI` is set the test of
+/// the report insists on the browser.
 pub fn set_up(repository: &Repository) -> Done {
     component(repository, "rustfmt", ("rustfmt", &["--version"]), "rustfmt")?;
     component(repository, "clippy", (&cargo(), &["clippy", "--version"]), "rust-clippy")?;
@@ -13,6 +14,11 @@ pub fn set_up(repository: &Repository) -> Done {
         && let Err(why) = install(repository, &["python3"])
     {
         println!("python3 is missing, so its tests will be skipped: {why}");
+    }
+    if !repository.has("chromium", &["--version"])
+        && let Err(why) = install(repository, &["chromium"])
+    {
+        println!("chromium is missing, so no report will be opened in a browser: {why}");
     }
     for (program, arguments) in [("rustc", ["--version"]), ("rustfmt", ["--version"]), ("cc", ["--version"])]
     {

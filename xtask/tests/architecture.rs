@@ -41,6 +41,7 @@ const KEPT_APART: &[(&str, &[&str])] = &[
     ("parquet", &["record"]),
     ("arrow-array", &["record"]),
     ("arrow-schema", &["record"]),
+    ("minijinja", &["record"]),
     ("clap", &["cli"]),
     ("miette", &["cli"]),
     ("indicatif", &["cli"]),

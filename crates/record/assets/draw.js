@@ -14,7 +14,10 @@
     },
     legend: { labelColor: 'var(--ink)', titleColor: 'var(--soft)', labelFontSize: 12, symbolStrokeWidth: 2.5, symbolOpacity: 1 },
     header: { labelColor: 'var(--ink)', labelFontSize: 13 },
-    title: { color: 'var(--ink)', fontSize: 13, fontWeight: 600, offset: 8 },
+    title: {
+      color: 'var(--ink)', fontSize: 13, fontWeight: 600, offset: 8, subtitleColor: 'var(--soft)', subtitleFontSize: 12,
+      subtitlePadding: 2,
+    },
   };
 
   // Columns become the rows that Vega-Lite takes.

@@ -13,13 +13,13 @@ use serde_json::{Map, Value, json};
 use super::ReportError;
 use super::colours::{Look, looks};
 use super::read::Folder;
-use super::series::{Columns, json as columns_json};
+use super::series::{Columns, json as columns_json, number};
 use crate::names::short_names;
 
 pub(super) use glance::chart as glance;
 
 /// The width of a chart's plot in pixels.
-const WIDTH: u32 = 860;
+const WIDTH: u32 = 880;
 /// Charts are drawn for the first measured ports, and the rest is named in words.
 const MOST_PORTS: usize = 4;
 
@@ -28,7 +28,16 @@ pub(super) struct Chart {
     pub title: String,
     /// What is shown, and what good looks like.
     pub caption: String,
+    /// Whether the reader needs the colours of the disciplines to read it.
+    pub key: bool,
     pub drawn: Drawn,
+}
+
+impl Chart {
+    /// Why there is nothing to draw.
+    fn words(title: String, words: &str) -> Chart {
+        Chart { title, caption: String::new(), key: false, drawn: Drawn::Words(words.to_owned()) }
+    }
 }
 
 /// What stands in the place of a chart.
@@ -78,21 +87,33 @@ impl Disciplines {
         self.find(spec).0
     }
 
-    /// The colour of the column `discipline`; with a legend or without.
-    fn colour(&self, legend: bool) -> Value {
+    /// The colour of the column `discipline`. Its legend is the page's ([`Chart::key`]).
+    fn colour(&self) -> Value {
         let range: Vec<&str> = self.looks.iter().map(|look| look.colour.as_str()).collect();
         json!({
             "field": "discipline", "type": "nominal", "title": null,
             "scale": { "domain": self.names, "range": range },
-            "legend": if legend { json!({ "orient": "top", "columns": 5, "labelLimit": 260 }) } else { Value::Null },
+            "legend": null,
         })
     }
 
-    /// The dash of its lines; shares the legend of the colour.
-    fn dash(&self, legend: bool) -> Value {
+    /// The width of its lines: each a little narrower than the one before it, which is below it, so that lines which
+    /// coincide show as borders of each other.
+    fn line_width(&self) -> Value {
+        let below = |at: usize| (self.names.len() - 1 - at).min(2);
+        let range: Vec<f64> = (0..self.names.len()).map(|at| 1.8 + 1.2 * below(at) as f64).collect();
+        let mut width = self.colour();
+        // Widths have an order; the names of disciplines are in theirs.
+        width["type"] = json!("ordinal");
+        width["scale"]["range"] = json!(range);
+        width
+    }
+
+    /// The dash of its lines.
+    fn dash(&self) -> Value {
         let range: Vec<Value> =
             self.looks.iter().map(|look| if look.dash.is_empty() { json!([1, 0]) } else { json!(look.dash) }).collect();
-        let mut dash = self.colour(legend);
+        let mut dash = self.colour();
         dash["scale"]["range"] = json!(range);
         dash
     }
@@ -132,20 +153,57 @@ fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Columns)>) ->
     Drawn::Plot { spec, data }
 }
 
-/// Small multiples, one per discipline: `panel` is drawn for each, with the same axes. One below the other while they
-/// are few, otherwise in two columns.
-fn panels(names: &[&str], data: &str, layers: impl Fn(u32) -> Value) -> Value {
+/// How numbers stand at an axis: with three digits, and no exponents.
+const PLAIN: &str = ",.3~r";
+
+/// A logarithmic axis from `least` to `most`, with a little room, and few ticks: powers of ten, and their doubles and
+/// quintuples where there are not many. `encoding` gets a scale and an axis.
+fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
+    let most = most.max(least * 1.01);
+    let room = libm::pow(most / least, 0.03);
+    let (from, to) = (least / room, most * room);
+    let times: &[f64] = if most / least < 300.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let decades = libm::log10(from).floor() as i32..=libm::log10(to).ceil() as i32;
+    let ticks = decades.flat_map(|decade| times.iter().map(move |times| times * libm::pow(10.0, f64::from(decade))));
+    let ticks: Vec<Value> = ticks.filter(|tick| from <= *tick && *tick <= to).map(number).collect();
+    encoding["scale"] = json!({ "type": "log", "nice": false, "domain": [number(from), number(to)] });
+    encoding["axis"] = json!({ "format": format, "values": ticks });
+}
+
+/// Least and most of what is above zero.
+fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.filter(|value| *value > 0.0).fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))
+}
+
+/// Small multiples, one per discipline: a panel each, with the same axes. One below the other while they are few,
+/// otherwise in two columns. `layers` draws one; it is told the panel's axis of time.
+fn panels(names: &[&str], data: &str, (from, until): (f64, f64), layers: impl Fn(&Value) -> Vec<Value>) -> Value {
     let columns: usize = if names.len() > 3 { 2 } else { 1 };
-    let width = if columns == 2 { (WIDTH - 50) / 2 } else { WIDTH };
+    let width = if columns == 2 { (WIDTH - 60) / 2 } else { WIDTH };
+    let panel = |(at, name): (usize, &&str)| {
+        // Only the lowest panel of a column tells the time.
+        let lowest = at + columns >= names.len();
+        let mut time = json!({
+            "field": "time", "type": "quantitative", "title": "time (s)",
+            "scale": { "domain": [from, until], "nice": false },
+            "axis": { "tickCount": 8, "format": PLAIN, "labels": lowest, "ticks": lowest },
+        });
+        if !lowest {
+            time["title"] = Value::Null;
+        }
+        json!({
+            "title": { "text": name, "anchor": "start", "frame": "group" },
+            "width": width, "height": 130,
+            "transform": [{ "filter": { "field": "discipline", "equal": name } }],
+            "layer": layers(&time),
+        })
+    };
     json!({
         "data": { "name": data },
-        "facet": {
-            "field": "discipline", "type": "nominal", "title": null, "sort": names,
-            "header": { "labelAnchor": "start", "labelFontWeight": 600, "labelLimit": width },
-        },
-        "columns": columns,
-        "spacing": { "row": 14, "column": 40 },
-        "spec": { "width": width, "height": 130, "layer": layers(width) },
+        "concat": names.iter().enumerate().map(panel).collect::<Vec<_>>(),
+        "columns": columns, "bounds": "flush",
+        // Room for a panel's title, and for the numbers and the title of the right one's axis.
+        "spacing": { "row": 42, "column": 60 },
     })
 }
 

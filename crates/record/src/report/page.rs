@@ -68,6 +68,7 @@ struct ChartView {
     caption: String,
     /// Why there is none; empty when there is one.
     words: String,
+    key: bool,
 }
 
 /// A folder with all that is its own.
@@ -75,7 +76,7 @@ struct ChartView {
 struct Section {
     name: String,
     title: String,
-    description: String,
+    description: Vec<String>,
     /// What is missing of it.
     warnings: Vec<String>,
     charts: Vec<ChartView>,
@@ -131,7 +132,7 @@ struct Plots(Map<String, Value>);
 
 impl Plots {
     fn view(&mut self, id: String, chart: Chart) -> ChartView {
-        let Chart { title, caption, drawn } = chart;
+        let Chart { title, caption, key, drawn } = chart;
         let words = match drawn {
             Drawn::Words(words) => words,
             Drawn::Plot { mut spec, data } => {
@@ -140,7 +141,7 @@ impl Plots {
                 String::new()
             }
         };
-        ChartView { id, title, caption, words }
+        ChartView { id, title, caption, words, key }
     }
 }
 
@@ -174,7 +175,26 @@ fn counted(count: usize, what: &str) -> String {
 
 fn found(folder: &Folder) -> Findings {
     let said = folder.manifest.findings.clone().unwrap_or_else(|| findings(&folder.table));
-    Findings { folder: folder.name.clone(), sentences: said }
+    Findings { folder: folder.name.clone(), sentences: said.iter().map(|sentence| unbroken(sentence)).collect() }
+}
+
+/// A number stays on the line of its unit and of its interval.
+fn unbroken(sentence: &str) -> String {
+    const NO_BREAK: char = '\u{a0}';
+    let mut before = ' ';
+    let text = sentence.replace(" ± ", "\u{a0}±\u{a0}");
+    let chars = text.chars().map(|c| {
+        let kept = if c == ' ' && before.is_ascii_digit() { NO_BREAK } else { c };
+        before = c;
+        kept
+    });
+    chars.collect()
+}
+
+/// A text in paragraphs: a line break of the scenario file means nothing, an empty line does.
+fn paragraphs(text: &str) -> Vec<String> {
+    let flowing = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.trim().split("\n\n").map(flowing).filter(|paragraph| !paragraph.is_empty()).collect()
 }
 
 fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
@@ -203,7 +223,7 @@ fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
     Section {
         name: folder.name.clone(),
         title: if manifest.title.is_empty() { manifest.scenario.clone() } else { manifest.title.clone() },
-        description: manifest.description.trim().to_owned(),
+        description: paragraphs(&manifest.description),
         warnings,
         charts,
         scenario: folder.scenario.clone(),

@@ -1,6 +1,7 @@
 //! Reads a run folder: what its manifest says, the summaries, and single columns of its tables.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
@@ -266,7 +267,10 @@ fn rows(
     columns: &[&str],
     mut visit: impl FnMut(&RecordBatch, usize),
 ) -> Result<(), ReportError> {
-    let file = File::open(path).map_err(|error| file_error(path, error))?;
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => file_error(path, "it is missing, and a run folder is only whole with its cells"),
+        _ => file_error(path, error),
+    })?;
     let read = || -> Result<(), ParquetError> {
         let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
         let wanted = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());

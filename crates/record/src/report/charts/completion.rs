@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Chart, Disciplines, Drawn, WIDTH, over_seeds, plot};
+use super::{Chart, Disciplines, PLAIN, WIDTH, extent, logarithmic, over_seeds, plot};
 use crate::report::ReportError;
 use crate::report::read::Folder;
 use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, medians_by_size, number, thinned};
@@ -15,6 +15,7 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
     let mut points = vec![("discipline", vec![]), ("size", vec![]), ("time", vec![])];
     let mut medians = points.clone();
     let (mut all, mut shown) = (0, 0);
+    let (mut sizes, mut times) = (Vec::new(), Vec::new());
     let specs = folder.disciplines();
     let each = MOST_POINTS / specs.len().max(1);
     for spec in specs {
@@ -23,6 +24,8 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
         let completions: Vec<(f64, f64)> =
             completions.into_iter().filter(|(size, time)| *size > 0.0 && *time > 0.0).collect();
         let kept = thinned(&completions, each);
+        sizes.extend(kept.iter().map(|(size, _)| *size));
+        times.extend(kept.iter().map(|(_, time)| *time));
         all += completions.len();
         shown += kept.len();
         for (columns, rows) in [(&mut points, kept), (&mut medians, medians_by_size(&completions))] {
@@ -35,7 +38,7 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
     }
     if all == 0 {
         let words = "No transfer of a known size completed within the measured part, so there are no completion times.";
-        return Ok(Chart { title, caption: String::new(), drawn: Drawn::Words(words.to_owned()) });
+        return Ok(Chart::words(title, words));
     }
     let points_told = if shown == all {
         format!("Each point is one of the {all} transfers")
@@ -49,24 +52,26 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
          counts them.",
         over_seeds(folder)
     );
-    let axes = json!({
-        "x": { "field": "size", "type": "quantitative", "title": "size of the transfer (bytes)",
-               "scale": { "type": "log", "nice": false, "padding": 8 }, "axis": { "format": "~s" } },
-        "y": { "field": "time", "type": "quantitative", "title": "completion time (s)",
-               "scale": { "type": "log", "nice": false, "padding": 8 }, "axis": { "format": "~g" } },
+    let mut axes = json!({
+        "x": { "field": "size", "type": "quantitative", "title": "size of the transfer (bytes)" },
+        "y": { "field": "time", "type": "quantitative", "title": "completion time (s)" },
     });
+    let ((smallest, largest), (fastest, slowest)) = (extent(sizes.into_iter()), extent(times.into_iter()));
+    logarithmic(&mut axes["x"], smallest, largest, "~s");
+    logarithmic(&mut axes["y"], fastest, slowest, PLAIN);
     let (mut of_points, mut of_lines) = (axes.clone(), axes);
-    of_points["color"] = disciplines.colour(true);
-    of_lines["color"] = disciplines.colour(true);
-    of_lines["strokeDash"] = disciplines.dash(true);
+    of_points["color"] = disciplines.colour();
+    of_lines["color"] = disciplines.colour();
+    of_lines["strokeDash"] = disciplines.dash();
+    of_lines["strokeWidth"] = disciplines.line_width();
     let spec = json!({
         "width": WIDTH, "height": 380,
         "layer": [
             { "data": { "name": "points" }, "encoding": of_points,
-              "mark": { "type": "point", "filled": true, "size": 8, "opacity": 0.3 } },
+              "mark": { "type": "point", "filled": true, "size": 12, "opacity": 0.4 } },
             { "data": { "name": "medians" }, "encoding": of_lines,
-              "mark": { "type": "line", "strokeWidth": 2.5, "point": { "filled": true, "size": 35 } } },
+              "mark": "line" },
         ],
     });
-    Ok(Chart { title, caption, drawn: plot(spec, [("points", points), ("medians", medians)]) })
+    Ok(Chart { title, caption, key: true, drawn: plot(spec, [("points", points), ("medians", medians)]) })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Chart, Disciplines, Drawn, WIDTH, at_port, over_seeds, plot};
+use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, logarithmic, over_seeds, plot};
 use crate::report::ReportError;
 use crate::report::read::{DelayPoint, Folder};
 use crate::report::series::number;
@@ -33,7 +33,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
             None => "No packet was sent within the measured part, so nothing is known of waiting times.",
             Some(_) => "No packet ever waited.",
         };
-        return Chart { title, caption: String::new(), drawn: Drawn::Words(words.to_owned()) };
+        return Chart::words(title, words);
     }
     // Four decades below the longest; what is less is drawn there.
     let floor_ms = libm::pow(10.0, libm::log10(longest * 1e3).ceil() - 4.0);
@@ -73,21 +73,23 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
         number(floor_ms)
     );
     let x = |field| {
-        json!({ "field": field, "type": "quantitative", "title": "waiting time (ms)",
-                "scale": { "type": "log", "nice": false }, "axis": { "format": "~g" } })
+        let mut x = json!({ "field": field, "type": "quantitative", "title": "waiting time (ms)" });
+        logarithmic(&mut x, floor_ms, longest * 1e3, PLAIN);
+        x
     };
     let panel = |y: serde_json::Value, title: &str| {
         let band = json!({
             "mark": { "type": "area", "orient": "horizontal", "opacity": 0.18 },
-            "encoding": { "x": x("low"), "x2": { "field": "high" }, "y": y, "color": disciplines.colour(true) },
+            "encoding": { "x": x("low"), "x2": { "field": "high" }, "y": y, "color": disciplines.colour() },
         });
         let line = json!({
-            "mark": { "type": "line", "strokeWidth": 2 },
+            "mark": "line",
             "encoding": { "x": x("median"), "y": y, "order": { "field": "share", "type": "quantitative" },
-                          "color": disciplines.colour(true), "strokeDash": disciplines.dash(true) },
+                          "color": disciplines.colour(), "strokeDash": disciplines.dash(),
+                          "strokeWidth": disciplines.line_width() },
         });
         let layers = if seeds > 1 { vec![band, line] } else { vec![line] };
-        json!({ "title": title, "width": (WIDTH - 90) / 2, "height": 280, "layer": layers,
+        json!({ "title": { "text": title, "anchor": "start" }, "width": (WIDTH - 90) / 2, "height": 280, "layer": layers,
                 "transform": [{ "filter": format!("isValid(datum.{})", y["field"].as_str().unwrap_or("share")) }] })
     };
     let share = json!({ "field": "share", "type": "quantitative", "title": "share of packets, at most",
@@ -97,10 +99,10 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
                          "axis": { "format": "~%", "values": [1, 0.1, 0.01, 0.001, 0.0001] } });
     let spec = json!({
         "data": { "name": "delay" },
-        "hconcat": [panel(share, "Most packets"), panel(longer, "The slowest packets")],
+        "hconcat": [panel(share, "All of them"), panel(longer, "The slowest of them")],
         "spacing": 40,
     });
-    Chart { title, caption, drawn: plot(spec, [("delay", columns)]) }
+    Chart { title, caption, key: true, drawn: plot(spec, [("delay", columns)]) }
 }
 
 /// For each share: the lowest, the median and the highest of the seeds, in seconds.

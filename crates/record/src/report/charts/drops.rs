@@ -3,7 +3,7 @@
 use qdisc::DropReason;
 use serde_json::json;
 
-use super::{Chart, Disciplines, Drawn, WIDTH, at_port, over_seeds, plot};
+use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, over_seeds, plot};
 use crate::report::ReportError;
 use crate::report::read::{Folder, Link};
 use crate::report::series::number;
@@ -59,8 +59,8 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
         }
     }
     if reasons.is_empty() {
-        let words = "No packet was dropped within the measured part.".to_owned();
-        return Chart { title, caption: String::new(), drawn: Drawn::Words(words) };
+        let words = "No packet was dropped within the measured part.";
+        return Chart::words(title, words);
     }
     let caption = format!(
         "Packets lost within the measured part, mean per run ({}). Drops are how a queue tells TCP to slow down, so none is not \
@@ -77,12 +77,12 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
         "encoding": {
             "y": { "field": "discipline", "type": "nominal", "title": null,
                    "scale": { "domain": names }, "axis": { "labelLimit": 260, "ticks": false, "domain": false, "grid": false } },
-            "x": { "field": "packets", "type": "quantitative", "title": "packets per run", "stack": "zero" },
+            "x": { "field": "packets", "type": "quantitative", "title": "packets per run", "stack": "zero", "axis": { "format": PLAIN, "tickCount": 7 } },
             "order": { "field": "place", "type": "quantitative" },
             "color": { "field": "reason", "type": "nominal", "title": null,
                        "scale": { "domain": words, "range": colours },
                        "legend": { "orient": "top", "columns": 6, "symbolType": "square" } },
         },
     });
-    Chart { title, caption, drawn: plot(spec, [("drops", columns)]) }
+    Chart { title, caption, key: false, drawn: plot(spec, [("drops", columns)]) }
 }

@@ -2,47 +2,59 @@
 
 use serde_json::{Value, json};
 
-use super::{Chart, Disciplines, Drawn, plot};
+use super::{Chart, Disciplines, PLAIN, logarithmic, plot};
 use crate::figures::{Kind, RATE, TIME};
 use crate::report::read::Folder;
 use crate::report::series::number;
 use crate::table::Row;
 
-/// Metric, title, whether less is better, kind.
-const FIGURES: [(&str, &str, bool, Kind); 6] = [
-    ("fct_p50_s", "completion time, median", true, TIME),
-    ("fct_p95_s", "completion time, 95th percentile", true, TIME),
-    ("fct_p99_s", "completion time, 99th percentile", true, TIME),
-    ("small_sojourn_p99_s", "waiting time of small packets, 99th percentile", true, TIME),
-    ("goodput_bps", "goodput", false, RATE),
-    ("flows_incomplete", "unfinished transfers", true, Kind::Count("")),
+/// A figure: its metric, what it is called, which quantile, and whether less is better.
+struct Figure {
+    metric: &'static str,
+    what: &'static str,
+    quantile: &'static str,
+    less: bool,
+    kind: Kind,
+}
+
+const fn figure(metric: &'static str, what: &'static str, quantile: &'static str, less: bool, kind: Kind) -> Figure {
+    Figure { metric, what, quantile, less, kind }
+}
+
+const FIGURES: [Figure; 6] = [
+    figure("fct_p50_s", "Completion time", "median, ", true, TIME),
+    figure("fct_p95_s", "Completion time", "95th percentile, ", true, TIME),
+    figure("fct_p99_s", "Completion time", "99th percentile, ", true, TIME),
+    figure("small_sojourn_p99_s", "Waiting of small packets", "99th percentile, ", true, TIME),
+    figure("goodput_bps", "Goodput", "", false, RATE),
+    figure("flows_incomplete", "Unfinished transfers", "", true, Kind::Count("number per run")),
 ];
 
 /// Beyond this ratio between two means the axis is logarithmic.
 const WIDE: f64 = 20.0;
 const PANELS_PER_ROW: usize = 3;
 /// Of one panel, in pixels.
-const PANEL_WIDTH: u32 = 230;
+const PANEL_WIDTH: u32 = 250;
 
 pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> Chart {
     let title = "Key figures".to_owned();
     let rows: Vec<(&Folder, &Row)> =
         folders.iter().flat_map(|folder| folder.table.rows.iter().map(move |row| (folder, row))).collect();
     let known = |metric: &str| rows.iter().any(|(_, row)| row.mean(metric).is_some());
-    let figures: Vec<_> = FIGURES.iter().filter(|(metric, ..)| known(metric)).collect();
+    let figures: Vec<_> = FIGURES.iter().filter(|figure| known(figure.metric)).collect();
     if figures.is_empty() {
-        let words = "None of the key figures was measured.".to_owned();
-        return Chart { title, caption: String::new(), drawn: Drawn::Words(words) };
+        let words = "None of the key figures was measured.";
+        return Chart::words(title, words);
     }
     let mut columns: Vec<_> =
         ["figure", "folder", "discipline", "mean", "low", "high"].map(|name| (name, vec![])).into();
     let mut panels: Vec<Value> = Vec::new();
-    for (at, (metric, what, less, kind)) in figures.iter().enumerate() {
-        let means: Vec<f64> = rows.iter().filter_map(|(_, row)| row.mean(metric)).collect();
-        let (one, unit) = kind.unit(means.iter().copied());
+    for (at, figure) in figures.iter().enumerate() {
+        let means: Vec<f64> = rows.iter().filter_map(|(_, row)| row.mean(figure.metric)).collect();
+        let (one, unit) = figure.kind.unit(means.iter().copied());
         let axis = Axis::new(&means, one);
         for (folder, row) in &rows {
-            let Some((estimate, mean)) = row.metric(metric).and_then(|found| Some((found, found.mean?))) else { continue };
+            let Some((estimate, mean)) = row.metric(figure.metric).and_then(|found| Some((found, found.mean?))) else { continue };
             let half = estimate.ci95.unwrap_or(0.0);
             let cells = [
                 json!(at),
@@ -54,10 +66,15 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
             ];
             columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
         }
-        let unit = if unit.is_empty() { "count" } else { unit };
-        let better = if *less { "less is better" } else { "more is better" };
-        let names = at % PANELS_PER_ROW == 0;
-        panels.push(panel(at, what, &format!("{unit}, {better}"), &axis, folders.len() > 1, names, disciplines));
+        let better = if figure.less { "less is better" } else { "more is better" };
+        let panel = Panel {
+            at,
+            title: figure.what,
+            subtitle: format!("{}{unit}; {better}", figure.quantile),
+            axis,
+            several: folders.len() > 1,
+        };
+        panels.push(panel.spec(disciplines));
     }
     let folders_told = match folders.len() {
         1 => String::new(),
@@ -78,14 +95,15 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
         "concat": panels, "columns": PANELS_PER_ROW, "spacing": { "row": 24, "column": 24 },
         "resolve": { "legend": { "color": "shared", "shape": "shared" } },
     });
-    Chart { title, caption, drawn: plot(spec, [("figures", columns)]) }
+    Chart { title, caption, key: false, drawn: plot(spec, [("figures", columns)]) }
 }
 
 /// How the axis of a figure is divided.
 struct Axis {
     log: bool,
-    /// Where it begins.
+    /// Where it begins, and its largest mean.
     least: f64,
+    most: f64,
 }
 
 impl Axis {
@@ -93,49 +111,58 @@ impl Axis {
         let least = means.iter().copied().fold(f64::INFINITY, f64::min) / one;
         let most = means.iter().copied().fold(0.0, f64::max) / one;
         let log = least > 0.0 && most / least > WIDE;
-        Axis { log, least: if log { libm::pow(10.0, libm::log10(least * 0.7).floor()) } else { 0.0 } }
-    }
-
-    fn scale(&self) -> Value {
-        if self.log { json!({ "type": "log", "domainMin": self.least }) } else { json!({ "zero": true, "nice": true }) }
+        Axis { log, least: if log { least / 1.5 } else { 0.0 }, most: most * 1.5 }
     }
 }
 
-fn panel(
+/// One figure of all rows.
+struct Panel {
     at: usize,
-    what: &str,
-    unit: &str,
-    axis: &Axis,
+    title: &'static str,
+    subtitle: String,
+    axis: Axis,
+    /// Whether there are several folders.
     several: bool,
-    names: bool,
-    disciplines: &Disciplines,
-) -> Value {
-    let x = |field: &str| {
-        let ticks = if axis.log { json!({ "format": "~g", "tickCount": 4 }) } else { json!({ "format": "~g", "tickCount": 5 }) };
-        json!({ "field": field, "type": "quantitative", "title": unit, "scale": axis.scale(), "axis": ticks })
-    };
-    let y = json!({
-        "field": "discipline", "type": "nominal", "title": null, "scale": { "domain": disciplines.names },
-        "axis": { "labels": names, "labelLimit": 190, "ticks": false, "domain": false, "grid": true },
-    });
-    let mut dot = json!({ "x": x("mean"), "y": y, "color": disciplines.colour(false) });
-    let mut bar = json!({ "x": x("low"), "x2": { "field": "high" }, "y": y, "color": disciplines.colour(false) });
-    if several {
-        let offset = json!({ "field": "folder", "type": "nominal", "sort": null });
-        dot["yOffset"] = offset.clone();
-        bar["yOffset"] = offset;
-        dot["shape"] = json!({ "field": "folder", "type": "nominal", "sort": null, "title": null,
-                               "legend": { "orient": "top", "labelLimit": 300, "columns": 4 } });
+}
+
+impl Panel {
+    fn spec(&self, disciplines: &Disciplines) -> Value {
+        let x = |field: &str| {
+            let mut x = json!({ "field": field, "type": "quantitative", "title": null });
+            if self.axis.log {
+                logarithmic(&mut x, self.axis.least, self.axis.most, PLAIN);
+            } else {
+                x["scale"] = json!({ "zero": true, "nice": true });
+                x["axis"] = json!({ "format": PLAIN, "tickCount": 4 });
+            }
+            x
+        };
+        // Only the first panel of a row says who is who.
+        let names = self.at % PANELS_PER_ROW == 0;
+        let y = json!({
+            "field": "discipline", "type": "nominal", "title": null, "scale": { "domain": disciplines.names },
+            "axis": { "labels": names, "labelLimit": 190, "ticks": false, "domain": false, "labelPadding": 8 },
+        });
+        let mut dot = json!({ "x": x("mean"), "y": y, "color": disciplines.colour() });
+        let mut bar = json!({ "x": x("low"), "x2": { "field": "high" }, "y": y, "color": disciplines.colour() });
+        if self.several {
+            let offset = json!({ "field": "folder", "type": "nominal", "sort": null });
+            dot["yOffset"] = offset.clone();
+            bar["yOffset"] = offset;
+            dot["shape"] = json!({ "field": "folder", "type": "nominal", "sort": null, "title": null,
+                                   "legend": { "orient": "top", "labelLimit": 300, "columns": 4,
+                                               "symbolFillColor": "var(--soft)", "symbolStrokeColor": "var(--soft)" } });
+        }
+        dot["tooltip"] = json!([{ "field": "discipline" }, { "field": "mean" }, { "field": "low" }, { "field": "high" }]);
+        let height = if self.several { json!({ "step": 14, "for": "offset" }) } else { json!({ "step": 24 }) };
+        json!({
+            "title": { "text": self.title, "subtitle": self.subtitle, "anchor": "start", "frame": "group" },
+            "width": PANEL_WIDTH, "height": height,
+            "transform": [{ "filter": format!("datum.figure === {}", self.at) }],
+            "layer": [
+                { "mark": { "type": "rule", "strokeWidth": 2.5, "opacity": 0.6, "clip": true }, "encoding": bar },
+                { "mark": { "type": "point", "filled": true, "size": 70, "opacity": 1 }, "encoding": dot },
+            ],
+        })
     }
-    dot["tooltip"] = json!([{ "field": "discipline" }, { "field": "mean" }, { "field": "low" }, { "field": "high" }]);
-    let step = if several { json!({ "step": 14, "for": "position" }) } else { json!({ "step": 24 }) };
-    json!({
-        "title": { "text": what, "anchor": "start" },
-        "width": PANEL_WIDTH, "height": step,
-        "transform": [{ "filter": format!("datum.figure === {at}") }],
-        "layer": [
-            { "mark": { "type": "rule", "strokeWidth": 2.5, "opacity": 0.6, "clip": true }, "encoding": bar },
-            { "mark": { "type": "point", "filled": true, "size": 70, "opacity": 1 }, "encoding": dot },
-        ],
-    })
 }

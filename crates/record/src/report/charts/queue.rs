@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Chart, Disciplines, Drawn, at_port, panels, plot, warmup_rule};
+use super::{Chart, Disciplines, PLAIN, at_port, panels, plot, warmup_rule};
 use crate::report::ReportError;
 use crate::report::read::Folder;
 use crate::report::series::{number, pixel_columns};
@@ -22,10 +22,11 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
     let pixels = if specs.len() > 3 { 400 } else { 860 };
     let until = folder.manifest.measured.until_s;
     let mut columns: Vec<_> = ["discipline", "time", "least", "median", "most"].map(|name| (name, vec![])).into();
-    let mut samples = 0;
+    let (mut samples, mut longest) = (0, 0.0_f64);
     for spec in &specs {
         let queue = folder.queue(spec, port)?;
         samples = samples.max(queue.len());
+        longest = queue.iter().map(|(_, packets)| *packets).fold(longest, f64::max);
         for column in pixel_columns(&queue, 0.0, until, pixels) {
             let cells = [column.at, column.least, column.median, column.most].map(number);
             columns[0].1.push(json!(disciplines.name(spec)));
@@ -33,8 +34,8 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
         }
     }
     if samples == 0 {
-        let words = "The queue was not sampled.".to_owned();
-        return Ok(Chart { title, caption: String::new(), drawn: Drawn::Words(words) });
+        let words = "The queue was not sampled.";
+        return Ok(Chart::words(title, words));
     }
     let seed = specs.first().and_then(|spec| folder.first_seed(spec)).unwrap_or_default();
     let reduced = if samples > pixels {
@@ -48,21 +49,24 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
     let caption = format!(
         "Packets held by the queue, of seed {seed}. {reduced}.{} Good is a queue that absorbs bursts and is short in between; a \
          queue that stands is delay for everybody, unless, as with fair queues, only those who fill it wait in it.",
-        if folder.manifest.measured.from_s > 0.0 { " The measured part begins at the dotted line." } else { "" }
+        if folder.manifest.measured.from_s > 0.0 { " The measured part begins at the dashed line." } else { "" }
     );
     let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
-    let spec = panels(&names, "queue", |_| {
-        let x = json!({ "field": "time", "type": "quantitative", "title": "time (s)",
-                        "scale": { "domain": [0, until], "nice": false } });
-        let y = |field| json!({ "field": field, "type": "quantitative", "title": "packets" });
+    let spec = panels(&names, "queue", (0.0, until), |x| {
+        // Room above, so that no label of the axis stands out of the panel.
+        let domain = json!([0, number(longest.max(1.0) * 1.1)]);
+        let y = |field| {
+            json!({ "field": field, "type": "quantitative", "title": "packets",
+                    "scale": { "domain": domain, "nice": false }, "axis": { "tickCount": 4, "format": PLAIN } })
+        };
         let mut layers = vec![
             json!({ "mark": { "type": "area", "opacity": 0.3 },
-                    "encoding": { "x": x, "y": y("least"), "y2": { "field": "most" }, "color": disciplines.colour(false) } }),
+                    "encoding": { "x": x, "y": y("least"), "y2": { "field": "most" }, "color": disciplines.colour() } }),
             json!({ "mark": { "type": "line", "strokeWidth": 1.3 },
-                    "encoding": { "x": x, "y": y("median"), "color": disciplines.colour(false) } }),
+                    "encoding": { "x": x, "y": y("median"), "color": disciplines.colour() } }),
         ];
         layers.extend(warmup_rule(folder));
-        json!(layers)
+        layers
     });
-    Ok(Chart { title, caption, drawn: plot(spec, [("queue", columns)]) })
+    Ok(Chart { title, caption, key: false, drawn: plot(spec, [("queue", columns)]) })
 }

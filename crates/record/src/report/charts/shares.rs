@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Chart, Disciplines, Drawn, at_port, panels, plot};
+use super::{Chart, Disciplines, PLAIN, at_port, panels, plot};
 use crate::figures::RATE;
 use crate::report::ReportError;
 use crate::report::read::{Folder, SharePoint};
@@ -26,48 +26,46 @@ pub(super) fn charts(
     ports.iter().map(|port| chart(folder, disciplines, port, &shares)).collect()
 }
 
-fn chart(
+/// A discipline and what was sent with it, stretch after stretch.
+type Points<'a> = (&'a str, Vec<&'a SharePoint>);
+
+fn chart<'a>(
     folder: &Folder,
     disciplines: &Disciplines,
     port: &str,
-    shares: &[(&str, Vec<SharePoint>)],
+    shares: &'a [(&str, Vec<SharePoint>)],
 ) -> Result<Chart, ReportError> {
     let title = at_port("Who gets how much over time", port, folder);
-    let of_port = |points: &'_ [SharePoint]| -> Vec<(f64, f64, String, u64)> {
-        let mine = points.iter().filter(|point| point.port == port);
-        mine.map(|point| (point.time_s, point.span_s, point.source.clone(), point.bytes)).collect()
-    };
-    let all: Vec<(&str, Vec<(f64, f64, String, u64)>)> =
-        shares.iter().map(|(spec, points)| (*spec, of_port(points))).collect();
+    let of_port =
+        |points: &'a [SharePoint]| points.iter().filter(|point| point.port == port).collect::<Vec<_>>();
+    let all: Vec<Points<'a>> = shares.iter().map(|(spec, points)| (*spec, of_port(points))).collect();
     let sources = sources(folder, all.iter().flat_map(|(_, points)| points));
     if sources.is_empty() {
-        let words = "No packet was sent within the measured part.".to_owned();
-        return Ok(Chart { title, caption: String::new(), drawn: Drawn::Words(words) });
+        let words = "No packet was sent within the measured part.";
+        return Ok(Chart::words(title, words));
     }
     let rate = folder.links(shares[0].0)?.into_iter().flatten().find(|link| link.port == port);
     let rate = rate.and_then(|link| link.rate_bps).map(|rate| rate as f64);
-    let stretch = all.iter().flat_map(|(_, points)| points).map(|point| point.1).fold(0.0, f64::max);
-    let fastest = all.iter().flat_map(|(_, points)| points).map(|point| point.3 as f64 * 8.0 / point.1);
+    let stretch = all.iter().flat_map(|(_, points)| points).map(|point| point.span_s).fold(0.0, f64::max);
+    let fastest = all.iter().flat_map(|(_, points)| points).map(|point| rate_of(&[point]));
     let (one, unit) = RATE.unit(std::iter::once(rate.unwrap_or_else(|| fastest.fold(0.0, f64::max))));
 
     let mut columns: Vec<_> = ["discipline", "source", "place", "time", "rate"].map(|name| (name, vec![])).into();
     for (spec, points) in &all {
         for (place, source) in sources.iter().enumerate() {
-            let mine = |point: &&(f64, f64, String, u64)| {
-                point.2 == *source || (source == OTHERS && !sources.contains(&point.2))
+            let mine = |point: &&&SharePoint| {
+                point.source == *source || (source == OTHERS && !sources.contains(&point.source))
             };
             let mut row = |time: f64, rate: f64| {
                 let cells = [json!(disciplines.name(spec)), json!(source), json!(place), number(time), number(rate)];
                 columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
             };
-            let mine: Vec<_> = points.iter().filter(mine).collect();
-            let stretches = mine.chunk_by(|a, b| a.0 == b.0);
+            let mine: Vec<&SharePoint> = points.iter().filter(mine).copied().collect();
             let mut last = None;
-            for stretch in stretches {
-                let bytes: u64 = stretch.iter().map(|point| point.3).sum();
-                let rate = bytes as f64 * 8.0 / stretch[0].1 / one;
-                row(stretch[0].0, rate);
-                last = Some((stretch[0].0 + stretch[0].1, rate));
+            for stretch in stretches(&mine) {
+                let rate = rate_of(stretch) / one;
+                row(stretch[0].time_s, rate);
+                last = Some((stretch[0].time_s + stretch[0].span_s, rate));
             }
             // A step needs its end.
             if let Some((end, rate)) = last {
@@ -75,6 +73,7 @@ fn chart(
             }
         }
     }
+    let highest = most_at_once(&all).max(rate.unwrap_or(0.0)) / one;
     let seed = folder.first_seed(shares[0].0).unwrap_or_default();
     let others = if sources.contains(&OTHERS.to_owned()) {
         format!(" The {MOST_SOURCES} sources that sent most are told apart.")
@@ -90,13 +89,14 @@ fn chart(
     );
     let names: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let measured = &folder.manifest.measured;
-    let spec = panels(&names, "shares", |_| {
+    let spec = panels(&names, "shares", (measured.from_s, measured.until_s), |x| {
         let mut layers = vec![json!({
             "mark": { "type": "area", "interpolate": "step-after", "opacity": 0.85 },
             "encoding": {
-                "x": { "field": "time", "type": "quantitative", "title": "time (s)",
-                       "scale": { "domain": [measured.from_s, measured.until_s], "nice": false } },
-                "y": { "field": "rate", "type": "quantitative", "title": unit, "stack": "zero" },
+                "x": x,
+                "y": { "field": "rate", "type": "quantitative", "title": unit, "stack": "zero",
+                       "scale": { "domain": [0, number(highest * 1.1)], "nice": false },
+                       "axis": { "tickCount": 4, "format": PLAIN } },
                 "order": { "field": "place", "type": "quantitative" },
                 "color": { "field": "source", "type": "nominal", "title": null,
                            "scale": { "domain": sources, "range": colours(&sources) },
@@ -107,23 +107,38 @@ fn chart(
             json!({ "mark": { "type": "rule", "strokeDash": [6, 4], "color": "var(--ink)" },
                     "encoding": { "y": { "datum": rate / one, "type": "quantitative" } } })
         }));
-        json!(layers)
+        layers
     });
-    Ok(Chart { title, caption, drawn: plot(spec, [("shares", columns)]) })
+    Ok(Chart { title, caption, key: false, drawn: plot(spec, [("shares", columns)]) })
+}
+
+/// The points of each stretch of time.
+fn stretches<'p>(points: &'p [&SharePoint]) -> impl Iterator<Item = &'p [&'p SharePoint]> {
+    points.chunk_by(|a, b| a.time_s == b.time_s)
+}
+
+/// What was sent in a stretch, bit/s.
+fn rate_of(stretch: &[&SharePoint]) -> f64 {
+    stretch.iter().map(|point| point.bytes).sum::<u64>() as f64 * 8.0 / stretch[0].span_s
+}
+
+/// The most that all sources together got in a stretch, bit/s.
+fn most_at_once(all: &[Points<'_>]) -> f64 {
+    all.iter().flat_map(|(_, points)| stretches(points)).map(rate_of).fold(0.0, f64::max)
 }
 
 /// The sources that sent something, in the order of the scenario; of many only those that sent most, and the others.
-fn sources<'a>(folder: &Folder, points: impl Iterator<Item = &'a (f64, f64, String, u64)>) -> Vec<String> {
+fn sources<'a>(folder: &Folder, points: impl Iterator<Item = &'a &'a SharePoint>) -> Vec<String> {
     let mut sent: Vec<(String, u64)> = Vec::new();
     for name in &folder.manifest.measured.sources {
         if !sent.iter().any(|(known, _)| known == name) {
             sent.push((name.clone(), 0));
         }
     }
-    for (.., source, bytes) in points {
-        match sent.iter_mut().find(|(known, _)| known == source) {
-            Some((_, total)) => *total += bytes,
-            None => sent.push((source.clone(), *bytes)),
+    for point in points {
+        match sent.iter_mut().find(|(known, _)| *known == point.source) {
+            Some((_, total)) => *total += point.bytes,
+            None => sent.push((point.source.clone(), point.bytes)),
         }
     }
     sent.retain(|(_, total)| *total > 0);

@@ -1,0 +1,238 @@
+//! The page from outside: what it says of a folder, what it must not let through, and what is told of folders that have
+//! no report.
+
+use std::fs;
+use std::path::Path;
+
+use qdisc::{
+    Backlog, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, PortId, Probe, Rate, Span, Time,
+};
+use record::report::{self, Report};
+use record::{Cell, Layout, Manifest, Record, Recorder, RunFolder, Summary};
+
+const PORT: PortId = PortId(0);
+const HOSTILE: &str = "<script>alert(1)</script> & \"friends\" <!--";
+
+fn layout() -> Layout {
+    Layout {
+        measured: vec![PORT],
+        rates: vec![(PORT, Rate::mbit(8))],
+        port_names: vec![(PORT, "uplink".into())],
+        source_names: vec!["web".into(), HOSTILE.into()],
+        from: Time::s(1),
+        until: Time::s(3),
+        keep_series: true,
+        ..Layout::default()
+    }
+}
+
+fn manifest() -> Manifest {
+    Manifest {
+        scenario: "quick".into(),
+        version: "0.1.0".into(),
+        disciplines: vec!["fifo limit 5p".into(), "efd".into()],
+        seeds: vec![1, 2],
+        created_by: "giveway run quick".into(),
+        title: HOSTILE.into(),
+        description: "One\nparagraph.\n\nAnd another.".into(),
+        layout: layout(),
+        ..Manifest::default()
+    }
+}
+
+/// Packets of 100 bytes from the first source and of 1,000 from the second, which wait one and ten times `wait`; one in
+/// ten is dropped. Transfers of some sizes.
+fn record(wait: Span) -> Record {
+    let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
+    for number in 0..200_u64 {
+        let (source, bytes, waits) = if number % 2 == 0 { (0, 100, 1) } else { (1, 1_000, 10) };
+        let arrived = Time::ms(900 + number * 10);
+        let meta = Meta { bytes, arrived, flow: FlowKey(number), ..Meta::default() };
+        recorder.arrived(PORT, &meta, arrived);
+        if number % 10 == 5 {
+            recorder.dropped(PORT, Packet { meta, payload: source }, DropReason::Early, arrived);
+        } else {
+            recorder.sent(PORT, &meta, &source, arrived + wait.scale(waits, 1));
+        }
+        recorder.sample(PORT, Backlog { packets: number % 7, bytes: 0 }, &[], arrived);
+    }
+    for id in 0..60 {
+        let start = Time::ms(1_000 + id * 10);
+        recorder.flow(&FlowReport {
+            id,
+            source: 0,
+            kind: FlowKind::Transfer,
+            from: 0,
+            to: 1,
+            start,
+            end: start + wait.scale(id + 1, 1),
+            bytes: 1_000 * (id % 3 + 1),
+            delivered: 1_000,
+            delivered_measured: 1_000,
+            packets: 1,
+            retransmitted: 0,
+            lost: 0,
+            timeouts: 0,
+            delay_mean: Span::ZERO,
+            delay_p99: Span::ZERO,
+            ending: Ending::Completed,
+        });
+    }
+    recorder.finish()
+}
+
+/// A folder with two disciplines and two seeds.
+fn folder(dir: &Path) -> RunFolder {
+    let folder = RunFolder::create(dir, HOSTILE, manifest()).unwrap();
+    let mut runs: Vec<(Cell, Summary)> = Vec::new();
+    for (qdisc, wait) in [("fifo limit 5p", Span::ms(8)), ("efd", Span::us(100))] {
+        for seed in [1, 2] {
+            let cell = Cell { qdisc: qdisc.into(), seed };
+            let record = record(wait + Span::us(seed));
+            folder.write(&cell, &record).unwrap();
+            runs.push((cell, record.summary));
+        }
+    }
+    folder.finish(&runs).unwrap();
+    folder
+}
+
+fn page(dirs: &[&Path]) -> String {
+    Report::read(dirs).unwrap().html().unwrap()
+}
+
+/// The data of the charts, as the page has them.
+fn charts(page: &str) -> serde_json::Value {
+    let begin = "<script type=\"application/json\" id=\"charts\">";
+    let (_, after) = page.split_once(begin).expect("the page has data");
+    serde_json::from_str(after.split_once("</script>").expect("the data end").0).expect("the data are JSON")
+}
+
+#[test]
+fn a_page_has_everything_and_nothing_from_outside() {
+    let dir = tempfile::tempdir().unwrap();
+    folder(dir.path());
+    let page = page(&[dir.path()]);
+    for part in ["Key figures", "Completion time by size", "How long small packets wait", "Queue length over time"] {
+        assert!(page.contains(part), "{part}");
+    }
+    for part in ["Who gets how much over time", "Drops by reason", "All figures", "Scenario", "Provenance"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(page.contains("efd has the lowest median completion time"), "the finding is there");
+    assert!(page.contains("<p class=\"description\">One paragraph.</p>\n<p class=\"description\">And another.</p>"));
+    assert!(page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'"));
+    assert!(!page.contains("src=\"http") && !page.contains("url(http"));
+    assert_eq!(charts(&page).as_object().unwrap().len(), 6, "each chart has its data");
+    assert_eq!(page, self::page(&[dir.path()]), "the same folder gives the same page");
+}
+
+/// Titles, names and scenarios are the users'. What they write is shown, and does nothing.
+#[test]
+fn what_users_write_stays_text() {
+    let dir = tempfile::tempdir().unwrap();
+    folder(dir.path());
+    let page = page(&[dir.path()]);
+    assert!(!page.contains("<script>alert"));
+    assert!(page.contains("&lt;script&gt;alert(1)"), "it is shown");
+    let legend = charts(&page)["run1-chart4"]["spec"].to_string();
+    assert!(legend.contains("alert(1)"), "and named in the chart");
+    // The page's own elements, no more: watch.js, the data, three libraries and draw.js.
+    assert_eq!(page.matches("<script").count(), 6);
+    assert_eq!(page.matches("</script").count(), 6);
+}
+
+#[test]
+fn several_folders_are_one_table_and_each_its_charts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, two) = (dir.path().join("before"), dir.path().join("after"));
+    folder(&one);
+    folder(&two);
+    let page = page(&[&one, &two]);
+    assert!(page.contains("2 runs side by side"));
+    assert_eq!(page.matches("<h2>All figures</h2>").count(), 1);
+    assert_eq!(page.matches("<h2 class=\"run\">").count(), 2);
+    assert_eq!(charts(&page).as_object().unwrap().len(), 1 + 2 * 5);
+    // Folders of one name go by their paths.
+    let same = dir.path().join("elsewhere/before");
+    folder(&same);
+    let page = self::page(&[&one, &same]);
+    assert!(page.contains("elsewhere&#x2f;before"));
+}
+
+/// Findings of the caller come before those of the report.
+#[test]
+fn told_findings_are_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs: Vec<(Cell, Summary)> =
+        vec![(Cell { qdisc: "efd".into(), seed: 1 }, record(Span::ms(1)).summary)];
+    let told = folder(dir.path()).with_findings(vec!["It <depends>.".into()]);
+    told.finish(&runs).unwrap();
+    let page = page(&[dir.path()]);
+    assert!(page.contains("<li>It &lt;depends&gt;.</li>") && !page.contains("has the lowest"));
+    assert!(page.contains("This is unfinished: 1 of 4 runs are there."));
+}
+
+/// Nothing was transferred, sent or dropped: a sentence stands in the place of each chart.
+#[test]
+fn what_is_missing_is_said_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", manifest()).unwrap();
+    let cell = Cell { qdisc: "efd".into(), seed: 1 };
+    let nothing = Recorder::<()>::new(layout()).finish();
+    folder.write(&cell, &nothing).unwrap();
+    folder.finish(&[(cell, nothing.summary)]).unwrap();
+    let page = page(&[dir.path()]);
+    assert_eq!(page.matches("class=\"nothing\"").count(), 6);
+    assert_eq!(charts(&page), serde_json::json!({}));
+}
+
+#[test]
+fn folders_without_a_report_are_told_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let error = || {
+        let error = Report::read(&[&path]).and_then(|report| report.html()).unwrap_err();
+        error.to_string().replace(&path.display().to_string(), "RUN")
+    };
+    let mut told = vec![error()];
+    fs::create_dir(&path).unwrap();
+    told.push(error());
+
+    RunFolder::create(&path, "", manifest()).unwrap();
+    told.push(error());
+
+    let manifest = path.join("manifest.json");
+    folder(&path);
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"format\": 2", "\"formerly\": 2")).unwrap();
+    told.push(error());
+
+    folder(&path);
+    let cell = fs::read_dir(path.join("cells")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
+    fs::remove_file(cell.join("seed-1/delays.parquet")).unwrap();
+    told.push(error().replace(&cell.file_name().unwrap().to_string_lossy().into_owned(), "EFD"));
+
+    fs::write(&manifest, "{").unwrap();
+    told.push(error());
+    insta::assert_snapshot!(told.join("\n"), @r"
+    there is no folder RUN
+    RUN is no run folder: it has no manifest.json; `giveway run SCENARIO --out RUN` makes one
+    RUN is unfinished: none of its 4 runs is there. It was made by `giveway run quick`: run that again with --out RUN
+    RUN was written by Giveway 0.1.0, in format 1; this one reads format 2. It was made by `giveway run quick`: run that again with --out RUN
+    cannot read RUN/cells/EFD/seed-1/delays.parquet: it is missing, and a run folder is only whole with its cells
+    cannot read RUN/manifest.json: EOF while parsing an object at line 1 column 1
+    ");
+}
+
+#[test]
+fn a_page_is_written_whole_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("report.html");
+    report::write(&place, "old").unwrap();
+    report::write(&place, "new").unwrap();
+    assert_eq!(fs::read_to_string(&place).unwrap(), "new");
+    let blocked = report::write(&dir.path().join("report.html/report.html"), "x").unwrap_err();
+    assert!(blocked.to_string().starts_with("cannot write "), "{blocked}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+}
