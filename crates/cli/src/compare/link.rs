@@ -157,7 +157,8 @@ impl Link {
         let span = read.span();
         let crossing = |way: Way| self.rate(way).time_for(read.bytes(way).saturating_mul(2));
         let most = (span * 10).max(Span::s(60));
-        (span.max(crossing(Way::Up)).max(crossing(Way::Down)) + Span::s(10)).min(most + Span::s(10))
+        let enough = span.max(crossing(Way::Up)).max(crossing(Way::Down)).min(most) + Span::s(10);
+        Span::s(enough.as_ps().div_ceil(Span::s(1).as_ps()))
     }
 
     fn applications(&self, read: &Read) -> String {
