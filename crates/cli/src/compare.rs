@@ -146,8 +146,7 @@ fn prepare(args: &Args) -> Result<Prepared, Refused> {
 impl Prepared {
     fn run(&self, args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         let file = name(&args.capture);
-        let asked = format!("giveway compare {file}");
-        let session = Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked);
+        let session = Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked(&args.capture));
         let session = match session {
             Ok(session) => session.exporting(args.export.clone()),
             Err(message) => {
@@ -158,6 +157,7 @@ impl Prepared {
         let seeds = args.seeds.unwrap_or(if args.mode == Mode::Flows { 5 } else { 1 });
         let mut outcome = Outcome::Done;
         let mut told = Vec::new();
+        let mut kept_in = Vec::new();
         for link in &self.links {
             let folders = self.place.folders(link, self.links.len());
             let kept = folders.and_then(|(folder, files)| match args.mode {
@@ -198,8 +198,20 @@ impl Prepared {
             }
             session.remark(&done);
             outcome = outcome.max(done.outcome);
+            kept_in.extend(folder.filter(|_| done.finished > 0));
             if crate::stop::asked() {
                 break;
+            }
+        }
+        if let (Some(out), 2..) = (&args.out, kept_in.len()) {
+            let place = out.join(record::REPORT);
+            match crate::report::of_folders(&kept_in, &place) {
+                Ok(()) if args.quiet => {}
+                Ok(()) => sentence(&format!("all rates side by side: {}", shown(&place))),
+                Err(message) => {
+                    sentence(&message);
+                    outcome = outcome.max(Outcome::Failed);
+                }
             }
         }
         if args.json {
@@ -267,6 +279,16 @@ fn all() -> impl Iterator<Item = Spec> {
     ALL.iter()
         .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
         .filter(move |spec| spec.build::<()>(&site).is_ok() && spec.nature(&site).work_conserving)
+}
+
+/// What the program was asked, without the folder of the capture.
+fn asked(capture: &Path) -> String {
+    let words = std::env::args().skip(1).map(|word| match Path::new(&word) == capture {
+        true => capture.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        false if word.contains(' ') => format!("\"{word}\""),
+        false => word,
+    });
+    std::iter::once("giveway".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// A folder or file, as it is told.

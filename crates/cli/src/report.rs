@@ -53,6 +53,16 @@ pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// The report of several folders that were just written, side by side.
+///
+/// # Errors
+/// As [`of_folder`].
+pub fn of_folders(dirs: &[PathBuf], place: &Path) -> Result<(), String> {
+    let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
+    let html = Report::read(&dirs).and_then(|report| report.html()).map_err(|error| error.to_string())?;
+    report::write(place, &html).map_err(|error| error.to_string())
+}
+
 /// The report of a folder that was just written, in the folder.
 ///
 /// # Errors

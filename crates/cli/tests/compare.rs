@@ -90,6 +90,8 @@ fn several_rates_are_a_sweep() {
     for rate in ["1mbit", "8mbit"] {
         assert!(folder.path().join("sweep").join(rate).join("report.html").is_file(), "{rate}");
     }
+    let together = fs::read_to_string(folder.path().join("sweep/report.html")).unwrap();
+    assert!(together.contains("1mbit") && together.contains("8mbit"), "and one report of all");
     let waits = |link: usize| {
         let metrics = &told["links"][link]["table"]["results"][0]["metrics"];
         metrics["at.far->local.fct_p95_s"]["mean"].as_f64().unwrap()

@@ -247,7 +247,12 @@ impl Ways {
     fn cost(&self, winner: &str) -> Option<String> {
         let mut worse: Vec<(f64, String)> = Vec::new();
         for question in COSTS {
-            for (way, _) in &self.tables {
+            for (way, table) in &self.tables {
+                let page = &WAITS[0];
+                let pages = table.rows[0].metric(page.enough.0).and_then(|count| count.mean).unwrap_or(0.0);
+                if question.metric.starts_with(page.what) && pages < page.enough.1 {
+                    continue; // too few to speak of percentiles
+                }
                 let changes = self.changes(*way, question);
                 let mine = changes.iter().filter(|change| change.row.qdisc == winner && change.is_worse());
                 worse.extend(mine.map(|change| {
@@ -417,5 +422,106 @@ fn list(names: &[String]) -> String {
         [] => String::new(),
         [one] => one.clone(),
         [several @ .., last] => format!("{} and {last}", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Fingerprint;
+
+    /// A discipline with metrics of one direction each, and their values under three seeds.
+    fn row(qdisc: &str, metrics: &[(Way, &str, [f64; 3])]) -> Row {
+        let named = metrics.iter().map(|(way, name, values)| {
+            let values = values.iter().map(|value| Some(*value)).collect();
+            (format!("at.{}.{name}", Link::port(*way)), Estimate::over(values))
+        });
+        Row { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics: named.collect() }
+    }
+
+    fn table(rows: Vec<Row>) -> Table {
+        Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None }
+    }
+
+    /// Twenty transfers down, of which the median takes `median` seconds, and the largest class `large`.
+    fn transfers(qdisc: &str, median: [f64; 3], large: [f64; 3]) -> Row {
+        row(
+            qdisc,
+            &[
+                (Way::Down, "flows_completed", [20.0; 3]),
+                (Way::Down, "fct_mean_s", median),
+                (Way::Down, "fct_p50_s", median),
+                (Way::Down, "fct_p95_s", [4.0; 3]),
+                (Way::Down, "fct_gt3MB_p50_s", large),
+                (Way::Down, "utilization", [0.9; 3]),
+            ],
+        )
+    }
+
+    /// The differences are -0.8, -0.8 and -0.8 s, and +2, +2.1 and +1.9 s: t(2) = 4.303 times 0.1/√3 is 0.25.
+    #[test]
+    fn the_gain_and_its_price() {
+        let rows = vec![
+            transfers("fifo limit 100p", [1.0, 1.1, 0.9], [20.0, 21.0, 19.0]),
+            transfers("efd limit 100p", [0.2, 0.3, 0.1], [22.0, 23.1, 20.9]),
+        ];
+        let expected = [
+            "Transfers down are shorter with efd than with fifo: median 200 ms instead of 1.00 s (800 ± 0.00 ms less), \
+             95th percentile 4.00 s against 4.00 s (0 ± 0 µs more).",
+            "What efd costs: the median transfer above 3 MB down is 22.0 s instead of 20.0 s (2.00 ± 0.25 s more).",
+        ];
+        assert_eq!(of(&table(rows), Mode::Flows), expected);
+    }
+
+    /// On the average 0.1 s less, but once more and twice less: 4.303 times 0.3/√3 is 0.75.
+    #[test]
+    fn what_may_be_chance_is_no_finding() {
+        let rows = vec![
+            transfers("fifo", [1.0, 1.0, 1.0], [20.0; 3]),
+            transfers("pie", [0.6, 0.9, 1.2], [20.0; 3]),
+        ];
+        let expected = [
+            "No discipline shortens the transfers down beyond the uncertainty (median 1.00 s and 95th percentile 4.00 s \
+             with fifo).",
+            "The busier direction (down) is used to 90 %.",
+        ];
+        assert_eq!(of(&table(rows), Mode::Flows), expected);
+    }
+
+    /// Who is as good as the best is named with it, who is worse than the first as well.
+    #[test]
+    fn calls_are_told_for_the_direction_that_suffers() {
+        let call = |qdisc: &str, up: [f64; 3]| {
+            let metrics = [(Way::Up, "voice_delay_p99_s", up), (Way::Down, "voice_delay_p99_s", [0.001; 3])];
+            row(qdisc, &metrics)
+        };
+        let rows = vec![
+            call("fifo limit 100p", [0.5, 0.5, 0.5]),
+            call("fq_codel", [0.006, 0.007, 0.008]),
+            call("drr limit 100p", [0.007, 0.007, 0.008]),
+            call("prio", [0.9, 0.9, 0.9]),
+        ];
+        let said = of(&table(rows), Mode::Replay);
+        assert_eq!(
+            said[0],
+            "The 99th percentile of the delay of calls up is 7.00 ms with fq_codel instead of 500 ms with fifo (493 ± \
+             2.48 ms less); drr does as well within the uncertainty; prio does worse than the first."
+        );
+        assert_eq!(said[1], "Nothing that was measured gets worse with fq_codel beyond the uncertainty.");
+        assert_eq!(said.len(), 2);
+    }
+
+    #[test]
+    fn an_idle_link_and_a_lonely_discipline_are_told_as_such() {
+        let idle = |qdisc: &str| {
+            let mut row = transfers(qdisc, [0.2; 3], [1.0; 3]);
+            row.metrics.last_mut().unwrap().1 = Estimate::over(vec![Some(0.1); 3]);
+            row
+        };
+        let said = of(&table(vec![idle("fifo"), idle("efd")]), Mode::Flows);
+        assert!(said.last().unwrap().starts_with("The link is used to 10 % at most (down): queues hardly form"));
+        let alone = of(&table(vec![idle("fifo limit 100p")]), Mode::Flows);
+        assert_eq!(alone, ["Only fifo was run: name another with --qdisc to compare."]);
+        assert_eq!(of(&table(vec![]), Mode::Flows), ["No run finished."]);
     }
 }

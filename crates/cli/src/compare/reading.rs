@@ -180,7 +180,10 @@ impl Read {
             }
             Mode::Replay => "Packets arrive when they were captured; senders do not react to delay or loss.",
         };
-        format!("{}; local side: {}. {model}", self.contents(), self.local)
+        let damage = self.damage.iter().map(|damage| format!("The capture {damage}; what comes before is used."));
+        let left_out = self.left_out().into_iter().map(|left_out| format!("{left_out}."));
+        let notes: String = damage.chain(left_out).map(|note| format!(" {note}")).collect();
+        format!("{}; local side: {}. {model}{notes}", self.contents(), self.local)
     }
 
     /// IP bytes that cross the link this way.
