@@ -157,6 +157,7 @@ impl Read {
             some(seen.foreign, "packets are not IP: left out"),
             some(seen.inside, "packets stay on one side of the link: left out"),
             some(seen.unanswered, "connections were refused or not answered: left out"),
+            some(seen.strays, "connections open before show no data: left out"),
             some(seen.headless, "TCP packets without a readable header: left out"),
             some(seen.crowded, "packets belong to more flows than can be told apart: left out"),
             some(seen.missed, "bytes were acknowledged and never captured: filled in"),
