@@ -27,12 +27,7 @@ enum Better {
 
 /// What users feel; the order is that of the sentences.
 pub const BENEFITS: [Question; 4] = [
-    Question {
-        metric: "fct_p50_s",
-        what: "median completion time",
-        better: Better::Low,
-        kind: TIME,
-    },
+    Question { metric: "fct_p50_s", what: "median completion time", better: Better::Low, kind: TIME },
     Question {
         metric: "fct_p99_s",
         what: "99th percentile of the completion times",
@@ -65,7 +60,12 @@ pub const COSTS: [Question; 3] = [
         better: Better::Low,
         kind: Kind::Count(""),
     },
-    Question { metric: "bytes_incomplete", what: "bytes of unfinished transfers", better: Better::Low, kind: SIZE },
+    Question {
+        metric: "bytes_incomplete",
+        what: "bytes of unfinished transfers",
+        better: Better::Low,
+        kind: SIZE,
+    },
 ];
 
 /// The rows of a table that have a metric, the best mean first.
@@ -87,12 +87,15 @@ pub fn findings(table: &Table) -> Vec<String> {
         found => found,
     };
     let benefits: Vec<(Question, Ranking<'_>)> = BENEFITS.into_iter().filter_map(instead).collect();
-    let mut said: Vec<String> = benefits.iter().map(|(question, ranking)| ranking.sentence(*question)).collect();
+    let mut said: Vec<String> =
+        benefits.iter().map(|(question, ranking)| ranking.sentence(*question)).collect();
     if table.rows.len() > 1 {
         let leaders: Vec<&Row> = benefits.iter().flat_map(|(_, ranking)| ranking.leaders()).collect();
         said.extend(COSTS.into_iter().filter_map(|question| cost(table, question, &leaders)));
     } else {
-        said.extend(COSTS.into_iter().filter_map(known).map(|(question, ranking)| ranking.sentence(question)));
+        said.extend(
+            COSTS.into_iter().filter_map(known).map(|(question, ranking)| ranking.sentence(question)),
+        );
     }
     if said.is_empty() {
         return vec!["Nothing was measured that could be compared.".to_owned()];
@@ -119,7 +122,8 @@ impl<'a> Ranking<'a> {
             row.metric(question.metric).is_some_and(|other| overlap(first, other))
         };
         let leaders = rows.iter().take_while(same).count();
-        let certain = rows.iter().all(|(row, _)| row.metric(question.metric).is_some_and(|e| e.ci95.is_some()));
+        let certain =
+            rows.iter().all(|(row, _)| row.metric(question.metric).is_some_and(|e| e.ci95.is_some()));
         Some(Ranking { metric: question.metric, leaders, certain, rows })
     }
 
@@ -168,7 +172,8 @@ impl<'a> Ranking<'a> {
 
     /// From the best of these to the worst.
     fn range(&self, question: Question, rows: &[(&Row, String)]) -> String {
-        let ends = [rows.first(), rows.last()].map(|end| self.value(question, end.expect("several have ends").0));
+        let ends =
+            [rows.first(), rows.last()].map(|end| self.value(question, end.expect("several have ends").0));
         if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
     }
 }
@@ -190,7 +195,10 @@ fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
     }
     Some(match paid.as_slice() {
         [] if ranking.leaders == ranking.rows.len() && ranking.certain => {
-            format!("No difference beyond the uncertainty in the {what}: {}.", ranking.range(question, &ranking.rows))
+            format!(
+                "No difference beyond the uncertainty in the {what}: {}.",
+                ranking.range(question, &ranking.rows)
+            )
         }
         [] if leaders.is_empty() => ranking.sentence(question),
         [] => format!(
@@ -208,7 +216,10 @@ fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
 /// How sure all of it is.
 fn certainty(table: &Table) -> String {
     match table.rows.iter().map(|row| row.seeds.len()).min().unwrap_or(0) {
-        0 | 1 => "This is one seed: there is no interval, so small differences may be chance. More seeds tell.".to_owned(),
+        0 | 1 => {
+            "This is one seed: there is no interval, so small differences may be chance. More seeds tell."
+                .to_owned()
+        }
         seeds => format!(
             "Means over {seeds} seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is \
              not claimed."
@@ -236,8 +247,11 @@ mod tests {
     use super::*;
     use crate::{Cell, Fingerprint, Metrics, Summary};
 
-    /// Runs of one metric each: discipline, metric, and its value for each seed.
-    fn table(values: &[(&str, &[(&str, &[f64])])]) -> Table {
+    /// A metric with its value for each seed.
+    type Seeds<'a> = (&'a str, &'a [f64]);
+
+    /// Runs of these disciplines.
+    fn table(values: &[(&str, &[Seeds<'_>])]) -> Table {
         let mut runs = Vec::new();
         for (qdisc, metrics) in values {
             for seed in 0..metrics[0].1.len() {
@@ -285,7 +299,8 @@ mod tests {
 
     #[test]
     fn nobody_is_ahead() {
-        let table = table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &about(2.01))])]);
+        let table =
+            table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &about(2.01))])]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
         No difference beyond the uncertainty in the 99th percentile of the completion times: 2.00 ± 0.05 s to 2.01 ± 0.05 s.
         Means over 3 seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is not claimed.
