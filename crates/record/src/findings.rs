@@ -18,6 +18,16 @@ pub struct Question {
     kind: Kind,
 }
 
+impl Question {
+    /// The mean of a row with its interval and its unit.
+    fn value(&self, row: &Row) -> String {
+        let estimate = row.metric(self.metric);
+        let (scale, unit) = self.kind.unit(estimate.and_then(|e| e.mean).into_iter());
+        let number = self.kind.cell(estimate, scale, false).replace('±', " ± ");
+        if unit.is_empty() { number } else { format!("{number} {unit}") }
+    }
+}
+
 /// Which end of a metric is the good one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Better {
@@ -40,7 +50,7 @@ pub const BENEFITS: [Question; 4] = [
         better: Better::Low,
         kind: TIME,
     },
-    Question { metric: "jain", what: "Jain's index of fairness", better: Better::High, kind: Kind::Index },
+    Question { metric: "jain", what: "fairness (Jain's index)", better: Better::High, kind: Kind::Index },
 ];
 
 /// What is asked instead where there are no small packets.
@@ -72,7 +82,6 @@ pub const COSTS: [Question; 3] = [
 #[derive(Debug)]
 pub struct Ranking<'a> {
     rows: Vec<(&'a Row, String)>,
-    metric: &'static str,
     /// How many of the first cannot be told from the very first.
     leaders: usize,
     /// Whether every row has an interval.
@@ -118,13 +127,16 @@ impl<'a> Ranking<'a> {
             if question.better == Better::Low { order } else { order.reverse() }
         });
         let first = rows.first()?.0.metric(question.metric)?;
+        // What reads the same is the same, whatever the digits that are not shown.
+        let shown = question.value(rows[0].0);
         let same = |(row, _): &&(&Row, String)| {
-            row.metric(question.metric).is_some_and(|other| overlap(first, other))
+            let overlaps = row.metric(question.metric).is_some_and(|other| overlap(first, other));
+            overlaps || question.value(row) == shown
         };
         let leaders = rows.iter().take_while(same).count();
         let certain =
             rows.iter().all(|(row, _)| row.metric(question.metric).is_some_and(|e| e.ci95.is_some()));
-        Some(Ranking { metric: question.metric, leaders, certain, rows })
+        Some(Ranking { leaders, certain, rows })
     }
 
     /// Those that cannot be told from the best; none when that is everybody.
@@ -138,7 +150,7 @@ impl<'a> Ranking<'a> {
         let what = question.what;
         let most = if question.better == Better::Low { "lowest" } else { "highest" };
         let (best, rest) = self.rows.split_at(self.leaders);
-        let with = |place: &(&Row, String)| format!("{} with {}", self.value(question, place.0), place.1);
+        let with = |place: &(&Row, String)| format!("{} with {}", question.value(place.0), place.1);
         let others = match rest {
             [] => String::new(),
             [only] => format!("; {}", with(only)),
@@ -146,7 +158,7 @@ impl<'a> Ranking<'a> {
         };
         match best {
             [only] if rest.is_empty() => format!("The {what} is {}.", with(only)),
-            [only] => format!("{} has the {most} {what}: {}{others}.", only.1, self.value(question, only.0)),
+            [only] => format!("{} has the {most} {what}: {}{others}.", only.1, question.value(only.0)),
             several => {
                 let names: Vec<&str> = several.iter().map(|(_, name)| name.as_str()).collect();
                 let range = self.range(question, several);
@@ -162,18 +174,10 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// A mean with its interval and its unit.
-    fn value(&self, question: Question, row: &Row) -> String {
-        let estimate = row.metric(self.metric);
-        let (scale, unit) = question.kind.unit(estimate.and_then(|e| e.mean).into_iter());
-        let number = question.kind.cell(estimate, scale, false).replace('±', " ± ");
-        if unit.is_empty() { number } else { format!("{number} {unit}") }
-    }
-
     /// From the best of these to the worst.
     fn range(&self, question: Question, rows: &[(&Row, String)]) -> String {
         let ends =
-            [rows.first(), rows.last()].map(|end| self.value(question, end.expect("several have ends").0));
+            [rows.first(), rows.last()].map(|end| question.value(end.expect("several have ends").0));
         if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
     }
 }
@@ -184,7 +188,7 @@ fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
     let mut paid: Vec<String> = Vec::new();
     for (row, name) in &ranking.rows[ranking.leaders..] {
         if leaders.iter().any(|leader| leader.qdisc == row.qdisc) {
-            paid.push(format!("{} with {name}", ranking.value(question, row)));
+            paid.push(format!("{} with {name}", question.value(row)));
         }
     }
     let (best, name) = &ranking.rows[0];
@@ -203,13 +207,17 @@ fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
         [] if leaders.is_empty() => ranking.sentence(question),
         [] => format!(
             "The {what} does not suffer: who leads above is not behind the best, {} with {name}.",
-            ranking.value(question, best)
+            question.value(best)
         ),
-        paid => format!(
-            "What it costs: the {what} is {}, against {} with {name}.",
-            list(&paid.iter().map(String::as_str).collect::<Vec<_>>()),
-            ranking.value(question, best)
-        ),
+        paid => {
+            let paid = list(&paid.iter().map(String::as_str).collect::<Vec<_>>());
+            let best = format!("against {} with {name}", question.value(best));
+            // One seed does not tell a price.
+            match ranking.certain {
+                true => format!("What it costs: the {what} is {paid}, {best}."),
+                false => format!("The {what} is {paid}, {best}."),
+            }
+        }
     })
 }
 
@@ -305,6 +313,12 @@ mod tests {
         No difference beyond the uncertainty in the 99th percentile of the completion times: 2.00 ± 0.05 s to 2.01 ± 0.05 s.
         Means over 3 seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is not claimed.
         ");
+    }
+
+    #[test]
+    fn what_reads_the_same_is_the_same() {
+        let table = table(&[("fifo", &[("jain", &[0.999_9])]), ("drr", &[("jain", &[0.999_8])])]);
+        assert_eq!(findings(&table)[0], "No difference in the fairness (Jain's index): 1.000.");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::charts::{Chart, Disciplines, Drawn, glance, of_folder, ports_left_out};
 use super::read::Folder;
+use super::series::number;
 use super::{ReportError, table};
 use crate::findings::findings;
 
@@ -161,8 +162,8 @@ fn headline(folders: &[Folder]) -> (String, String) {
                 manifest.scenario,
                 counted(folder.table.rows.len(), "discipline"),
                 counted(manifest.seeds.len(), "seed"),
-                measured.from_s,
-                measured.until_s,
+                number(measured.from_s),
+                number(measured.until_s),
                 measured.ports.join(", "),
             );
             (title.clone(), subtitle)
