@@ -227,8 +227,8 @@ fn one_direction_alone_is_no_conversation() {
     let interface = writer.interface(&raw).unwrap();
     for packet in 0..100_u32 {
         let headers = capture::Headers {
-            from: [203, 0, 113, 10].into(),
-            to: [192, 168, 1, 20].into(),
+            from: [203, 0, 113, 10],
+            to: [192, 168, 1, 20],
             from_port: 443,
             to_port: 50_000,
             bytes: 1_500,

@@ -64,10 +64,14 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// A browser, unless there is none, which is told.
 fn browser() -> Option<&'static str> {
-    let there = |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
+    let there =
+        |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
     let found = BROWSERS.iter().find(there).copied();
     if found.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "no Chromium here, and CI must have it: apt-get install chromium");
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "no Chromium here, and CI must have it: apt-get install chromium"
+        );
         eprintln!("skipped: no Chromium here (apt-get install chromium)");
     }
     found
@@ -89,7 +93,11 @@ fn open(browser: &str, page: &Path) -> Opened {
     let profile = tempfile::tempdir().expect("there is room for a profile");
     let output = Command::new(browser)
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"])
-        .args(["--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND"])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+        ])
         .args(["--virtual-time-budget=30000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", page.display()))
@@ -138,14 +146,15 @@ fn a_broken_page_is_noticed() {
     let opened = open(browser, &place);
     assert_eq!(opened.charts, "5/6");
     let wrong = opened.wrong.expect("something is wrong");
-    assert!(wrong.contains("unheard-of") && wrong.contains("blocked: https://example.org"), "{wrong}");
+    assert!(wrong.contains("run1-chart5: ") && wrong.contains("blocked: https://example.org"), "{wrong}");
 }
 
 #[test]
 fn a_folder_that_is_none_is_told() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
-    let output = command.args(["report", "."]).current_dir(folder.path()).output().expect("the program starts");
+    let output =
+        command.args(["report", "."]).current_dir(folder.path()).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(

@@ -50,7 +50,7 @@
         drawn += 1;
       } catch (error) {
         place.textContent = 'This chart could not be drawn: ' + error.message;
-        console.error(error);
+        console.error(place.dataset.chart + ': ' + error);
       }
       tell();
     }

@@ -26,7 +26,8 @@ pub(crate) enum Kind {
 }
 
 pub(crate) const TIME: Kind = Kind::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]);
-pub(crate) const RATE: Kind = Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
+pub(crate) const RATE: Kind =
+    Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
 pub(crate) const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
 
 const fn column(title: &'static str, metric: &'static str, kind: Kind) -> Column {

@@ -18,6 +18,16 @@ pub struct Question {
     kind: Kind,
 }
 
+impl Question {
+    /// The mean of a row with its interval and its unit.
+    fn value(&self, row: &Row) -> String {
+        let estimate = row.metric(self.metric);
+        let (scale, unit) = self.kind.unit(estimate.and_then(|e| e.mean).into_iter());
+        let number = self.kind.cell(estimate, scale, false).replace('±', " ± ");
+        if unit.is_empty() { number } else { format!("{number} {unit}") }
+    }
+}
+
 /// Which end of a metric is the good one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Better {
@@ -27,12 +37,7 @@ enum Better {
 
 /// What users feel; the order is that of the sentences.
 pub const BENEFITS: [Question; 4] = [
-    Question {
-        metric: "fct_p50_s",
-        what: "median completion time",
-        better: Better::Low,
-        kind: TIME,
-    },
+    Question { metric: "fct_p50_s", what: "median completion time", better: Better::Low, kind: TIME },
     Question {
         metric: "fct_p99_s",
         what: "99th percentile of the completion times",
@@ -45,7 +50,7 @@ pub const BENEFITS: [Question; 4] = [
         better: Better::Low,
         kind: TIME,
     },
-    Question { metric: "jain", what: "Jain's index of fairness", better: Better::High, kind: Kind::Index },
+    Question { metric: "jain", what: "fairness (Jain's index)", better: Better::High, kind: Kind::Index },
 ];
 
 /// What is asked instead where there are no small packets.
@@ -65,14 +70,18 @@ pub const COSTS: [Question; 3] = [
         better: Better::Low,
         kind: Kind::Count(""),
     },
-    Question { metric: "bytes_incomplete", what: "bytes of unfinished transfers", better: Better::Low, kind: SIZE },
+    Question {
+        metric: "bytes_incomplete",
+        what: "bytes of unfinished transfers",
+        better: Better::Low,
+        kind: SIZE,
+    },
 ];
 
 /// The rows of a table that have a metric, the best mean first.
 #[derive(Debug)]
 pub struct Ranking<'a> {
     rows: Vec<(&'a Row, String)>,
-    metric: &'static str,
     /// How many of the first cannot be told from the very first.
     leaders: usize,
     /// Whether every row has an interval.
@@ -87,12 +96,15 @@ pub fn findings(table: &Table) -> Vec<String> {
         found => found,
     };
     let benefits: Vec<(Question, Ranking<'_>)> = BENEFITS.into_iter().filter_map(instead).collect();
-    let mut said: Vec<String> = benefits.iter().map(|(question, ranking)| ranking.sentence(*question)).collect();
+    let mut said: Vec<String> =
+        benefits.iter().map(|(question, ranking)| ranking.sentence(*question)).collect();
     if table.rows.len() > 1 {
         let leaders: Vec<&Row> = benefits.iter().flat_map(|(_, ranking)| ranking.leaders()).collect();
         said.extend(COSTS.into_iter().filter_map(|question| cost(table, question, &leaders)));
     } else {
-        said.extend(COSTS.into_iter().filter_map(known).map(|(question, ranking)| ranking.sentence(question)));
+        said.extend(
+            COSTS.into_iter().filter_map(known).map(|(question, ranking)| ranking.sentence(question)),
+        );
     }
     if said.is_empty() {
         return vec!["Nothing was measured that could be compared.".to_owned()];
@@ -115,12 +127,16 @@ impl<'a> Ranking<'a> {
             if question.better == Better::Low { order } else { order.reverse() }
         });
         let first = rows.first()?.0.metric(question.metric)?;
+        // What reads the same is the same, whatever the digits that are not shown.
+        let shown = question.value(rows[0].0);
         let same = |(row, _): &&(&Row, String)| {
-            row.metric(question.metric).is_some_and(|other| overlap(first, other))
+            let overlaps = row.metric(question.metric).is_some_and(|other| overlap(first, other));
+            overlaps || question.value(row) == shown
         };
         let leaders = rows.iter().take_while(same).count();
-        let certain = rows.iter().all(|(row, _)| row.metric(question.metric).is_some_and(|e| e.ci95.is_some()));
-        Some(Ranking { metric: question.metric, leaders, certain, rows })
+        let certain =
+            rows.iter().all(|(row, _)| row.metric(question.metric).is_some_and(|e| e.ci95.is_some()));
+        Some(Ranking { leaders, certain, rows })
     }
 
     /// Those that cannot be told from the best; none when that is everybody.
@@ -134,7 +150,7 @@ impl<'a> Ranking<'a> {
         let what = question.what;
         let most = if question.better == Better::Low { "lowest" } else { "highest" };
         let (best, rest) = self.rows.split_at(self.leaders);
-        let with = |place: &(&Row, String)| format!("{} with {}", self.value(question, place.0), place.1);
+        let with = |place: &(&Row, String)| format!("{} with {}", question.value(place.0), place.1);
         let others = match rest {
             [] => String::new(),
             [only] => format!("; {}", with(only)),
@@ -142,7 +158,7 @@ impl<'a> Ranking<'a> {
         };
         match best {
             [only] if rest.is_empty() => format!("The {what} is {}.", with(only)),
-            [only] => format!("{} has the {most} {what}: {}{others}.", only.1, self.value(question, only.0)),
+            [only] => format!("{} has the {most} {what}: {}{others}.", only.1, question.value(only.0)),
             several => {
                 let names: Vec<&str> = several.iter().map(|(_, name)| name.as_str()).collect();
                 let range = self.range(question, several);
@@ -158,17 +174,9 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// A mean with its interval and its unit.
-    fn value(&self, question: Question, row: &Row) -> String {
-        let estimate = row.metric(self.metric);
-        let (scale, unit) = question.kind.unit(estimate.and_then(|e| e.mean).into_iter());
-        let number = question.kind.cell(estimate, scale, false).replace('±', " ± ");
-        if unit.is_empty() { number } else { format!("{number} {unit}") }
-    }
-
     /// From the best of these to the worst.
     fn range(&self, question: Question, rows: &[(&Row, String)]) -> String {
-        let ends = [rows.first(), rows.last()].map(|end| self.value(question, end.expect("several have ends").0));
+        let ends = [rows.first(), rows.last()].map(|end| question.value(end.expect("several have ends").0));
         if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
     }
 }
@@ -179,7 +187,7 @@ fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
     let mut paid: Vec<String> = Vec::new();
     for (row, name) in &ranking.rows[ranking.leaders..] {
         if leaders.iter().any(|leader| leader.qdisc == row.qdisc) {
-            paid.push(format!("{} with {name}", ranking.value(question, row)));
+            paid.push(format!("{} with {name}", question.value(row)));
         }
     }
     let (best, name) = &ranking.rows[0];
@@ -190,25 +198,35 @@ fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
     }
     Some(match paid.as_slice() {
         [] if ranking.leaders == ranking.rows.len() && ranking.certain => {
-            format!("No difference beyond the uncertainty in the {what}: {}.", ranking.range(question, &ranking.rows))
+            format!(
+                "No difference beyond the uncertainty in the {what}: {}.",
+                ranking.range(question, &ranking.rows)
+            )
         }
         [] if leaders.is_empty() => ranking.sentence(question),
         [] => format!(
             "The {what} does not suffer: who leads above is not behind the best, {} with {name}.",
-            ranking.value(question, best)
+            question.value(best)
         ),
-        paid => format!(
-            "What it costs: the {what} is {}, against {} with {name}.",
-            list(&paid.iter().map(String::as_str).collect::<Vec<_>>()),
-            ranking.value(question, best)
-        ),
+        paid => {
+            let paid = list(&paid.iter().map(String::as_str).collect::<Vec<_>>());
+            let best = format!("against {} with {name}", question.value(best));
+            // One seed does not tell a price.
+            match ranking.certain {
+                true => format!("What it costs: the {what} is {paid}, {best}."),
+                false => format!("The {what} is {paid}, {best}."),
+            }
+        }
     })
 }
 
 /// How sure all of it is.
 fn certainty(table: &Table) -> String {
     match table.rows.iter().map(|row| row.seeds.len()).min().unwrap_or(0) {
-        0 | 1 => "This is one seed: there is no interval, so small differences may be chance. More seeds tell.".to_owned(),
+        0 | 1 => {
+            "This is one seed: there is no interval, so small differences may be chance. More seeds tell."
+                .to_owned()
+        }
         seeds => format!(
             "Means over {seeds} seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is \
              not claimed."
@@ -236,8 +254,11 @@ mod tests {
     use super::*;
     use crate::{Cell, Fingerprint, Metrics, Summary};
 
-    /// Runs of one metric each: discipline, metric, and its value for each seed.
-    fn table(values: &[(&str, &[(&str, &[f64])])]) -> Table {
+    /// A metric with its value for each seed.
+    type Seeds<'a> = (&'a str, &'a [f64]);
+
+    /// Runs of these disciplines.
+    fn table(values: &[(&str, &[Seeds<'_>])]) -> Table {
         let mut runs = Vec::new();
         for (qdisc, metrics) in values {
             for seed in 0..metrics[0].1.len() {
@@ -285,11 +306,18 @@ mod tests {
 
     #[test]
     fn nobody_is_ahead() {
-        let table = table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &about(2.01))])]);
+        let table =
+            table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &about(2.01))])]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
         No difference beyond the uncertainty in the 99th percentile of the completion times: 2.00 ± 0.05 s to 2.01 ± 0.05 s.
         Means over 3 seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is not claimed.
         ");
+    }
+
+    #[test]
+    fn what_reads_the_same_is_the_same() {
+        let table = table(&[("fifo", &[("jain", &[0.999_9])]), ("drr", &[("jain", &[0.999_8])])]);
+        assert_eq!(findings(&table)[0], "No difference in the fairness (Jain's index): 1.000.");
     }
 
     #[test]

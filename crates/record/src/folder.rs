@@ -31,8 +31,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::columns;
-use crate::layout::Layout;
 use crate::fingerprint::Fingerprint;
+use crate::layout::Layout;
 use crate::metrics::Summary;
 use crate::rows::Record;
 

@@ -3,7 +3,8 @@
 //! A [`Recorder`] is the probe that a host is given. It listens to one run, and [`Recorder::finish`] turns what it heard
 //! into a [`Record`]: rows for each flow, queue sample and link, and a [`Summary`] of named metrics. Summaries over
 //! seeds become a [`Table`], which is printed ([`Table::render`]) or handed on ([`Table::to_json`]). A [`RunFolder`]
-//! keeps every finished run on disk, so that a killed comparison goes on where it stopped.
+//! keeps every finished run on disk, so that a killed comparison goes on where it stopped. A [`report`] makes one page of
+//! one folder or of several, and [`findings`] says in sentences what a table shows.
 //!
 //! ```
 //! # use qdisc::{Meta, PortId, Probe, Rate, Time};
@@ -56,8 +57,8 @@ pub use fingerprint::Fingerprint;
 pub use folder::{Cell, FolderError, Manifest, REPORT, RunFolder};
 pub use layout::Layout;
 pub use metrics::{Metrics, Summary, responses};
-pub use recorder::Recorder;
 pub use names::short_names;
+pub use recorder::Recorder;
 pub use rows::{DelayRow, LinkRow, Packets, QueueRow, Record, ShareRow};
 pub use student::t_quantile;
 pub use table::{Estimate, Row, Table};

@@ -99,7 +99,8 @@ impl Delays {
     pub(crate) fn curve(&self) -> Vec<(f64, f64)> {
         let n = self.histogram.len();
         let mut points = Vec::new();
-        let mut shares = CURVE_PPM.iter().flat_map(|(from, to, step)| (*from..*to).step_by(*step)).chain([WHOLE]);
+        let mut shares =
+            CURVE_PPM.iter().flat_map(|(from, to, step)| (*from..*to).step_by(*step)).chain([WHOLE]);
         let mut next = shares.next();
         let mut below = 0;
         // One walk over the histogram, however many points there are.

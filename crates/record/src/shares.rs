@@ -128,7 +128,9 @@ mod tests {
         let some: Vec<(u64, u64, u16, u64)> = rows
             .iter()
             .filter(|row| row.bytes > 0)
-            .map(|row| (row.time.as_ps() / 1_000_000_000, row.span.as_ps() / 1_000_000_000, row.source, row.bytes))
+            .map(|row| {
+                (row.time.as_ps() / 1_000_000_000, row.span.as_ps() / 1_000_000_000, row.source, row.bytes)
+            })
             .collect();
         assert_eq!(some, [(1_000, 50, 0, 20), (1_000, 50, 3, 30), (1_050, 50, 0, 40), (3_500, 10, 0, 50)]);
         assert!(rows.iter().all(|row| row.port == PortId(7)));

@@ -113,14 +113,20 @@ fn a_page_has_everything_and_nothing_from_outside() {
     let dir = tempfile::tempdir().unwrap();
     folder(dir.path());
     let page = page(&[dir.path()]);
-    for part in ["Key figures", "Completion time by size", "How long small packets wait", "Queue length over time"] {
+    for part in
+        ["Key figures", "Completion time by size", "How long small packets wait", "Queue length over time"]
+    {
         assert!(page.contains(part), "{part}");
     }
     for part in ["Who gets how much over time", "Drops by reason", "All figures", "Scenario", "Provenance"] {
         assert!(page.contains(part), "{part}");
     }
     assert!(page.contains("efd has the lowest median completion time"), "the finding is there");
-    assert!(page.contains("<p class=\"description\">One paragraph.</p>\n<p class=\"description\">And another.</p>"));
+    assert!(
+        page.contains(
+            "<p class=\"description\">One paragraph.</p>\n<p class=\"description\">And another.</p>"
+        )
+    );
     assert!(page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'"));
     assert!(!page.contains("src=\"http") && !page.contains("url(http"));
     assert_eq!(charts(&page).as_object().unwrap().len(), 6, "each chart has its data");

@@ -380,7 +380,11 @@ impl Half {
                 && place >= end
             {
                 let time = now.saturating_sub(sent);
-                if with_data { self.beyond.answered(time) } else { self.beyond.acknowledged(time) }
+                if with_data {
+                    self.beyond.answered(time)
+                } else {
+                    self.beyond.acknowledged(time)
+                }
                 self.timing = None;
             }
             if place >= self.sent {

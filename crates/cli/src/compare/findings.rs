@@ -476,10 +476,8 @@ mod tests {
     /// On the average 0.1 s less, but once more and twice less: 4.303 times 0.3/√3 is 0.75.
     #[test]
     fn what_may_be_chance_is_no_finding() {
-        let rows = vec![
-            transfers("fifo", [1.0, 1.0, 1.0], [20.0; 3]),
-            transfers("pie", [0.6, 0.9, 1.2], [20.0; 3]),
-        ];
+        let rows =
+            vec![transfers("fifo", [1.0, 1.0, 1.0], [20.0; 3]), transfers("pie", [0.6, 0.9, 1.2], [20.0; 3])];
         let expected = [
             "No discipline shortens the transfers down beyond the uncertainty (median 1.00 s and 95th percentile 4.00 s \
              with fifo).",
@@ -519,7 +517,9 @@ mod tests {
             row
         };
         let said = of(&table(vec![idle("fifo"), idle("efd")]), Mode::Flows);
-        assert!(said.last().unwrap().starts_with("The link is used to 10 % at most (down): queues hardly form"));
+        assert!(
+            said.last().unwrap().starts_with("The link is used to 10 % at most (down): queues hardly form")
+        );
         let alone = of(&table(vec![idle("fifo limit 100p")]), Mode::Flows);
         assert_eq!(alone, ["Only fifo was run: name another with --qdisc to compare."]);
         assert_eq!(of(&table(vec![]), Mode::Flows), ["No run finished."]);

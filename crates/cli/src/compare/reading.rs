@@ -181,7 +181,8 @@ impl Read {
             }
             Mode::Replay => "Packets arrive when they were captured; senders do not react to delay or loss.",
         };
-        let damage = self.damage.iter().map(|damage| format!("The capture {damage}; what comes before is used."));
+        let damage =
+            self.damage.iter().map(|damage| format!("The capture {damage}; what comes before is used."));
         let left_out = self.left_out().into_iter().map(|left_out| format!("{left_out}."));
         let notes: String = damage.chain(left_out).map(|note| format!(" {note}")).collect();
         format!("{}; local side: {}. {model}{notes}", self.contents(), self.local)

@@ -111,8 +111,11 @@ impl Disciplines {
 
     /// The dash of its lines.
     fn dash(&self) -> Value {
-        let range: Vec<Value> =
-            self.looks.iter().map(|look| if look.dash.is_empty() { json!([1, 0]) } else { json!(look.dash) }).collect();
+        let range: Vec<Value> = self
+            .looks
+            .iter()
+            .map(|look| if look.dash.is_empty() { json!([1, 0]) } else { json!(look.dash) })
+            .collect();
         let mut dash = self.colour();
         dash["scale"]["range"] = json!(range);
         dash
@@ -122,7 +125,8 @@ impl Disciplines {
 /// The charts of one folder, in the order of the page.
 pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {
     let mut charts = vec![completion::chart(folder, disciplines)?];
-    let ports: Vec<&str> = folder.manifest.measured.ports.iter().map(String::as_str).take(MOST_PORTS).collect();
+    let ports: Vec<&str> =
+        folder.manifest.measured.ports.iter().map(String::as_str).take(MOST_PORTS).collect();
     charts.extend(delay::charts(folder, disciplines, &ports)?);
     charts.extend(queue::charts(folder, disciplines, &ports)?);
     charts.extend(shares::charts(folder, disciplines, &ports)?);
@@ -164,7 +168,8 @@ fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
     let (from, to) = (least / room, most * room);
     let times: &[f64] = if most / least < 300.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let decades = libm::log10(from).floor() as i32..=libm::log10(to).ceil() as i32;
-    let ticks = decades.flat_map(|decade| times.iter().map(move |times| times * libm::pow(10.0, f64::from(decade))));
+    let ticks =
+        decades.flat_map(|decade| times.iter().map(move |times| times * libm::pow(10.0, f64::from(decade))));
     let ticks: Vec<Value> = ticks.filter(|tick| from <= *tick && *tick <= to).map(number).collect();
     encoding["scale"] = json!({ "type": "log", "nice": false, "domain": [number(from), number(to)] });
     encoding["axis"] = json!({ "format": format, "values": ticks });
@@ -172,12 +177,19 @@ fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
 
 /// Least and most of what is above zero.
 fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.filter(|value| *value > 0.0).fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))
+    values
+        .filter(|value| *value > 0.0)
+        .fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))
 }
 
 /// Small multiples, one per discipline: a panel each, with the same axes. One below the other while they are few,
 /// otherwise in two columns. `layers` draws one; it is told the panel's axis of time.
-fn panels(names: &[&str], data: &str, (from, until): (f64, f64), layers: impl Fn(&Value) -> Vec<Value>) -> Value {
+fn panels(
+    names: &[&str],
+    data: &str,
+    (from, until): (f64, f64),
+    layers: impl Fn(&Value) -> Vec<Value>,
+) -> Value {
     let columns: usize = if names.len() > 3 { 2 } else { 1 };
     let width = if columns == 2 { (WIDTH - 60) / 2 } else { WIDTH };
     let panel = |(at, name): (usize, &&str)| {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::charts::{Chart, Disciplines, Drawn, glance, of_folder, ports_left_out};
 use super::read::Folder;
+use super::series::number;
 use super::{ReportError, table};
 use crate::findings::findings;
 
@@ -92,7 +93,9 @@ pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
     let mut sections = Vec::new();
     for (number, folder) in folders.iter().enumerate() {
         let charts = of_folder(folder, &disciplines)?.into_iter().enumerate();
-        let charts = charts.map(|(at, chart)| plots.view(format!("run{}-chart{}", number + 1, at + 1), chart)).collect();
+        let charts = charts
+            .map(|(at, chart)| plots.view(format!("run{}-chart{}", number + 1, at + 1), chart))
+            .collect();
         sections.push(section(folder, charts));
     }
     let (title, subtitle) = headline(folders);
@@ -101,12 +104,15 @@ pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
         subtitle,
         style: STYLE,
         findings: folders.iter().map(found).collect(),
-        disciplines: disciplines.iter().map(|(spec, name, look)| DisciplineView {
-            name: name.to_owned(),
-            spec: spec.to_owned(),
-            colour: look.colour.clone(),
-            dash: look.dash.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
-        }).collect(),
+        disciplines: disciplines
+            .iter()
+            .map(|(spec, name, look)| DisciplineView {
+                name: name.to_owned(),
+                spec: spec.to_owned(),
+                colour: look.colour.clone(),
+                dash: look.dash.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
+            })
+            .collect(),
         key_figures,
         tables: table::views(folders, &disciplines),
         sections,
@@ -156,8 +162,8 @@ fn headline(folders: &[Folder]) -> (String, String) {
                 manifest.scenario,
                 counted(folder.table.rows.len(), "discipline"),
                 counted(manifest.seeds.len(), "seed"),
-                measured.from_s,
-                measured.until_s,
+                number(measured.from_s),
+                number(measured.until_s),
                 measured.ports.join(", "),
             );
             (title.clone(), subtitle)
@@ -175,7 +181,10 @@ fn counted(count: usize, what: &str) -> String {
 
 fn found(folder: &Folder) -> Findings {
     let said = folder.manifest.findings.clone().unwrap_or_else(|| findings(&folder.table));
-    Findings { folder: folder.name.clone(), sentences: said.iter().map(|sentence| unbroken(sentence)).collect() }
+    Findings {
+        folder: folder.name.clone(),
+        sentences: said.iter().map(|sentence| unbroken(sentence)).collect(),
+    }
 }
 
 /// A number stays on the line of its unit and of its interval.

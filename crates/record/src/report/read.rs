@@ -116,7 +116,8 @@ impl Folder {
             return Err(ReportError::NoRun(path.to_owned()));
         };
         let stamp: Stamp = serde_json::from_str(&text).map_err(|error| file_error(&place, error))?;
-        let again = format!("It was made by `{}`: run that again with --out {}", stamp.created_by, path.display());
+        let again =
+            format!("It was made by `{}`: run that again with --out {}", stamp.created_by, path.display());
         if stamp.format != FORMAT {
             let wrote = format!("Giveway {}", stamp.giveway);
             return Err(ReportError::Format { path: path.to_owned(), wrote, found: stamp.format, again });
@@ -268,7 +269,9 @@ fn rows(
     mut visit: impl FnMut(&RecordBatch, usize),
 ) -> Result<(), ReportError> {
     let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => file_error(path, "it is missing, and a run folder is only whole with its cells"),
+        io::ErrorKind::NotFound => {
+            file_error(path, "it is missing, and a run folder is only whole with its cells")
+        }
         _ => file_error(path, error),
     })?;
     let read = || -> Result<(), ParquetError> {

@@ -7,7 +7,12 @@ pub(super) type Columns = Vec<(&'static str, Vec<Value>)>;
 
 /// Columns as JSON.
 pub(super) fn json(columns: Columns) -> Value {
-    Value::Object(columns.into_iter().map(|(name, values)| (name.to_owned(), Value::Array(values))).collect::<Map<_, _>>())
+    Value::Object(
+        columns
+            .into_iter()
+            .map(|(name, values)| (name.to_owned(), Value::Array(values)))
+            .collect::<Map<_, _>>(),
+    )
 }
 
 /// Four significant digits: more than a screen can show.

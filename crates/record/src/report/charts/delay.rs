@@ -27,7 +27,8 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
     let small = of_port().any(|point| point.small);
     let what = if small { "small packets" } else { "packets" };
     let title = at_port(&format!("How long {what} wait"), port, folder);
-    let longest = of_port().filter(|point| point.small == small).map(|point| point.delay_s).fold(0.0, f64::max);
+    let longest =
+        of_port().filter(|point| point.small == small).map(|point| point.delay_s).fold(0.0, f64::max);
     if longest == 0.0 {
         let words = match of_port().next() {
             None => "No packet was sent within the measured part, so nothing is known of waiting times.",
@@ -57,7 +58,9 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
     }
     let seeds = folder.manifest.seeds.len();
     let about = if small {
-        format!("Waiting times at the port of packets of at most {most} bytes: calls, games, name look-ups, acknowledgements.")
+        format!(
+            "Waiting times at the port of packets of at most {most} bytes: calls, games, name look-ups, acknowledgements."
+        )
     } else {
         format!("Waiting times at the port of all packets; none had at most {most} bytes.")
     };

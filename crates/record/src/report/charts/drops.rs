@@ -76,7 +76,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
         "mark": { "type": "bar", "height": { "band": 0.7 } },
         "encoding": {
             "y": { "field": "discipline", "type": "nominal", "title": null,
-                   "scale": { "domain": names }, "axis": { "labelLimit": 260, "ticks": false, "domain": false, "grid": false } },
+                   "scale": { "domain": names }, "axis": { "labelLimit": 260, "ticks": false, "labelPadding": 8, "domain": false, "grid": false } },
             "x": { "field": "packets", "type": "quantitative", "title": "packets per run", "stack": "zero", "axis": { "format": PLAIN, "tickCount": 7 } },
             "order": { "field": "place", "type": "quantitative" },
             "color": { "field": "reason", "type": "nominal", "title": null,

@@ -17,7 +17,13 @@ struct Figure {
     kind: Kind,
 }
 
-const fn figure(metric: &'static str, what: &'static str, quantile: &'static str, less: bool, kind: Kind) -> Figure {
+const fn figure(
+    metric: &'static str,
+    what: &'static str,
+    quantile: &'static str,
+    less: bool,
+    kind: Kind,
+) -> Figure {
     Figure { metric, what, quantile, less, kind }
 }
 
@@ -54,7 +60,11 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
         let (one, unit) = figure.kind.unit(means.iter().copied());
         let axis = Axis::new(&means, one);
         for (folder, row) in &rows {
-            let Some((estimate, mean)) = row.metric(figure.metric).and_then(|found| Some((found, found.mean?))) else { continue };
+            let Some((estimate, mean)) =
+                row.metric(figure.metric).and_then(|found| Some((found, found.mean?)))
+            else {
+                continue;
+            };
             let half = estimate.ci95.unwrap_or(0.0);
             let cells = [
                 json!(at),
@@ -78,7 +88,9 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
     }
     let folders_told = match folders.len() {
         1 => String::new(),
-        count => format!(" Each discipline has a row for each of the {count} folders, told apart by the shape of the dot."),
+        count => format!(
+            " Each discipline has a row for each of the {count} folders, told apart by the shape of the dot."
+        ),
     };
     let seeds: usize = rows.iter().map(|(_, row)| row.seeds.len()).min().unwrap_or(0);
     let intervals = if seeds > 1 {
@@ -138,13 +150,14 @@ impl Panel {
             x
         };
         // Only the first panel of a row says who is who.
-        let names = self.at % PANELS_PER_ROW == 0;
+        let names = self.at.is_multiple_of(PANELS_PER_ROW);
         let y = json!({
             "field": "discipline", "type": "nominal", "title": null, "scale": { "domain": disciplines.names },
             "axis": { "labels": names, "labelLimit": 190, "ticks": false, "domain": false, "labelPadding": 8 },
         });
         let mut dot = json!({ "x": x("mean"), "y": y, "color": disciplines.colour() });
-        let mut bar = json!({ "x": x("low"), "x2": { "field": "high" }, "y": y, "color": disciplines.colour() });
+        let mut bar =
+            json!({ "x": x("low"), "x2": { "field": "high" }, "y": y, "color": disciplines.colour() });
         if self.several {
             let offset = json!({ "field": "folder", "type": "nominal", "sort": null });
             dot["yOffset"] = offset.clone();
@@ -153,8 +166,10 @@ impl Panel {
                                    "legend": { "orient": "top", "labelLimit": 300, "columns": 4,
                                                "symbolFillColor": "var(--soft)", "symbolStrokeColor": "var(--soft)" } });
         }
-        dot["tooltip"] = json!([{ "field": "discipline" }, { "field": "mean" }, { "field": "low" }, { "field": "high" }]);
-        let height = if self.several { json!({ "step": 14, "for": "offset" }) } else { json!({ "step": 24 }) };
+        dot["tooltip"] =
+            json!([{ "field": "discipline" }, { "field": "mean" }, { "field": "low" }, { "field": "high" }]);
+        let height =
+            if self.several { json!({ "step": 14, "for": "offset" }) } else { json!({ "step": 24 }) };
         json!({
             "title": { "text": self.title, "subtitle": self.subtitle, "anchor": "start", "frame": "group" },
             "width": PANEL_WIDTH, "height": height,

@@ -21,7 +21,8 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
     // As many columns as a panel has pixels.
     let pixels = if specs.len() > 3 { 400 } else { 860 };
     let until = folder.manifest.measured.until_s;
-    let mut columns: Vec<_> = ["discipline", "time", "least", "median", "most"].map(|name| (name, vec![])).into();
+    let mut columns: Vec<_> =
+        ["discipline", "time", "least", "median", "most"].map(|name| (name, vec![])).into();
     let (mut samples, mut longest) = (0, 0.0_f64);
     for spec in &specs {
         let queue = folder.queue(spec, port)?;
@@ -49,7 +50,11 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
     let caption = format!(
         "Packets held by the queue, of seed {seed}. {reduced}.{} Good is a queue that absorbs bursts and is short in between; a \
          queue that stands is delay for everybody, unless, as with fair queues, only those who fill it wait in it.",
-        if folder.manifest.measured.from_s > 0.0 { " The measured part begins at the dashed line." } else { "" }
+        if folder.manifest.measured.from_s > 0.0 {
+            " The measured part begins at the dashed line."
+        } else {
+            ""
+        }
     );
     let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
     let spec = panels(&names, "queue", (0.0, until), |x| {

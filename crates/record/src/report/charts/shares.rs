@@ -50,14 +50,16 @@ fn chart<'a>(
     let fastest = all.iter().flat_map(|(_, points)| points).map(|point| rate_of(&[point]));
     let (one, unit) = RATE.unit(std::iter::once(rate.unwrap_or_else(|| fastest.fold(0.0, f64::max))));
 
-    let mut columns: Vec<_> = ["discipline", "source", "place", "time", "rate"].map(|name| (name, vec![])).into();
+    let mut columns: Vec<_> =
+        ["discipline", "source", "place", "time", "rate"].map(|name| (name, vec![])).into();
     for (spec, points) in &all {
         for (place, source) in sources.iter().enumerate() {
             let mine = |point: &&&SharePoint| {
                 point.source == *source || (source == OTHERS && !sources.contains(&point.source))
             };
             let mut row = |time: f64, rate: f64| {
-                let cells = [json!(disciplines.name(spec)), json!(source), json!(place), number(time), number(rate)];
+                let cells =
+                    [json!(disciplines.name(spec)), json!(source), json!(place), number(time), number(rate)];
                 columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
             };
             let mine: Vec<&SharePoint> = points.iter().filter(mine).copied().collect();
@@ -148,7 +150,8 @@ fn sources<'a>(folder: &Folder, points: impl Iterator<Item = &'a &'a SharePoint>
     let mut totals: Vec<u64> = sent.iter().map(|(_, total)| *total).collect();
     totals.sort_unstable_by(|a, b| b.cmp(a));
     let least = totals[MOST_SOURCES - 1];
-    let large = sent.into_iter().filter(|(_, total)| *total >= least).take(MOST_SOURCES).map(|(name, _)| name);
+    let large =
+        sent.into_iter().filter(|(_, total)| *total >= least).take(MOST_SOURCES).map(|(name, _)| name);
     large.chain([OTHERS.to_owned()]).collect()
 }
 
