@@ -9,6 +9,8 @@
 //! - Node n is 10.x.y.1, its number in two bytes. Whoever opens connections takes ports from 1024 on for them, for each
 //!   other node anew, in the order in which they appear in the file; when the ports are used up 10.x.y.2 follows, as
 //!   another machine behind the node would. Servers listen on 80, streams of datagrams go to 5004.
+//! - A host that stands beyond its node is 100.64.x.y, the number of its distance in two bytes: hosts at different
+//!   distances have different addresses. Where its ports are used up 100.65.x.y follows.
 //! - A TCP stream begins with sequence number 0 and wraps after 4 GiB. The window is as large as it can be: a simulated
 //!   segment does not carry it. PSH is never set: what an application wrote at once is not known.
 //! - The checksums of TCP and UDP are 0; that of IP is right. The identification counts the datagrams of a stream.
@@ -237,8 +239,8 @@ type End = ([u8; 4], u16);
 struct Conversations {
     /// Which of its pair's conversations a connection is. Streams are numbered apart from connections.
     numbers: BTreeMap<(bool, u32, u32), u32>,
-    /// How many conversations a pair of nodes has had, the client first.
-    pairs: BTreeMap<(u16, u16), u32>,
+    /// How many conversations a pair of hosts has had, the client first: nodes, and the host beyond one of them.
+    pairs: BTreeMap<(u16, u16, u16), u32>,
 }
 
 impl Conversations {
@@ -256,15 +258,19 @@ impl Conversations {
         let (client, server) = if reply { (segment.to, segment.from) } else { (segment.from, segment.to) };
         let pairs = &mut self.pairs;
         let number = *self.numbers.entry((datagram, segment.conn, segment.serial)).or_insert_with(|| {
-            let next = pairs.entry((client, server)).or_default();
+            let next = pairs.entry((client, server, segment.host)).or_default();
             *next += 1;
             *next - 1
         });
         // After sixteen million conversations of a pair, addresses come again.
-        let machine = number / Conversations::PORTS % Conversations::CLIENTS + 1;
+        let machine = (number / Conversations::PORTS % Conversations::CLIENTS) as u8;
         let port = number % Conversations::PORTS + Conversations::FIRST_PORT;
-        let client = (address(client, machine as u8), port as u16);
-        let server = (address(server, 1), if datagram { Conversations::MEDIA } else { Conversations::WEB });
+        let address = |node, machine| match segment.host {
+            host if host > 0 && segment.beyond == node => far_address(host, machine),
+            _ => address(node, machine + 1),
+        };
+        let client = (address(client, machine), port as u16);
+        let server = (address(server, 0), if datagram { Conversations::MEDIA } else { Conversations::WEB });
         if reply { (server, client) } else { (client, server) }
     }
 }
@@ -272,6 +278,12 @@ impl Conversations {
 fn address(node: u16, machine: u8) -> [u8; 4] {
     let [high, low] = node.to_be_bytes();
     [10, high, low, machine]
+}
+
+/// Out of 100.64.0.0/10, RFC 6598.
+fn far_address(host: u16, machine: u8) -> [u8; 4] {
+    let [high, low] = host.to_be_bytes();
+    [100, 64 + machine % 64, high, low]
 }
 
 // -- headers ----------------------------------------------------------------------------------------

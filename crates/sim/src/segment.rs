@@ -11,6 +11,8 @@ pub struct Segment {
     pub source: u16,
     /// Which host beyond a node one of its ends is; 0 where both are at their nodes.
     pub host: u16,
+    /// The node that this host stands behind; means nothing where `host` is 0.
+    pub beyond: u16,
     /// Sending node.
     pub from: u16,
     /// Receiving node.

@@ -392,7 +392,8 @@ impl Transport {
         let place = self.free.pop();
         let number = place.unwrap_or(self.conns.len() as u32);
         let serial = place.map_or(0, |place| self.conns[place as usize].serial + 1);
-        let template = Segment { conn: number, serial, source, host, from, to, ..Segment::default() };
+        let beyond = self.hosts[usize::from(host)].0;
+        let template = Segment { conn: number, serial, source, host, beyond, from, to, ..Segment::default() };
         let reply = Segment { from: to, to: from, flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
         let end = |fields, flow| Endpoint::new(fields, flow, settings.class, settings.reserved, tcp);

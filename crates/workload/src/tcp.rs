@@ -26,6 +26,9 @@ const APART: u64 = 1_000_000_000;
 /// How long an acknowledgement is delayed at most, as most systems do it, ns.
 const DELAYED_ACK: u64 = 40_000_000;
 
+/// A host that answers in less than this is where the capture was taken, ns.
+const AT_HOST: u64 = 1_000_000;
+
 /// Full segments have at least so many bytes: the least that every host takes, RFC 9293 section 3.7.1.
 const SMALLEST_FULL: u32 = 536;
 
@@ -251,6 +254,12 @@ impl Tracker {
         // The path between the capture point and this end was measured by what the other one sent.
         let path = peer.beyond.now();
         let after = |event: u64| now.saturating_sub(event).saturating_sub(path);
+        // Who thinks for longer than it may delay an acknowledgement acknowledges first. An answer that brings the
+        // acknowledgement was thought about for no longer; what it took beyond that is a queue on the path, which is
+        // not there where the capture point is the host itself.
+        let at_host = peer.beyond.least.is_some_and(|least| least < AT_HOST);
+        let brings = peer.all_acked == now && peer.acked == peer.sent;
+        let most = if brings && !at_host { DELAYED_ACK } else { u64::MAX };
         if me.current.is_none() {
             let stands = match from {
                 Side::Client => self.answered,
@@ -261,7 +270,7 @@ impl Tracker {
                 // Open before: it is begun when its first packet was seen.
                 (0, None) if !self.begun => (Cue::Peer(0), after(self.start)),
                 (0, None) => (Cue::Peer(0), 0),
-                (heard, _) => (Cue::Peer(heard), if heard == peer.sent { after(peer.last_data) } else { 0 }),
+                (heard, _) => (Cue::Peer(heard), if heard == peer.sent { after(peer.last_data).min(most) } else { 0 }),
             });
         }
         if me.acked < me.sent {
@@ -272,7 +281,7 @@ impl Tracker {
         // Data both ways that were waited for: nothing is on its way. Of two that send at once, one always has something.
         let took_turns = peer.acked == peer.sent;
         if peer.acked > me.acked_peer && (ended || took_turns || gap > STALL) {
-            let pause = if peer.acked == peer.sent { after(peer.last_data) } else { 0 };
+            let pause = if peer.acked == peer.sent { after(peer.last_data).min(most) } else { 0 };
             return Some((Cue::Peer(peer.acked), pause));
         }
         let quiet = if ended { path / 4 + QUIET } else { STALL };

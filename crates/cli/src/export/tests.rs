@@ -222,6 +222,27 @@ fn used_up_ports_are_followed_by_another_client() {
     assert_eq!(client(0, 3), ([10, 1, 2, 1], 1024), "and what was there stays");
 }
 
+/// Each distance is a host of its own, so that round trips can be told by addresses.
+#[test]
+fn hosts_beyond_a_node_have_addresses_of_their_own() {
+    let mut conversations = Conversations::default();
+    let mut ends = |conn: u32, from: u16, to: u16, host: u16, flags: u8| {
+        let segment = Segment { conn, from, to, host, beyond: 3, flags, ..Segment::default() };
+        let ((from, from_port), (to, to_port)) = conversations.ends(&segment);
+        (from, from_port, to, to_port)
+    };
+    let home = [10, 0, 2, 1];
+    assert_eq!(ends(0, 2, 3, 1, 0), (home, 1024, [100, 64, 0, 1], 80));
+    assert_eq!(ends(0, 3, 2, 1, Segment::REPLY), ([100, 64, 0, 1], 80, home, 1024), "and back");
+    assert_eq!(ends(1, 2, 3, 258, 0), (home, 1024, [100, 64, 1, 2], 80), "another distance");
+    assert_eq!(ends(2, 2, 3, 0, 0), (home, 1024, [10, 0, 3, 1], 80), "the node itself");
+    assert_eq!(ends(3, 3, 2, 258, 0), ([100, 64, 1, 2], 1024, home, 80), "the far host connects");
+    for conn in 4..64_515 {
+        ends(conn, 3, 2, 258, 0);
+    }
+    assert_eq!(ends(64_515, 3, 2, 258, 0), ([100, 65, 1, 2], 1024, home, 80), "its ports are used up");
+}
+
 #[test]
 fn the_same_run_gives_the_same_file() {
     let scenario = scenario(|text| text);

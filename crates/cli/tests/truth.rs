@@ -1,0 +1,408 @@
+//! What is taken out of a capture, held against what is known: exports of simulations, whose applications did what a
+//! probe heard; and the example, whose programs measured.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use capture::Reader;
+use qdisc::{FlowKind, FlowReport, Meta, PortId, Probe, Time};
+use scenario::Scenario;
+use sim::Segment;
+use workload::{Connection, Extraction, Local, Seen, Side, Way, Workload};
+
+/// A home whose people browse, with connections for many objects and for one each; files and a call beside. All ends 5 s
+/// before the run does.
+const HOME: &str = r#"
+duration = "25 s"
+warmup = "0 s"
+disciplines = ["fifo limit 10000p"]
+
+[[link]]
+from = "home"
+to = "isp"
+rate = "1 Gbit/s"
+delay = "10 ms"
+qdisc = "compare"
+
+[record]
+port = ["home->isp", "isp->home"]
+
+[[traffic]]
+kind = "web"
+from = "home"
+to = "isp"
+users = 4
+think = "1 s"
+report = "objects"
+stop = "20 s"
+
+[[traffic]]
+kind = "web"
+from = "home"
+to = "isp"
+users = 2
+think = "2 s"
+connections = "per_object"
+report = "objects"
+stop = "20 s"
+
+[[traffic]]
+kind = "transfers"
+from = "isp"
+to = "home"
+per_second = 2
+size = { lognormal = { mean = "200kb", sigma = 1.5, max = "2mb" } }
+stop = "20 s"
+
+[[traffic]]
+kind = "audio"
+from = "home"
+to = "isp"
+stop = "20 s"
+"#;
+
+/// What a probe hears of connections.
+#[derive(Default)]
+struct Truth {
+    connections: BTreeMap<(u32, u32), Talk>,
+    /// Bytes of completed transfers.
+    transfers: Vec<u64>,
+    unfinished: usize,
+    datagrams: usize,
+    first: Option<Time>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Talk {
+    /// When its first SYN went onto the link.
+    start: u64,
+    client: u64,
+    server: u64,
+}
+
+impl Probe<Segment> for Truth {
+    fn sent(&mut self, _: PortId, _: &Meta, segment: &Segment, now: Time) {
+        let first = *self.first.get_or_insert(now);
+        if segment.has(Segment::DATAGRAM) {
+            self.datagrams += 1;
+            return;
+        }
+        let start = now.as_ps() / 1000 - first.as_ps() / 1000;
+        let talk = self.connections.entry((segment.conn, segment.serial)).or_insert(Talk { start, ..Talk::default() });
+        let bytes = if segment.has(Segment::REPLY) { &mut talk.server } else { &mut talk.client };
+        // Data begin with number 1.
+        let end = (segment.seq + u64::from(segment.len)).saturating_sub(1);
+        *bytes = (*bytes).max(if segment.len > 0 { end } else { 0 });
+    }
+    fn flow(&mut self, report: &FlowReport) {
+        if report.kind == FlowKind::Transfer {
+            match report.delivered == report.bytes {
+                true => self.transfers.push(report.bytes),
+                false => self.unfinished += 1,
+            }
+        }
+    }
+}
+
+/// Runs the only cell of a scenario with a probe.
+fn heard(text: &str, folder: &Path) -> Truth {
+    let scenario = Scenario::parse(text, folder.to_owned()).expect("it is right");
+    let mut truth = Truth::default();
+    scenario.run(&scenario.cells()[0], &mut truth, &|_| true).expect("nobody stops it");
+    truth
+}
+
+/// Runs it once more by the program, and takes out of its export what its applications did.
+fn extracted(text: &str, folder: &Path) -> (Workload, Seen, Local) {
+    std::fs::write(folder.join("run.toml"), text).unwrap();
+    let mut giveway = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
+    let run = giveway.args(["run", "run.toml", "--quiet", "--export", "run.pcapng"]).current_dir(folder);
+    let output = run.output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut extraction = Extraction::default();
+    for packet in Reader::open(folder.join("run.pcapng")).unwrap() {
+        extraction.packet(&packet.unwrap());
+    }
+    let (local, _) = extraction.guess().expect("it can be told");
+    let (workload, seen) = extraction.finish(&local);
+    (workload, seen, local)
+}
+
+/// A workload is done over a fast link, captured, and taken out of that again.
+fn again(workload: &Workload, folder: &Path) -> Workload {
+    let mut file = Vec::new();
+    workload.write(&mut file).unwrap();
+    std::fs::write(folder.join("workload.jsonl"), file).unwrap();
+    let (found, seen, _) = extracted(AGAIN, folder);
+    assert_eq!((seen.missed, seen.unanswered, seen.strays, seen.open_before), (0, 0, 0, 0));
+    found
+}
+
+/// As giveway compare would write it.
+const AGAIN: &str = r#"
+duration = "40 s"
+warmup = "0 s"
+disciplines = ["fifo limit 10000p"]
+
+[[link]]
+from = "home"
+to = "isp"
+rate = "10 Gbit/s"
+delay = "0 s"
+qdisc = "compare"
+
+[record]
+port = ["home->isp", "isp->home"]
+
+[[traffic]]
+kind = "applications"
+from = "home"
+to = "isp"
+file = "workload.jsonl"
+"#;
+
+/// The same writes with the same cues, exchanges and pages; times as close as `close` has them, ns.
+fn assert_same(found: &Workload, given: &Workload, close: u64) {
+    assert_eq!(found.connections.len(), given.connections.len());
+    for (found, given) in found.connections.iter().zip(&given.connections) {
+        let what = |connection: &Connection| -> Vec<_> {
+            connection.writes.iter().map(|write| (write.side, write.bytes, write.cue)).collect()
+        };
+        assert_eq!(what(found), what(given), "\nfound {found:?}\ngiven {given:?}");
+        assert_eq!((found.way, found.begun, found.ended), (given.way, true, true));
+        let parts = |connection: &Connection| -> Vec<_> {
+            connection.exchanges.iter().map(|exchange| (exchange.writes, exchange.page)).collect()
+        };
+        assert_eq!(parts(found), parts(given));
+        assert!(found.start.abs_diff(given.start) <= close, "{found:?} {given:?}");
+        let rtts = (found.rtt.expect("seen"), given.rtt.expect("given"));
+        assert!(rtts.0.abs_diff(rtts.1) <= close, "{rtts:?}");
+        for (found, given) in found.writes.iter().zip(&given.writes) {
+            assert!(found.pause.abs_diff(given.pause) <= close, "{found:?} {given:?}");
+        }
+    }
+    assert_eq!(found.trains.len(), given.trains.len());
+    for (found, given) in found.trains.iter().zip(&given.trains) {
+        assert_eq!((found.way, found.packets.len(), found.bytes()), (given.way, given.packets.len(), given.bytes()));
+        assert!(found.start.abs_diff(given.start) <= close);
+    }
+}
+
+fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<T> = items.into_iter().collect();
+    items.sort_unstable();
+    items
+}
+
+fn talk(connection: &Connection) -> Talk {
+    Talk { start: connection.start, client: connection.bytes(Side::Client), server: connection.bytes(Side::Server) }
+}
+
+#[test]
+fn a_simulated_home_is_found_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = heard(HOME, folder.path());
+    let (workload, seen, local) = extracted(HOME, folder.path());
+    assert_eq!(local.to_string(), "10.0.0.1");
+    assert_eq!(truth.unfinished, 0, "all of it is over");
+    assert!(truth.connections.len() > 100, "{}", truth.connections.len());
+
+    // The connections one by one: bytes of both sides, and when they began.
+    assert_eq!(workload.connections.len(), truth.connections.len());
+    let bytes = |talk: &Talk| (talk.client, talk.server);
+    let found: Vec<Talk> = sorted(workload.connections.iter().map(talk));
+    let simulated: Vec<Talk> = sorted(truth.connections.values().copied());
+    assert_eq!(sorted(found.iter().map(bytes)), sorted(simulated.iter().map(bytes)));
+    for (found, simulated) in found.iter().zip(&simulated) {
+        assert!(found.start.abs_diff(simulated.start) <= 1_000, "{found:?} {simulated:?}");
+    }
+    assert_eq!((seen.missed, seen.unanswered, seen.strays, seen.open_before), (0, 0, 0, 0));
+
+    // Each path is 20 ms long, there and back; sending a packet takes 12 us.
+    for connection in &workload.connections {
+        let rtt = connection.rtt.expect("a handshake was seen");
+        assert!((20_000_000..=21_000_000).contains(&rtt), "{rtt} ns");
+    }
+
+    // Each exchange is an object with its request, or a transfer.
+    let heavier = |connection: &Connection| -> Vec<u64> {
+        let of = |writes: &[workload::Write], side| -> u64 {
+            writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum()
+        };
+        let parts = connection.parts();
+        parts.map(|(_, writes)| if of(writes, Side::Server) > 0 { of(writes, Side::Server) } else { of(writes, Side::Client) }).collect()
+    };
+    let found = sorted(workload.connections.iter().flat_map(heavier));
+    let simulated = sorted(truth.transfers);
+    assert_eq!(found.len(), simulated.len(), "as many exchanges");
+    assert_eq!(found, simulated);
+
+    // The call is all there.
+    assert_eq!(workload.trains.len(), 1);
+    let train = &workload.trains[0];
+    assert_eq!((train.way, train.group.as_str(), train.packets.len()), (Way::Up, "voice-like", truth.datagrams));
+}
+
+/// What is done again is what was found, and is found again. Times differ by what packets wait for each other on the
+/// link, which with 10 Gbit/s is 1.2 us for each that leaves together with others.
+#[test]
+fn a_workload_that_is_done_again_is_found_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (workload, ..) = extracted(HOME, folder.path());
+    let found = again(&workload, folder.path());
+    assert_same(&found, &workload, 1_000_000);
+}
+
+/// Every kind of cue: servers that speak first, think times of both, pauses, uploads, the other way round.
+#[test]
+fn every_kind_of_write_is_found_again() {
+    let tcp = |start: u64, way: &str, rtt: u64, writes: &[(&str, u64, &str, u64)], exchanges: &[u32]| {
+        let writes: Vec<String> = writes
+            .iter()
+            .map(|(side, bytes, cue, ms)| {
+                format!(r#"{{"side":"{side}","bytes":{bytes},"cue":{cue},"pause":{}}}"#, ms * 1_000_000)
+            })
+            .collect();
+        let exchanges: Vec<String> = exchanges.iter().map(|writes| format!(r#"{{"writes":{writes},"took":0}}"#)).collect();
+        format!(
+            r#"{{"tcp":{{"start":{},"way":"{way}","rtt":{},"group":"tcp 80","writes":[{}],"exchanges":[{}]}}}}"#,
+            start * 1_000_000,
+            rtt * 1_000_000,
+            writes.join(","),
+            exchanges.join(",")
+        )
+    };
+    let lines = [
+        r#"{"giveway_workload":1,"span":10000000000}"#.to_owned(),
+        // One each 100 ms, so that nobody waits for the other's packets.
+        tcp(0, "up", 20, &[("client", 300, "{\"peer\":0}", 7), ("server", 100_000, "{\"peer\":300}", 50)], &[2]),
+        tcp(100, "up", 40, &[("server", 80, "{\"peer\":0}", 5), ("client", 30, "{\"peer\":80}", 9), ("server", 1460, "{\"peer\":30}", 0)], &[1, 2]),
+        tcp(200, "up", 30, &[("client", 2_000_000, "{\"peer\":0}", 0), ("server", 90, "{\"peer\":2000000}", 3)], &[2]),
+        tcp(300, "down", 60, &[("client", 300, "{\"peer\":0}", 0), ("server", 14_600, "{\"peer\":300}", 0), ("client", 300, "{\"peer\":14600}", 200), ("server", 777, "{\"peer\":600}", 2)], &[2, 2]),
+        tcp(400, "up", 30, &[("client", 300, "{\"peer\":0}", 0), ("server", 5_000, "{\"peer\":300}", 0), ("server", 700, "\"own\"", 300), ("server", 70, "\"own\"", 2_000)], &[3, 1]),
+        tcp(500, "up", 30, &[("client", 300, "{\"peer\":0}", 0), ("client", 200, "\"own\"", 40), ("server", 700, "{\"peer\":500}", 0)], &[3]),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut given = Workload::read(lines.join("\n").as_bytes()).unwrap();
+    let found = again(&given, folder.path());
+    // Port 80 means pages, whatever it was.
+    for exchange in given.connections.iter_mut().flat_map(|connection| &mut connection.exchanges) {
+        exchange.page = None;
+    }
+    let mut found = found;
+    for exchange in found.connections.iter_mut().flat_map(|connection| &mut connection.exchanges) {
+        exchange.page = None;
+    }
+    assert_same(&found, &given, 1_000_000);
+}
+
+// -- reality ----------------------------------------------------------------------------------------
+
+/// Times of transfers of a closed loop over the example's link, and what its call and upload took.
+#[derive(Default)]
+struct Heard {
+    /// When an exchange towards the home began, and how long it took, s.
+    down: Vec<(f64, f64)>,
+    /// How long the largest upload took, s.
+    upload: Option<(u64, f64)>,
+    /// The 99th percentile of the call's delay upwards, s.
+    call: Option<(u64, f64)>,
+}
+
+impl Probe<Segment> for Heard {
+    fn flow(&mut self, report: &FlowReport) {
+        // Node 0 is the home.
+        let took = report.end.since(report.start).as_s();
+        match (report.kind, report.to) {
+            (FlowKind::Transfer, 0) => self.down.push((report.start.as_s(), took)),
+            (FlowKind::Transfer, _) if self.upload.is_none_or(|(most, _)| most < report.bytes) => {
+                self.upload = Some((report.bytes, took));
+            }
+            (FlowKind::Datagrams, to) if to != 0 && self.call.is_none_or(|(most, _)| most < report.bytes) => {
+                self.call = Some((report.bytes, report.delay_p99.as_s()));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn quantile(times: impl IntoIterator<Item = f64>, share: f64) -> f64 {
+    let mut times: Vec<f64> = times.into_iter().collect();
+    times.sort_by(f64::total_cmp);
+    times[((times.len() - 1) as f64 * share).round() as usize]
+}
+
+/// The example was recorded behind 2 Mbit/s up with a queue of 150 kB and 16 Mbit/s down. Done again over such a link,
+/// it takes as long as it took.
+#[test]
+fn the_example_takes_as_long_as_it_took() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let folder = tempfile::tempdir().unwrap();
+    let mut giveway = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
+    let compare = giveway.arg("compare").arg(example.join("home-uplink.pcapng"));
+    let compare = compare.args(["--rate-up", "2mbit", "--rate-down", "16mbit", "--qdisc", "fifo limit 150000b"]);
+    let output = compare.args(["--seeds", "5", "--quiet", "--out", "out"]).current_dir(&folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let kept = folder.path().join("out");
+    let text = std::fs::read_to_string(kept.join("scenario.toml")).unwrap();
+    let scenario = Scenario::parse(&text, kept.clone()).expect("it was just run");
+    let runs: Vec<Heard> = scenario
+        .cells()
+        .iter()
+        .map(|cell| {
+            let mut heard = Heard::default();
+            scenario.run(cell, &mut heard, &|_| true).expect("nobody stops it");
+            heard
+        })
+        .collect();
+    assert_eq!(runs.len(), 5);
+
+    let file = std::io::BufReader::new(std::fs::File::open(kept.join("workload.jsonl")).unwrap());
+    let workload = Workload::read(file).unwrap();
+    let mut captured: Vec<(f64, f64)> = Vec::new();
+    let mut upload = (0, 0.0);
+    for connection in &workload.connections {
+        for (exchange, writes) in connection.parts() {
+            let of = |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
+            let (ask, answer): (u64, u64) = (of(Side::Client), of(Side::Server));
+            let took = exchange.took as f64 / 1e9;
+            // Connections live for a page; where it began is near enough for a phase.
+            match ask > answer {
+                false if exchange.whole => captured.push((connection.start as f64 / 1e9, took)),
+                true if ask > upload.0 => upload = (ask, took),
+                _ => {}
+            }
+        }
+    }
+    let measured: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(example.join("home-uplink.json")).unwrap()).unwrap();
+    // One-way, the 15 ms of the path included, which the simulation of a train leaves out.
+    let call = measured["call"]["up"]["p99_ms"].as_f64().unwrap() / 1e3 - 0.015;
+
+    let simulated: Vec<(f64, f64)> = runs.iter().flat_map(|run| run.down.clone()).collect();
+    let mean = |of: &dyn Fn(&Heard) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    let mut lines: Vec<(String, f64, f64, f64)> = Vec::new();
+    for (phase, from, to) in [("all", 0.0, 100.0), ("before", 0.0, 8.0), ("during", 8.0, 28.0), ("after", 28.0, 100.0)] {
+        let of = |times: &[(f64, f64)], share| {
+            quantile(times.iter().filter(|(start, _)| (from..to).contains(start)).map(|(_, took)| *took), share)
+        };
+        for (name, share, within) in [("25 %", 0.25, 0.25), ("median", 0.5, 0.2), ("75 %", 0.75, 0.25)] {
+            lines.push((format!("{phase}, {name}"), of(&captured, share), of(&simulated, share), within));
+        }
+    }
+    lines.push(("upload".to_owned(), upload.1, mean(&|run| run.upload.expect("there is one").1), 0.1));
+    lines.push(("call up, 99 %".to_owned(), call, mean(&|run| run.call.expect("there is one").1), 0.1));
+    let count = |times: &[(f64, f64)]| times.iter().filter(|(start, _)| (8.0..28.0).contains(start)).count();
+    println!("during: {} and {}", count(&captured), count(&simulated));
+    let mut table = format!("{} exchanges captured, {} simulated\n", captured.len(), simulated.len());
+    let mut wrong = 0;
+    for (name, captured, simulated, within) in lines {
+        let off = simulated / captured - 1.0;
+        let verdict = if off.abs() <= within { "" } else { "  <- too far" };
+        wrong += usize::from(off.abs() > within);
+        table += &format!("{name:14} {captured:8.3} s {simulated:8.3} s {:+6.1} %{verdict}\n", 100.0 * off);
+    }
+    println!("{table}");
+    assert_eq!(wrong, 0, "{table}");
+}
