@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "chores take time, and say how long")]
 
+mod example;
 mod format;
 mod licences;
 mod new;
@@ -29,6 +30,7 @@ cargo xtask CHORE
   bench            benchmarks of every discipline, then the scenarios under scenarios/bench
   licences         checks what the dependencies are licensed under, against deny.toml
   validate-ns2     the same networks in ns-2 and here (needs ns-2: Debian's package ns2)
+  record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
 fn main() -> ExitCode {
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["validate-ns2", rest @ ..] => {
             repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())
         }
+        ["record-example", rest @ ..] => example::record(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())

@@ -19,6 +19,8 @@ pub(crate) struct Frame<'a> {
     /// Bytes that it had on the wire.
     pub wire_bytes: u32,
     pub link: LinkType,
+    /// Counted over the sections.
+    pub interface: u32,
     /// What was captured of it.
     pub data: &'a [u8],
 }
@@ -34,8 +36,18 @@ pub(crate) struct Frames {
 }
 
 enum Format {
-    Pcap { order: Order, ns_per_tick: u64, padding: usize, link: LinkType },
-    Pcapng { order: Order, interfaces: Vec<Interface> },
+    Pcap {
+        order: Order,
+        ns_per_tick: u64,
+        padding: usize,
+        link: LinkType,
+    },
+    /// `earlier`: how many interfaces the sections before this one had.
+    Pcapng {
+        order: Order,
+        interfaces: Vec<Interface>,
+        earlier: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +65,17 @@ struct Interface {
     resolution: Resolution,
     /// Seconds to add to every time.
     shift: i64,
+}
+
+/// A packet within a block.
+struct Found {
+    time: u64,
+    wire_bytes: u32,
+    link: LinkType,
+    interface: u32,
+    /// Where in the block's body.
+    at: usize,
+    captured: usize,
 }
 
 /// Units per second: a power of ten, or of two.
@@ -89,7 +112,7 @@ impl Frames {
             input,
             offset: 4,
             packets: 0,
-            format: Format::Pcapng { order: Order::Little, interfaces: Vec::new() },
+            format: Format::Pcapng { order: Order::Little, interfaces: Vec::new(), earlier: 0 },
             record: Vec::new(),
         };
         if magic == SECTION.to_be_bytes() {
@@ -165,6 +188,7 @@ impl Frames {
             time: u64::from(order.u32(head, 0)) * 1_000_000_000 + u64::from(order.u32(head, 4)) * ns_per_tick,
             wire_bytes: order.u32(head, 12).max(captured),
             link,
+            interface: 0,
             data: &self.record,
         }))
     }
@@ -197,11 +221,11 @@ impl Frames {
                 }
                 PACKET | PACKET_OLD | PACKET_SIMPLE => {
                     let found = self.find_packet(kind, order);
-                    let (time, wire_bytes, link, at, captured) =
+                    let Found { time, wire_bytes, link, interface, at, captured } =
                         found.map_err(|what| self.damaged(start, what))?;
                     self.packets += 1;
                     let data = &self.record[at..at + captured];
-                    return Ok(Some(Frame { time, wire_bytes, link, data }));
+                    return Ok(Some(Frame { time, wire_bytes, link, interface, data }));
                 }
                 _ => {} // names, statistics, secrets: nothing for a queue
             }
@@ -224,7 +248,11 @@ impl Frames {
             }
         };
         self.block(start, order, Some((order.u32(&head, 0), 4)))?;
-        self.format = Format::Pcapng { order, interfaces: Vec::new() };
+        let earlier = match &self.format {
+            Format::Pcapng { interfaces, earlier, .. } => earlier.saturating_add(interfaces.len() as u32),
+            Format::Pcap { .. } => 0,
+        };
+        self.format = Format::Pcapng { order, interfaces: Vec::new(), earlier };
         Ok(())
     }
 
@@ -280,9 +308,11 @@ impl Frames {
         Ok(interface)
     }
 
-    /// Time, bytes on the wire, link type, place and length of the packet in `record`.
-    fn find_packet(&self, kind: u32, order: Order) -> Result<(u64, u32, LinkType, usize, usize), String> {
-        let Format::Pcapng { interfaces, .. } = &self.format else { unreachable!("only pcapng has blocks") };
+    /// The packet in `record`.
+    fn find_packet(&self, kind: u32, order: Order) -> Result<Found, String> {
+        let Format::Pcapng { interfaces, earlier, .. } = &self.format else {
+            unreachable!("only pcapng has blocks")
+        };
         let record = &self.record[..];
         let data_at = if kind == PACKET_SIMPLE { 4 } else { 20 };
         let Some(room) = record.len().checked_sub(data_at) else {
@@ -308,7 +338,14 @@ impl Frames {
         if captured as usize > room {
             return Err(format!("a packet of {captured} bytes in a block with room for {room}"));
         }
-        Ok((time, wire_bytes.max(captured), interface.link, data_at, captured as usize))
+        Ok(Found {
+            time,
+            wire_bytes: wire_bytes.max(captured),
+            link: interface.link,
+            interface: earlier.saturating_add(number),
+            at: data_at,
+            captured: captured as usize,
+        })
     }
 
     // -- both ---------------------------------------------------------------------------------------

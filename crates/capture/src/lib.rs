@@ -1,4 +1,5 @@
-//! Captures: pcap and pcapng files, packet by packet, as far as a queue needs to know them.
+//! Captures: pcap and pcapng files, packet by packet, as far as a queue needs to know them; and [`Writer`], for what a
+//! simulation wants to show to the tools that read captures.
 //!
 //! A file is read as it is needed and never held in memory. The way of a packet: `file` cuts the file into frames,
 //! `link` takes the frame's own header off, `ip` reads the headers below it. Whatever a damaged file still gives is
@@ -15,8 +16,10 @@
 #![forbid(unsafe_code)]
 
 mod file;
+mod headers;
 mod ip;
 mod link;
+mod writer;
 
 use std::io::Read;
 use std::path::Path;
@@ -24,7 +27,9 @@ use std::path::Path;
 use qdisc::{Ecn, FiveTuple};
 
 use file::Frames;
-pub use link::LinkType;
+pub use headers::{Headers, Transport};
+pub use link::{LinkType, Macs};
+pub use writer::{EnhancedPacket, InterfaceDescription, Writer};
 
 /// One packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +41,10 @@ pub struct Packet {
     pub bytes: u32,
     /// The header that was in front of it.
     pub link: LinkType,
+    /// On which interface of the file, counted from 0 over all sections; 0 for pcap, which has one.
+    pub interface: u32,
+    /// The addresses of its Ethernet header, where it has one.
+    pub mac: Option<Macs>,
     /// What it is, if it is IP and its IP header was captured.
     pub ip: Option<Ip>,
 }
@@ -149,7 +158,14 @@ impl Iterator for Reader {
                 let (above, bytes) = link::strip(frame.link, frame.data, frame.wire_bytes);
                 let ip = above.and_then(|data| ip::read(data, bytes));
                 let bytes = ip.map_or(bytes, |(_, bytes)| bytes);
-                Some(Ok(Packet { time: frame.time, bytes, link: frame.link, ip: ip.map(|(ip, _)| ip) }))
+                Some(Ok(Packet {
+                    time: frame.time,
+                    bytes,
+                    link: frame.link,
+                    interface: frame.interface,
+                    mac: link::macs(frame.link, frame.data),
+                    ip: ip.map(|(ip, _)| ip),
+                }))
             }
             Err(error) => Some(Err(error)),
         };

@@ -40,6 +40,15 @@ impl LinkType {
     }
 }
 
+/// The addresses of an Ethernet header, IEEE 802.3 section 3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Macs {
+    /// Who sent it over this link.
+    pub from: [u8; 6],
+    /// Who it was for on this link.
+    pub to: [u8; 6],
+}
+
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const PPPOE_SESSION: u16 = 0x8864;
@@ -62,6 +71,12 @@ pub(crate) fn strip(link: LinkType, frame: &[u8], wire_bytes: u32) -> (Option<&[
     let (length, is_ip) = header.unwrap_or((0, false));
     let above = if is_ip { frame.get(length..) } else { None };
     (above, wire_bytes.saturating_sub(length as u32))
+}
+
+/// The addresses in front, on Ethernet. (Linux cooked keeps the sender's only.)
+pub(crate) fn macs(link: LinkType, frame: &[u8]) -> Option<Macs> {
+    let (to, rest) = frame.split_first_chunk()?;
+    (link == LinkType::ETHERNET).then_some(Macs { from: *rest.first_chunk()?, to: *to })
 }
 
 /// Follows the protocol number at `at`: where the network layer begins, and whether that is IP.

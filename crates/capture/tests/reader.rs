@@ -4,7 +4,7 @@ mod support;
 
 use std::io::Write;
 
-use capture::{CaptureError, LinkType, Packet, Reader};
+use capture::{CaptureError, LinkType, Macs, Packet, Reader};
 use etherparse::PacketBuilder;
 use qdisc::Ecn;
 use support::{Order, block, enhanced, interface, pcap, read, read_whole, section};
@@ -50,6 +50,8 @@ fn pcap_in_both_byte_orders_and_both_resolutions() {
             assert_eq!(ip.tuple.to, mapped([10, 0, 0, 2]));
             assert_eq!((ip.tuple.from_port, ip.tuple.to_port, ip.tuple.protocol), (4000, 53, 17));
             assert_eq!(ip.data, Some(100));
+            assert_eq!(read[0].mac, Some(Macs { from: [2; 6], to: [4; 6] }));
+            assert_eq!(read[0].interface, 0);
         }
     }
 }
@@ -72,10 +74,18 @@ fn pcapng_with_interfaces_of_different_kinds_and_clocks() {
         simple.extend(&udp(5));
         file.extend(block(Order::Little, 3, &simple));
         let packets = read_whole(&file);
-        let seen: Vec<_> = packets.iter().map(|packet| (packet.time, packet.bytes, packet.link.0)).collect();
+        let seen: Vec<_> = packets
+            .iter()
+            .map(|packet| (packet.interface, packet.time, packet.bytes, packet.link.0))
+            .collect();
         assert_eq!(
             seen,
-            [(5_000_000_003, 128, 1), (7_500_000_000, 28, 101), (1_000_000_000, 9, 147), (0, 33, 1)],
+            [
+                (0, 5_000_000_003, 128, 1),
+                (1, 7_500_000_000, 28, 101),
+                (2, 1_000_000_000, 9, 147),
+                (3, 0, 33, 1)
+            ],
             "{order:?}"
         );
         assert!(packets[2].ip.is_none(), "what the link is, is not known");
@@ -115,6 +125,7 @@ fn link_layers() {
         assert!(packets[0].ip.is_some(), "{name}");
         assert_eq!(packets[0].bytes, 38, "{name}");
         assert_eq!(ports(&packets[0]), (4000, 53), "{name}");
+        assert_eq!(packets[0].mac.is_some(), link == 1, "{name}");
     }
     let arp = ethernet(&[8, 6]);
     let packets = read_whole(&pcap(Order::Little, false, 1, &[(0, arp.len() as u32, arp)]));

@@ -1,41 +1,77 @@
-//! `giveway compare`: a capture through one port, with each of several disciplines.
+//! `giveway compare`: a capture over a link of another rate, with each of several disciplines.
+
+mod findings;
+mod link;
+mod reading;
+mod show;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use capture::Reader;
-use clap::value_parser;
-use disciplines::Spec;
-use qdisc::{Rate, Span};
+use clap::{ValueEnum, value_parser};
+use disciplines::{ALL, Spec};
+use qdisc::{Bytes, Rate, Site, Span, Streams};
+use record::Table;
 use scenario::Scenario;
+use serde_json::json;
+use workload::Local;
 
+use crate::Outcome;
 use crate::run::{Session, name};
-use crate::{Outcome, show};
+use crate::show::{sentence, wrong};
+use link::Link;
+use reading::Read;
 
-/// Replays a capture through one link, with each of several disciplines.
+/// Which discipline would help my link? Takes what the applications in a capture did and does it again over a link of
+/// the given rate, once with each discipline.
 ///
-/// Packets arrive when they were captured, with the lengths that they had on the wire, at a port of the given rate. The
-/// senders do not react: what is lost is not sent again, and nobody slows down. So this shows what a discipline does
-/// to this traffic, not how the traffic would have been with it.
+/// With --mode flows, the default, connections are run again with TCP: each request, response and think time as in the
+/// capture, at whatever pace the link and the discipline allow. With --mode replay, packets arrive when they were
+/// captured and nobody reacts to losses: exact for the queue, blind for the senders.
+///
+/// The capture is read once; nothing in it but headers, lengths and times is used.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A pcap or pcapng file, compressed with gzip or not
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// Rate of the link, such as 10mbit
+    /// Rate of the link, both ways, such as 10mbit; several, with commas between them, are compared one after the other
+    #[arg(long, value_name = "RATE", value_delimiter = ',')]
+    rate: Vec<Rate>,
+    /// Rate upwards, away from the local side, where it is not --rate
     #[arg(long, value_name = "RATE")]
-    rate: Rate,
-    /// A discipline, as tc would write it; may be repeated [default: fifo, drr, fq_codel, efd]
+    rate_up: Option<Rate>,
+    /// Rate downwards, towards the local side, where it is not --rate
+    #[arg(long, value_name = "RATE")]
+    rate_down: Option<Rate>,
+    /// Round-trip time of every connection without queues [default: what the capture shows for each]
+    #[arg(long, value_name = "TIME")]
+    rtt: Option<Span>,
+    /// What is done again
+    #[arg(long, value_enum, default_value_t = Mode::Flows)]
+    mode: Mode,
+    /// A discipline, as tc would write it, or "all"; may be repeated [default: fifo, fq_codel, pie, drr, efd]
     #[arg(long, value_name = "SPEC")]
     qdisc: Vec<String>,
-    /// Keep everything in this folder, and resume what is there
+    /// The local side: prefixes or MAC addresses, with commas between them, or "beyond MAC" for all that is not behind
+    /// that gateway [default: a guess, which is told]
+    #[arg(long, value_name = "LOCAL")]
+    link: Option<Local>,
+    /// Keep everything in this folder, with the report, and resume what is there
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// How many disciplines at a time; by default as many as there are processors
+    /// Write what the queues did to a pcapng file, for Wireshark and its like; several disciplines get a file each
+    #[arg(long, value_name = "FILE")]
+    export: Option<PathBuf>,
+    /// How many runs of each discipline; connections begin a little later in each, so that differences can be told from
+    /// chance [default: 5 for flows, 1 for replay]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    seeds: Option<u32>,
+    /// How many runs at a time; by default as many as there are processors
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Print one JSON object instead of a table
+    /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
     /// No progress and no warnings
@@ -45,130 +81,195 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
+  giveway compare examples/home-uplink.pcapng --rate-up 2mbit --rate-down 16mbit --out runs/home
   giveway compare evening.pcapng --rate 10mbit
-  giveway compare evening.pcapng --rate 1mbit --qdisc \"fifo limit 100p\" --qdisc \"fq_codel target 20ms\"
+  giveway compare evening.pcapng --rate 1mbit,4mbit,16mbit --qdisc \"fifo limit 100p\" --qdisc \"fq_codel target 20ms\"
+  giveway compare evening.pcapng --rate 10mbit --mode replay --link 192.168.0.0/16 --export queues.pcapng
 
 Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or an unreadable capture, 130 interrupted.";
 
+/// What is done again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// What the applications did: connections react to the link
+    Flows,
+    /// The packets, at their times: nobody reacts
+    Replay,
+}
+
 /// What is compared when nothing is said. The fifo has what a home router's modem has, about.
-const DEFAULT: [&str; 4] = ["fifo limit 100p", "drr limit 100p", "fq_codel", "efd limit 100p"];
+const DEFAULT: [&str; 5] = ["fifo limit 100p", "fq_codel", "pie", "drr limit 100p", "efd limit 100p"];
+
+/// No path is longer than this: to a satellite and back twice is two seconds.
+const LONGEST_RTT: Span = Span::s(10);
 
 /// Does it.
 pub fn compare(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    let told = specs(&args.qdisc).and_then(|specs| {
-        if args.rate.as_bit() == 0 {
-            return Err("--rate: a link of 0 sends nothing; write for example --rate 10mbit".into());
+    match prepare(args) {
+        Ok(prepared) => prepared.run(args, out),
+        Err((message, outcome)) => {
+            sentence(&message);
+            Ok(outcome)
         }
-        Ok((specs, measure(&args.capture)?))
-    });
-    let (specs, measured) = match told {
-        Ok(told) => told,
-        Err(sentence) => {
-            show::sentence(&sentence);
-            return Ok(Outcome::Wrong);
-        }
-    };
+    }
+}
+
+/// Everything that is needed to begin.
+struct Prepared {
+    specs: Vec<Spec>,
+    links: Vec<Link>,
+    read: Read,
+    place: link::Place,
+}
+
+type Refused = (String, Outcome);
+
+/// Checks what was asked before the capture is read, which may take a while.
+fn prepare(args: &Args) -> Result<Prepared, Refused> {
+    let refused = |message: String| (message, Outcome::Wrong);
+    let specs = specs(&args.qdisc).map_err(refused)?;
+    let rates = rates(args).map_err(refused)?;
+    if let Some(rtt) = args.rtt.filter(|rtt| *rtt > LONGEST_RTT) {
+        let message = format!("--rtt: no path has a round trip of {rtt}; write for example --rtt 30ms");
+        return Err(refused(message));
+    }
+    let place = link::Place::new(args.out.as_deref()).map_err(|message| (message, Outcome::Failed))?;
+    let read = Read::capture(&args.capture, args.link.as_ref(), args.quiet).map_err(refused)?;
     if !args.quiet {
-        measured.tell(&args.capture);
+        read.tell(&args.capture);
     }
-    let text = scenario_text(&args.capture, args.rate, &specs, &measured);
-    let scenario = match Scenario::parse(&text, ".") {
-        Ok(scenario) => scenario,
-        Err(wrong) => {
-            show::wrong(&wrong);
-            return Ok(Outcome::Wrong);
+    read.check(args.mode).map_err(refused)?;
+    let links = rates.into_iter().map(|(up, down)| Link { up, down, rtt: args.rtt });
+    Ok(Prepared { specs, links: links.collect(), read, place })
+}
+
+impl Prepared {
+    fn run(&self, args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+        let file = name(&args.capture);
+        let asked = format!("giveway compare {file}");
+        let session = Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked);
+        let session = match session {
+            Ok(session) => session.exporting(args.export.clone()),
+            Err(message) => {
+                sentence(&message);
+                return Ok(Outcome::Failed);
+            }
+        };
+        let seeds = args.seeds.unwrap_or(if args.mode == Mode::Flows { 5 } else { 1 });
+        let mut outcome = Outcome::Done;
+        let mut told = Vec::new();
+        for link in &self.links {
+            let folders = self.place.folders(link, self.links.len());
+            let kept = folders.and_then(|(folder, files)| match args.mode {
+                Mode::Flows => link::keep(&self.read.workload, &files).map(|()| (folder, files)),
+                Mode::Replay => Ok((folder, files)),
+            });
+            let (folder, files) = match kept {
+                Ok(folders) => folders,
+                Err(message) => {
+                    sentence(&message);
+                    return Ok(outcome.max(Outcome::Failed));
+                }
+            };
+            let text = link.scenario(&file, &args.capture, args.mode, &self.specs, seeds, &self.read);
+            let scenario = match Scenario::parse(&text, files) {
+                Ok(scenario) => scenario,
+                Err(diagnostics) => {
+                    wrong(&diagnostics);
+                    return Ok(Outcome::Wrong);
+                }
+            };
+            let find = |table: &Table| Some(findings::of(table, args.mode));
+            let done = match session.work(&scenario, &file, folder.as_deref(), &find) {
+                Ok(done) => done,
+                Err(worst) => return Ok(outcome.max(worst)),
+            };
+            let found = findings::of(&done.table, args.mode);
+            if args.json {
+                told.push(json!({
+                    "rate_up_bps": link.up.as_bit(),
+                    "rate_down_bps": link.down.as_bit(),
+                    "findings": found,
+                    "table": done.table.to_json(&file, done.cpu_s),
+                }));
+            } else {
+                show::tables(&done, link, &self.read, args.mode, out)?;
+                show::findings(&found, args.mode, out)?;
+            }
+            session.remark(&done);
+            outcome = outcome.max(done.outcome);
+            if crate::stop::asked() {
+                break;
+            }
         }
+        if args.json {
+            let whole = json!({ "capture": self.read.to_json(&args.capture), "links": told });
+            writeln!(out, "{whole}")?;
+        } else if args.out.is_none() && !args.quiet {
+            sentence("with --out DIR it is all kept, with a report to open in a browser");
+        }
+        Ok(outcome)
+    }
+}
+
+/// The rates, up and down, of every link that was asked for.
+fn rates(args: &Args) -> Result<Vec<(Rate, Rate)>, String> {
+    let of = |rate: Option<Rate>| match (args.rate.as_slice(), rate) {
+        ([], None) => Err("how fast is the link? Write for example --rate 10mbit".to_owned()),
+        ([], Some(rate)) => Ok(vec![rate]),
+        (rates, None) => Ok(rates.to_vec()),
+        (rates, Some(rate)) => Ok(vec![rate; rates.len()]),
     };
-    let name = name(&args.capture);
-    let asked = format!("giveway compare {name} --rate {}", args.rate);
-    match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
-        Ok(session) => session.scenario(&scenario, &name, args.out.as_deref(), out),
-        Err(sentence) => {
-            show::sentence(&sentence);
-            Ok(Outcome::Failed)
-        }
+    let (up, down) = match (&args.rate[..], args.rate_up, args.rate_down) {
+        ([], Some(_), None) => return Err("and downwards? Add for example --rate-down 16mbit".to_owned()),
+        ([], None, Some(_)) => return Err("and upwards? Add for example --rate-up 2mbit".to_owned()),
+        (_, up, down) => (of(up)?, of(down)?),
+    };
+    let pairs: Vec<(Rate, Rate)> = up.into_iter().zip(down).collect();
+    if pairs.iter().any(|(up, down)| up.as_bit() == 0 || down.as_bit() == 0) {
+        return Err("--rate: a link of 0 sends nothing; write for example --rate 10mbit".to_owned());
     }
+    Ok(pairs)
 }
 
 /// The disciplines that were asked for.
 fn specs(asked: &[String]) -> Result<Vec<Spec>, String> {
-    let default = || DEFAULT.map(str::to_owned).to_vec();
-    let texts = if asked.is_empty() { default() } else { asked.to_vec() };
-    let read = |text: &String| text.parse::<Spec>().map_err(|error| format!("--qdisc \"{text}\": {error}"));
-    texts.iter().map(read).collect()
-}
-
-/// What is in a capture.
-struct Measured {
-    packets: u64,
-    bytes: u64,
-    /// From the first packet to the last.
-    span: Span,
-    /// What ended the reading early.
-    damage: Option<String>,
-}
-
-/// Reads a capture once, for its length and size.
-fn measure(path: &Path) -> Result<Measured, String> {
-    let reader = Reader::open(path).map_err(|error| format!("{} {error}", path.display()))?;
-    let mut measured = Measured { packets: 0, bytes: 0, span: Span::ZERO, damage: None };
-    let (mut first, mut last) = (None, 0);
-    for packet in reader {
-        match packet {
-            Ok(packet) if packet.ip.is_some() => {
-                first.get_or_insert(packet.time);
-                last = last.max(packet.time);
-                measured.packets += 1;
-                measured.bytes += u64::from(packet.bytes);
-            }
-            Ok(_) => {}
-            Err(error) => measured.damage = Some(error.to_string()),
-        }
-    }
-    let Some(first) = first else {
-        let why = measured.damage.unwrap_or_else(|| "holds no IP packet".into());
-        return Err(format!("{} {why}", path.display()));
+    let mut specs: Vec<Spec> = Vec::new();
+    let texts = match asked {
+        [] => DEFAULT.map(str::to_owned).to_vec(),
+        some => some.to_vec(),
     };
-    // Beyond a few months the clock of a run would not reach.
-    let days = last.saturating_sub(first) / 86_400_000_000_000;
-    if days > 200 {
-        return Err(format!("{} spans {days} days; a replay takes at most 200", path.display()));
-    }
-    measured.span = Span::ns(last.saturating_sub(first));
-    Ok(measured)
-}
-
-impl Measured {
-    fn tell(&self, path: &Path) {
-        let seconds = self.span.as_s();
-        show::sentence(&format!(
-            "{}: {} packets, {:.1} MB in {seconds:.1} s; senders do not react in a replay",
-            path.display(),
-            self.packets,
-            self.bytes as f64 / 1e6,
-        ));
-        if let Some(damage) = &self.damage {
-            show::sentence(&format!("{} {damage}; what comes before is used", path.display()));
+    for text in &texts {
+        if text == "all" {
+            specs.extend(all());
+            continue;
         }
+        specs.push(text.parse().map_err(|error| format!("--qdisc \"{text}\": {error}"))?);
     }
+    let mut seen: Vec<String> = Vec::new();
+    specs.retain(|spec| {
+        let text = spec.to_string();
+        let new = !seen.contains(&text);
+        seen.push(text);
+        new
+    });
+    Ok(specs)
 }
 
-/// The comparison as a scenario: anybody can run it again.
-fn scenario_text(capture: &Path, rate: Rate, specs: &[Spec], measured: &Measured) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let specs: Vec<String> = specs.iter().map(|spec| quoted(&spec.to_string())).collect();
-    // A second longer than the capture, so that its last packets can leave.
-    let duration = measured.span + Span::s(1);
-    format!(
-        "title = {title}\n\
-         duration = \"{duration}\"\n\
-         warmup = \"0s\"\n\
-         seeds = 1\n\
-         disciplines = [{specs}]\n\n\
-         [[link]]\nfrom = \"capture\"\nto = \"beyond\"\nrate = \"{rate}\"\ndelay = \"0s\"\nqdisc = \"compare\"\n\n\
-         [[traffic]]\nkind = \"capture\"\nname = \"capture\"\nfrom = \"capture\"\nto = \"beyond\"\nfile = {file}\n",
-        title = quoted(&format!("{} at {rate}", name(capture))),
-        specs = specs.join(", "),
-        file = quoted(&capture.to_string_lossy()),
-    )
+/// Every discipline that can stand in front of a link as it is: the default's parameters where it is among them, and no
+/// shapers, which would be a second link.
+fn all() -> impl Iterator<Item = Spec> {
+    let tuned = |name: &str| {
+        let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default is right"));
+        known.find(|spec| spec.name() == name)
+    };
+    let site = Site { rate: Rate::mbit(10), mtu: Bytes(1500), streams: Streams::new(0) };
+    ALL.iter()
+        .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
+        .filter(move |spec| spec.build::<()>(&site).is_ok() && spec.nature(&site).work_conserving)
+}
+
+/// A folder or file, as it is told.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }

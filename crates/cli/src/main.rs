@@ -8,6 +8,7 @@ mod compare;
 mod completions;
 mod cpu;
 mod explain;
+mod export;
 mod list;
 mod markdown;
 mod parameters;

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use record::{Fingerprint, Layout, Manifest, Recorder, RunFolder, Style, Summary, Table};
 use scenario::{Cell, Scenario};
 
+use crate::export::Exports;
 use crate::progress::{Part, Progress};
 use crate::{Outcome, check, cpu, report, show, stop, terminal};
 
@@ -36,6 +37,10 @@ pub struct Args {
     /// Change something, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Write what the queues did to a pcapng file, for Wireshark and its like; several disciplines get a file each,
+    /// FILE-fifo.pcapng and so on. The first seed of each
+    #[arg(long, value_name = "FILE")]
+    export: Option<PathBuf>,
     /// Print one JSON object per scenario instead of a table
     #[arg(long)]
     json: bool,
@@ -52,6 +57,7 @@ Examples:
   giveway run scenarios/quickstart.toml
   giveway run scenarios/quickstart.toml --seeds 10 --out runs/quickstart
   giveway run scenarios/quickstart.toml --set link.0.rate=2mbit --set duration=20s
+  giveway run scenarios/quickstart.toml --short --export home.pcapng
   giveway run scenarios/quickstart.toml --json | jq '.results[].metrics.sojourn_p99_s.mean'
 
 Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 130 interrupted.";
@@ -65,6 +71,27 @@ enum Ran {
     Failed(String),
 }
 
+/// What became of all runs of a scenario.
+pub struct Done {
+    /// Of those that finished.
+    pub table: Table,
+    /// How many finished, and how many there should be.
+    pub finished: usize,
+    /// See `finished`.
+    pub planned: usize,
+    /// What their sources had to say.
+    remarks: Vec<String>,
+    /// What was written as captures, and whether all of it was.
+    exported: Vec<String>,
+    well: bool,
+    /// Where the report is, if there is one.
+    report: Option<PathBuf>,
+    /// Processor time, seconds.
+    pub cpu_s: f64,
+    /// The worst that happened.
+    pub outcome: Outcome,
+}
+
 /// How scenarios are run and shown, whatever command they came from.
 pub struct Session {
     pool: rayon::ThreadPool,
@@ -72,6 +99,8 @@ pub struct Session {
     quiet: bool,
     /// What the program was asked, for the manifest.
     asked: String,
+    /// Where the first seed of each discipline is written as a capture.
+    export: Option<PathBuf>,
 }
 
 impl Session {
@@ -83,12 +112,21 @@ impl Session {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
         let pool = pool.map_err(|error| format!("cannot start {jobs} jobs: {error}"))?;
         stop::listen();
-        Ok(Session { pool, json, quiet, asked })
+        Ok(Session { pool, json, quiet, asked, export: None })
+    }
+
+    /// The same, which also writes the first seed of each discipline as a capture.
+    pub fn exporting(self, export: Option<PathBuf>) -> Session {
+        Session { export, ..self }
     }
 }
 
 /// Does it. Every scenario is checked before the first one runs.
 pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    if args.export.is_some() && args.files.len() > 1 {
+        show::sentence("--export takes one scenario at a time");
+        return Ok(Outcome::Wrong);
+    }
     let scenarios: Vec<Option<Scenario>> = args.files.iter().map(|file| read(args, file)).collect();
     if scenarios.iter().any(Option::is_none) {
         return Ok(Outcome::Wrong);
@@ -96,7 +134,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let asked =
         format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
     let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
-        Ok(session) => session,
+        Ok(session) => session.exporting(args.export.clone()),
         Err(sentence) => {
             show::sentence(&sentence);
             return Ok(Outcome::Failed);
@@ -138,22 +176,49 @@ impl Session {
         dir: Option<&Path>,
         out: &mut dyn Write,
     ) -> io::Result<Outcome> {
-        let folder = match dir.map(|dir| self.folder(dir, name, scenario)).transpose() {
-            Ok(folder) => folder,
-            Err(error) => {
-                show::sentence(&error.to_string());
-                return Ok(Outcome::Failed);
-            }
+        let done = match self.work(scenario, name, dir, &|_| None) {
+            Ok(done) => done,
+            Err(outcome) => return Ok(outcome),
+        };
+        if self.json {
+            writeln!(out, "{}", done.table.to_json(name, done.cpu_s))?;
+        } else {
+            print(scenario, name, &done.table, (done.finished, done.planned), out)?;
+        }
+        self.remark(&done);
+        Ok(done.outcome)
+    }
+
+    /// Runs one scenario and keeps it in `dir` if there is one, together with what `find` says about it.
+    ///
+    /// # Errors
+    /// When there is no place for the results; the user was told.
+    pub fn work(
+        &self,
+        scenario: &Scenario,
+        name: &str,
+        dir: Option<&Path>,
+        find: &dyn Fn(&Table) -> Option<Vec<String>>,
+    ) -> Result<Done, Outcome> {
+        let told = |sentence: String| {
+            show::sentence(&sentence);
+            Outcome::Failed
+        };
+        let folder = dir.map(|dir| self.folder(dir, name, scenario)).transpose();
+        let folder = folder.map_err(|error| told(error.to_string()))?;
+        let exports = match &self.export {
+            Some(file) => Exports::begin(file, scenario).map_err(told)?,
+            None => Exports::none(),
         };
         let cells = scenario.cells();
         let before = cpu::user_s();
         let progress = Progress::new(name, cells.len(), self.quiet);
         // With an order of their own the results do not depend on who was faster.
-        let done: Vec<Ran> = self.pool.install(|| {
+        let ran: Vec<Ran> = self.pool.install(|| {
             cells
                 .par_iter()
                 .with_max_len(1)
-                .map(|cell| cell_run(scenario, cell, folder.as_ref(), &progress.part()))
+                .map(|cell| cell_run(scenario, cell, folder.as_ref(), &exports, &progress.part()))
                 .collect()
         });
         progress.finish();
@@ -162,7 +227,7 @@ impl Session {
         let mut runs = Vec::new();
         let mut remarks = Vec::new();
         let mut outcome = Outcome::Done;
-        for (cell, ran) in cells.iter().zip(done) {
+        for (cell, ran) in cells.iter().zip(ran) {
             match ran {
                 Ran::Finished(summary, said) => {
                     // The same arrivals for every discipline: what their sources say is said once for each seed.
@@ -174,32 +239,43 @@ impl Session {
                 }
                 Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
                 Ran::Failed(why) => {
-                    show::sentence(&format!("{} with seed {} failed: {why}", cell.spec, cell.seed));
-                    outcome = outcome.max(Outcome::Failed);
+                    outcome =
+                        outcome.max(told(format!("{} with seed {} failed: {why}", cell.spec, cell.seed)));
                 }
             }
         }
-        let kept = folder.as_ref().map(|folder| keep(folder, &runs));
-        if let Some(Err(sentence)) = &kept {
-            show::sentence(sentence);
+        let table = Table::new(&runs);
+        let folder = folder.map(|folder| match find(&table) {
+            Some(findings) => folder.with_findings(findings),
+            None => folder,
+        });
+        let kept = folder.as_ref().map(|folder| keep(folder, &runs)).transpose();
+        let report = kept.map(Option::flatten).unwrap_or_else(|sentence| {
+            outcome = outcome.max(told(sentence));
+            None
+        });
+        let (exported, well) = exports.told();
+        if !well {
             outcome = outcome.max(Outcome::Failed);
         }
-        let table = Table::new(&runs);
-        if self.json {
-            writeln!(out, "{}", table.to_json(name, cpu_s))?;
-        } else {
-            print(scenario, name, &table, (runs.len(), cells.len()), out)?;
-        }
+        let (finished, planned) = (runs.len(), cells.len());
+        Ok(Done { table, finished, planned, remarks, exported, well, report, cpu_s, outcome })
+    }
+
+    /// What there is to say about runs beside their table.
+    pub fn remark(&self, done: &Done) {
         if !self.quiet {
-            remarks.iter().for_each(|remark| show::sentence(remark));
+            done.remarks.iter().for_each(|remark| show::sentence(remark));
         }
-        if !self.quiet && !self.json {
-            show::sentence(&format!("{} events, {cpu_s:.2} s of processor time", table.events));
+        if !self.quiet || !done.well {
+            done.exported.iter().for_each(|sentence| show::sentence(sentence));
         }
-        if let (Some(Ok(Some(report))), false) = (kept, self.quiet) {
+        if let (Some(report), false) = (&done.report, self.quiet) {
             show::sentence(&format!("the report is {}", report.display()));
         }
-        Ok(outcome)
+        if !self.quiet && !self.json {
+            show::sentence(&format!("{} events, {:.2} s of processor time", done.table.events, done.cpu_s));
+        }
     }
 
     /// The folder that keeps the runs.
@@ -251,11 +327,21 @@ fn recorded(cell: &Cell) -> record::Cell {
 }
 
 /// One run, or its result from an earlier time. A run that panics takes no other with it.
-fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: &Part<'_>) -> Ran {
+fn cell_run(
+    scenario: &Scenario,
+    cell: &Cell,
+    folder: Option<&RunFolder>,
+    exports: &Exports,
+    part: &Part<'_>,
+) -> Ran {
     if stop::asked() {
         return Ran::Stopped;
     }
-    if let Some(summary) = folder.and_then(|folder| folder.finished(&recorded(cell))) {
+    // What is to be exported is run, although its result is there.
+    let export = exports.of(cell);
+    if export.is_none()
+        && let Some(summary) = folder.and_then(|folder| folder.finished(&recorded(cell)))
+    {
         part.done(1.0);
         return Ran::Finished(summary, Vec::new());
     }
@@ -266,7 +352,10 @@ fn cell_run(scenario: &Scenario, cell: &Cell, folder: Option<&RunFolder>, part: 
             part.done(share);
             !stop::asked()
         };
-        let finished = scenario.run(cell, &mut recorder, &go_on)?;
+        let finished = match export {
+            Some(target) => target.run(scenario, cell, &mut recorder, &go_on)?,
+            None => scenario.run(cell, &mut recorder, &go_on)?,
+        };
         let mut record = recorder.finish();
         record.summary.events = finished.totals.events;
         Some((record, finished.remarks))
@@ -293,6 +382,7 @@ fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
     let default = Layout::default();
     Layout {
         measured: measured.ports,
+        ways: measured.ways,
         port_names: measured
             .port_names
             .into_iter()
@@ -349,7 +439,7 @@ fn print(
     }
     writeln!(out)?;
     if finished > 0 {
-        write!(out, "{}", table.render(Style { width: terminal::width(), ascii: false }))?;
+        write!(out, "{}", table.render(Style { width: terminal::width(), ascii: false, detailed: false }))?;
         writeln!(out, "\nfingerprint {}", table.fingerprint)?;
     }
     Ok(())

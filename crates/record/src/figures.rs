@@ -1,12 +1,14 @@
 //! What the tables show: which metrics, in which groups, under which headings, and how a number is written. The terminal
 //! and the report use the same.
 
+use std::borrow::Cow;
+
 use crate::table::{Estimate, Row};
 
 /// A column: its heading, what it shows, and how.
 pub(crate) struct Column {
     pub title: &'static str,
-    pub metric: &'static str,
+    pub metric: Cow<'static, str>,
     pub kind: Kind,
 }
 
@@ -29,11 +31,11 @@ pub(crate) const RATE: Kind =
 pub(crate) const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
 
 const fn column(title: &'static str, metric: &'static str, kind: Kind) -> Column {
-    Column { title, metric, kind }
+    Column { title, metric: Cow::Borrowed(metric), kind }
 }
 
 /// Columns that belong together.
-const GROUPS: [(&str, &[Column]); 6] = [
+const GROUPS: [(&str, &[Column]); 8] = [
     (
         "link",
         &[
@@ -43,7 +45,7 @@ const GROUPS: [(&str, &[Column]); 6] = [
         ],
     ),
     (
-        "response time",
+        RESPONSES,
         &[
             column("p50", "fct_p50_s", TIME),
             column("p95", "fct_p95_s", TIME),
@@ -51,8 +53,24 @@ const GROUPS: [(&str, &[Column]); 6] = [
         ],
     ),
     (
+        "pages",
+        &[
+            column("p50", "page_p50_s", TIME),
+            column("p95", "page_p95_s", TIME),
+            column("not done", "pages_incomplete", Kind::Count("")),
+        ],
+    ),
+    (
         "unfinished",
         &[column("", "flows_incomplete", Kind::Count("flows")), column("", "bytes_incomplete", SIZE)],
+    ),
+    (
+        "calls",
+        &[
+            column("mean", "voice_delay_mean_s", TIME),
+            column("p99", "voice_delay_p99_s", TIME),
+            column("lost", "voice_loss", Kind::Percent),
+        ],
     ),
     (
         "packet delay",
@@ -77,6 +95,65 @@ const GROUPS: [(&str, &[Column]); 6] = [
     ),
 ];
 
+/// What is told about one direction of a link, in the order in which it matters to its users.
+const DETAILED: [(&str, &[Column]); 7] = [
+    (
+        "pages",
+        &[
+            column("p50", "page_p50_s", TIME),
+            column("p95", "page_p95_s", TIME),
+            column("p99", "page_p99_s", TIME),
+            column("not done", "pages_incomplete", Kind::Count("")),
+        ],
+    ),
+    (
+        RESPONSES,
+        &[
+            column("p50", "fct_p50_s", TIME),
+            column("p95", "fct_p95_s", TIME),
+            column("p99", "fct_p99_s", TIME),
+            column("not done", "flows_incomplete", Kind::Count("")),
+        ],
+    ),
+    (
+        "calls",
+        &[
+            column("mean", "voice_delay_mean_s", TIME),
+            column("p99", "voice_delay_p99_s", TIME),
+            column("lost", "voice_loss", Kind::Percent),
+        ],
+    ),
+    (
+        "waiting",
+        &[
+            column("small p50", "small_sojourn_p50_s", TIME),
+            column("p99", "small_sojourn_p99_s", TIME),
+            column("all p50", "sojourn_p50_s", TIME),
+            column("p99", "sojourn_p99_s", TIME),
+        ],
+    ),
+    (
+        "link",
+        &[
+            column("used", "utilization", Kind::Percent),
+            column("through", "goodput_bps", RATE),
+            column("Jain", "jain_large", Kind::Index),
+        ],
+    ),
+    (
+        "queue",
+        &[
+            column("mean", "queue_mean_packets", Kind::Count("pkts")),
+            column("drops", "drops", Kind::Count("")),
+            column("marks", "marks", Kind::Count("")),
+        ],
+    ),
+    ("state", &[column("mean", "flow_table_mean", Kind::Count("flows"))]),
+];
+
+/// The group that sizes follow where they are told.
+const RESPONSES: &str = "response time";
+
 /// A column with its numbers written out.
 pub(crate) struct Written {
     /// Its title and its unit.
@@ -89,29 +166,64 @@ pub(crate) struct Written {
 
 /// Written columns under one title.
 pub(crate) struct Group {
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     pub columns: Vec<Written>,
 }
 
 /// All groups that these rows have something in. What no row has would only take room: response times where nothing is
 /// transferred, a table of flows.
-pub(crate) fn groups(rows: &[&Row], ascii: bool) -> Vec<Group> {
-    let known = |column: &Column| rows.iter().any(|row| row.mean(column.metric).is_some());
-    let shown = GROUPS.iter().filter(|(_, columns)| columns.iter().any(known));
-    let written = shown.map(|(title, columns)| Group {
+pub(crate) fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
+    let known = |column: &Column| rows.iter().any(|row| row.mean(&column.metric).is_some());
+    let write = |title: Cow<'static, str>, columns: &[Column]| Group {
         title,
         columns: columns.iter().map(|column| column.write(columns, rows, ascii)).collect(),
-    });
-    written.collect()
+    };
+    let plan: &[(&str, &[Column])] = if detailed { &DETAILED } else { &GROUPS };
+    let mut written = Vec::new();
+    for (title, columns) in plan.iter().filter(|(_, columns)| columns.iter().any(known)) {
+        written.push(write(Cow::Borrowed(title), columns));
+        if detailed && *title == RESPONSES {
+            let known = |class: &(String, [Column; 3])| class.1.iter().any(known);
+            let classes: Vec<(String, [Column; 3])> = classes(rows).into_iter().filter(known).collect();
+            // The only class would say the same again.
+            let told = if classes.len() > 1 { classes } else { Vec::new() };
+            written.extend(told.into_iter().map(|(title, columns)| write(Cow::Owned(title), &columns)));
+        }
+    }
+    written
+}
+
+/// Response times by size, a group for each class that the metrics name.
+fn classes(rows: &[&Row]) -> Vec<(String, [Column; 3])> {
+    let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name.as_str()));
+    let class = |name: &str| {
+        let class = name.strip_prefix("fct_")?.strip_suffix("_p50_s")?;
+        let (word, size) = class.split_at_checked(2)?;
+        let sign = match word {
+            "le" => "up to",
+            "gt" => "above",
+            _ => return None,
+        };
+        let column = |title: &'static str| Column {
+            title,
+            metric: Cow::Owned(format!("fct_{class}_{title}_s")),
+            kind: TIME,
+        };
+        // "30kB" as people write it.
+        let digits = size.trim_end_matches(char::is_alphabetic);
+        let title = format!("{sign} {digits} {}", &size[digits.len()..]);
+        Some((title, ["p50", "p95", "p99"].map(column)))
+    };
+    names.filter_map(class).collect()
 }
 
 impl Column {
     /// Columns of one kind in a group share a unit, so that they compare.
     fn write(&self, group: &[Column], rows: &[&Row], ascii: bool) -> Written {
         let alike = group.iter().filter(|column| column.kind == self.kind);
-        let means = alike.flat_map(|column| rows.iter().filter_map(|row| row.metric(column.metric)?.mean));
+        let means = alike.flat_map(|column| rows.iter().filter_map(|row| row.metric(&column.metric)?.mean));
         let (scale, unit) = self.kind.unit(means);
-        let estimates: Vec<Option<&Estimate>> = rows.iter().map(|row| row.metric(self.metric)).collect();
+        let estimates: Vec<Option<&Estimate>> = rows.iter().map(|row| row.metric(&self.metric)).collect();
         let unit = if ascii { unit.replace('µ', "u") } else { unit.to_owned() };
         let cells: Vec<String> =
             estimates.iter().map(|estimate| self.kind.cell(*estimate, scale, ascii)).collect();

@@ -9,6 +9,9 @@ use qdisc::{PortId, Rate, Span, Time};
 pub struct Layout {
     /// The ports whose packets form the summary; the first is "the bottleneck".
     pub measured: Vec<PortId>,
+    /// Where there are several: between which nodes flows go over each of them, sender first. Their summary is told for
+    /// each port by itself, too.
+    pub ways: Vec<(PortId, Vec<(u16, u16)>)>,
     /// What ports are called in tables.
     pub port_names: Vec<(PortId, String)>,
     /// What nodes are called, by number.
@@ -35,6 +38,7 @@ impl Default for Layout {
     fn default() -> Layout {
         Layout {
             measured: Vec::new(),
+            ways: Vec::new(),
             port_names: Vec::new(),
             node_names: Vec::new(),
             source_names: Vec::new(),

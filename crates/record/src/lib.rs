@@ -37,7 +37,7 @@
 
 mod columns;
 mod figures;
-pub mod findings;
+mod findings;
 mod fingerprint;
 mod folder;
 mod layout;
@@ -53,10 +53,11 @@ mod student;
 mod table;
 mod terminal;
 
+pub use findings::findings;
 pub use fingerprint::Fingerprint;
 pub use folder::{Cell, FolderError, Manifest, REPORT, RunFolder};
 pub use layout::Layout;
-pub use metrics::{Metrics, Summary};
+pub use metrics::{Metrics, Summary, responses};
 pub use names::short_names;
 pub use recorder::Recorder;
 pub use rows::{DelayRow, LinkRow, Packets, QueueRow, Record, ShareRow};

@@ -30,6 +30,10 @@ use crate::recorder::Gauge;
 /// | `drops`, `marks` | of the measured ports' queues, packets |
 /// | `drops_REASON` | for each reason that occurred; those of the wire and of missing routes are not in `drops` |
 /// | `jain` | Jain's index of the bytes that endless transfers delivered which lived through the whole measured part; when there are fewer than two, of the part that each stream of datagrams got through; null when there are fewer than two of these either |
+/// | `page_mean_s`, `page_p50_s`, ..., `pages_completed`, `pages_incomplete` | response times of groups of transfers, such as pages, and how many completed and did not |
+/// | `voice_delay_mean_s`, `voice_delay_p99_s`, `voice_loss` | of streams that look like calls (small packets, 10 to 120 a second): mean over the streams, the largest 99th percentile among them, lost over sent packets |
+/// | `jain_large` | Jain's index of the mean rates of transfers of at least 100 kB, unfinished ones up to their end |
+/// | `at.PORT.METRIC` | where several ports are measured: any of these for one of them, with the flows that go over it |
 /// | `flow_delay_p50_s`, `flow_delay_p95_s` | median and 95th percentile, over streams of datagrams, of the mean delay of each; when there are several |
 /// | `flow_table_mean`, `flow_table_max` | of the bottleneck's samples, flows |
 /// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
@@ -83,27 +87,31 @@ impl Summary {
 /// What the recorder heard.
 pub(crate) struct Heard<'a> {
     pub layout: &'a Layout,
-    pub bottleneck: Option<&'a Meter>,
-    pub measured: &'a [&'a Meter],
-    pub flows: &'a [FlowReport],
+    /// The first of the measured ports.
+    pub bottleneck: Option<(PortId, &'a Meter)>,
+    pub measured: Vec<&'a Meter>,
+    pub flows: Vec<&'a FlowReport>,
+    /// Of the bottleneck.
     pub flow_table: Gauge,
 }
 
 /// The metrics of a run; the names and their meaning stand at [`Metrics`].
 pub(crate) fn metrics(heard: &Heard<'_>) -> Metrics {
     let mut out = Metrics::default();
-    let bottleneck = heard.layout.bottleneck().zip(heard.bottleneck);
-    out.push("utilization", bottleneck.and_then(|(port, meter)| utilization(heard.layout, port, meter)));
-    out.push("goodput_bps", goodput_bps(heard, heard.flows.iter()));
+    out.push("utilization", heard.bottleneck.and_then(|(port, meter)| utilization(heard.layout, port, meter)));
+    out.push("goodput_bps", goodput_bps(heard, heard.flows()));
     response_times(heard, &mut out);
+    pages(heard, &mut out);
     waiting_times(heard, &mut out);
     queue(heard, &mut out);
     losses(heard, &mut out);
     stream_delays(heard, &mut out);
+    voice(heard, &mut out);
     out.push("jain", jain(&shares(heard)));
+    out.push("jain_large", jain(&rates_of_large(heard)));
     out.push("flow_table_mean", heard.flow_table.mean());
     out.push("flow_table_max", heard.flow_table.most());
-    out.push("bottleneck_packets", heard.bottleneck.map(|meter| meter.data_packets as f64));
+    out.push("bottleneck_packets", heard.bottleneck.map(|(_, meter)| meter.data_packets as f64));
     sources(heard, &mut out);
     out
 }
@@ -136,12 +144,29 @@ fn response_times(heard: &Heard<'_>, out: &mut Metrics) {
     out.push("bytes_incomplete", any.then_some(bytes as f64));
     out.push("flows_aborted", any.then(|| count(Ending::Aborted)));
 
-    let all = Times::new(heard.completed().map(response));
-    times(out, "fct", &all);
-    for (class, name) in heard.layout.class_names().iter().enumerate() {
-        let in_class = heard.completed().filter(|flow| heard.layout.class_of(flow.bytes) == class);
-        times(out, &format!("fct_{name}"), &Times::new(in_class.map(response)));
+    by_size(heard.layout, out, &heard.completed().map(|flow| (flow.bytes, response(flow))).collect::<Vec<_>>());
+}
+
+/// Response times of transfers of these sizes: of all, and of each class.
+fn by_size(layout: &Layout, out: &mut Metrics, transfers: &[(u64, qdisc::Span)]) {
+    times(out, "fct", &Times::new(transfers.iter().map(|(_, time)| *time)));
+    for (class, name) in layout.class_names().iter().enumerate() {
+        let in_class = transfers.iter().filter(|(bytes, _)| layout.class_of(*bytes) == class);
+        times(out, &format!("fct_{name}"), &Times::new(in_class.map(|(_, time)| *time)));
     }
+}
+
+/// The same metrics of response times as those of a run, of transfers that somebody else measured: bytes and response
+/// time of the completed, the number of the others, response times of pages.
+pub fn responses(completed: &[(u64, qdisc::Span)], incomplete: u64, page_times: &[qdisc::Span]) -> Metrics {
+    let mut out = Metrics::default();
+    let any = !completed.is_empty() || incomplete > 0;
+    out.push("flows_completed", any.then_some(completed.len() as f64));
+    out.push("flows_incomplete", any.then_some(incomplete as f64));
+    by_size(&Layout::default(), &mut out, completed);
+    out.push("pages_completed", (!page_times.is_empty()).then_some(page_times.len() as f64));
+    times(&mut out, "page", &Times::new(page_times.iter().copied()));
+    out
 }
 
 fn response(flow: &FlowReport) -> qdisc::Span {
@@ -155,9 +180,54 @@ fn times(out: &mut Metrics, prefix: &str, times: &Times) {
     }
 }
 
+/// Transfers that belong together: a page with all its objects.
+fn pages(heard: &Heard<'_>, out: &mut Metrics) {
+    let Layout { from, until, .. } = *heard.layout;
+    let begun = |flow: &&FlowReport| from <= flow.start && flow.start < until;
+    let pages: Vec<&FlowReport> =
+        heard.flows().filter(|flow| flow.kind == FlowKind::Group).filter(begun).collect();
+    let completed = || pages.iter().filter(|page| page.ending == Ending::Completed);
+    let any = !pages.is_empty();
+    out.push("pages_completed", any.then(|| completed().count() as f64));
+    out.push("pages_incomplete", any.then(|| (pages.len() - completed().count()) as f64));
+    times(out, "page", &Times::new(completed().map(|page| response(page))));
+}
+
+/// Streams that look like calls.
+fn voice(heard: &Heard<'_>, out: &mut Metrics) {
+    let calls: Vec<&FlowReport> = heard.flows().filter(|flow| is_voice_like(flow)).collect();
+    let heard_of = || calls.iter().filter(|flow| flow.packets > flow.lost);
+    let mean = Times::new(heard_of().map(|flow| flow.delay_mean));
+    out.push("voice_delay_mean_s", mean.mean_s());
+    out.push("voice_delay_p99_s", heard_of().map(|flow| flow.delay_p99).max().map(|delay| delay.as_s()));
+    let sent: u64 = calls.iter().map(|flow| flow.packets).sum();
+    let lost: u64 = calls.iter().map(|flow| flow.lost).sum();
+    out.push("voice_loss", (sent > 0).then(|| lost as f64 / sent as f64));
+}
+
+/// At least a second of small packets (300 bytes on average at most), 10 to 120 of them a second: voice codecs send every
+/// 10 to 60 ms.
+fn is_voice_like(flow: &FlowReport) -> bool {
+    let seconds = flow.end.since(flow.start).as_s();
+    let pace = flow.packets as f64 / seconds;
+    is_datagrams(flow)
+        && seconds >= 1.0
+        && flow.packets >= 50
+        && flow.bytes <= 300 * flow.packets
+        && (10.0..=120.0).contains(&pace)
+}
+
+/// The mean rates of large transfers, bytes per second until each ended: of the completed and the others.
+fn rates_of_large(heard: &Heard<'_>) -> Vec<f64> {
+    const LARGE: u64 = 100_000;
+    let large = heard.transfers().filter(|flow| flow.bytes >= LARGE);
+    let rates = large.map(|flow| flow.delivered as f64 / flow.end.since(flow.start).as_s());
+    rates.filter(|rate| rate.is_finite()).collect()
+}
+
 fn waiting_times(heard: &Heard<'_>, out: &mut Metrics) {
     let (mut all, mut small) = (Delays::new(), Delays::new());
-    for meter in heard.measured {
+    for meter in &heard.measured {
         all.merge(&meter.waits);
         small.merge(&meter.small_waits);
     }
@@ -171,10 +241,10 @@ fn waiting_times(heard: &Heard<'_>, out: &mut Metrics) {
 }
 
 fn queue(heard: &Heard<'_>, out: &mut Metrics) {
-    let means = heard.bottleneck.and_then(|meter| meter.level.means(heard.layout.measured_time()));
+    let means = heard.bottleneck.and_then(|(_, meter)| meter.level.means(heard.layout.measured_time()));
     out.push("queue_mean_packets", means.map(|(packets, _)| packets));
     out.push("queue_mean_bytes", means.map(|(_, bytes)| bytes));
-    let most = heard.bottleneck.map(|meter| meter.level.most_packets as f64);
+    let most = heard.bottleneck.map(|(_, meter)| meter.level.most_packets as f64);
     out.push("queue_max_packets", most.filter(|_| means.is_some()));
 }
 
@@ -206,12 +276,12 @@ pub(crate) fn unnamed(name: &str) -> Option<f64> {
 fn shares(heard: &Heard<'_>) -> Vec<f64> {
     let Layout { from, until, .. } = *heard.layout;
     let throughout = |flow: &&FlowReport| flow.start <= from && flow.end >= until;
-    let endless = heard.flows.iter().filter(|flow| flow.kind == FlowKind::Endless);
+    let endless = heard.flows().filter(|flow| flow.kind == FlowKind::Endless);
     let endless: Vec<f64> = endless.filter(throughout).map(|flow| flow.delivered_measured as f64).collect();
     if endless.len() > 1 {
         return endless;
     }
-    let streams = heard.flows.iter().filter(|flow| is_datagrams(flow) && flow.bytes > 0);
+    let streams = heard.flows().filter(|flow| is_datagrams(flow) && flow.bytes > 0);
     let streams: Vec<f64> = streams.map(|flow| flow.delivered as f64 / flow.bytes as f64).collect();
     streams
 }
@@ -219,9 +289,9 @@ fn shares(heard: &Heard<'_>) -> Vec<f64> {
 /// How long the packets of a stream took, from stream to stream.
 fn stream_delays(heard: &Heard<'_>, out: &mut Metrics) {
     let arrived = |flow: &&FlowReport| is_datagrams(flow) && flow.packets > flow.lost;
-    let several = heard.flows.iter().filter(arrived).nth(1).is_some();
+    let several = heard.flows().filter(arrived).nth(1).is_some();
     let means =
-        Times::new(heard.flows.iter().filter(arrived).filter(|_| several).map(|flow| flow.delay_mean));
+        Times::new(heard.flows().filter(arrived).filter(|_| several).map(|flow| flow.delay_mean));
     out.push("flow_delay_p50_s", means.quantile_s(500));
     out.push("flow_delay_p95_s", means.quantile_s(950));
 }
@@ -241,11 +311,11 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
     for name in heard.layout.source_names.iter().filter(|name| seen.insert(name.as_str())) {
         let of_group =
             |flow: &&FlowReport| heard.layout.source_names.get(usize::from(flow.source)) == Some(name);
-        out.push(format!("src.{name}.goodput_bps"), goodput_bps(heard, heard.flows.iter().filter(of_group)));
+        out.push(format!("src.{name}.goodput_bps"), goodput_bps(heard, heard.flows().filter(of_group)));
         let responses = Times::new(heard.completed().filter(of_group).map(response));
         out.push(format!("src.{name}.fct_p50_s"), responses.quantile_s(500));
         let streams: Vec<&FlowReport> =
-            heard.flows.iter().filter(of_group).filter(|flow| is_datagrams(flow)).collect();
+            heard.flows().filter(of_group).filter(|flow| is_datagrams(flow)).collect();
         let arrived = streams.iter().filter(|flow| flow.packets > flow.lost);
         let worst = arrived.map(|flow| flow.delay_p99).max();
         out.push(format!("src.{name}.delay_p99_s"), worst.map(|delay| delay.as_s()));
@@ -263,13 +333,17 @@ impl<'a> Heard<'a> {
     /// Transfers that started within the measured part.
     fn transfers(&self) -> impl Iterator<Item = &'a FlowReport> {
         let Layout { from, until, .. } = *self.layout;
-        let transfers = self.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
+        let transfers = self.flows().filter(|flow| flow.kind == FlowKind::Transfer);
         transfers.filter(move |flow| from <= flow.start && flow.start < until)
     }
 
     /// Those of them that completed.
     fn completed(&self) -> impl Iterator<Item = &'a FlowReport> {
         self.transfers().filter(|flow| flow.ending == Ending::Completed)
+    }
+
+    fn flows(&self) -> impl Iterator<Item = &'a FlowReport> {
+        self.flows.iter().copied()
     }
 
     fn any_port(&self) -> bool {

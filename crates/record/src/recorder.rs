@@ -23,7 +23,8 @@ pub struct Recorder<P = ()> {
     fingerprint: Fingerprint,
     flows: Vec<FlowReport>,
     queue: Vec<QueueRow>,
-    flow_table: Gauge,
+    /// By port number.
+    flow_tables: Vec<Gauge>,
 }
 
 /// Mean and maximum of a sampled number.
@@ -50,7 +51,7 @@ impl<P> Recorder<P> {
             fingerprint: Fingerprint::EMPTY,
             flows: Vec::new(),
             queue: Vec::new(),
-            flow_table: Gauge::default(),
+            flow_tables: vec![Gauge::default(); ports],
         }
     }
 
@@ -71,19 +72,30 @@ impl<P> Recorder<P> {
     pub fn finish(mut self) -> Record {
         self.meters.iter_mut().flatten().for_each(|meter| meter.close());
         self.flows.sort_by_key(|report| report.id);
-        let bottleneck = self.layout.bottleneck().and_then(|port| self.meter(port));
-        let measured: Vec<&Meter> =
-            self.layout.measured.iter().filter_map(|port| self.meter(*port)).collect();
-        let heard = Heard {
-            layout: &self.layout,
-            bottleneck,
-            measured: &measured,
-            flows: &self.flows,
-            flow_table: self.flow_table,
-        };
-        let summary = Summary { fingerprint: self.fingerprint, events: 0, metrics: metrics(&heard) };
+        let mut all = metrics(&self.heard(&self.layout.measured, |_| true));
+        for (port, pairs) in self.layout.ways.iter().filter(|_| self.layout.measured.len() > 1) {
+            let name = self.layout.port_name(*port);
+            let over_it = |flow: &FlowReport| pairs.contains(&(flow.from, flow.to));
+            for (metric, value) in metrics(&self.heard(&[*port], over_it)).iter() {
+                all.push(format!("at.{name}.{metric}"), value);
+            }
+        }
+        let summary = Summary { fingerprint: self.fingerprint, events: 0, metrics: all };
         let (links, delays, shares) = (self.links(), self.delays(), self.shares());
         Record { summary, links, delays, shares, flows: self.flows, queue: self.queue, layout: self.layout }
+    }
+
+    /// What was heard at these ports, of some of the flows.
+    fn heard(&self, ports: &[PortId], whose: impl Fn(&FlowReport) -> bool) -> Heard<'_> {
+        let bottleneck = ports.first().and_then(|port| Some((*port, self.meter(*port)?)));
+        let flow_table = ports.first().and_then(|port| self.flow_tables.get(index(*port)));
+        Heard {
+            layout: &self.layout,
+            bottleneck,
+            measured: ports.iter().filter_map(|port| self.meter(*port)).collect(),
+            flows: self.flows.iter().filter(|flow| whose(flow)).collect(),
+            flow_table: flow_table.copied().unwrap_or_default(),
+        }
     }
 
     /// What went over the recorded links so far.
@@ -183,8 +195,8 @@ impl<P> Probe<P> for Recorder<P> {
 
     fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
         let measures = self.layout.from <= now && now < self.layout.until;
-        if measures && self.layout.bottleneck() == Some(at) {
-            self.flow_table.see(gauges);
+        if measures && let Some(table) = self.flow_tables.get_mut(index(at)) {
+            table.see(gauges);
         }
         if self.layout.keep_series {
             self.queue.push(QueueRow { time: now, port: at, held: Some(held), gauge: None });

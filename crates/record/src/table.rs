@@ -64,6 +64,19 @@ impl Table {
         }
     }
 
+    /// The part of it that is told for one of several measured ports. Empty of metrics where there is none such.
+    pub fn at(&self, port: &str) -> Table {
+        let prefix = format!("at.{port}.");
+        let part = |row: &Row| {
+            let mine = row.metrics.iter();
+            let mine = mine.filter_map(|(name, value)| {
+                Some((name.strip_prefix(&prefix)?.to_owned(), value.clone()))
+            });
+            Row { qdisc: row.qdisc.clone(), seeds: row.seeds.clone(), metrics: mine.collect() }
+        };
+        Table { rows: self.rows.iter().map(part).collect(), ..self.clone() }
+    }
+
     /// The table as JSON: `scenario`, `fingerprint`, `cpu_s`, `events`, `bottleneck_packets`, and `results` with
     /// `qdisc`, `seeds` and `metrics` each, a metric being `mean`, `ci95` and `per_seed`. `cpu_s` is the processor
     /// time of all runs in seconds; the caller has the clock.

@@ -10,11 +10,13 @@ pub struct Style {
     pub width: usize,
     /// Plain ASCII: `+-`, `us` and `-----`.
     pub ascii: bool,
+    /// Response times by size, too.
+    pub detailed: bool,
 }
 
 impl Default for Style {
     fn default() -> Style {
-        Style { width: 120, ascii: false }
+        Style { width: 120, ascii: false, detailed: false }
     }
 }
 
@@ -29,7 +31,7 @@ impl Table {
         let names: Vec<Vec<String>> = self.rows.iter().map(|row| broken(&row.qdisc)).collect();
         let name_width = names.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
         let rows: Vec<&Row> = self.rows.iter().collect();
-        let groups = groups(&rows, style.ascii);
+        let groups = groups(&rows, style.ascii, style.detailed);
         let room = style.width.saturating_sub(name_width);
         let mut text = String::new();
         for block in blocks(groups, room) {
@@ -71,7 +73,7 @@ impl Group {
             return vec![self];
         }
         let title = self.title;
-        self.columns.into_iter().map(|column| Group { title, columns: vec![column] }).collect()
+        self.columns.into_iter().map(|column| Group { title: title.clone(), columns: vec![column] }).collect()
     }
 
     /// What stands before its first column so that the title fits.
@@ -210,7 +212,7 @@ mod tests {
         let several =
             [0.9, 1.0, 1.1].map(|factor| run("fifo limit 300p", (factor * 10.0) as u64, &FIFO, factor));
         let table = Table::new(&several);
-        let text = table.render(Style { width: 100, ascii: true });
+        let text = table.render(Style { width: 100, ascii: true, detailed: false });
         assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 100));
         insta::assert_snapshot!(text, @r"
                           link                                 response time
@@ -231,7 +233,7 @@ mod tests {
     fn a_narrow_terminal_and_a_long_name() {
         let name = "fq_codel limit 10240p target 5ms interval 100ms quantum 1514b memory_limit 32mb noecn";
         let table = Table::new(&[run(name, 1, &EFD, 1.0), run("fifo", 1, &[], 1.0)]);
-        let text = table.render(Style { width: 70, ascii: false });
+        let text = table.render(Style { width: 70, ascii: false, detailed: false });
         assert!(text.lines().all(|line| line.chars().count() <= 70));
         insta::assert_snapshot!(text, @r"
                                        link                 response time

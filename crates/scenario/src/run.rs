@@ -2,6 +2,7 @@
 
 use disciplines::Spec;
 use qdisc::{Bytes, PortId, Probe, Rate, Streams, Time};
+use sim::network::Routes;
 use sim::world::SourcePlan;
 use sim::{LinkPlan, Network, Plan, Segment, Sim, Totals};
 
@@ -33,6 +34,8 @@ pub struct Finished {
 pub struct Measured {
     /// The measured ports; the first is the bottleneck of the tables.
     pub ports: Vec<PortId>,
+    /// Between which nodes flows go over each of them, sender first.
+    pub ways: Vec<(PortId, Vec<(u16, u16)>)>,
     /// Names of all ports, by number.
     pub port_names: Vec<String>,
     /// Rates of the links behind all ports, by number.
@@ -65,6 +68,7 @@ impl Scenario {
     pub fn measured(&self) -> Measured {
         Measured {
             ports: self.measured.clone(),
+            ways: self.ways(),
             port_names: self.ports.iter().map(|port| port.name.clone()).collect(),
             rates: self.ports.iter().map(|port| port.rate).collect(),
             nodes: self.nodes.clone(),
@@ -74,6 +78,37 @@ impl Scenario {
             size_classes: self.size_classes.clone(),
             small_packet: self.small_packet,
         }
+    }
+
+    /// Which flows go over which of the measured ports: those between the nodes of the traffic, both ways.
+    fn ways(&self) -> Vec<(PortId, Vec<(u16, u16)>)> {
+        let links = self.ports.iter().map(|port| (port.from, port.to, port.cost));
+        let routes = Routes::new(self.nodes.len(), links);
+        let mut pairs: Vec<(u16, u16)> = Vec::new();
+        for (from, to) in self.traffic.iter().flat_map(|stream| &stream.pairs) {
+            pairs.extend([(*from, *to), (*to, *from)]);
+        }
+        if self.traffic.iter().any(|stream| stream.pairs.is_empty()) {
+            // It names its nodes in a file: all of them may talk.
+            let nodes = || 0..self.nodes.len() as u16;
+            pairs.extend(nodes().flat_map(|from| nodes().map(move |to| (from, to))));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let goes_over = |(from, to): (u16, u16), port: PortId| {
+            let mut at = from;
+            while at != to {
+                match routes.next(at, to) {
+                    Some(link) if link == port.0 => return true,
+                    Some(link) => at = self.ports[link as usize].to,
+                    None => return false,
+                }
+            }
+            false
+        };
+        let over =
+            |port: &PortId| (*port, pairs.iter().copied().filter(|pair| goes_over(*pair, *port)).collect());
+        self.measured.iter().map(over).collect()
     }
 
     /// The simulation of a cell, ready to begin. Random streams are named by place, and those of the traffic do not

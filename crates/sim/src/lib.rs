@@ -25,5 +25,5 @@ pub use segment::Segment;
 pub use sizes::Sizes;
 pub use tcp::TcpConfig;
 pub use traffic::{Place, SOURCES, Source, Traffic, TrafficEntry, TrafficSpec};
-pub use transport::{ConnId, Datagram, Event, Net, Side, StreamId};
+pub use transport::{ConnId, Datagram, Event, HostId, Net, Side, StreamId};
 pub use world::{Plan, Sim, Totals};

@@ -9,6 +9,8 @@ pub struct Segment {
     pub serial: u32,
     /// Which source of traffic it belongs to: its place in the plan.
     pub source: u16,
+    /// Which host beyond a node one of its ends is; 0 where both are at their nodes.
+    pub host: u16,
     /// Sending node.
     pub from: u16,
     /// Receiving node.

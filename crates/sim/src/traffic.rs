@@ -134,6 +134,7 @@ sources! {
     audio,
     video,
     capture,
+    applications,
 }
 
 /// A flow for a source to fill in that reports it itself: nothing of it was delivered yet.

@@ -4,6 +4,7 @@
 //! that moves back, as the retransmission timer does with every acknowledgement, costs nothing; the early wake-up looks
 //! at the true deadlines and goes back to sleep.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hdrhistogram::Histogram;
@@ -23,6 +24,10 @@ pub struct ConnId(u32);
 /// A stream of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId(u32);
+
+/// A host that stands beyond its node ([`Net::host`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostId(u16);
 
 /// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,6 +95,9 @@ pub(crate) struct Transport {
     retired: Vec<u32>,
     streams: Vec<Stream>,
     hasher: SipHasher,
+    /// Hosts that stand beyond their nodes, by number: node and distance. Number 0 is nobody.
+    hosts: Vec<(u16, Span)>,
+    host_numbers: BTreeMap<(u16, Span), u16>,
     measured_from: Time,
     next_flow: u64,
     next_port: u64,
@@ -146,6 +154,8 @@ struct Stream {
     offset: u64,
     delay_sum: u128,
     delays: Delays,
+    /// When something of it last arrived.
+    heard: Option<Time>,
 }
 
 /// Delays of a stream's datagrams, nanoseconds. A capture has thousands of streams with a few packets each, and a
@@ -186,9 +196,20 @@ impl Net<'_> {
         conn
     }
 
+    /// A host `distance` beyond a node, one way: its packets reach the node that much later, and it receives that much
+    /// later what reaches the node. There is no queue in between. The same host for the same node and distance.
+    pub fn host(&mut self, node: u16, distance: Span) -> HostId {
+        self.transport.host(node, distance)
+    }
+
+    /// Opens a connection one end of which is such a host: the one whose node it stands behind.
+    pub fn connect_host(&mut self, from: u16, to: u16, host: HostId) -> ConnId {
+        self.transport.connect((from, to, host.0), self.source, self.settings, self.now, self.agenda)
+    }
+
     /// Opens a connection. Its ends are written to and closed by [`send`](Net::send) and [`close`](Net::close).
     pub fn connect(&mut self, from: u16, to: u16) -> ConnId {
-        self.transport.connect(from, to, self.source, self.settings, self.now, self.agenda)
+        self.transport.connect((from, to, 0), self.source, self.settings, self.now, self.agenda)
     }
 
     /// The application at `side` has `bytes` more to send.
@@ -249,6 +270,7 @@ impl Net<'_> {
             offset: 0,
             delay_sum: 0,
             delays: Delays::Few(Vec::new()),
+            heard: None,
         });
         StreamId(self.transport.streams.len() as u32 - 1)
     }
@@ -288,6 +310,8 @@ impl Transport {
             retired: Vec::new(),
             streams: Vec::new(),
             hasher,
+            hosts: vec![(u16::MAX, Span::ZERO)],
+            host_numbers: BTreeMap::new(),
             measured_from,
             next_flow: 0,
             next_port: 0,
@@ -295,6 +319,30 @@ impl Transport {
             events: Vec::new(),
             reports: Vec::new(),
         }
+    }
+
+    fn host(&mut self, node: u16, distance: Span) -> HostId {
+        if distance.is_zero() {
+            return HostId(0);
+        }
+        let next = self.hosts.len() as u16;
+        let known = self.host_numbers.get(&(node, distance)).copied();
+        HostId(known.unwrap_or_else(|| {
+            // Beyond 65,000 hosts the last ones share a distance.
+            let number = if next < u16::MAX { next } else { u16::MAX - 1 };
+            if number == next {
+                self.hosts.push((node, distance));
+            }
+            self.host_numbers.insert((node, distance), number);
+            number
+        }))
+    }
+
+    /// How far beyond `node` the end of this packet is that has the node's number.
+    #[inline]
+    pub fn beyond(&self, node: u16, segment: &Segment) -> Option<Span> {
+        let (at, distance) = self.hosts[usize::from(segment.host)];
+        (segment.host > 0 && at == node).then_some(distance)
     }
 
     fn next_flow(&mut self) -> u64 {
@@ -333,8 +381,7 @@ impl Transport {
 
     fn connect(
         &mut self,
-        from: u16,
-        to: u16,
+        (from, to, host): (u16, u16, u16),
         source: u16,
         settings: &Settings,
         now: Time,
@@ -345,7 +392,7 @@ impl Transport {
         let place = self.free.pop();
         let number = place.unwrap_or(self.conns.len() as u32);
         let serial = place.map_or(0, |place| self.conns[place as usize].serial + 1);
-        let template = Segment { conn: number, serial, source, from, to, ..Segment::default() };
+        let template = Segment { conn: number, serial, source, host, from, to, ..Segment::default() };
         let reply = Segment { from: to, to: from, flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
         let end = |fields, flow| Endpoint::new(fields, flow, settings.class, settings.reserved, tcp);
@@ -667,6 +714,7 @@ impl Stream {
         self.bytes_received += u64::from(meta.bytes);
         self.delay_sum += u128::from(delay.as_ps());
         self.delays.record(delay.as_ps() / 1000);
+        self.heard = Some(now);
     }
 
     fn report(&self, now: Time) -> FlowReport {
@@ -679,7 +727,7 @@ impl Stream {
             from: self.from,
             to: self.to,
             start: self.start,
-            end: now,
+            end: self.heard.unwrap_or(now),
             bytes: self.bytes_sent,
             delivered: self.bytes_received,
             delivered_measured: self.bytes_received,

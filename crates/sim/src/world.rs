@@ -5,11 +5,12 @@
 //! leads to a link's port, the port's discipline holds it, the link transmits it, the wire delays it, the next node
 //! forwards it or its host takes it.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use qdisc::hash::SipHasher;
-use qdisc::{DropReason, Next, Packet, Port, PortId, Probe, Rate, Rng, Span, Streams, Time};
+use qdisc::{DropReason, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slots, Span, Streams, Time};
 
 use crate::agenda::{Agenda, Slot};
 use crate::network::{Network, Routes};
@@ -71,6 +72,8 @@ pub struct Sim {
     lookahead: usize,
     transport: Transport,
     sources: Vec<Running>,
+    /// Packets between nodes and hosts that stand beyond them.
+    beyond: Beyond,
     sample: Option<Span>,
     sample_senders: bool,
     gauges: Vec<(&'static str, f64)>,
@@ -84,6 +87,7 @@ enum Owner {
     Link(u32),
     Conn(u32),
     Source(u16),
+    Beyond,
     Measuring,
     Sample,
 }
@@ -143,6 +147,7 @@ impl Sim {
             Running { source: Some(source.source), settings, slot }
         });
         let sources = sources.collect();
+        let beyond = Beyond::new(claim(&mut agenda, Owner::Beyond));
         let measuring = claim(&mut agenda, Owner::Measuring);
         agenda.set(measuring, plan.measured_from);
         if let Some(every) = plan.sample {
@@ -161,6 +166,7 @@ impl Sim {
             lookahead: plan.lookahead,
             transport: Transport::new(hasher, plan.measured_from),
             sources,
+            beyond,
             sample: plan.sample,
             sample_senders: plan.sample_senders,
             gauges: Vec::new(),
@@ -188,6 +194,7 @@ impl Sim {
                     self.agenda.set(slot, Time::NEVER);
                     self.with_source(source, probe, |source, net| source.wake(net));
                 }
+                Owner::Beyond => self.beyond_event(probe),
                 Owner::Measuring => {
                     self.agenda.set(slot, Time::NEVER);
                     self.transport.begin_measuring();
@@ -261,9 +268,30 @@ impl Sim {
         if pkt.payload.to != node {
             return self.forward(node, pkt, probe);
         }
+        if let Some(distance) = self.transport.beyond(node, &pkt.payload) {
+            return self.beyond.add(self.now + distance, (node, pkt), &mut self.agenda);
+        }
+        self.take(node, pkt, probe);
+    }
+
+    /// A host takes a packet.
+    #[inline]
+    fn take<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
         probe.delivered(node, &pkt.meta, &pkt.payload, self.now);
         self.transport.deliver(&pkt.meta, &pkt.payload, self.now, &mut self.agenda);
         self.flush(probe);
+    }
+
+    /// Packets from beyond a node reach it, or packets for a host beyond it reach that.
+    fn beyond_event<R: Probe<Segment>>(&mut self, probe: &mut R) {
+        while let Some((node, pkt)) = self.beyond.pop(self.now) {
+            if pkt.payload.from == node {
+                self.forward(node, pkt, probe);
+            } else {
+                self.take(node, pkt, probe);
+            }
+        }
+        self.agenda.set(self.beyond.slot, self.beyond.first());
     }
 
     /// A packet goes to the port of the link towards its destination.
@@ -295,8 +323,12 @@ impl Sim {
                 let mut sending = std::mem::take(&mut self.sending);
                 std::mem::swap(&mut sending, &mut self.transport.out);
                 for pkt in sending.drain(..) {
-                    probe.emitted(pkt.payload.from, &pkt.meta, &pkt.payload, self.now);
-                    self.forward(pkt.payload.from, pkt, probe);
+                    let from = pkt.payload.from;
+                    probe.emitted(from, &pkt.meta, &pkt.payload, self.now);
+                    match self.transport.beyond(from, &pkt.payload) {
+                        Some(distance) => self.beyond.add(self.now + distance, (from, pkt), &mut self.agenda),
+                        None => self.forward(from, pkt, probe),
+                    }
                 }
                 self.sending = sending;
             }
@@ -397,6 +429,51 @@ impl Link {
     fn next_event(&self) -> Time {
         let arrival = self.flight.front().map_or(Time::NEVER, |(at, _)| *at);
         arrival.min(self.ask)
+    }
+}
+
+/// Packets between nodes and the hosts beyond them: each host has a distance of its own, so they are sorted by time.
+struct Beyond {
+    /// When they reach the other end, in order of setting out at equal times, and where they are kept.
+    order: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    /// Packets with the nodes that they come from or that their hosts stand behind.
+    packets: Slots<(u16, Packet<Segment>)>,
+    all: List,
+    /// Set out so far.
+    count: u64,
+    slot: Slot,
+}
+
+impl Beyond {
+    fn new(slot: Slot) -> Beyond {
+        Beyond {
+            order: BinaryHeap::new(),
+            packets: Slots::with_capacity(16),
+            all: List::default(),
+            count: 0,
+            slot,
+        }
+    }
+
+    fn add(&mut self, at: Time, pkt: (u16, Packet<Segment>), agenda: &mut Agenda) {
+        let place = self.packets.push_back(&mut self.all, pkt);
+        self.order.push(Reverse((at, self.count, place.index())));
+        self.count += 1;
+        agenda.set(self.slot, self.first());
+    }
+
+    fn pop(&mut self, now: Time) -> Option<(u16, Packet<Segment>)> {
+        let Reverse((at, _, index)) = self.order.peek()?;
+        if *at > now {
+            return None;
+        }
+        let place = self.packets.place(*index).expect("what is in the order is kept");
+        self.order.pop();
+        Some(self.packets.remove(&mut self.all, place))
+    }
+
+    fn first(&self) -> Time {
+        self.order.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 }
 

@@ -116,6 +116,20 @@ fn every_source(folder: &Path) -> Vec<TrafficSpec> {
     std::fs::write(&list, rows.collect::<String>()).unwrap();
     let trace = folder.join("trace.pcap");
     std::fs::write(&trace, pcap(&udp_packets(4000, 500_000))).unwrap();
+    let talks = folder.join("workload.jsonl");
+    let line = |start: u64| {
+        json!({ "tcp": {
+            "start": start, "way": "up", "rtt": 20_000_000, "group": "web",
+            "writes": [
+                { "side": "client", "bytes": 400_000, "cue": { "peer": 0 } },
+                { "side": "server", "bytes": 1_000, "cue": { "peer": 400_000 } },
+            ],
+            "exchanges": [{ "writes": 2, "took": 0 }],
+        } })
+    };
+    let head = json!({ "giveway_workload": 1, "span": 1_000_000_000 });
+    let lines = (0..20).map(|number| format!("\n{}", line(number * 50_000_000)));
+    std::fs::write(&talks, head.to_string() + &lines.collect::<String>()).unwrap();
     vec![
         spec("bulk", json!({ "flows": 3 })),
         spec("cbr", json!({ "rate": "4mbit", "flows": 3 })),
@@ -139,6 +153,7 @@ fn every_source(folder: &Path) -> Vec<TrafficSpec> {
         spec("audio", json!({ "rate": "800kbit", "vad": true, "flows": 30 })),
         spec("video", json!({ "rate": "4mbit", "flows": 3 })),
         spec("capture", json!({ "file": trace })),
+        spec("applications", json!({ "file": talks, "spread": "200ms" })),
     ]
 }
 
@@ -168,7 +183,7 @@ fn arrivals_do_not_depend_on_the_discipline() {
     let folder = tempfile::tempdir().unwrap();
     let mut compared = 0;
     for spec in every_source(folder.path()) {
-        if ["bulk", "web"].contains(&spec.name()) {
+        if ["bulk", "web", "applications"].contains(&spec.name()) {
             continue; // one has no arrivals, the other waits for its answers
         }
         let offered = |qdisc: &str| {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, missing_docs)]
 
+pub mod tshark;
+
 use std::io::Cursor;
 
 use capture::{CaptureError, Packet, Reader};

@@ -36,7 +36,7 @@ struct Page {
     findings: Vec<Findings>,
     disciplines: Vec<DisciplineView>,
     key_figures: ChartView,
-    table: table::View,
+    tables: Vec<table::View>,
     sections: Vec<Section>,
     several: bool,
     watch: &'static str,
@@ -114,7 +114,7 @@ pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
             })
             .collect(),
         key_figures,
-        table: table::view(folders, &disciplines),
+        tables: table::views(folders, &disciplines),
         sections,
         several: folders.len() > 1,
         watch: WATCH,
@@ -179,25 +179,7 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-fn found(folder: &Folder) -> Findings {
-    let said = folder.manifest.findings.clone().unwrap_or_else(|| findings(&folder.table));
-    Findings {
-        folder: folder.name.clone(),
-        sentences: said.iter().map(|sentence| unbroken(sentence)).collect(),
-    }
-}
-
-/// A number stays on the line of its unit and of its interval.
-fn unbroken(sentence: &str) -> String {
-    const NO_BREAK: char = '\u{a0}';
-    let mut before = ' ';
-    let text = sentence.replace(" ± ", "\u{a0}±\u{a0}");
-    let chars = text.chars().map(|c| {
-        let kept = if c == ' ' && before.is_ascii_digit() { NO_BREAK } else { c };
-        before = c;
-        kept
-    });
-    chars.collect()
+fn found(folder: &Folder) -> Findings { folder: folder.name.clone(), sentences: said }
 }
 
 /// A text in paragraphs: a line break of the scenario file means nothing, an empty line does.

@@ -5,11 +5,13 @@ use serde::Serialize;
 use super::charts::Disciplines;
 use super::read::Folder;
 use crate::figures::{Group, groups};
-use crate::table::Row;
+use crate::table::{Row, Table};
 
 /// The table as the template takes it.
 #[derive(Serialize)]
 pub(super) struct View {
+    /// Which port it is about, where there is a table for each.
+    title: String,
     /// Whether rows are told apart by their folder, too.
     several: bool,
     groups: Vec<GroupView>,
@@ -19,7 +21,7 @@ pub(super) struct View {
 
 #[derive(Serialize)]
 struct GroupView {
-    title: &'static str,
+    title: String,
     columns: usize,
 }
 
@@ -46,16 +48,31 @@ struct CellView {
     first: bool,
 }
 
-/// One table over all folders: a row for each folder and discipline.
-pub(super) fn view(folders: &[Folder], disciplines: &Disciplines) -> View {
+/// One table over all folders; a table for each measured port where they all measure the same several.
+pub(super) fn views(folders: &[Folder], disciplines: &Disciplines) -> Vec<View> {
+    let first = folders.first().map(|folder| folder.manifest.measured.ports.clone()).unwrap_or_default();
+    if first.len() < 2 || folders.iter().any(|folder| folder.manifest.measured.ports != first) {
+        let tables: Vec<Table> = folders.iter().map(|folder| folder.table.clone()).collect();
+        return vec![view(String::new(), folders, &tables, disciplines)];
+    }
+    let of_port = |port: &String| {
+        let tables: Vec<Table> = folders.iter().map(|folder| folder.table.at(port)).collect();
+        view(port.clone(), folders, &tables, disciplines)
+    };
+    first.iter().map(of_port).collect()
+}
+
+/// A row for each folder and discipline.
+fn view(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disciplines) -> View {
+    let each = folders.iter().zip(tables);
     let rows: Vec<(&Folder, &Row)> =
-        folders.iter().flat_map(|folder| folder.table.rows.iter().map(move |row| (folder, row))).collect();
+        each.flat_map(|(folder, table)| table.rows.iter().map(move |row| (folder, row))).collect();
     let only: Vec<&Row> = rows.iter().map(|(_, row)| *row).collect();
-    let groups: Vec<Group> = groups(&only, false);
-    let firsts: Vec<bool> =
-        groups.iter().flat_map(|group| (0..group.columns.len()).map(|at| at == 0)).collect();
+    let groups: Vec<Group> = groups(&only, false, !title.is_empty());
+    let firsts: Vec<bool> = groups.iter().flat_map(|group| (0..group.columns.len()).map(|at| at == 0)).collect();
     let columns: Vec<_> = groups.iter().flat_map(|group| &group.columns).collect();
     View {
+        title,
         several: folders.len() > 1,
         rows: rows
             .iter()
@@ -64,11 +81,7 @@ pub(super) fn view(folders: &[Folder], disciplines: &Disciplines) -> View {
                 folder: folder.name.clone(),
                 qdisc: row.qdisc.clone(),
                 colour: disciplines.find(&row.qdisc).1.colour.clone(),
-                cells: columns
-                    .iter()
-                    .zip(&firsts)
-                    .map(|(column, first)| cell(&column.cells[at], *first))
-                    .collect(),
+                cells: columns.iter().zip(&firsts).map(|(column, first)| cell(&column.cells[at], *first)).collect(),
             })
             .collect(),
         columns: columns
@@ -79,16 +92,12 @@ pub(super) fn view(folders: &[Folder], disciplines: &Disciplines) -> View {
                 ColumnView { title, unit, first: *first }
             })
             .collect(),
-        groups: groups
-            .iter()
-            .map(|group| GroupView { title: group.title, columns: group.columns.len() })
-            .collect(),
+        groups: groups.iter().map(|group| GroupView { title: group.title.to_string(), columns: group.columns.len() }).collect(),
     }
 }
 
 /// The interval is written apart, so that it can be smaller.
 fn cell(text: &str, first: bool) -> CellView {
-    let (mean, half) =
-        text.split_once('±').map_or((text, String::new()), |(mean, half)| (mean, format!("± {half}")));
+    let (mean, half) = text.split_once('±').map_or((text, String::new()), |(mean, half)| (mean, format!("± {half}")));
     CellView { mean: mean.to_owned(), half, first }
 }

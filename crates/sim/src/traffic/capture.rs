@@ -28,6 +28,7 @@ use qdisc::hash::SipHasher;
 use qdisc::{Ecn, Invalid, Packets, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use workload::{Local, Way};
 
 use super::{Place, Source, Traffic};
 use crate::transport::{Datagram, Net, StreamId};
@@ -47,6 +48,14 @@ pub struct Config {
     /// What becomes of the ECN field.
     #[serde(default)]
     pub ecn: EcnField,
+    /// Only packets that go this way, "up" or "down"; with `local`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub way: Option<Way>,
+    /// The local side: prefixes or MAC addresses with commas between them, or "beyond MAC".
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub local: Option<Local>,
 }
 
 /// What becomes of the ECN field of captured packets.
@@ -79,6 +88,10 @@ impl Traffic for Config {
                 format!("{}; write a positive number, for example 1.0", self.speed),
             ));
         }
+        if self.way.is_some() != self.local.is_some() {
+            let missing = if self.way.is_some() { "local" } else { "way" };
+            return Err(Invalid::new(missing, "way and local belong together: which way, and from where"));
+        }
         let path = place.folder.join(&self.file);
         let replays = place.pairs.iter().map(|pair| self.replay(&path, *pair, place.start));
         let replays = replays.collect::<Result<_, String>>();
@@ -98,6 +111,7 @@ impl Config {
             flows: FlowMap::default(),
             speed: self.speed,
             keep_ecn: self.ecn == EcnField::Keep,
+            only: self.way.zip(self.local.clone()),
             left: self.limit.map_or(u64::MAX, |limit| limit.0),
             start,
             first: None,
@@ -128,6 +142,8 @@ struct Replay {
     flows: FlowMap<StreamId>,
     speed: f64,
     keep_ecn: bool,
+    /// Which way only, and which side is local.
+    only: Option<(Way, Local)>,
     /// Packets still allowed.
     left: u64,
     start: Time,
@@ -197,6 +213,11 @@ impl Replay {
                 self.foreign += 1;
                 continue;
             };
+            if let Some((way, local)) = &self.only
+                && local.way_of(&packet) != Some(*way)
+            {
+                continue;
+            }
             let after_ns = packet.time.saturating_sub(first);
             let after = if self.speed == 1.0 {
                 Span::from_ps(after_ns.saturating_mul(1000))

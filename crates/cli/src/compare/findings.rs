@@ -1,0 +1,421 @@
+//! What a comparison comes to: who is helped, by how much, and what it costs; each with its uncertainty.
+//!
+//! Disciplines meet the same arrivals under each seed, so differences are taken seed by seed and their interval is that
+//! of the mean difference (Student's t, 95 %). What is within it, or below two percent, is not called a difference.
+
+use record::{Estimate, Row, Table};
+use workload::Way;
+
+use super::Mode;
+use super::link::Link;
+
+/// A difference smaller than this is not worth a sentence, however certain.
+const WORTH: f64 = 0.02;
+
+/// What is asked of each discipline.
+#[derive(Clone, Copy)]
+struct Question {
+    metric: &'static str,
+    /// As the subject of a sentence: what takes or is what.
+    what: &'static str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// Takes so long.
+    Time,
+    /// So many.
+    Count,
+    /// A share of something.
+    Share,
+}
+
+const fn question(metric: &'static str, what: &'static str, kind: Kind) -> Question {
+    Question { metric, what, kind }
+}
+
+/// What people wait for: how it is called, how many must have completed under the first discipline, and its metrics.
+const WAITS: [Subject; 2] = [
+    Subject {
+        what: "page",
+        enough: ("pages_completed", 5.0),
+        metrics: [
+            question("page_p50_s", "median", Kind::Time),
+            question("page_p95_s", "95th percentile", Kind::Time),
+        ],
+    },
+    Subject {
+        what: "transfer",
+        enough: ("flows_completed", 10.0),
+        metrics: [
+            question("fct_p50_s", "median", Kind::Time),
+            question("fct_p95_s", "95th percentile", Kind::Time),
+        ],
+    },
+];
+
+/// Something that people wait for.
+#[derive(Clone, Copy)]
+struct Subject {
+    what: &'static str,
+    enough: (&'static str, f64),
+    metrics: [Question; 2],
+}
+
+/// What calls and games feel.
+const DELAYS: [Question; 2] = [
+    question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
+    question("small_sojourn_p99_s", "99th percentile of the waiting time of small packets", Kind::Time),
+];
+
+/// What may get worse.
+const COSTS: [Question; 7] = [
+    question("fct_gt3MB_p50_s", "median transfer above 3 MB", Kind::Time),
+    question("fct_le3MB_p50_s", "median transfer of 300 kB to 3 MB", Kind::Time),
+    question("fct_p99_s", "99th percentile of the transfers", Kind::Time),
+    question("page_p95_s", "95th percentile of the pages", Kind::Time),
+    question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
+    question("voice_loss", "loss of calls", Kind::Share),
+    question("flows_incomplete", "number of transfers that did not finish", Kind::Count),
+];
+
+/// The two directions of a table, each with its rows.
+struct Ways {
+    tables: Vec<(Way, Table)>,
+    /// Runs of each discipline.
+    seeds: usize,
+}
+
+/// How a discipline differs from the first.
+struct Change<'a> {
+    row: &'a Row,
+    before: f64,
+    after: f64,
+    /// Half the interval of the difference; none with one run.
+    within: Option<f64>,
+}
+
+/// The findings of a comparison, as sentences.
+pub fn of(table: &Table, mode: Mode) -> Vec<String> {
+    let Some(first) = table.rows.first() else { return vec!["No run finished.".to_owned()] };
+    let ways = Ways {
+        tables: [Way::Up, Way::Down].map(|way| (way, table.at(&Link::port(way)))).into(),
+        seeds: first.seeds.len(),
+    };
+    if table.rows.len() == 1 {
+        return vec![format!("Only {} was run: name another with --qdisc to compare.", short(first))];
+    }
+    let mut said = Vec::new();
+    let mut winners: Vec<String> = Vec::new();
+    let waits = if mode == Mode::Flows { ways.waits() } else { None };
+    for (sentence, winner) in [waits, ways.delays()].into_iter().flatten() {
+        said.push(sentence);
+        winners.extend(winner.filter(|winner| !winners.contains(winner)));
+    }
+    said.extend(ways.costs(&winners));
+    if winners.is_empty() {
+        said.push(ways.idle());
+    }
+    if ways.seeds < 2 && mode == Mode::Flows {
+        said.push(
+            "One run of each: how much of this is chance is not known; --seeds 5 would tell.".to_owned(),
+        );
+    }
+    said
+}
+
+impl Ways {
+    /// Who shortens what people wait for, in the direction in which they wait longer, all in all: told for pages or
+    /// transfers, of which more is gained, with its median and its 95th percentile.
+    fn waits(&self) -> Option<(String, Option<String>)> {
+        let mut best: Option<(f64, Way, Subject, Question)> = None;
+        let mut known = None;
+        let waited = |table: &Table| {
+            let value = |name| table.rows[0].metric(name).and_then(|metric| metric.mean);
+            value("flows_completed").zip(value("fct_mean_s")).map_or(0.0, |(count, mean)| count * mean)
+        };
+        let longer = self.tables.iter().max_by(|a, b| waited(&a.1).total_cmp(&waited(&b.1)));
+        if let Some((way, table)) = longer {
+            let enough = |subject: &&Subject| {
+                let count = table.rows[0].metric(subject.enough.0).and_then(|count| count.mean);
+                count.is_some_and(|count| count >= subject.enough.1)
+            };
+            for subject in WAITS.iter().filter(enough) {
+                known.get_or_insert((*way, *subject));
+                for question in subject.metrics {
+                    let gains = self.changes(*way, question);
+                    let gain = gains.iter().filter(|change| change.is_better()).map(Change::gain);
+                    let Some(gain) = gain.max_by(f64::total_cmp) else { continue };
+                    if best.is_none_or(|(most, ..)| gain > most) {
+                        best = Some((gain, *way, *subject, question));
+                    }
+                }
+            }
+        }
+        let Some((_, way, subject, question)) = best else {
+            let (way, subject) = known?;
+            let baseline = self.baseline(way);
+            let told = subject.metrics.iter().filter_map(|question| {
+                let value = baseline.metric(question.metric)?.mean?;
+                Some(format!("{} {}", question.what, question.kind.text(value)))
+            });
+            let told = list(&told.collect::<Vec<_>>());
+            let (what, name) = (subject.what, short(baseline));
+            return Some((
+                format!(
+                    "No discipline shortens the {what}s {} beyond the uncertainty ({told} with {name}).",
+                    way.name()
+                ),
+                None,
+            ));
+        };
+        let changes = self.changes(way, question);
+        let winner =
+            changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after))?;
+        let told = subject.metrics.iter().filter_map(|question| {
+            let changes = self.changes(way, *question);
+            let change = changes.iter().find(|change| change.row.qdisc == winner.row.qdisc)?;
+            let verb = if change.is_better() || change.is_worse() { "instead of" } else { "against" };
+            let Question { what, kind, .. } = *question;
+            Some(format!(
+                "{what} {} {verb} {} ({})",
+                kind.text(change.after),
+                kind.text(change.before),
+                change.difference(kind)
+            ))
+        });
+        let told = told.collect::<Vec<_>>().join(", ");
+        let sentence = format!(
+            "{}s {} are shorter with {} than with {}: {told}{}.",
+            capital(subject.what),
+            way.name(),
+            short(winner.row),
+            short(self.baseline(way)),
+            others(winner, &changes),
+        );
+        Some((sentence, Some(winner.row.qdisc.clone())))
+    }
+
+    /// Who helps calls, or small packets where there are no calls, in the direction in which they are worse off.
+    fn delays(&self) -> Option<(String, Option<String>)> {
+        let (question, way) =
+            DELAYS.iter().find_map(|question| Some((*question, self.worse_way(*question)?)))?;
+        let changes = self.changes(way, question);
+        let (what, kind, name) = (question.what, question.kind, short(self.baseline(way)));
+        let winner =
+            changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
+        let Some(winner) = winner else {
+            let before = kind.text(self.baseline(way).metric(question.metric)?.mean?);
+            let sentence = format!(
+                "No discipline improves the {what} {} on {name}'s {before} beyond the uncertainty.",
+                way.name()
+            );
+            return Some((sentence, None));
+        };
+        let sentence = format!(
+            "The {what} {} is {} with {} instead of {} with {name} ({}){}.",
+            way.name(),
+            kind.text(winner.after),
+            short(winner.row),
+            kind.text(winner.before),
+            winner.difference(kind),
+            others(winner, &changes),
+        );
+        Some((sentence, Some(winner.row.qdisc.clone())))
+    }
+
+    /// What got worse with those that help, in either direction.
+    fn costs(&self, winners: &[String]) -> Vec<String> {
+        let mut free: Vec<String> = Vec::new();
+        let mut said = Vec::new();
+        for winner in winners {
+            let name = winner.split_whitespace().next().unwrap_or_default().to_owned();
+            match self.cost(winner) {
+                Some(cost) => said.push(format!("What {name} costs: {cost}.")),
+                None => free.push(name),
+            }
+        }
+        if !free.is_empty() {
+            let sentence = "Nothing that was measured gets worse with";
+            said.push(format!("{sentence} {} beyond the uncertainty.", free.join(" or ")));
+        }
+        said
+    }
+
+    /// The two largest losses of a discipline, in shares of what the first has.
+    fn cost(&self, winner: &str) -> Option<String> {
+        let mut worse: Vec<(f64, String)> = Vec::new();
+        for question in COSTS {
+            for (way, _) in &self.tables {
+                let changes = self.changes(*way, question);
+                let mine = changes.iter().filter(|change| change.row.qdisc == winner && change.is_worse());
+                worse.extend(mine.map(|change| {
+                    let Question { what, kind, .. } = question;
+                    let (before, after) = (kind.text(change.before), kind.text(change.after));
+                    let text = format!(
+                        "the {what} {} is {after} instead of {before} ({})",
+                        way.name(),
+                        change.difference(kind)
+                    );
+                    (-change.gain(), text)
+                }));
+            }
+        }
+        worse.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let told: Vec<String> = worse.into_iter().take(2).map(|(_, text)| text).collect();
+        (!told.is_empty()).then(|| told.join(", and "))
+    }
+
+    /// Why nothing differs.
+    fn idle(&self) -> String {
+        let busiest = self
+            .tables
+            .iter()
+            .filter_map(|(way, table)| Some((*way, table.rows.first()?.metric("utilization")?.mean?)));
+        match busiest.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((way, used)) if used < 0.5 => format!(
+                "The link is used to {:.0} % at most ({}): queues hardly form, and where none forms no discipline helps.",
+                100.0 * used,
+                way.name()
+            ),
+            Some((way, used)) => {
+                format!("The busier direction ({}) is used to {:.0} %.", way.name(), 100.0 * used)
+            }
+            None => "Nothing was measured that could be compared.".to_owned(),
+        }
+    }
+
+    /// The direction in which the first discipline is worse off.
+    fn worse_way(&self, question: Question) -> Option<Way> {
+        let value = |table: &Table| table.rows.first()?.metric(question.metric)?.mean;
+        let known = self.tables.iter().filter_map(|(way, table)| Some((value(table)?, *way)));
+        known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
+    }
+
+    fn table(&self, way: Way) -> &Table {
+        let found = self.tables.iter().find(|(known, _)| *known == way);
+        &found.expect("both directions are there").1
+    }
+
+    fn baseline(&self, way: Way) -> &Row {
+        &self.table(way).rows[0]
+    }
+
+    /// Every other discipline against the first.
+    fn changes(&self, way: Way, question: Question) -> Vec<Change<'_>> {
+        let rows = &self.table(way).rows;
+        let Some(base) = rows[0].metric(question.metric) else { return Vec::new() };
+        rows[1..].iter().filter_map(|row| Change::new(base, row, question)).collect()
+    }
+}
+
+impl<'a> Change<'a> {
+    fn new(base: &Estimate, row: &'a Row, question: Question) -> Option<Change<'a>> {
+        let other = row.metric(question.metric)?;
+        let pairs = base.per_seed.iter().zip(&other.per_seed);
+        let pairs: Vec<(f64, f64)> = pairs.filter_map(|(before, after)| (*before).zip(*after)).collect();
+        let difference = Estimate::over(pairs.iter().map(|(before, after)| Some(after - before)).collect());
+        let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / pairs.len() as f64;
+        let before = mean(&mut pairs.iter().map(|pair| pair.0));
+        difference.mean.map(|change| Change { row, before, after: before + change, within: difference.ci95 })
+    }
+
+    fn is_better(&self) -> bool {
+        let gain = self.before - self.after;
+        gain > self.within.unwrap_or(0.0) && gain > WORTH * self.before
+    }
+
+    fn is_worse(&self) -> bool {
+        let loss = self.after - self.before;
+        loss > self.within.unwrap_or(0.0) && loss > WORTH * self.before.abs()
+    }
+
+    /// What share of the first's is saved.
+    fn gain(&self) -> f64 {
+        (self.before - self.after) / self.before
+    }
+
+    /// The difference with its interval, both in one unit.
+    fn difference(&self, kind: Kind) -> String {
+        let change = self.after - self.before;
+        let word = if change < 0.0 { "less" } else { "more" };
+        let (one, unit) = kind.unit(change.abs().max(self.within.unwrap_or(0.0)));
+        let space = if unit.is_empty() { "" } else { " " };
+        match self.within {
+            Some(within) => {
+                format!("{} ± {}{space}{unit} {word}", digits(change.abs() / one), digits(within / one))
+            }
+            None => format!("{}{space}{unit} {word}", digits(change.abs() / one)),
+        }
+    }
+}
+
+/// Who cannot be told from the best, and who is worse than the first.
+fn others(best: &Change<'_>, changes: &[Change<'_>]) -> String {
+    let close = |change: &&Change<'_>| {
+        change.row.qdisc != best.row.qdisc
+            && change.is_better()
+            && change.after - best.after <= change.within.unwrap_or(0.0) + best.within.unwrap_or(0.0)
+    };
+    let names = |some: &mut dyn Iterator<Item = &Change<'_>>| {
+        some.map(|change| short(change.row)).collect::<Vec<_>>()
+    };
+    let close = names(&mut changes.iter().filter(close));
+    let worse = names(&mut changes.iter().filter(|change| change.is_worse()));
+    let verb = |names: &[String]| if names.len() == 1 { "does" } else { "do" };
+    let mut text = String::new();
+    if !close.is_empty() {
+        text.push_str(&format!("; {} {} as well within the uncertainty", list(&close), verb(&close)));
+    }
+    if !worse.is_empty() {
+        text.push_str(&format!("; {} {} worse than the first", list(&worse), verb(&worse)));
+    }
+    text
+}
+
+impl Kind {
+    /// How much one of the unit is that suits a value, and its name.
+    fn unit(self, value: f64) -> (f64, &'static str) {
+        match self {
+            Kind::Time if value >= 1.0 => (1.0, "s"),
+            Kind::Time if value >= 1e-3 => (1e-3, "ms"),
+            Kind::Time => (1e-6, "µs"),
+            Kind::Count => (1.0, ""),
+            Kind::Share => (0.01, "%"),
+        }
+    }
+
+    fn text(self, value: f64) -> String {
+        let (one, unit) = self.unit(value.abs());
+        format!("{} {unit}", digits(value / one)).trim_end().to_owned()
+    }
+}
+
+/// Three digits.
+fn digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 100.0 || v == 0.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A discipline without its parameters.
+fn short(row: &Row) -> String {
+    row.qdisc.split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+fn capital(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    first.to_uppercase() + rest
+}
+
+fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [several @ .., last] => format!("{} and {last}", several.join(", ")),
+    }
+}

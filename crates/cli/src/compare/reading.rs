@@ -1,0 +1,264 @@
+//! Reading the capture: what is in it, which side is local, and what is told about both.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
+
+use capture::{CaptureError, Reader};
+use indicatif::{ProgressBar, ProgressStyle};
+use qdisc::Span;
+use serde_json::{Value, json};
+use workload::{Extraction, Local, Seen, Side, Way, Workload};
+
+use super::{Mode, shown};
+use crate::show::sentence;
+use crate::terminal;
+
+/// A capture that was read.
+pub struct Read {
+    pub workload: Workload,
+    pub seen: Seen,
+    pub local: Local,
+    /// Why these are local; none where the user said so.
+    why: Option<String>,
+    /// What ended the reading early.
+    damage: Option<String>,
+}
+
+impl Read {
+    /// Reads a capture once.
+    pub fn capture(path: &Path, local: Option<&Local>, quiet: bool) -> Result<Read, String> {
+        let wrong = |error: CaptureError| format!("{} {error}", shown(path));
+        let file = File::open(path).map_err(|error| wrong(CaptureError::Open(error)))?;
+        let bar = bar(&file, quiet);
+        let reader = Reader::new(bar.wrap_read(file)).map_err(wrong)?;
+        let mut extraction = Extraction::default();
+        let mut damage = None;
+        for packet in reader {
+            match packet {
+                Ok(packet) => extraction.packet(&packet),
+                Err(error) => damage = Some(error.to_string()),
+            }
+        }
+        bar.finish_and_clear();
+        if extraction.seen().packets == extraction.seen().foreign {
+            let why = damage.unwrap_or_else(|| match extraction.seen().foreign {
+                0 => "holds no packet".to_owned(),
+                foreign => format!("holds no IP packet, only {foreign} others"),
+            });
+            return Err(format!("{} {why}", shown(path)));
+        }
+        let (local, why) = match local {
+            Some(local) => (local.clone(), None),
+            None => match extraction.guess() {
+                Some((local, why)) => (local, Some(why)),
+                None => {
+                    let busiest = extraction.busiest();
+                    let example = busiest.first().cloned().unwrap_or_default();
+                    return Err(format!(
+                        "which side of the link is local cannot be told from the addresses ({}, ...); \
+                         say it, for example --link {example}",
+                        busiest.join(", ")
+                    ));
+                }
+            },
+        };
+        let busiest = extraction.busiest();
+        let (workload, seen) = extraction.finish(&local);
+        if seen.up.0 + seen.down.0 == 0 {
+            return Err(format!(
+                "no packet crosses between {local} and the rest; the busiest addresses are {}",
+                busiest.join(", ")
+            ));
+        }
+        // Beyond a few months the clock of a run would not reach.
+        let days = seen.span / 86_400_000_000_000;
+        if days > 200 {
+            return Err(format!("{} spans {days} days; at most 200 can be done again", shown(path)));
+        }
+        Ok(Read { workload, seen, local, why, damage })
+    }
+
+    /// Refuses what the mode can make nothing of.
+    pub fn check(&self, mode: Mode) -> Result<(), String> {
+        let one_way = |way: Way| {
+            format!(
+                "no packet goes {} in this capture, with {} as the local side: connections cannot be told from \
+                 one direction. If that side is wrong, write another --link; otherwise write --mode replay",
+                way.name(),
+                self.local
+            )
+        };
+        if mode == Mode::Flows && !self.workload.connections.is_empty() {
+            for way in [Way::Up, Way::Down] {
+                if self.bytes(way) == 0 {
+                    return Err(one_way(way));
+                }
+            }
+        }
+        let nothing = self.workload.connections.is_empty() && self.workload.trains.is_empty();
+        if mode == Mode::Flows && nothing {
+            return Err(
+                "there is no connection and no stream of datagrams in this capture that could be done \
+                        again; write --mode replay"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Says what was found.
+    pub fn tell(&self, path: &Path) {
+        let seen = &self.seen;
+        sentence(&format!(
+            "{}: {} packets, {:.1} MB in {:.1} s",
+            shown(path),
+            seen.packets,
+            seen.bytes as f64 / 1e6,
+            seen.span as f64 / 1e9,
+        ));
+        match &self.why {
+            Some(why) => {
+                sentence(&format!("local side: {} (a guess: {why}; --link says it otherwise)", self.local))
+            }
+            None => sentence(&format!("local side: {}", self.local)),
+        }
+        sentence(&format!("{}.", self.contents()));
+        if let Some(damage) = &self.damage {
+            sentence(&format!("{} {damage}; what comes before is used", shown(path)));
+        }
+        for left_out in self.left_out() {
+            sentence(&left_out);
+        }
+    }
+
+    fn contents(&self) -> String {
+        let seen = &self.seen;
+        let mut parts = vec![format!("{} TCP connections", seen.connections)];
+        let mut some = |count: u64, what: &str| {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        };
+        some(seen.open_before, "of them open before it began");
+        some(seen.cut_off, "cut off by its end, both used as far as seen");
+        some(seen.pages.len() as u64, "pages");
+        some(seen.trains, "streams of other packets");
+        if let Some(rtt) = seen.rtt {
+            parts.push(format!("median round trip {:.1} ms", rtt as f64 / 1e6));
+        }
+        parts.join(", ")
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        let seen = &self.seen;
+        let some = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+        [
+            some(seen.foreign, "packets are not IP: left out"),
+            some(seen.inside, "packets stay on one side of the link: left out"),
+            some(seen.unanswered, "connections were refused or not answered: left out"),
+            some(seen.headless, "TCP packets without a readable header: left out"),
+            some(seen.crowded, "packets belong to more flows than can be told apart: left out"),
+            some(seen.missed, "bytes were acknowledged and never captured: filled in"),
+            some(
+                seen.without_rtt,
+                "connections show no round trip: they get the median of the others, or 30 ms",
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// For the scenario and the report.
+    pub fn description(&self, mode: Mode) -> String {
+        let model = match mode {
+            Mode::Flows => {
+                "Connections do again what their applications did: requests, responses and think times, over TCP. \
+                 They begin when they began in the capture; datagrams are sent as they were captured, so whoever \
+                 adapts to the network (QUIC, video calls) is not seen to."
+            }
+            Mode::Replay => "Packets arrive when they were captured; senders do not react to delay or loss.",
+        };
+        format!("{}; local side: {}. {model}", self.contents(), self.local)
+    }
+
+    /// IP bytes that cross the link this way.
+    pub fn bytes(&self, way: Way) -> u64 {
+        if way == Way::Up { self.seen.up.1 } else { self.seen.down.1 }
+    }
+
+    /// From its first packet to its last.
+    pub fn span(&self) -> Span {
+        Span::ns(self.seen.span)
+    }
+
+    /// The median round trip.
+    pub fn rtt(&self) -> Span {
+        self.seen.rtt.map_or(Span::ms(30), Span::ns).min(Span::s(1))
+    }
+
+    /// What flows are counted under, by name.
+    pub fn groups(&self) -> Vec<String> {
+        let connections = self.workload.connections.iter().map(|connection| &connection.group);
+        let groups = connections.chain(self.workload.trains.iter().map(|train| &train.group));
+        groups.cloned().collect::<BTreeSet<String>>().into_iter().collect()
+    }
+
+    /// The response times in the capture itself, one way.
+    pub fn responses(&self, way: Way) -> record::Metrics {
+        let mut times: Vec<(u64, Span)> = Vec::new();
+        let mut cut_off = 0;
+        for connection in &self.workload.connections {
+            for (exchange, writes) in connection.parts() {
+                let of =
+                    |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
+                let (ask, answer): (u64, u64) = (of(Side::Client), of(Side::Server));
+                let heavy = if ask > answer { connection.way } else { connection.way.other() };
+                if heavy == way && exchange.whole {
+                    times.push((ask.max(answer), Span::ns(exchange.took)));
+                } else if heavy == way {
+                    cut_off += 1;
+                }
+            }
+        }
+        let pages = if way == Way::Down { &self.seen.pages[..] } else { &[] };
+        let pages: Vec<Span> = pages.iter().map(|took| Span::ns(*took)).collect();
+        record::responses(&times, cut_off, &pages)
+    }
+
+    /// What was read, for programs.
+    pub fn to_json(&self, path: &Path) -> Value {
+        let seen = &self.seen;
+        json!({
+            "file": shown(path),
+            "packets": seen.packets,
+            "bytes": seen.bytes,
+            "span_s": seen.span as f64 / 1e9,
+            "local": self.local.to_string(),
+            "local_guessed": self.why,
+            "damage": self.damage,
+            "connections": seen.connections,
+            "open_before": seen.open_before,
+            "cut_off": seen.cut_off,
+            "unanswered": seen.unanswered,
+            "streams": seen.trains,
+            "pages": seen.pages.len(),
+            "rtt_median_s": seen.rtt.map(|rtt| rtt as f64 / 1e9),
+            "not_ip": seen.foreign,
+            "on_one_side": seen.inside,
+            "bytes_missed": seen.missed,
+        })
+    }
+}
+
+/// Shown for files that take more than a moment.
+fn bar(file: &File, quiet: bool) -> ProgressBar {
+    const MOMENT: u64 = 64 << 20;
+    let bytes = file.metadata().map_or(0, |about| about.len());
+    if quiet || !terminal::watched() || bytes < MOMENT {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("reading {wide_bar} {binary_bytes_per_sec} {eta:>4} left");
+    ProgressBar::new(bytes).with_style(style.expect("the template is right"))
+}

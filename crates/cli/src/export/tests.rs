@@ -1,0 +1,247 @@
+//! Exports, held against what the recorder heard of the same run.
+
+use std::collections::BTreeMap;
+
+use capture::{Packet, Reader};
+use qdisc::{DropReason, Ecn, Time};
+use record::{Layout, Record, Recorder};
+
+use super::*;
+
+const SCENARIO: &str = r#"
+duration = "3 s"
+disciplines = ["fifo limit 20p"]
+
+[[link]]
+from = "home"
+to = "isp"
+rate = "5 Mbit/s"
+delay = "10 ms"
+qdisc = "compare"
+
+[[link]]
+from = "isp"
+to = "server"
+rate = "1 Gbit/s"
+delay = "10 ms"
+
+[[traffic]]
+kind = "bulk"
+from = "home"
+to = "server"
+flows = 2
+
+[[traffic]]
+kind = "audio"
+from = "server"
+to = "home"
+"#;
+
+fn scenario(change: impl Fn(String) -> String) -> Scenario {
+    Scenario::parse(&change(SCENARIO.to_owned()), ".").expect("it is right")
+}
+
+/// What a run is as a capture, packets with their comments, and what the recorder kept of it.
+struct Exported {
+    file: Vec<u8>,
+    packets: Vec<(Packet, String)>,
+    record: Record,
+}
+
+fn export(scenario: &Scenario, cell: &Cell) -> Exported {
+    let every = (0..scenario.ports.len() as u32).map(PortId).collect();
+    let until = Time::ZERO + scenario.duration;
+    let mut recorder = Recorder::new(Layout { measured: every, until, ..Layout::default() });
+    let exporter = Exporter::new(Vec::new(), scenario, cell).unwrap();
+    let mut both = Both { first: &mut recorder, exporter };
+    scenario.run(cell, &mut both, &|_| true).expect("nobody stops it");
+    let (file, told) = both.exporter.finish().unwrap();
+    let packets =
+        Reader::new(io::Cursor::new(file.clone())).unwrap().map(|packet| packet.expect("it is whole"));
+    let packets: Vec<_> = packets.zip(comments(&file)).collect();
+    assert_eq!(packets.len() as u64, told);
+    Exported { file, packets, record: recorder.finish() }
+}
+
+/// The comment of every packet; ours have no other options.
+fn comments(file: &[u8]) -> Vec<String> {
+    let word = |at: usize| u32::from_le_bytes(*file[at..].first_chunk().unwrap());
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < file.len() {
+        let end = at + word(at + 4) as usize;
+        if word(at) == 6 {
+            let options = at + 28 + (word(at + 20) as usize).next_multiple_of(4);
+            let length = if options + 4 < end { word(options) >> 16 } else { 0 } as usize;
+            let text = file[options + 4..].get(..length).unwrap_or_default();
+            found.push(String::from_utf8(text.to_vec()).unwrap());
+        }
+        at = end;
+    }
+    found
+}
+
+impl Exported {
+    /// Packets and bytes of an interface that departed.
+    fn departed(&self, interface: u32) -> Backlog {
+        let mut sum = Backlog::default();
+        for (packet, _) in self
+            .packets
+            .iter()
+            .filter(|(packet, comment)| packet.interface == interface && !comment.starts_with("dropped"))
+        {
+            sum.add(packet.bytes);
+        }
+        sum
+    }
+
+    fn commented(&self, interface: u32, text: &str) -> u64 {
+        let found =
+            |(packet, comment): &&(Packet, String)| packet.interface == interface && comment.contains(text);
+        self.packets.iter().filter(found).count() as u64
+    }
+}
+
+/// The packets of the compared port, one by one, are those that the recorder counted.
+fn agree(exported: &Exported, what: &str) {
+    let link = &exported.record.links[0];
+    assert_eq!(Some(exported.departed(0)), link.sent, "{what}");
+    for (why, count) in DropReason::ALL.iter().zip(link.drops) {
+        let comment = match why {
+            DropReason::Wire => "lost on the wire".to_owned(),
+            _ => format!("dropped: {}", why.name()),
+        };
+        assert_eq!(exported.commented(0, &comment), count, "{what}: {comment}");
+    }
+    assert_eq!(exported.commented(0, "marked"), link.marked, "{what}");
+    let times: Vec<u64> = exported.packets.iter().map(|(packet, _)| packet.time).collect();
+    assert!(times.is_sorted(), "{what}: in the order of time");
+}
+
+#[test]
+fn the_quickstart_is_what_its_record_says() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/quickstart.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let scenario = Scenario::parse(&text, ".").unwrap().short().unwrap();
+    let mut drops = 0;
+    for cell in scenario.cells() {
+        let exported = export(&scenario, &cell);
+        agree(&exported, &cell.spec.to_string());
+        assert!(exported.packets.len() > 1000, "{}", cell.spec);
+        drops += exported.commented(0, "dropped");
+    }
+    assert!(drops > 10, "{drops}: something was there to be compared");
+}
+
+#[test]
+fn marks_and_losses_on_the_wire_are_commented() {
+    for spec in ["fq_codel", "red limit 60000b min 5000b max 15000b ecn", "fifo"] {
+        let scenario = scenario(|text| {
+            let text =
+                text.replace("fifo limit 20p", spec).replace("flows = 2", "flows = 2\ntcp = { ecn = true }");
+            text.replace("delay = \"10 ms\"\nqdisc", "delay = \"10 ms\"\nloss = \"1 %\"\nqdisc")
+        });
+        let exported = export(&scenario, &scenario.cells()[0]);
+        agree(&exported, spec);
+        assert!(exported.commented(0, "lost on the wire") > 5, "{spec}");
+        assert_eq!(exported.commented(0, "marked") > 5, spec != "fifo", "{spec}");
+        let carries =
+            |ecn| exported.packets.iter().filter(|(packet, _)| packet.ip.unwrap().ecn == ecn).count();
+        assert_eq!(carries(Ecn::Marked) as u64, exported.commented(0, "marked"), "nobody else marks here");
+        assert!(carries(Ecn::Ect0) > 100);
+    }
+}
+
+/// Addresses, ports and numbers are those of two bulk transfers that send their SYN, and of a stream the other way.
+#[test]
+fn headers_tell_the_story_of_a_connection() {
+    // Measuring the other ports as well, so that both directions are there.
+    let scenario = scenario(|text| text + "\n[record]\nport = [\"home->isp\", \"isp->home\"]\n");
+    let exported = export(&scenario, &scenario.cells()[0]);
+    // The first three of each direction of each conversation.
+    let mut first: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (packet, _) in &exported.packets {
+        let ip = packet.ip.expect("everything is IP");
+        let seen = first.entry((packet.interface, ip.tuple)).or_default();
+        if seen.len() < 3 {
+            seen.push((packet.bytes, ip.data.expect("enough is kept"), ip.tcp));
+        }
+    }
+    let end = |address: [u8; 16], port: u16| {
+        let [a, b, c, d] = *address.last_chunk().expect("it has four");
+        format!("{a}.{b}.{c}.{d}:{port}")
+    };
+    let mut told = String::new();
+    for ((interface, tuple), packets) in first {
+        let (from, to) = (end(tuple.from, tuple.from_port), end(tuple.to, tuple.to_port));
+        told += &format!("interface {interface}, {from} > {to}\n");
+        for (bytes, data, tcp) in packets {
+            let tcp = tcp.map(|tcp| format!(", seq {} ack {} flags {:#04x}", tcp.seq, tcp.ack, tcp.flags));
+            told += &format!("  {bytes} bytes, {data} of data{}\n", tcp.unwrap_or_default());
+        }
+    }
+    insta::assert_snapshot!(told, @r"
+    interface 0, 10.0.0.1:1024 > 10.0.2.1:80
+      52 bytes, 0 of data, seq 0 ack 0 flags 0x02
+      1500 bytes, 1460 of data, seq 1 ack 1 flags 0x10
+      1500 bytes, 1460 of data, seq 1461 ack 1 flags 0x10
+    interface 0, 10.0.0.1:1025 > 10.0.2.1:80
+      52 bytes, 0 of data, seq 0 ack 0 flags 0x02
+      1500 bytes, 1460 of data, seq 1 ack 1 flags 0x10
+      1500 bytes, 1460 of data, seq 1461 ack 1 flags 0x10
+    interface 1, 10.0.2.1:80 > 10.0.0.1:1024
+      52 bytes, 0 of data, seq 0 ack 1 flags 0x12
+      40 bytes, 0 of data, seq 1 ack 2921 flags 0x10
+      40 bytes, 0 of data, seq 1 ack 5841 flags 0x10
+    interface 1, 10.0.2.1:80 > 10.0.0.1:1025
+      52 bytes, 0 of data, seq 0 ack 1 flags 0x12
+      40 bytes, 0 of data, seq 1 ack 2921 flags 0x10
+      40 bytes, 0 of data, seq 1 ack 5841 flags 0x10
+    interface 1, 10.0.2.1:1024 > 10.0.0.1:5004
+      160 bytes, 132 of data
+      160 bytes, 132 of data
+      160 bytes, 132 of data
+    ");
+}
+
+#[test]
+fn used_up_ports_are_followed_by_another_client() {
+    let mut conversations = Conversations::default();
+    let mut client = |conn: u32, to: u16| {
+        let segment = Segment { conn, from: 258, to, ..Segment::default() };
+        let ((address, port), _) = conversations.ends(&segment);
+        (address, port)
+    };
+    assert_eq!(client(0, 3), ([10, 1, 2, 1], 1024));
+    for conn in 1..64_512 {
+        client(conn, 3);
+    }
+    assert_eq!(client(64_511, 3), ([10, 1, 2, 1], 65_535));
+    assert_eq!(client(64_512, 3), ([10, 1, 2, 2], 1024));
+    assert_eq!(client(64_513, 4), ([10, 1, 2, 1], 1024), "another server: the ports begin again");
+    assert_eq!(client(0, 3), ([10, 1, 2, 1], 1024), "and what was there stays");
+}
+
+#[test]
+fn the_same_run_gives_the_same_file() {
+    let scenario = scenario(|text| text);
+    let cell = &scenario.cells()[0];
+    assert!(export(&scenario, cell).file == export(&scenario, cell).file);
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("home.pcapng");
+    std::fs::write(&file, "an earlier export").unwrap();
+    let scenario = scenario(|text| text);
+    let cell = &scenario.cells()[0];
+    let exports = Exports::begin(&file, &scenario).unwrap();
+    let ran =
+        exports.of(cell).expect("it is the first seed").run(&scenario, cell, &mut (), &|share| share < 0.5);
+    assert!(ran.is_none());
+    assert_eq!(exports.told(), (Vec::new(), true), "nothing is to be said of it");
+    drop(exports);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "an earlier export");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+}

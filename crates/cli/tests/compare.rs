@@ -1,0 +1,282 @@
+//! `giveway compare` from outside: on the example, and on everything that can be wrong with a capture or a wish.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/home-uplink.pcapng").canonicalize().unwrap()
+}
+
+/// Runs it in a folder: exit code, output, errors.
+fn ran(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
+    command.arg("compare").args(args).current_dir(folder).env("COLUMNS", "100").env("NO_COLOR", "1");
+    let Output { status, stdout, stderr } = command.output().expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("it writes text");
+    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+}
+
+fn compared(folder: &Path, args: &[&str]) -> (String, String) {
+    let example = example();
+    let (code, out, err) = ran(folder, &[&[example.to_str().unwrap()], args].concat());
+    assert_eq!(code, 0, "{err}");
+    (out, err)
+}
+
+fn json(folder: &Path, args: &[&str]) -> Value {
+    let (out, _) = compared(folder, &[args, &["--json", "-q"]].concat());
+    serde_json::from_str(&out).expect("it is JSON")
+}
+
+const HOME: [&str; 4] = ["--rate-up", "2mbit", "--rate-down", "16mbit"];
+
+#[test]
+fn the_example_is_compared_in_both_directions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, err) = compared(folder.path(), &HOME);
+    assert!(err.contains("local side: beyond 02:00:00:00:00:01 (a guess: 4 addresses are behind"), "{err}");
+    assert!(err.contains("73 TCP connections"), "{err}");
+    for wanted in
+        ["up at 2mbit", "down at 16mbit", "(as captured)", "fq_codel", "pie", "drr", "efd", "Findings"]
+    {
+        assert!(out.contains(wanted), "{wanted} is missing in\n{out}");
+    }
+    let findings: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("- ")).collect();
+    assert!(findings[0].starts_with("Transfers down are shorter with "), "{findings:#?}");
+    assert!(findings[1].starts_with("The 99th percentile of the delay of calls up is "), "{findings:#?}");
+    assert!(findings.iter().any(|finding| finding.contains("gets worse with") || finding.contains("costs:")));
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "without --out nothing is left");
+}
+
+/// What is kept can be run again without the capture, to the same bits; a second comparison takes it up.
+#[test]
+fn a_comparison_is_a_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let args =
+        [&HOME[..], &["--qdisc", "fifo limit 100p", "--qdisc", "fq_codel", "--seeds", "2", "--out", "kept"]]
+            .concat();
+    let first = json(folder.path(), &args);
+    let kept = folder.path().join("kept");
+    for name in ["scenario.toml", "workload.jsonl", "manifest.json", "report.html", "flows.parquet"] {
+        assert!(kept.join(name).is_file(), "{name} is missing");
+    }
+    let report = fs::read_to_string(kept.join("report.html")).unwrap();
+    let said = first["links"][0]["findings"][0].as_str().unwrap();
+    assert!(report.contains(said), "the finding comes with the report");
+    let second = json(folder.path(), &args);
+    let print = |of: &Value| of["links"][0]["table"]["fingerprint"].clone();
+    assert_eq!(print(&first), print(&second));
+    let mut again = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
+    let again = again
+        .args(["run", "kept/scenario.toml", "--json", "-q"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["fingerprint"], print(&first));
+}
+
+#[test]
+fn several_rates_are_a_sweep() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["--rate", "1mbit,8mbit", "--qdisc", "fifo limit 100p", "--qdisc", "efd limit 100p"];
+    let told = json(folder.path(), &[&args[..], &["--seeds", "2", "--out", "sweep"]].concat());
+    let rates: Vec<_> =
+        told["links"].as_array().unwrap().iter().map(|link| link["rate_up_bps"].as_u64()).collect();
+    assert_eq!(rates, [Some(1_000_000), Some(8_000_000)]);
+    for rate in ["1mbit", "8mbit"] {
+        assert!(folder.path().join("sweep").join(rate).join("report.html").is_file(), "{rate}");
+    }
+    let waits = |link: usize| {
+        let metrics = &told["links"][link]["table"]["results"][0]["metrics"];
+        metrics["at.far->local.fct_p95_s"]["mean"].as_f64().unwrap()
+    };
+    assert!(waits(0) > 3.0 * waits(1), "{} {}", waits(0), waits(1));
+}
+
+/// Every packet of the capture arrives once at one of the two ports, and senders do not react.
+#[test]
+fn a_replay_has_the_packets_of_the_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let args =
+        ["--rate", "100mbit", "--mode", "replay", "--qdisc", "fifo limit 1000p", "--export", "out.pcapng"];
+    let (out, _) = compared(folder.path(), &args);
+    assert!(out.contains("Not in the model: senders did not react"), "{out}");
+    let packets = capture::Reader::open(folder.path().join("out.pcapng")).unwrap();
+    let exported: Vec<capture::Packet> = packets.map(Result::unwrap).collect();
+    let original = capture::Reader::open(example()).unwrap().map(Result::unwrap);
+    let original: Vec<capture::Packet> = original.filter(|packet| packet.ip.is_some()).collect();
+    assert_eq!(exported.len(), original.len());
+    let bytes =
+        |packets: &[capture::Packet]| packets.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>();
+    assert_eq!(bytes(&exported), bytes(&original));
+}
+
+/// `--qdisc all` takes what can stand in front of a link as it is; shapers would be a second link.
+#[test]
+fn all_is_every_discipline_but_shapers() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = json(folder.path(), &[&HOME[..], &["--qdisc", "all", "--seeds", "1"]].concat());
+    let rows = told["links"][0]["table"]["results"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["qdisc"].as_str().unwrap()).collect();
+    let has = |name: &str| names.iter().any(|found| found.split(' ').next() == Some(name));
+    assert!(
+        ["fifo", "prio", "drr", "sfq", "efd", "red", "codel", "fq_codel", "pie"].into_iter().all(has),
+        "{names:?}"
+    );
+    assert!(!has("tbf"), "{names:?}");
+}
+
+#[test]
+fn wrong_wishes_are_told_what_to_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let example = example();
+    let example = example.to_str().unwrap();
+    let cases: [(&[&str], &str); 10] = [
+        (&[example], "how fast is the link? Write for example --rate 10mbit"),
+        (&[example, "--rate", "0mbit"], "a link of 0 sends nothing; write for example --rate 10mbit"),
+        (&[example, "--rate", "0"], "a rate is written for example \"10mbit\""),
+        (&[example, "--rate-up", "2mbit"], "and downwards? Add for example --rate-down 16mbit"),
+        (&[example, "--rate", "1mbit", "--rtt", "1h"], "--rtt"),
+        (
+            &[example, "--rate", "1mbit", "--rtt", "3600s"],
+            "no path has a round trip of 3600s; write for example --rtt 30ms",
+        ),
+        (&[example, "--rate", "1mbit", "--qdisc", "fq_coddle"], "did you mean \"fq_codel\"?"),
+        (
+            &[example, "--rate", "1mbit", "--link", "192.168.0.0/99"],
+            "is neither a prefix such as 192.168.0.0/16",
+        ),
+        (
+            &[example, "--rate", "1mbit", "--link", "10.9.9.0/24"],
+            "no packet crosses between 10.9.9.0/24 and the rest",
+        ),
+        (&["missing.pcap", "--rate", "1mbit"], "missing.pcap cannot be opened"),
+    ];
+    for (args, wanted) in cases {
+        let (code, out, err) = ran(folder.path(), args);
+        assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
+        assert!(err.contains(wanted), "{args:?}: {err}");
+    }
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is left of any of it");
+}
+
+#[test]
+fn what_is_no_capture_is_told_as_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(example()).unwrap();
+    let pcap = |link: u32| {
+        let words = [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 65_535, link];
+        let mut bytes: Vec<u8> = words[..1].iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend([2, 0, 4, 0]);
+        bytes.extend(words[2..].iter().flat_map(|word| word.to_le_bytes()));
+        bytes
+    };
+    let mut arp = pcap(1);
+    arp.extend([0, 0, 0, 0, 0, 0, 0, 0, 42, 0, 0, 0, 42, 0, 0, 0]);
+    arp.extend([[0; 12].as_slice(), &[8, 6], &[0; 28]].concat());
+    let cases: [(&str, Vec<u8>, &str); 6] = [
+        ("empty", vec![], "is neither pcap nor pcapng"),
+        ("text", b"Dear Sir or Madam".to_vec(), "is neither pcap nor pcapng: it begins with"),
+        ("cut", whole[..10].to_vec(), "the file ends within"),
+        ("strange", pcap(147), "was captured on link type 147; known are Ethernet (1)"),
+        ("silent", pcap(1), "holds no packet"),
+        ("arp", arp, "holds no IP packet, only 1 others"),
+    ];
+    for (name, bytes, wanted) in cases {
+        fs::write(folder.path().join(name), bytes).unwrap();
+        let (code, out, err) = ran(folder.path(), &[name, "--rate", "1mbit", "--out", "results"]);
+        assert_eq!((code, out.as_str()), (2, ""), "{name}: {err}");
+        assert!(err.contains(wanted) && err.lines().count() == 1, "{name}: {err}");
+        assert!(!folder.path().join("results").exists(), "{name}: nothing is left");
+    }
+}
+
+/// Half of a capture is used, and said to be half.
+#[test]
+fn what_can_be_read_of_a_damaged_capture_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(example()).unwrap();
+    fs::write(folder.path().join("half.pcapng"), &whole[..whole.len() / 2]).unwrap();
+    let (code, out, err) =
+        ran(folder.path(), &["half.pcapng", "--rate", "2mbit", "--qdisc", "fifo limit 100p", "--seeds", "1"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("is damaged at byte") && err.contains("what comes before is used"), "{err}");
+    assert!(err.contains("cut off by its end"), "{err}");
+    assert!(out.contains("Only fifo was run"), "{out}");
+}
+
+/// A capture of one direction shows no requests; its packets can still be replayed.
+#[test]
+fn one_direction_alone_is_no_conversation() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::File::create(folder.path().join("down.pcapng")).unwrap();
+    let mut writer = capture::Writer::new(file, "a test").unwrap();
+    let raw = capture::InterfaceDescription {
+        name: "down",
+        description: "",
+        link: capture::LinkType::RAW,
+        speed: 0,
+        snap: 0,
+    };
+    let interface = writer.interface(&raw).unwrap();
+    for packet in 0..100_u32 {
+        let headers = capture::Headers {
+            from: [203, 0, 113, 10].into(),
+            to: [192, 168, 1, 20].into(),
+            from_port: 443,
+            to_port: 50_000,
+            bytes: 1_500,
+            id: 0,
+            ecn: qdisc::Ecn::NotCapable,
+            transport: capture::Transport::Tcp {
+                seq: packet * 1_460,
+                ack: 1,
+                flags: 16,
+                window: 65_535,
+                options: &[],
+                data: 1_460,
+            },
+        };
+        let mut data = Vec::new();
+        headers.write(&mut data);
+        let time = u64::from(packet) * 1_000_000;
+        let block = capture::EnhancedPacket { interface, time, bytes: 1_500, data: &data, comment: None };
+        writer.packet(&block).unwrap();
+    }
+    writer.finish().unwrap();
+    let (code, _, err) = ran(folder.path(), &["down.pcapng", "--rate", "8mbit"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("no packet goes up in this capture"), "{err}");
+    assert!(err.contains("otherwise write --mode replay"), "{err}");
+    let (code, out, err) = ran(folder.path(), &["down.pcapng", "--rate", "8mbit", "--mode", "replay"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("down at 8mbit"), "{out}");
+}
+
+/// A place that cannot be written, and a disk that fills up: one sentence, and nothing half-written.
+#[test]
+fn results_that_cannot_be_kept_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "not a folder").unwrap();
+    let example = example();
+    let example = example.to_str().unwrap();
+    let (code, out, err) = ran(folder.path(), &[example, "--rate", "2mbit", "--out", "file/results"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("--out file/results:") && err.lines().count() == 1, "{err}");
+
+    let program = assert_cmd::cargo::cargo_bin!("giveway");
+    // Files of at most 16 kB, as if no more room were left. The signal is ignored, so that writing fails instead.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 32; exec {} compare {example} --rate 2mbit -q --out full",
+        program.display()
+    );
+    let ended = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+    let err = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{err}");
+    assert!(err.contains("the workload cannot be kept in"), "{err}");
+    assert!(!folder.path().join("full").exists(), "nothing half-written");
+}

@@ -1,0 +1,315 @@
+//! The applications of a capture, done again: cues, thinking, distances, and what is reported.
+//!
+//! Node 0 is local and node 1 far; between them 1 Gbit/s without delay, so that the way is the connection's own and a
+//! packet takes microseconds. A round trip is 100 ms unless said.
+
+mod support;
+
+use std::fmt::Write as _;
+
+use qdisc::{Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
+use serde_json::{Value, json};
+use sim::world::SourcePlan;
+use sim::{Place, Plan, SOURCES, Segment, Sim, TcpConfig};
+use support::Lab;
+use tempfile::NamedTempFile;
+
+/// Everything that was reported, and when datagrams left.
+#[derive(Default, PartialEq, Debug)]
+struct Log {
+    flows: Vec<FlowReport>,
+    datagrams: Vec<(Time, u16, u32)>,
+}
+
+impl Probe<Segment> for Log {
+    fn flow(&mut self, report: &FlowReport) {
+        self.flows.push(report.clone());
+    }
+    fn emitted(&mut self, node: u16, meta: &Meta, segment: &Segment, at: Time) {
+        if segment.has(Segment::DATAGRAM) {
+            self.datagrams.push((at, node, meta.bytes));
+        }
+    }
+}
+
+impl Log {
+    fn of(&self, kind: FlowKind) -> Vec<&FlowReport> {
+        self.flows.iter().filter(|flow| flow.kind == kind).collect()
+    }
+}
+
+/// A workload file with these lines.
+fn file(lines: &[Value]) -> NamedTempFile {
+    let mut text = "{\"giveway_workload\":1,\"span\":1000000000}\n".to_owned();
+    for line in lines {
+        writeln!(text, "{line}").unwrap();
+    }
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+/// A connection from the local side with a round trip of 100 ms.
+fn talk(writes: &Value, exchanges: &Value) -> Value {
+    let rtt = 100_000_000;
+    json!({ "tcp": { "start": 0, "way": "up", "rtt": rtt, "group": "web", "writes": writes, "exchanges": exchanges } })
+}
+
+fn place(lab: &Lab) -> Place {
+    lab.place(&[(0, 1)], &TcpConfig::default())
+}
+
+fn lab(seed: u64, rate: Rate) -> Lab {
+    let mut lab = Lab::new(2, seed);
+    for (from, to) in [(0, 1), (1, 0)] {
+        lab.link(from, to, rate, Span::ZERO, "fifo limit 1000p");
+    }
+    lab
+}
+
+fn spec(parameters: Value) -> sim::TrafficSpec {
+    let entry = SOURCES.iter().find(|entry| entry.name == "applications").expect("it is registered");
+    (entry.from_json)(parameters).unwrap()
+}
+
+fn run_at(rate: Rate, seed: u64, lines: &[Value], more: &Value, until: Time) -> (Log, Vec<String>) {
+    let file = file(lines);
+    let mut parameters = json!({ "file": file.path() });
+    parameters.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+    let lab = lab(seed, rate);
+    let source = spec(parameters).build(&place(&lab)).unwrap();
+    let tcp = TcpConfig::default();
+    let source = SourcePlan { start: Time::ZERO, source, tcp, class: 0, reserved: Rate::default() };
+    let mut sim = Sim::new(Plan {
+        network: lab.network,
+        sources: vec![source],
+        until,
+        measured_from: Time::ZERO,
+        sample: None,
+        sample_senders: false,
+        streams: lab.streams.within("run"),
+        lookahead: 0,
+    });
+    let mut log = Log::default();
+    sim.step_to(until, &mut log);
+    let remarks = sim.remarks().map(|(_, remark)| remark).collect();
+    sim.finish(&mut log);
+    (log, remarks)
+}
+
+fn run(lines: &[Value]) -> Log {
+    run_at(Rate::gbit(1), 1, lines, &json!({}), Time::s(20)).0
+}
+
+/// Start and end of every transfer, milliseconds, rounded: packets take microseconds here.
+fn times(log: &Log) -> Vec<(u64, u64)> {
+    let ms = |time: Time| (time.as_s() * 1e3).round() as u64;
+    log.of(FlowKind::Transfer).iter().map(|flow| (ms(flow.start), ms(flow.end))).collect()
+}
+
+/// The request leaves with the handshake's last acknowledgement: connecting takes 100 ms, the request 50, the server thinks
+/// for 30, its answer of less than ten segments takes 50.
+#[test]
+fn a_request_takes_its_round_trips_and_the_thinking() {
+    let log = run(&[talk(
+        &json!([
+            { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
+            { "side": "server", "bytes": 9_000, "cue": { "peer": 500 }, "pause": 30_000_000 },
+        ]),
+        &json!([{ "writes": 2, "took": 230_000_000 }]),
+    )]);
+    assert_eq!(times(&log), [(0, 230)]);
+    let [report] = log.of(FlowKind::Transfer)[..] else { panic!("one transfer") };
+    assert_eq!((report.from, report.to), (1, 0), "an answer that is longer than its request goes down");
+    assert_eq!((report.bytes, report.delivered, report.delivered_measured), (9_000, 9_000, 9_000));
+    assert_eq!((report.packets, report.ending), (7, Ending::Completed));
+}
+
+/// The client thinks for a second after the first answer; that time belongs to nobody's response.
+#[test]
+fn the_next_request_waits_for_the_answer_and_for_the_client() {
+    let log = run(&[talk(
+        &json!([
+            { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
+            { "side": "server", "bytes": 1_000, "cue": { "peer": 500 } },
+            { "side": "client", "bytes": 300, "cue": { "peer": 1_000 }, "pause": 1_000_000_000 },
+            { "side": "server", "bytes": 2_000, "cue": { "peer": 800 } },
+        ]),
+        &json!([{ "writes": 2, "took": 0 }, { "writes": 2, "took": 0 }]),
+    )]);
+    assert_eq!(times(&log), [(0, 200), (1_200, 1_300)]);
+}
+
+/// A greeting: the server hears that the connection stands after 150 ms, and what it says arrives at 200.
+#[test]
+fn a_server_may_speak_first() {
+    let log = run(&[talk(
+        &json!([{ "side": "server", "bytes": 100, "cue": { "peer": 0 } }]),
+        &json!([{ "writes": 1, "took": 0 }]),
+    )]);
+    assert_eq!(times(&log), [(0, 200)]);
+}
+
+/// The first part arrives at 150 ms, which the writer knows at 200; 700 ms later it goes on.
+#[test]
+fn a_pause_within_one_sides_data_counts_from_its_acknowledgement() {
+    let log = run(&[talk(
+        &json!([
+            { "side": "client", "bytes": 5_000, "cue": { "peer": 0 } },
+            { "side": "client", "bytes": 6_000, "cue": "own", "pause": 700_000_000 },
+        ]),
+        &json!([{ "writes": 2, "took": 0 }]),
+    )]);
+    assert_eq!(times(&log), [(0, 950)]);
+    let [report] = log.of(FlowKind::Transfer)[..] else { panic!("one transfer") };
+    assert_eq!((report.from, report.to, report.bytes), (0, 1, 11_000), "an upload");
+}
+
+/// Who connects from beyond the link is as far away as who is connected to.
+#[test]
+fn the_far_host_may_be_the_client() {
+    let mut line = talk(
+        &json!([
+            { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
+            { "side": "server", "bytes": 9_000, "cue": { "peer": 500 } },
+        ]),
+        &json!([{ "writes": 2, "took": 0 }]),
+    );
+    line["tcp"]["way"] = json!("down");
+    let log = run(&[line]);
+    assert_eq!(times(&log), [(0, 200)]);
+    assert_eq!(log.of(FlowKind::Transfer)[0].from, 0, "the local server answers");
+}
+
+/// Each connection has its own way: 20 ms, 100 ms, and the median of what is known where nothing was measured.
+#[test]
+fn connections_keep_their_round_trips() {
+    let line = |rtt: Value| {
+        let writes = json!([{ "side": "client", "bytes": 500, "cue": { "peer": 0 } }]);
+        let mut line = talk(&writes, &json!([{ "writes": 1, "took": 0 }]));
+        line["tcp"]["rtt"] = rtt;
+        line
+    };
+    let lines = [line(json!(20_000_000)), line(json!(100_000_000)), line(Value::Null)];
+    let mut ends: Vec<u64> = times(&run(&lines)).into_iter().map(|(_, end)| end).collect();
+    ends.sort_unstable();
+    assert_eq!(ends, [30, 150, 150]);
+    let (log, _) = run_at(Rate::gbit(1), 1, &lines, &json!({ "rtt": "40ms" }), Time::s(5));
+    assert_eq!(times(&log), [(0, 60); 3], "or all of them what is asked for");
+}
+
+/// Two connections of one page, which is done when the slower one is.
+#[test]
+fn a_page_is_reported_beside_its_parts() {
+    let part = |start: u64, pause: u64| {
+        let mut line = talk(
+            &json!([
+                { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
+                { "side": "server", "bytes": 4_000, "cue": { "peer": 500 }, "pause": pause },
+            ]),
+            &json!([{ "writes": 2, "took": 0, "page": 7 }]),
+        );
+        line["tcp"]["start"] = json!(start);
+        line
+    };
+    let log = run(&[part(1_000_000_000, 0), part(1_050_000_000, 300_000_000)]);
+    let [page] = log.of(FlowKind::Group)[..] else { panic!("one page") };
+    assert_eq!((page.bytes, page.delivered, page.ending), (8_000, 8_000, Ending::Completed));
+    assert_eq!(((page.start.as_s() * 1e3).round(), (page.end.as_s() * 1e3).round()), (1_000.0, 1_550.0));
+    assert_eq!(log.of(FlowKind::Transfer).len(), 2);
+}
+
+/// 100 kB at 100 kbit/s do not arrive within two seconds: what did not come to be counts as unfinished, too.
+#[test]
+fn what_the_end_cuts_off_is_unfinished() {
+    let writes = json!([
+        { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
+        { "side": "server", "bytes": 100_000, "cue": { "peer": 500 } },
+        { "side": "client", "bytes": 500, "cue": { "peer": 100_000 } },
+        { "side": "server", "bytes": 700, "cue": { "peer": 1_000 } },
+    ]);
+    let exchanges = json!([{ "writes": 2, "took": 0, "page": 0 }, { "writes": 2, "took": 0, "page": 0 }]);
+    let mut late = talk(&writes, &exchanges);
+    late["tcp"]["start"] = json!(5_000_000_000_u64);
+    let rate = "100kbit".parse().unwrap();
+    let (log, remarks) = run_at(rate, 1, &[talk(&writes, &exchanges), late], &json!({}), Time::s(2));
+    let transfers = log.of(FlowKind::Transfer);
+    assert_eq!(transfers.len(), 2);
+    assert!(transfers.iter().all(|flow| flow.ending == Ending::Unfinished && flow.start == Time::ZERO));
+    assert!((15_000..25_000).contains(&transfers[0].delivered), "{}", transfers[0].delivered);
+    assert_eq!((transfers[1].bytes, transfers[1].delivered), (700, 0));
+    assert_eq!(log.of(FlowKind::Group)[0].ending, Ending::Unfinished);
+    assert_eq!(remarks, ["1 connections have not begun when the run ends"]);
+}
+
+#[test]
+fn datagrams_leave_when_they_did() {
+    let train = |way: &str, group: &str| {
+        let packets = json!([[0, 200], [20_000_000, 201], [30_000_000, 202]]);
+        json!({ "train": { "start": 1_000_000_000, "way": way, "group": group, "packets": packets } })
+    };
+    let lines = [train("up", "voice-like"), train("down", "dns")];
+    let log = run(&lines);
+    let at = |ms| Time::ms(ms);
+    let expected = [
+        (at(1_000), 0, 200),
+        (at(1_000), 1, 200),
+        (at(1_020), 0, 201),
+        (at(1_020), 1, 201),
+        (at(1_050), 0, 202),
+        (at(1_050), 1, 202),
+    ];
+    assert_eq!(log.datagrams, expected);
+    let (log, _) = run_at(Rate::gbit(1), 1, &lines, &json!({ "group": "dns" }), Time::s(5));
+    assert_eq!(
+        log.datagrams.iter().map(|(_, node, _)| *node).collect::<Vec<_>>(),
+        [1, 1, 1],
+        "one group alone"
+    );
+}
+
+/// Connections begin within the spread, by their seed; the same seed gives the same run.
+#[test]
+fn seeds_shift_the_beginnings() {
+    let lines: Vec<Value> = (0..20)
+        .map(|_| {
+            talk(
+                &json!([{ "side": "client", "bytes": 5, "cue": { "peer": 0 } }]),
+                &json!([{ "writes": 1, "took": 0 }]),
+            )
+        })
+        .collect();
+    let starts = |seed| {
+        let (log, _) = run_at(Rate::gbit(1), seed, &lines, &json!({ "spread": "50ms" }), Time::s(2));
+        log.of(FlowKind::Transfer).iter().map(|flow| flow.start).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(1), starts(1));
+    assert_ne!(starts(1), starts(2));
+    assert!(starts(1).iter().all(|start| *start < Time::ms(50)));
+    assert!(starts(1).iter().max() > Some(&Time::ms(25)));
+}
+
+#[test]
+fn what_cannot_be_done_again_is_refused() {
+    let refused = |parameters: Value, change: fn(&mut Place)| -> Invalid {
+        let lab = lab(1, Rate::gbit(1));
+        let mut place = place(&lab);
+        change(&mut place);
+        spec(parameters).build(&place).err().expect("it is refused")
+    };
+    let missing = refused(json!({ "file": "not-there.jsonl" }), |_| ());
+    assert_eq!(missing.parameter, "file");
+    assert!(missing.message.contains("not-there.jsonl cannot be opened"), "{missing}");
+    let foreign = NamedTempFile::new().unwrap();
+    std::fs::write(&foreign, "time,from,to,bytes\n").unwrap();
+    let message = refused(json!({ "file": foreign.path() }), |_| ()).message;
+    assert!(message.contains("is no workload: its first line should be"), "{message}");
+    let short = file(&[json!({ "tcp": { "start": 0 } })]);
+    let message = refused(json!({ "file": short.path() }), |_| ()).message;
+    assert!(message.contains("line 2: missing field"), "{message}");
+    let good = file(&[talk(&json!([]), &json!([]))]);
+    let message = refused(json!({ "file": good.path(), "group": "ssh" }), |_| ()).message;
+    assert!(message.contains("\"ssh\" has nothing in"), "{message}");
+    let pairs = refused(json!({ "file": good.path() }), |place| place.pairs = vec![(0, 1), (1, 0)]);
+    assert!(pairs.message.contains("name one node on the local side and one beyond"), "{pairs}");
+}

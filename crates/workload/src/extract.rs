@@ -1,0 +1,412 @@
+//! From packets to a workload, in one pass.
+
+use std::collections::BTreeMap;
+
+use capture::{Ip, Macs, Packet};
+use qdisc::FiveTuple;
+use qdisc::blocks::FlowMap;
+use qdisc::hash::SipHasher;
+
+use crate::local::{Local, Pair};
+use crate::model::{Connection, Side, Train, Way, Workload};
+use crate::names;
+use crate::pages::{self, Asked};
+use crate::tcp::Tracker;
+
+/// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture gives the
+/// same workload.
+const HASHER: SipHasher = SipHasher::new(0x776f_726b_6c6f_6164, 0x6361_7074_7572_6564);
+
+/// Flows beyond this number are not told apart any more but left out, and counted: memory stays bounded.
+const MOST_FLOWS: usize = 2_000_000;
+
+/// Groups that are named in tables; what is beyond counts as "other".
+const MOST_GROUPS: usize = 6;
+
+/// Reads packets; give them in the order of the file, then [`finish`](Extraction::finish).
+#[derive(Default)]
+pub struct Extraction {
+    /// By 5-tuple, the smaller end first: places in `flows`.
+    places: FlowMap<u32>,
+    flows: Vec<Flow>,
+    first: Option<u64>,
+    last: u64,
+    seen: Seen,
+}
+
+/// What a capture held, and what could be used of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// Packets of the file, and their IP bytes.
+    pub packets: u64,
+    /// Bytes of these, as on the wire.
+    pub bytes: u64,
+    /// From the first packet to the last, ns.
+    pub span: u64,
+    /// Packets that are not IP.
+    pub foreign: u64,
+    /// TCP packets whose header was cut off or is in another fragment.
+    pub headless: u64,
+    /// Packets of flows beyond the two millionth.
+    pub crowded: u64,
+    /// TCP connections that are used.
+    pub connections: u64,
+    /// Of these: open before the capture began.
+    pub open_before: u64,
+    /// Of these: cut off by the end of the capture.
+    pub cut_off: u64,
+    /// Connections that nobody answered or that were refused; left out.
+    pub unanswered: u64,
+    /// Of the used: without a byte of data.
+    pub empty: u64,
+    /// Used connections whose round trip was never measured.
+    pub without_rtt: u64,
+    /// Flows other than TCP, each direction by itself.
+    pub trains: u64,
+    /// Packets between hosts on the same side; left out.
+    pub inside: u64,
+    /// Data bytes that acknowledgements tell of and the capture missed.
+    pub missed: u64,
+    /// How long each page that was found in web traffic took, ns.
+    pub pages: Vec<u64>,
+    /// Median round trip of the connections, ns.
+    pub rtt: Option<u64>,
+    /// Packets up and down, with their IP bytes; of flows that cross the link.
+    pub up: (u64, u64),
+    /// See `up`.
+    pub down: (u64, u64),
+}
+
+/// Both directions between two ends.
+struct Flow {
+    /// As the client, or whoever was seen first, sends.
+    tuple: FiveTuple,
+    macs: Option<Macs>,
+    /// Packets and IP bytes that way and back.
+    there: (u64, u64),
+    back: (u64, u64),
+    kind: Kind,
+}
+
+enum Kind {
+    Tcp(Box<Tracker>),
+    Other { there: Times, back: Times },
+}
+
+/// Packets of a train: when they passed, ns after the one before, and how long they are.
+#[derive(Default)]
+struct Times {
+    start: u64,
+    last: u64,
+    packets: Vec<(u64, u16)>,
+}
+
+const TCP: u8 = 6;
+
+impl Extraction {
+    /// Takes the next packet.
+    pub fn packet(&mut self, packet: &Packet) {
+        self.seen.packets += 1;
+        let Some(ip) = &packet.ip else {
+            self.seen.foreign += 1;
+            return;
+        };
+        self.seen.bytes += u64::from(packet.bytes);
+        let first = *self.first.get_or_insert(packet.time);
+        // Captures of several interfaces may step back a little: what comes too early comes now.
+        let now = packet.time.saturating_sub(first).max(self.last.saturating_sub(1_000_000_000));
+        self.last = self.last.max(now);
+        let is_tcp = ip.tuple.protocol == TCP;
+        let Some((tcp, len)) = ip.tcp.zip(ip.data) else {
+            if is_tcp {
+                self.seen.headless += 1;
+            } else {
+                self.other(packet, ip, now);
+            }
+            return;
+        };
+        let Some(place) = self.place(packet, ip, now) else { return };
+        if let Kind::Tcp(tracker) = &self.flows[place].kind
+            && tracker.is_over(&tcp)
+        {
+            let key = canonical(&ip.tuple).key(&HASHER);
+            let next = self.add(packet, ip, now);
+            *self.places.get_mut(key).expect("it was just found") = next;
+            return self.tcp(next as usize, packet, ip, (&tcp, len), now);
+        }
+        self.tcp(place, packet, ip, (&tcp, len), now);
+    }
+
+    fn tcp(&mut self, place: usize, packet: &Packet, ip: &Ip, (tcp, len): (&capture::Tcp, u32), now: u64) {
+        let flow = &mut self.flows[place];
+        let there = flow.count(packet, ip);
+        if let Kind::Tcp(tracker) = &mut flow.kind {
+            tracker.packet(if there { Side::Client } else { Side::Server }, tcp, len, now);
+        }
+    }
+
+    fn other(&mut self, packet: &Packet, ip: &Ip, now: u64) {
+        let Some(place) = self.place(packet, ip, now) else { return };
+        let flow = &mut self.flows[place];
+        let is_there = flow.count(packet, ip);
+        if let Kind::Other { there, back } = &mut flow.kind {
+            let times = if is_there { there } else { back };
+            if times.packets.is_empty() {
+                (times.start, times.last) = (now, now);
+            }
+            times.packets.push((now.saturating_sub(times.last), packet.bytes.min(65_535) as u16));
+            times.last = now;
+        }
+    }
+
+    /// The flow of a packet, found or made.
+    fn place(&mut self, packet: &Packet, ip: &Ip, now: u64) -> Option<usize> {
+        let key = canonical(&ip.tuple).key(&HASHER);
+        if let Some(place) = self.places.get(key) {
+            return Some(*place as usize);
+        }
+        if self.flows.len() >= MOST_FLOWS {
+            self.seen.crowded += 1;
+            return None;
+        }
+        let place = self.add(packet, ip, now);
+        self.places.entry(key, || place);
+        Some(place as usize)
+    }
+
+    fn add(&mut self, packet: &Packet, ip: &Ip, now: u64) -> u32 {
+        let mut flow = Flow {
+            tuple: ip.tuple,
+            macs: packet.mac,
+            there: (0, 0),
+            back: (0, 0),
+            kind: Kind::Other { there: Times::default(), back: Times::default() },
+        };
+        if let Some(tcp) = ip.tcp {
+            let opens = tcp.flags & 2 > 0;
+            let answers = opens && tcp.flags & 16 > 0;
+            let by_port = !opens && names::server_port(ip.tuple.from_port, ip.tuple.to_port) == ip.tuple.from_port;
+            if answers || (by_port && ip.tuple.from_port != ip.tuple.to_port) {
+                flow.tuple = ip.tuple.reversed();
+                flow.macs = packet.mac.map(|macs| Macs { from: macs.to, to: macs.from });
+            }
+            flow.kind = Kind::Tcp(Box::new(Tracker::new(now)));
+        }
+        self.flows.push(flow);
+        self.flows.len() as u32 - 1
+    }
+
+    /// Which side is local, as far as the packets tell, and the sentence that says why.
+    pub fn guess(&self) -> Option<(Local, String)> {
+        let pairs: Vec<Pair> = self.flows.iter().map(Flow::pair).collect();
+        Local::guess(&pairs)
+    }
+
+    /// What was read so far.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// The addresses with the most packets, for a message.
+    pub fn busiest(&self) -> Vec<String> {
+        let mut packets: BTreeMap<[u8; 16], u64> = BTreeMap::new();
+        for flow in &self.flows {
+            *packets.entry(flow.tuple.from).or_default() += flow.there.0 + flow.back.0;
+            *packets.entry(flow.tuple.to).or_default() += flow.there.0 + flow.back.0;
+        }
+        let mut packets: Vec<(u64, [u8; 16])> = packets.into_iter().map(|(address, count)| (count, address)).collect();
+        packets.sort_unstable_by(|a, b| b.cmp(a));
+        packets.iter().take(4).map(|(_, address)| crate::local::address_text(address)).collect()
+    }
+
+    /// The workload of everything that crosses the link between `local` and the rest.
+    pub fn finish(self, local: &Local) -> (Workload, Seen) {
+        let Extraction { flows, mut seen, last, .. } = self;
+        seen.span = last;
+        let paths = Paths::of(&flows);
+        let mut workload = Workload { span: last, ..Workload::default() };
+        let mut asked: Vec<Asked> = Vec::new();
+        for flow in flows {
+            let Some(way) = flow.way(local) else {
+                seen.inside += flow.there.0 + flow.back.0;
+                continue;
+            };
+            seen.count(way, flow.there);
+            seen.count(way.other(), flow.back);
+            match flow.kind {
+                Kind::Tcp(tracker) => {
+                    seen.missed += tracker.missed;
+                    if tracker.refused || (tracker.begun && flow.back.0 == 0) {
+                        seen.unanswered += 1;
+                        continue;
+                    }
+                    let rtt = paths.rtt(&flow.tuple);
+                    connection(flow.tuple, way, *tracker, rtt, &mut workload, &mut asked, &mut seen);
+                }
+                Kind::Other { there, back } => {
+                    let port = names::server_port(flow.tuple.from_port, flow.tuple.to_port);
+                    let group = names::other(flow.tuple.protocol, port);
+                    for (times, way) in [(there, way), (back, way.other())] {
+                        workload.trains.extend(times.train(way, &group));
+                    }
+                }
+            }
+        }
+        seen.pages = pages::number(&mut workload.connections, asked);
+        workload.connections.sort_by_key(|connection| connection.start);
+        workload.trains.sort_by_key(|train| train.start);
+        seen.connections = workload.connections.len() as u64;
+        seen.trains = workload.trains.len() as u64;
+        let mut rtts: Vec<u64> = workload.connections.iter().filter_map(|connection| connection.rtt).collect();
+        rtts.sort_unstable();
+        seen.rtt = rtts.get(rtts.len() / 2).copied();
+        join_small_groups(&mut workload);
+        (workload, seen)
+    }
+}
+
+fn connection(
+    tuple: FiveTuple,
+    way: Way,
+    tracker: Tracker,
+    rtt: Option<u64>,
+    workload: &mut Workload,
+    asked: &mut Vec<Asked>,
+    seen: &mut Seen,
+) {
+    let Tracker { start, begun, ended, .. } = tracker;
+    let firsts: Vec<u64> = tracker.first_times().collect();
+    let (writes, exchanges) = tracker.close();
+    let mut write = 0;
+    for (number, exchange) in exchanges.iter().enumerate() {
+        let from = if number == 0 { start } else { firsts[write] };
+        write += exchange.writes as usize;
+        asked.push(Asked {
+            connection: workload.connections.len(),
+            exchange: number,
+            client: tuple.from,
+            from,
+            until: from + exchange.took,
+        });
+    }
+    seen.open_before += u64::from(!begun);
+    seen.cut_off += u64::from(!ended);
+    seen.empty += u64::from(writes.is_empty());
+    seen.without_rtt += u64::from(rtt.is_none());
+    let group = names::tcp(tuple.to_port);
+    workload.connections.push(Connection { start, way, rtt, group, begun, ended, writes, exchanges });
+}
+
+/// Smallest round trips by pair of hosts: what a single connection measured may have met a queue.
+struct Paths {
+    least: BTreeMap<Hosts, RoundTrips>,
+}
+
+/// A client and a server.
+type Hosts = ([u8; 16], [u8; 16]);
+/// From the capture point to the client and back, and to the server and back.
+type RoundTrips = (Option<u64>, Option<u64>);
+
+
+impl Paths {
+    fn of(flows: &[Flow]) -> Paths {
+        let mut least = BTreeMap::new();
+        for flow in flows {
+            let Kind::Tcp(tracker) = &flow.kind else { continue };
+            let (client, server) = tracker.paths();
+            let entry = least.entry((flow.tuple.from, flow.tuple.to)).or_insert((None, None));
+            let less = |known: Option<u64>, new: Option<u64>| [known, new].into_iter().flatten().min();
+            *entry = (less(entry.0, client), less(entry.1, server));
+        }
+        Paths { least }
+    }
+
+    /// One of the two alone does: captured at an end, the other is next to nothing.
+    fn rtt(&self, tuple: &FiveTuple) -> Option<u64> {
+        let (client, server) = *self.least.get(&(tuple.from, tuple.to))?;
+        [client, server].into_iter().flatten().reduce(|a, b| a + b)
+    }
+}
+
+impl Flow {
+    /// Counts a packet; whether it goes the way of the tuple.
+    fn count(&mut self, packet: &Packet, ip: &Ip) -> bool {
+        let is_there = ip.tuple == self.tuple;
+        let counts = if is_there { &mut self.there } else { &mut self.back };
+        counts.0 += 1;
+        counts.1 += u64::from(packet.bytes);
+        is_there
+    }
+
+    fn way(&self, local: &Local) -> Option<Way> {
+        let (a, b) = self.ends();
+        local.way(a, b)
+    }
+
+    #[allow(clippy::type_complexity, reason = "two ends, told once")]
+    fn ends(&self) -> (([u8; 16], Option<[u8; 6]>), ([u8; 16], Option<[u8; 6]>)) {
+        ((self.tuple.from, self.macs.map(|macs| macs.from)), (self.tuple.to, self.macs.map(|macs| macs.to)))
+    }
+
+    fn pair(&self) -> Pair {
+        let (a, b) = self.ends();
+        let opened = matches!(&self.kind, Kind::Tcp(tracker) if tracker.begun);
+        Pair { a, b, packets: self.there.0 + self.back.0, opened }
+    }
+}
+
+impl Times {
+    fn train(self, way: Way, group: &str) -> Option<Train> {
+        if self.packets.is_empty() {
+            return None;
+        }
+        let mut train = Train { start: self.start, way, group: group.to_owned(), packets: self.packets };
+        if train.is_voice_like() {
+            train.group = "voice-like".to_owned();
+        }
+        Some(train)
+    }
+}
+
+impl Seen {
+    fn count(&mut self, way: Way, (packets, bytes): (u64, u64)) {
+        let total = match way {
+            Way::Up => &mut self.up,
+            Way::Down => &mut self.down,
+        };
+        total.0 += packets;
+        total.1 += bytes;
+    }
+}
+
+/// The same tuple for both directions.
+fn canonical(tuple: &FiveTuple) -> FiveTuple {
+    let reversed = tuple.reversed();
+    if (tuple.from, tuple.from_port) <= (tuple.to, tuple.to_port) { *tuple } else { reversed }
+}
+
+/// Names only the groups with the most bytes.
+fn join_small_groups(workload: &mut Workload) {
+    let mut bytes: BTreeMap<String, u64> = BTreeMap::new();
+    for connection in &workload.connections {
+        *bytes.entry(connection.group.clone()).or_default() +=
+            connection.writes.iter().map(|write| write.bytes).sum::<u64>();
+    }
+    for train in &workload.trains {
+        *bytes.entry(train.group.clone()).or_default() += train.bytes();
+    }
+    if bytes.len() <= MOST_GROUPS {
+        return;
+    }
+    // Calls are few bytes and much of the point.
+    let weight = |(group, bytes): (&String, &u64)| if group == "voice-like" { u64::MAX } else { *bytes };
+    let mut order: Vec<(u64, String)> = bytes.iter().map(|entry| (weight(entry), entry.0.clone())).collect();
+    order.sort_unstable_by(|a, b| b.cmp(a));
+    let named: Vec<String> = order.into_iter().take(MOST_GROUPS - 1).map(|(_, group)| group).collect();
+    let groups = workload.connections.iter_mut().map(|connection| &mut connection.group);
+    for group in groups.chain(workload.trains.iter_mut().map(|train| &mut train.group)) {
+        if !named.contains(group) {
+            "other".clone_into(group);
+        }
+    }
+}
