@@ -177,8 +177,7 @@ impl<'a> Ranking<'a> {
 
     /// From the best of these to the worst.
     fn range(&self, question: Question, rows: &[(&Row, String)]) -> String {
-        let ends =
-            [rows.first(), rows.last()].map(|end| question.value(end.expect("several have ends").0));
+        let ends = [rows.first(), rows.last()].map(|end| question.value(end.expect("several have ends").0));
         if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
     }
 }

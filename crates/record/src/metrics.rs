@@ -98,7 +98,10 @@ pub(crate) struct Heard<'a> {
 /// The metrics of a run; the names and their meaning stand at [`Metrics`].
 pub(crate) fn metrics(heard: &Heard<'_>) -> Metrics {
     let mut out = Metrics::default();
-    out.push("utilization", heard.bottleneck.and_then(|(port, meter)| utilization(heard.layout, port, meter)));
+    out.push(
+        "utilization",
+        heard.bottleneck.and_then(|(port, meter)| utilization(heard.layout, port, meter)),
+    );
     out.push("goodput_bps", goodput_bps(heard, heard.flows()));
     response_times(heard, &mut out);
     pages(heard, &mut out);
@@ -144,7 +147,11 @@ fn response_times(heard: &Heard<'_>, out: &mut Metrics) {
     out.push("bytes_incomplete", any.then_some(bytes as f64));
     out.push("flows_aborted", any.then(|| count(Ending::Aborted)));
 
-    by_size(heard.layout, out, &heard.completed().map(|flow| (flow.bytes, response(flow))).collect::<Vec<_>>());
+    by_size(
+        heard.layout,
+        out,
+        &heard.completed().map(|flow| (flow.bytes, response(flow))).collect::<Vec<_>>(),
+    );
 }
 
 /// Response times of transfers of these sizes: of all, and of each class.
@@ -290,8 +297,7 @@ fn shares(heard: &Heard<'_>) -> Vec<f64> {
 fn stream_delays(heard: &Heard<'_>, out: &mut Metrics) {
     let arrived = |flow: &&FlowReport| is_datagrams(flow) && flow.packets > flow.lost;
     let several = heard.flows().filter(arrived).nth(1).is_some();
-    let means =
-        Times::new(heard.flows().filter(arrived).filter(|_| several).map(|flow| flow.delay_mean));
+    let means = Times::new(heard.flows().filter(arrived).filter(|_| several).map(|flow| flow.delay_mean));
     out.push("flow_delay_p50_s", means.quantile_s(500));
     out.push("flow_delay_p95_s", means.quantile_s(950));
 }

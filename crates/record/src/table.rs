@@ -69,9 +69,8 @@ impl Table {
         let prefix = format!("at.{port}.");
         let part = |row: &Row| {
             let mine = row.metrics.iter();
-            let mine = mine.filter_map(|(name, value)| {
-                Some((name.strip_prefix(&prefix)?.to_owned(), value.clone()))
-            });
+            let mine = mine
+                .filter_map(|(name, value)| Some((name.strip_prefix(&prefix)?.to_owned(), value.clone())));
             Row { qdisc: row.qdisc.clone(), seeds: row.seeds.clone(), metrics: mine.collect() }
         };
         Table { rows: self.rows.iter().map(part).collect(), ..self.clone() }

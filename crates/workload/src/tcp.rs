@@ -113,7 +113,10 @@ impl Tracker {
     pub fn is_over(&self, tcp: &Tcp) -> bool {
         let opens = tcp.flags & (SYN | ACK) == SYN;
         let same = self.client.base == Some(tcp.seq.wrapping_add(1));
-        self.packets > 0 && opens && !same && (self.ended || self.stands.is_some() || !self.begun || self.refused)
+        self.packets > 0
+            && opens
+            && !same
+            && (self.ended || self.stands.is_some() || !self.begun || self.refused)
     }
 
     /// A packet passes, with `len` bytes of data.
@@ -346,7 +349,11 @@ impl Half {
                 && place >= end
             {
                 let time = now.saturating_sub(sent);
-                if with_data { self.beyond.answered(time) } else { self.beyond.acknowledged(time) }
+                if with_data {
+                    self.beyond.answered(time)
+                } else {
+                    self.beyond.acknowledged(time)
+                }
                 self.timing = None;
             }
             if place >= self.sent {

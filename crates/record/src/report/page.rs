@@ -179,7 +179,9 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-fn found(folder: &Folder) -> Findings { folder: folder.name.clone(), sentences: said }
+fn found(folder: &Folder) -> Findings {
+    let said = folder.manifest.findings.clone().unwrap_or_else(|| findings(&folder.table));
+    Findings { folder: folder.name.clone(), sentences: said }
 }
 
 /// A text in paragraphs: a line break of the scenario file means nothing, an empty line does.

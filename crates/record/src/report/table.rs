@@ -69,7 +69,8 @@ fn view(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disci
         each.flat_map(|(folder, table)| table.rows.iter().map(move |row| (folder, row))).collect();
     let only: Vec<&Row> = rows.iter().map(|(_, row)| *row).collect();
     let groups: Vec<Group> = groups(&only, false, !title.is_empty());
-    let firsts: Vec<bool> = groups.iter().flat_map(|group| (0..group.columns.len()).map(|at| at == 0)).collect();
+    let firsts: Vec<bool> =
+        groups.iter().flat_map(|group| (0..group.columns.len()).map(|at| at == 0)).collect();
     let columns: Vec<_> = groups.iter().flat_map(|group| &group.columns).collect();
     View {
         title,
@@ -81,7 +82,11 @@ fn view(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disci
                 folder: folder.name.clone(),
                 qdisc: row.qdisc.clone(),
                 colour: disciplines.find(&row.qdisc).1.colour.clone(),
-                cells: columns.iter().zip(&firsts).map(|(column, first)| cell(&column.cells[at], *first)).collect(),
+                cells: columns
+                    .iter()
+                    .zip(&firsts)
+                    .map(|(column, first)| cell(&column.cells[at], *first))
+                    .collect(),
             })
             .collect(),
         columns: columns
@@ -92,12 +97,16 @@ fn view(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disci
                 ColumnView { title, unit, first: *first }
             })
             .collect(),
-        groups: groups.iter().map(|group| GroupView { title: group.title.to_string(), columns: group.columns.len() }).collect(),
+        groups: groups
+            .iter()
+            .map(|group| GroupView { title: group.title.to_string(), columns: group.columns.len() })
+            .collect(),
     }
 }
 
 /// The interval is written apart, so that it can be smaller.
 fn cell(text: &str, first: bool) -> CellView {
-    let (mean, half) = text.split_once('±').map_or((text, String::new()), |(mean, half)| (mean, format!("± {half}")));
+    let (mean, half) =
+        text.split_once('±').map_or((text, String::new()), |(mean, half)| (mean, format!("± {half}")));
     CellView { mean: mean.to_owned(), half, first }
 }
