@@ -9,9 +9,10 @@ use record::{Layout, Recorder};
 /// Packets per round: the clock of the benchmark is slower than one packet.
 const PACKETS: u64 = 10_000;
 
-fn recorder() -> Recorder {
+fn recorder(keep_series: bool) -> Recorder {
     let rates = (0..6).map(|port| (PortId(port), Rate::gbit(1))).collect();
-    Recorder::new(Layout { measured: vec![PortId(3)], rates, until: Time::s(3_600), ..Layout::default() })
+    let until = Time::s(3_600);
+    Recorder::new(Layout { measured: vec![PortId(3)], rates, until, keep_series, ..Layout::default() })
 }
 
 /// Packets arrive and leave some ten microseconds later, one after the other.
@@ -30,9 +31,14 @@ fn pass(recorder: &mut Recorder, port: PortId, start: Time) -> Time {
 fn watched(c: &mut Criterion) {
     let mut group = c.benchmark_group("arrived and sent");
     group.throughput(Throughput::Elements(PACKETS));
-    for (name, port) in [("not measured", PortId(1)), ("bottleneck", PortId(3))] {
+    let cases = [
+        ("not measured", PortId(1), false),
+        ("bottleneck", PortId(3), false),
+        ("bottleneck, with shares over time", PortId(3), true),
+    ];
+    for (name, port, keep_series) in cases {
         group.bench_function(name, |b| {
-            let (mut watcher, mut now) = (recorder(), Time::ZERO);
+            let (mut watcher, mut now) = (recorder(keep_series), Time::ZERO);
             b.iter(|| now = pass(&mut watcher, port, now));
         });
     }

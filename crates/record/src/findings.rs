@@ -9,7 +9,7 @@ use crate::table::{Estimate, Row, Table};
 
 /// What is asked of a metric, and how it is told.
 #[derive(Clone, Copy)]
-pub struct Question {
+struct Question {
     /// The metric's name.
     metric: &'static str,
     /// What it is, as the subject of a sentence.
@@ -36,7 +36,8 @@ enum Better {
 }
 
 /// What users feel; the order is that of the sentences.
-pub const BENEFITS: [Question; 4] = [
+const BENEFITS: [Question; 5] = [
+    Question { metric: "page_p50_s", what: "median time of a page", better: Better::Low, kind: TIME },
     Question { metric: "fct_p50_s", what: "median completion time", better: Better::Low, kind: TIME },
     Question {
         metric: "fct_p99_s",
@@ -62,7 +63,7 @@ const ALL_PACKETS: Question = Question {
 };
 
 /// What it may cost.
-pub const COSTS: [Question; 3] = [
+const COSTS: [Question; 3] = [
     Question { metric: "goodput_bps", what: "goodput", better: Better::High, kind: RATE },
     Question {
         metric: "flows_incomplete",
@@ -80,7 +81,7 @@ pub const COSTS: [Question; 3] = [
 
 /// The rows of a table that have a metric, the best mean first.
 #[derive(Debug)]
-pub struct Ranking<'a> {
+struct Ranking<'a> {
     rows: Vec<(&'a Row, String)>,
     /// How many of the first cannot be told from the very first.
     leaders: usize,
@@ -115,7 +116,7 @@ pub fn findings(table: &Table) -> Vec<String> {
 
 impl<'a> Ranking<'a> {
     /// `None` when no row has the metric.
-    pub fn new(table: &'a Table, question: Question) -> Option<Ranking<'a>> {
+    fn new(table: &'a Table, question: Question) -> Option<Ranking<'a>> {
         let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
         let named = table.rows.iter().zip(short_names(&specs));
         let mut rows: Vec<(&Row, String)> =
@@ -140,13 +141,13 @@ impl<'a> Ranking<'a> {
     }
 
     /// Those that cannot be told from the best; none when that is everybody.
-    pub fn leaders(&self) -> Vec<&'a Row> {
+    fn leaders(&self) -> Vec<&'a Row> {
         let leading = if self.leaders < self.rows.len() { self.leaders } else { 0 };
         self.rows[..leading].iter().map(|(row, _)| *row).collect()
     }
 
     /// What it says, in a sentence.
-    pub fn sentence(&self, question: Question) -> String {
+    fn sentence(&self, question: Question) -> String {
         let what = question.what;
         let most = if question.better == Better::Low { "lowest" } else { "highest" };
         let (best, rest) = self.rows.split_at(self.leaders);

@@ -37,7 +37,7 @@
 
 mod columns;
 mod figures;
-pub mod findings;
+mod findings;
 mod fingerprint;
 mod folder;
 mod layout;
@@ -53,6 +53,7 @@ mod student;
 mod table;
 mod terminal;
 
+pub use findings::findings;
 pub use fingerprint::Fingerprint;
 pub use folder::{Cell, FolderError, Manifest, REPORT, RunFolder};
 pub use layout::Layout;

@@ -181,23 +181,7 @@ fn counted(count: usize, what: &str) -> String {
 
 fn found(folder: &Folder) -> Findings {
     let said = folder.manifest.findings.clone().unwrap_or_else(|| findings(&folder.table));
-    Findings {
-        folder: folder.name.clone(),
-        sentences: said.iter().map(|sentence| unbroken(sentence)).collect(),
-    }
-}
-
-/// A number stays on the line of its unit and of its interval.
-fn unbroken(sentence: &str) -> String {
-    const NO_BREAK: char = '\u{a0}';
-    let mut before = ' ';
-    let text = sentence.replace(" ± ", "\u{a0}±\u{a0}");
-    let chars = text.chars().map(|c| {
-        let kept = if c == ' ' && before.is_ascii_digit() { NO_BREAK } else { c };
-        before = c;
-        kept
-    });
-    chars.collect()
+    Findings { folder: folder.name.clone(), sentences: said }
 }
 
 /// A text in paragraphs: a line break of the scenario file means nothing, an empty line does.

@@ -27,10 +27,13 @@ const fn figure(
     Figure { metric, what, quantile, less, kind }
 }
 
-const FIGURES: [Figure; 6] = [
+const FIGURES: [Figure; 9] = [
     figure("fct_p50_s", "Completion time", "median, ", true, TIME),
     figure("fct_p95_s", "Completion time", "95th percentile, ", true, TIME),
     figure("fct_p99_s", "Completion time", "99th percentile, ", true, TIME),
+    figure("page_p50_s", "Pages", "median, ", true, TIME),
+    figure("page_p95_s", "Pages", "95th percentile, ", true, TIME),
+    figure("voice_delay_p99_s", "Delay of calls", "99th percentile, ", true, TIME),
     figure("small_sojourn_p99_s", "Waiting of small packets", "99th percentile, ", true, TIME),
     figure("goodput_bps", "Goodput", "", false, RATE),
     figure("flows_incomplete", "Unfinished transfers", "", true, Kind::Count("number per run")),
