@@ -83,7 +83,7 @@ impl Traffic for Config {
         for plan in workload.connections.into_iter().filter(|plan| mine(&plan.group)) {
             let rtt = self.rtt.unwrap_or_else(|| plan.rtt.map_or(median, Span::ns));
             // A client beyond the link begins earlier than its packet passes.
-            let away = if plan.way == Way::Up { 0 } else { (rtt / 2).as_ns() };
+            let away = if plan.way == Way::Up { 0 } else { (rtt / 2).as_ps() / 1000 };
             agenda.push(Reverse((begins(plan.start.saturating_sub(away)), talks.len(), What::Begin)));
             talks.push(Talk::new(plan, rtt, (near, far)));
         }
