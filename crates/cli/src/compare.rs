@@ -133,6 +133,11 @@ fn prepare(args: &Args) -> Result<Prepared, Refused> {
         let message = format!("--rtt: no path has a round trip of {rtt}; write for example --rtt 30ms");
         return Err(refused(message));
     }
+    if args.rtt.is_some() && args.mode == Mode::Replay {
+        let message =
+            "--rtt: a replay has no round trips, nobody reacts in it; leave it out, or --mode replay";
+        return Err(refused(message.to_owned()));
+    }
     let place = link::Place::new(args.out.as_deref()).map_err(|message| (message, Outcome::Failed))?;
     let read = Read::capture(&args.capture, args.link.as_ref(), args.quiet).map_err(refused)?;
     if !args.quiet {
@@ -147,8 +152,8 @@ impl Prepared {
     fn run(&self, args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         let file = name(&args.capture);
         let session = Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked(&args.capture));
-        let session = match session {
-            Ok(session) => session.exporting(args.export.clone()),
+        let mut session = match session {
+            Ok(session) => session,
             Err(message) => {
                 sentence(&message);
                 return Ok(Outcome::Failed);
@@ -179,6 +184,8 @@ impl Prepared {
                     return Ok(Outcome::Wrong);
                 }
             };
+            let export = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
+            session = session.exporting(args.export.as_ref().map(export));
             let find = |table: &Table| Some(findings::of(table, args.mode));
             let done = match session.work(&scenario, &file, folder.as_deref(), &find) {
                 Ok(done) => done,

@@ -85,7 +85,11 @@ fn a_comparison_is_a_scenario() {
 fn several_rates_are_a_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["--rate", "1mbit,8mbit", "--qdisc", "fifo limit 100p", "--qdisc", "efd limit 100p"];
-    let told = json(folder.path(), &[&args[..], &["--seeds", "2", "--out", "sweep"]].concat());
+    let more = ["--seeds", "2", "--out", "sweep", "--export", "queues.pcapng"];
+    let told = json(folder.path(), &[&args[..], &more].concat());
+    for file in ["queues-1mbit-fifo.pcapng", "queues-8mbit-efd.pcapng"] {
+        assert!(folder.path().join(file).is_file(), "{file} is missing");
+    }
     let rates: Vec<_> =
         told["links"].as_array().unwrap().iter().map(|link| link["rate_up_bps"].as_u64()).collect();
     assert_eq!(rates, [Some(1_000_000), Some(8_000_000)]);
@@ -139,7 +143,7 @@ fn wrong_wishes_are_told_what_to_write() {
     let folder = tempfile::tempdir().unwrap();
     let example = example();
     let example = example.to_str().unwrap();
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 11] = [
         (&[example], "how fast is the link? Write for example --rate 10mbit"),
         (&[example, "--rate", "0mbit"], "a link of 0 sends nothing; write for example --rate 10mbit"),
         (&[example, "--rate", "0"], "a rate is written for example \"10mbit\""),
@@ -148,6 +152,10 @@ fn wrong_wishes_are_told_what_to_write() {
         (
             &[example, "--rate", "1mbit", "--rtt", "3600s"],
             "no path has a round trip of 3600s; write for example --rtt 30ms",
+        ),
+        (
+            &[example, "--rate", "1mbit", "--rtt", "30ms", "--mode", "replay"],
+            "a replay has no round trips, nobody reacts in it; leave it out, or --mode replay",
         ),
         (&[example, "--rate", "1mbit", "--qdisc", "fq_coddle"], "did you mean \"fq_codel\"?"),
         (

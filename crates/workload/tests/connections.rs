@@ -248,7 +248,11 @@ fn queues_are_no_think_times() {
     let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (90, S, ".", 1, 0, 301), queued]));
     assert_eq!(found.writes()[1], "server 700 B after 300 B, 170 ms");
     // The host of the capture is believed: some systems delay for longer.
-    let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (60, S, ".", 1, 700, 301), (190, C, ".", 301, 300, 701)]));
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 700, 301),
+        (190, C, ".", 301, 300, 701),
+    ]));
     assert_eq!(found.writes()[2], "client 300 B after 700 B, 130 ms");
 }
 

@@ -59,11 +59,7 @@ impl Place {
         if links == 1 {
             return Ok((Some(out.clone()), self.files.clone()));
         }
-        let name = match link.up == link.down {
-            true => link.up.to_string(),
-            false => format!("{}-{}", link.up, link.down),
-        };
-        let (folder, files) = (out.join(&name), self.files.join(&name));
+        let (folder, files) = (out.join(link.name()), self.files.join(link.name()));
         fs::create_dir_all(&files).map_err(|error| format!("{}: {error}", shown(&folder)))?;
         Ok((Some(folder), files))
     }
@@ -97,6 +93,19 @@ impl Link {
             Way::Up => format!("{LOCAL}->{FAR}"),
             Way::Down => format!("{FAR}->{LOCAL}"),
         }
+    }
+
+    /// What its files are called beside those of others.
+    fn name(&self) -> String {
+        if self.up == self.down { self.up.to_string() } else { format!("{}-{}", self.up, self.down) }
+    }
+
+    /// A file of its own beside those of others: the name of the link before the ending.
+    pub fn file(&self, file: &Path) -> PathBuf {
+        let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let (stem, ending) = (part(file.file_stem()), part(file.extension()));
+        let dot = if ending.is_empty() { "" } else { "." };
+        file.with_file_name(format!("{stem}-{}{dot}{ending}", self.name()))
     }
 
     /// Its rate this way.
