@@ -14,6 +14,8 @@
 //! - What the model cannot know stands in the header of the crate `workload`. Connections begin when they began, later by
 //!   at most `spread`, which makes runs with different seeds differ.
 //! - Connections without a measured round trip have the median of the others, or 30 ms where there are none.
+//! - How long a client thinks before its first write is exact from half a round trip on. Up to a quarter it is taken
+//!   for nothing, between the two for a half: it is the server's hearing of the connection that the source is told of.
 //! - A connection closes when its last write has arrived.
 //!
 //! # Cost
@@ -83,7 +85,7 @@ impl Traffic for Config {
         for plan in workload.connections.into_iter().filter(|plan| mine(&plan.group)) {
             let rtt = self.rtt.unwrap_or_else(|| plan.rtt.map_or(median, Span::ns));
             // A client beyond the link begins earlier than its packet passes.
-            let away = if plan.way == Way::Up { 0 } else { (rtt / 2).as_ns() };
+            let away = if plan.way == Way::Up { 0 } else { (rtt / 2).as_ps() / 1000 };
             agenda.push(Reverse((begins(plan.start.saturating_sub(away)), talks.len(), What::Begin)));
             talks.push(Talk::new(plan, rtt, (near, far)));
         }
