@@ -89,7 +89,10 @@ impl Probe<Segment> for Truth {
             return;
         }
         let start = now.as_ps() / 1000 - first.as_ps() / 1000;
-        let talk = self.connections.entry((segment.conn, segment.serial)).or_insert(Talk { start, ..Talk::default() });
+        let talk = self
+            .connections
+            .entry((segment.conn, segment.serial))
+            .or_insert(Talk { start, ..Talk::default() });
         let bytes = if segment.has(Segment::REPLY) { &mut talk.server } else { &mut talk.client };
         // Data begin with number 1.
         let end = (segment.seq + u64::from(segment.len)).saturating_sub(1);
@@ -184,7 +187,10 @@ fn assert_same(found: &Workload, given: &Workload, close: u64) {
     }
     assert_eq!(found.trains.len(), given.trains.len());
     for (found, given) in found.trains.iter().zip(&given.trains) {
-        assert_eq!((found.way, found.packets.len(), found.bytes()), (given.way, given.packets.len(), given.bytes()));
+        assert_eq!(
+            (found.way, found.packets.len(), found.bytes()),
+            (given.way, given.packets.len(), given.bytes())
+        );
         assert!(found.start.abs_diff(given.start) <= close);
     }
 }
@@ -196,7 +202,11 @@ fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
 }
 
 fn talk(connection: &Connection) -> Talk {
-    Talk { start: connection.start, client: connection.bytes(Side::Client), server: connection.bytes(Side::Server) }
+    Talk {
+        start: connection.start,
+        client: connection.bytes(Side::Client),
+        server: connection.bytes(Side::Server),
+    }
 }
 
 #[test]
@@ -231,7 +241,11 @@ fn a_simulated_home_is_found_as_it_was() {
             writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum()
         };
         let parts = connection.parts();
-        parts.map(|(_, writes)| if of(writes, Side::Server) > 0 { of(writes, Side::Server) } else { of(writes, Side::Client) }).collect()
+        parts
+            .map(|(_, writes)| {
+                if of(writes, Side::Server) > 0 { of(writes, Side::Server) } else { of(writes, Side::Client) }
+            })
+            .collect()
     };
     let found = sorted(workload.connections.iter().flat_map(heavier));
     let simulated = sorted(truth.transfers);
@@ -241,7 +255,10 @@ fn a_simulated_home_is_found_as_it_was() {
     // The call is all there.
     assert_eq!(workload.trains.len(), 1);
     let train = &workload.trains[0];
-    assert_eq!((train.way, train.group.as_str(), train.packets.len()), (Way::Up, "voice-like", truth.datagrams));
+    assert_eq!(
+        (train.way, train.group.as_str(), train.packets.len()),
+        (Way::Up, "voice-like", truth.datagrams)
+    );
 }
 
 /// What is done again is what was found, and is found again. Times differ by what packets wait for each other on the
@@ -265,7 +282,8 @@ fn every_kind_of_write_is_found_again() {
                 format!(r#"{{"side":"{side}","bytes":{bytes},"cue":{cue},"pause":{}}}"#, ms * 1_000_000)
             })
             .collect();
-        let exchanges: Vec<String> = exchanges.iter().map(|writes| format!(r#"{{"writes":{writes},"took":0}}"#)).collect();
+        let exchanges: Vec<String> =
+            exchanges.iter().map(|writes| format!(r#"{{"writes":{writes},"took":0}}"#)).collect();
         format!(
             r#"{{"tcp":{{"start":{},"way":"{way}","rtt":{},"group":"tcp 80","writes":[{}],"exchanges":[{}]}}}}"#,
             start * 1_000_000,
@@ -277,12 +295,66 @@ fn every_kind_of_write_is_found_again() {
     let lines = [
         r#"{"giveway_workload":1,"span":10000000000}"#.to_owned(),
         // One each 100 ms, so that nobody waits for the other's packets.
-        tcp(0, "up", 20, &[("client", 300, "{\"peer\":0}", 12), ("server", 100_000, "{\"peer\":300}", 50)], &[2]),
-        tcp(100, "up", 40, &[("server", 80, "{\"peer\":0}", 5), ("client", 30, "{\"peer\":80}", 9), ("server", 1460, "{\"peer\":30}", 0)], &[1, 2]),
-        tcp(200, "up", 30, &[("client", 2_000_000, "{\"peer\":0}", 0), ("server", 90, "{\"peer\":2000000}", 3)], &[2]),
-        tcp(300, "down", 60, &[("client", 300, "{\"peer\":0}", 0), ("server", 14_600, "{\"peer\":300}", 0), ("client", 300, "{\"peer\":14600}", 200), ("server", 777, "{\"peer\":600}", 2)], &[2, 2]),
-        tcp(400, "up", 30, &[("client", 300, "{\"peer\":0}", 0), ("server", 5_000, "{\"peer\":300}", 0), ("server", 700, "\"own\"", 300), ("server", 70, "\"own\"", 2_000)], &[3, 1]),
-        tcp(500, "up", 30, &[("client", 300, "{\"peer\":0}", 0), ("client", 200, "\"own\"", 100), ("server", 700, "{\"peer\":500}", 0)], &[3]),
+        tcp(
+            0,
+            "up",
+            20,
+            &[("client", 300, "{\"peer\":0}", 12), ("server", 100_000, "{\"peer\":300}", 50)],
+            &[2],
+        ),
+        tcp(
+            100,
+            "up",
+            40,
+            &[
+                ("server", 80, "{\"peer\":0}", 5),
+                ("client", 30, "{\"peer\":80}", 9),
+                ("server", 1460, "{\"peer\":30}", 0),
+            ],
+            &[1, 2],
+        ),
+        tcp(
+            200,
+            "up",
+            30,
+            &[("client", 2_000_000, "{\"peer\":0}", 0), ("server", 90, "{\"peer\":2000000}", 3)],
+            &[2],
+        ),
+        tcp(
+            300,
+            "down",
+            60,
+            &[
+                ("client", 300, "{\"peer\":0}", 0),
+                ("server", 14_600, "{\"peer\":300}", 0),
+                ("client", 300, "{\"peer\":14600}", 200),
+                ("server", 777, "{\"peer\":600}", 2),
+            ],
+            &[2, 2],
+        ),
+        tcp(
+            400,
+            "up",
+            30,
+            &[
+                ("client", 300, "{\"peer\":0}", 0),
+                ("server", 5_000, "{\"peer\":300}", 0),
+                ("server", 700, "\"own\"", 300),
+                ("server", 70, "\"own\"", 2_000),
+            ],
+            &[3, 1],
+        ),
+        tcp(
+            500,
+            "up",
+            30,
+            &[
+                ("client", 300, "{\"peer\":0}", 0),
+                ("client", 200, "\"own\"", 100),
+                ("server", 700, "{\"peer\":500}", 0),
+            ],
+            &[3],
+        ),
     ];
     let folder = tempfile::tempdir().unwrap();
     let mut given = Workload::read(lines.join("\n").as_bytes()).unwrap();
@@ -342,8 +414,10 @@ fn the_example_takes_as_long_as_it_took() {
     let folder = tempfile::tempdir().unwrap();
     let mut giveway = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     let compare = giveway.arg("compare").arg(example.join("home-uplink.pcapng"));
-    let compare = compare.args(["--rate-up", "2mbit", "--rate-down", "16mbit", "--qdisc", "fifo limit 150000b"]);
-    let output = compare.args(["--seeds", "5", "--quiet", "--out", "out"]).current_dir(&folder).output().unwrap();
+    let compare =
+        compare.args(["--rate-up", "2mbit", "--rate-down", "16mbit", "--qdisc", "fifo limit 150000b"]);
+    let output =
+        compare.args(["--seeds", "5", "--quiet", "--out", "out"]).current_dir(&folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let kept = folder.path().join("out");
     let text = std::fs::read_to_string(kept.join("scenario.toml")).unwrap();
@@ -384,9 +458,14 @@ fn the_example_takes_as_long_as_it_took() {
     let simulated: Vec<(f64, f64)> = runs.iter().flat_map(|run| run.down.clone()).collect();
     let mean = |of: &dyn Fn(&Heard) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let mut lines: Vec<(String, f64, f64, f64)> = Vec::new();
-    for (phase, from, to) in [("all", 0.0, 100.0), ("before", 0.0, 8.0), ("during", 8.0, 28.0), ("after", 28.0, 100.0)] {
+    for (phase, from, to) in
+        [("all", 0.0, 100.0), ("before", 0.0, 8.0), ("during", 8.0, 28.0), ("after", 28.0, 100.0)]
+    {
         let of = |times: &[(f64, f64)], share| {
-            quantile(times.iter().filter(|(start, _)| (from..to).contains(start)).map(|(_, took)| *took), share)
+            quantile(
+                times.iter().filter(|(start, _)| (from..to).contains(start)).map(|(_, took)| *took),
+                share,
+            )
         };
         for (name, share) in [("25 %", 0.25), ("median", 0.5), ("75 %", 0.75)] {
             let within = match (phase, name) {

@@ -10,9 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use qdisc::hash::SipHasher;
-use qdisc::{
-    DropReason, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slots, Span, Streams, Time,
-};
+use qdisc::{DropReason, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slots, Span, Streams, Time};
 
 use crate::agenda::{Agenda, Slot};
 use crate::network::{Network, Routes};

@@ -195,7 +195,8 @@ impl Extraction {
         if let Some(tcp) = ip.tcp {
             let opens = tcp.flags & 2 > 0;
             let answers = opens && tcp.flags & 16 > 0;
-            let by_port = !opens && names::server_port(ip.tuple.from_port, ip.tuple.to_port) == ip.tuple.from_port;
+            let by_port =
+                !opens && names::server_port(ip.tuple.from_port, ip.tuple.to_port) == ip.tuple.from_port;
             if answers || (by_port && ip.tuple.from_port != ip.tuple.to_port) {
                 flow.tuple = ip.tuple.reversed();
                 flow.macs = packet.mac.map(|macs| Macs { from: macs.to, to: macs.from });
@@ -224,7 +225,8 @@ impl Extraction {
             *packets.entry(flow.tuple.from).or_default() += flow.there.0 + flow.back.0;
             *packets.entry(flow.tuple.to).or_default() += flow.there.0 + flow.back.0;
         }
-        let mut packets: Vec<(u64, [u8; 16])> = packets.into_iter().map(|(address, count)| (count, address)).collect();
+        let mut packets: Vec<(u64, [u8; 16])> =
+            packets.into_iter().map(|(address, count)| (count, address)).collect();
         packets.sort_unstable_by(|a, b| b.cmp(a));
         packets.iter().take(4).map(|(_, address)| crate::local::address_text(address)).collect()
     }
@@ -271,7 +273,8 @@ impl Extraction {
         workload.trains.sort_by_key(|train| train.start);
         seen.connections = workload.connections.len() as u64;
         seen.trains = workload.trains.len() as u64;
-        let mut rtts: Vec<u64> = workload.connections.iter().filter_map(|connection| connection.rtt).collect();
+        let mut rtts: Vec<u64> =
+            workload.connections.iter().filter_map(|connection| connection.rtt).collect();
         rtts.sort_unstable();
         seen.rtt = rtts.get(rtts.len() / 2).copied();
         join_small_groups(&mut workload);
@@ -320,7 +323,6 @@ struct Paths {
 type Hosts = ([u8; 16], [u8; 16]);
 /// From the capture point to the client and back, and to the server and back.
 type RoundTrips = (Option<u64>, Option<u64>);
-
 
 impl Paths {
     fn of(flows: &[Flow]) -> Paths {

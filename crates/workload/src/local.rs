@@ -73,7 +73,10 @@ impl Local {
 
     /// Guesses from who talked to whom; with the sentence that says why. `None` where nothing tells.
     pub(crate) fn guess(pairs: &[Pair]) -> Option<(Local, String)> {
-        by_gateway(pairs).or_else(|| by_private(pairs)).or_else(|| by_presence(pairs)).or_else(|| by_opener(pairs))
+        by_gateway(pairs)
+            .or_else(|| by_private(pairs))
+            .or_else(|| by_presence(pairs))
+            .or_else(|| by_opener(pairs))
     }
 }
 
@@ -92,7 +95,12 @@ fn by_gateway(pairs: &[Pair]) -> Option<(Local, String)> {
     let (most, gateway) = *counts.first()?;
     let next = counts.get(1).map(|(count, _)| *count)?;
     let clear = most >= 3 && most >= 2 * next;
-    let why = || format!("{most} addresses are behind {}, so that is the gateway and all others are local", mac_text(gateway));
+    let why = || {
+        format!(
+            "{most} addresses are behind {}, so that is the gateway and all others are local",
+            mac_text(gateway)
+        )
+    };
     clear.then(|| (Local::Beyond(gateway), why()))
 }
 
@@ -107,7 +115,12 @@ fn by_private(pairs: &[Pair]) -> Option<(Local, String)> {
     let share = 100 * mixed / all.max(1);
     clear.then(|| {
         let prefixes = PRIVATE.iter().map(|text| text.parse().expect("a prefix")).collect();
-        (Local::Prefixes(prefixes), format!("private addresses are local: {share} % of the packets go between private and public ones"))
+        (
+            Local::Prefixes(prefixes),
+            format!(
+                "private addresses are local: {share} % of the packets go between private and public ones"
+            ),
+        )
     })
 }
 
@@ -130,7 +143,8 @@ fn by_presence(pairs: &[Pair]) -> Option<(Local, String)> {
         return None;
     }
     let prefix = Prefix { address: *address, bits: 128 };
-    let why = format!("{} takes part in {} % of the packets", address_text(address), 100 * packets / all.max(1));
+    let why =
+        format!("{} takes part in {} % of the packets", address_text(address), 100 * packets / all.max(1));
     Some((Local::Prefixes(vec![prefix]), why))
 }
 
@@ -275,12 +289,7 @@ mod tests {
 
     fn pair(a: [u8; 16], b: [u8; 16], macs: Option<(u8, u8)>, opened: bool) -> Pair {
         let mac = |number: u8| [2, 0, 0, 0, 0, number];
-        Pair {
-            a: (a, macs.map(|(a, _)| mac(a))),
-            b: (b, macs.map(|(_, b)| mac(b))),
-            packets: 10,
-            opened,
-        }
+        Pair { a: (a, macs.map(|(a, _)| mac(a))), b: (b, macs.map(|(_, b)| mac(b))), packets: 10, opened }
     }
 
     fn guessed(pairs: &[Pair]) -> Option<String> {

@@ -26,7 +26,8 @@ pub(crate) fn number(connections: &mut [Connection], mut asked: Vec<Asked>) -> V
     asked.retain(|asked| {
         let connection = &connections[asked.connection];
         let (_, writes) = connection.parts().nth(asked.exchange).expect("it is one of its exchanges");
-        let of = |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum::<u64>();
+        let of =
+            |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum::<u64>();
         let is_upload = of(Side::Client) > of(Side::Server);
         names::is_web(&connection.group) && connection.way == Way::Up && !is_upload
     });
@@ -34,7 +35,8 @@ pub(crate) fn number(connections: &mut [Connection], mut asked: Vec<Asked>) -> V
     let mut pages: Vec<(u64, u64)> = Vec::new();
     let mut open: BTreeMap<[u8; 16], usize> = BTreeMap::new();
     for asked in asked {
-        let still = open.get(&asked.client).filter(|page| asked.from <= pages[**page].1.saturating_add(QUIET));
+        let still =
+            open.get(&asked.client).filter(|page| asked.from <= pages[**page].1.saturating_add(QUIET));
         let page = still.copied().unwrap_or_else(|| {
             pages.push((asked.from, asked.until));
             pages.len() - 1

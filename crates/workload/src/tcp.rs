@@ -270,7 +270,9 @@ impl Tracker {
                 // Open before: it is begun when its first packet was seen.
                 (0, None) if !self.begun => (Cue::Peer(0), after(self.start)),
                 (0, None) => (Cue::Peer(0), 0),
-                (heard, _) => (Cue::Peer(heard), if heard == peer.sent { after(peer.last_data).min(most) } else { 0 }),
+                (heard, _) => {
+                    (Cue::Peer(heard), if heard == peer.sent { after(peer.last_data).min(most) } else { 0 })
+                }
             });
         }
         if me.acked < me.sent {
@@ -391,7 +393,11 @@ impl Half {
                 && place >= end
             {
                 let time = now.saturating_sub(sent);
-                if with_data { self.beyond.answered(time) } else { self.beyond.acknowledged(time) }
+                if with_data {
+                    self.beyond.answered(time)
+                } else {
+                    self.beyond.acknowledged(time)
+                }
                 self.timing = None;
             }
             if place >= self.sent {

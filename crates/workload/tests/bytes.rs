@@ -65,7 +65,14 @@ fn any_packets_give_a_workload() {
             let flags = [0x10, 0x10, 0x10, 0x02, 0x12, 0x11, 0x04, 0x14, 0x00, 0xff][rng.below(10) as usize];
             let mut end = || {
                 let mut address = [0; 16];
-                address[10..].copy_from_slice(&[0xff, 0xff, 192, 168 + rng.below(2) as u8, 1, rng.below(2) as u8]);
+                address[10..].copy_from_slice(&[
+                    0xff,
+                    0xff,
+                    192,
+                    168 + rng.below(2) as u8,
+                    1,
+                    rng.below(2) as u8,
+                ]);
                 (address, [80, 40_000][rng.below(2) as usize])
             };
             let ((from, from_port), (to, to_port)) = (end(), end());

@@ -175,7 +175,10 @@ fn a_full_segment_is_followed_by_more_unless_the_wait_is_long() {
         (400, C, ".", 301, 0, 2001),
         (1030, S, ".", 2001, 1000, 301), // 600 ms
     ]));
-    assert_eq!(found.writes()[1..], ["server 2000 B after 300 B, 0 ms", "server 1000 B after its own, 600 ms"]);
+    assert_eq!(
+        found.writes()[1..],
+        ["server 2000 B after 300 B, 0 ms", "server 1000 B after its own, 600 ms"]
+    );
 }
 
 /// The second request leaves before the first response is there. What the server then sends cannot be told apart.
@@ -208,10 +211,17 @@ fn data_both_ways_at_once_are_no_conversation() {
         let (at, seq) = (30 + 3 * u64::from(round), 1 + 1000 * round);
         // The client's are ten segments ahead of what is acknowledged; the server's are acknowledged at once.
         let heard = 1 + 1000 * round.saturating_sub(10);
-        rows.extend([(at, C, ".", seq, 1000, seq), (at + 1, S, ".", seq, 1000, heard), (at + 1, C, ".", seq + 1000, 0, seq + 1000)]);
+        rows.extend([
+            (at, C, ".", seq, 1000, seq),
+            (at + 1, S, ".", seq, 1000, heard),
+            (at + 1, C, ".", seq + 1000, 0, seq + 1000),
+        ]);
     }
     let found = Trace::of(&rows);
-    assert_eq!(found.writes(), ["client 40000 B once connected, 0 ms", "server 40000 B once connected, 0 ms"]);
+    assert_eq!(
+        found.writes(),
+        ["client 40000 B once connected, 0 ms", "server 40000 B once connected, 0 ms"]
+    );
 }
 
 /// Options take their place from the data; that does not end anything.
@@ -238,7 +248,11 @@ fn queues_are_no_think_times() {
     let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (90, S, ".", 1, 0, 301), queued]));
     assert_eq!(found.writes()[1], "server 700 B after 300 B, 170 ms");
     // The host of the capture is believed: some systems delay for longer.
-    let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (60, S, ".", 1, 700, 301), (190, C, ".", 301, 300, 701)]));
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 700, 301),
+        (190, C, ".", 301, 300, 701),
+    ]));
     assert_eq!(found.writes()[2], "client 300 B after 700 B, 130 ms");
 }
 
@@ -336,8 +350,7 @@ fn another_connection_on_the_same_ports() {
     let closed = [(70, C, "F.", 301, 0, 501), (100, S, "F.", 501, 0, 302), (100, C, ".", 302, 0, 502)];
     for ending in [&closed[..], &[(70, C, "R", 301, 0, 0)], &[]] {
         // The third knows nothing of an end: the client started anew, with another number.
-        let found =
-            Trace::new().tcp(&first).tcp(ending).numbered(77_000, 99_000).tcp(&again(5000)).found();
+        let found = Trace::new().tcp(&first).tcp(ending).numbered(77_000, 99_000).tcp(&again(5000)).found();
         let writes: Vec<_> = found.workload.connections.iter().map(support::writes).collect();
         assert_eq!(writes[0][1], "server 500 B after 300 B, 0 ms");
         assert_eq!(writes[1], ["client 111 B once connected, 0 ms", "server 222 B after 111 B, 0 ms"]);
@@ -398,7 +411,8 @@ fn sequence_numbers_wrap() {
         (90, C, ".", 301, 200, 2001),
         (120, S, ".", 2001, 700, 501),
     ]);
-    for numbers in [(u32::MAX - 100, u32::MAX - 1500), (u32::MAX, u32::MAX), (u32::MAX - 1, u32::MAX - 2000)] {
+    for numbers in [(u32::MAX - 100, u32::MAX - 1500), (u32::MAX, u32::MAX), (u32::MAX - 1, u32::MAX - 2000)]
+    {
         let found = Trace::new().numbered(numbers.0, numbers.1).tcp(&rows).found();
         assert_eq!(
             found.writes(),
@@ -499,11 +513,8 @@ fn the_first_packet_of_an_open_connection_may_be_a_repeated_one() {
 
 #[test]
 fn the_end_of_a_connection_alone_is_nothing_to_do_again() {
-    let found = Trace::of(&[
-        (0, C, "F.", 5000, 0, 9000),
-        (30, S, "F.", 9000, 0, 5001),
-        (30, C, ".", 5001, 0, 9001),
-    ]);
+    let found =
+        Trace::of(&[(0, C, "F.", 5000, 0, 9000), (30, S, "F.", 9000, 0, 5001), (30, C, ".", 5001, 0, 9001)]);
     assert_eq!(found.workload.connections, []);
     assert_eq!(found.seen.strays, 1);
 }

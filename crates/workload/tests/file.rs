@@ -10,7 +10,12 @@ fn way() -> impl Strategy<Value = Way> {
 fn write() -> impl Strategy<Value = Write> {
     let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
     let cue = prop_oneof![Just(Cue::Own), any::<u64>().prop_map(Cue::Peer)];
-    (side, 1..u64::MAX, cue, any::<u64>()).prop_map(|(side, bytes, cue, pause)| Write { side, bytes, cue, pause })
+    (side, 1..u64::MAX, cue, any::<u64>()).prop_map(|(side, bytes, cue, pause)| Write {
+        side,
+        bytes,
+        cue,
+        pause,
+    })
 }
 
 fn exchange() -> impl Strategy<Value = (Vec<Write>, Exchange)> {
@@ -33,8 +38,12 @@ fn connection() -> impl Strategy<Value = Connection> {
 
 fn train() -> impl Strategy<Value = Train> {
     let packets = prop::collection::vec(any::<(u64, u16)>(), 1..5);
-    (any::<u64>(), way(), ".*", packets)
-        .prop_map(|(start, way, group, packets)| Train { start, way, group, packets })
+    (any::<u64>(), way(), ".*", packets).prop_map(|(start, way, group, packets)| Train {
+        start,
+        way,
+        group,
+        packets,
+    })
 }
 
 proptest! {
@@ -81,7 +90,9 @@ fn a_file_by_hand() {
 fn wrong_files_are_told_with_the_line() {
     let told = |text: &str| Workload::read(text.as_bytes()).expect_err(text).to_string();
     let foreign = r#"is no workload: its first line should be {"giveway_workload":1,"span":...}"#;
-    for text in ["", "\n", "{}", "not JSON", r#"{"giveway_workload":1}"#, r#"{"giveway_workload":-1,"span":0}"#] {
+    for text in
+        ["", "\n", "{}", "not JSON", r#"{"giveway_workload":1}"#, r#"{"giveway_workload":-1,"span":0}"#]
+    {
         assert_eq!(told(text), foreign);
     }
     assert_eq!(

@@ -35,7 +35,11 @@ fn what_is_no_call() {
     let group = |trace: Trace| trace.found().workload.trains[0].group.clone();
     assert_eq!(group(call(ports(), C, |_| 20_000, 1_000)), "udp 5004", "large packets");
     assert_eq!(group(call(ports(), C, |_| 5_000, 172)), "udp 5004", "200 a second");
-    assert_eq!(group(call(ports(), C, |number| if number % 10 == 0 { 200_000 } else { 0 }, 172)), "udp 5004", "bursts");
+    assert_eq!(
+        group(call(ports(), C, |number| if number % 10 == 0 { 200_000 } else { 0 }, 172)),
+        "udp 5004",
+        "bursts"
+    );
     assert_eq!(group(ports().udp(0, C, 172).udp(20_000, C, 172)), "udp 5004", "too few");
 }
 
@@ -51,8 +55,12 @@ fn services_by_their_ports() {
         .other(2, C, 1, 84)
         .other(22, S, 1, 84)
         .found();
-    let told: Vec<_> =
-        found.workload.trains.iter().map(|train| (train.group.as_str(), train.way, train.start / 1_000_000, train.bytes())).collect();
+    let told: Vec<_> = found
+        .workload
+        .trains
+        .iter()
+        .map(|train| (train.group.as_str(), train.way, train.start / 1_000_000, train.bytes()))
+        .collect();
     assert_eq!(
         told,
         [

@@ -101,7 +101,9 @@ pub fn of(table: &Table, mode: Mode) -> Vec<String> {
         said.push(ways.idle());
     }
     if ways.seeds < 2 && mode == Mode::Flows {
-        said.push("One run of each: how much of this is chance is not known; --seeds 5 would tell.".to_owned());
+        said.push(
+            "One run of each: how much of this is chance is not known; --seeds 5 would tell.".to_owned(),
+        );
     }
     said
 }
@@ -114,7 +116,10 @@ impl Ways {
             for way in self.by_baseline(*question) {
                 let changes = self.changes(way, *question);
                 let before = changes.first()?.before;
-                let best = changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
+                let best = changes
+                    .iter()
+                    .filter(|change| change.is_better())
+                    .min_by(|a, b| a.after.total_cmp(&b.after));
                 if let Some(best) = best {
                     return Some((self.helped(way, *question, best, &changes), Some(best.row.qdisc.clone())));
                 }
@@ -143,11 +148,16 @@ impl Ways {
         let also = if close.is_empty() {
             String::new()
         } else {
-            format!("; {} {} as good within the uncertainty", list(&close), if close.len() == 1 { "is" } else { "are" })
+            format!(
+                "; {} {} as good within the uncertainty",
+                list(&close),
+                if close.len() == 1 { "is" } else { "are" }
+            )
         };
         let worst = changes.iter().filter(|change| change.is_worse()).map(|change| short(change.row));
         let worse: Vec<String> = worst.collect();
-        let worse = if worse.is_empty() { String::new() } else { format!("; {} made it longer", list(&worse)) };
+        let worse =
+            if worse.is_empty() { String::new() } else { format!("; {} made it longer", list(&worse)) };
         format!(
             "{} helps: the {what} {} goes from {} with {} to {}{} ({}){also}{worse}.",
             short(best.row),
@@ -175,13 +185,17 @@ impl Ways {
                             kind.text(change.after),
                             change.interval(kind)
                         );
-                        worse.push(((change.after - change.before) / change.before.max(f64::MIN_POSITIVE), text));
+                        worse.push((
+                            (change.after - change.before) / change.before.max(f64::MIN_POSITIVE),
+                            text,
+                        ));
                     }
                 }
             }
         }
         worse.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let name = self.tables[0].1.rows.iter().find(|row| row.qdisc == winner).map(short).unwrap_or_default();
+        let name =
+            self.tables[0].1.rows.iter().find(|row| row.qdisc == winner).map(short).unwrap_or_default();
         let told: Vec<String> = worse.into_iter().take(2).map(|(_, text)| text).collect();
         match told.as_slice() {
             [] => format!("Nothing that was measured gets worse with {name} beyond the uncertainty."),
@@ -191,16 +205,19 @@ impl Ways {
 
     /// Why nothing differs.
     fn idle(&self) -> String {
-        let busiest = self.tables.iter().filter_map(|(way, table)| {
-            Some((*way, table.rows.first()?.metric("utilization")?.mean?))
-        });
+        let busiest = self
+            .tables
+            .iter()
+            .filter_map(|(way, table)| Some((*way, table.rows.first()?.metric("utilization")?.mean?)));
         match busiest.max_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((way, used)) if used < 0.5 => format!(
                 "The link is used to {:.0} % at most ({}): queues hardly form, and what forms no queue needs no discipline.",
                 100.0 * used,
                 way.name()
             ),
-            Some((way, used)) => format!("The busier direction ({}) is used to {:.0} %.", way.name(), 100.0 * used),
+            Some((way, used)) => {
+                format!("The busier direction ({}) is used to {:.0} %.", way.name(), 100.0 * used)
+            }
             None => "Nothing was measured that could be compared.".to_owned(),
         }
     }

@@ -98,9 +98,11 @@ impl Read {
         }
         let nothing = self.workload.connections.is_empty() && self.workload.trains.is_empty();
         if mode == Mode::Flows && nothing {
-            return Err("there is no connection and no stream of datagrams in this capture that could be done \
+            return Err(
+                "there is no connection and no stream of datagrams in this capture that could be done \
                         again; write --mode replay"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -116,7 +118,9 @@ impl Read {
             seen.span as f64 / 1e9,
         ));
         match &self.why {
-            Some(why) => sentence(&format!("local side: {} (a guess: {why}; --link says it otherwise)", self.local)),
+            Some(why) => {
+                sentence(&format!("local side: {} (a guess: {why}; --link says it otherwise)", self.local))
+            }
             None => sentence(&format!("local side: {}", self.local)),
         }
         sentence(&format!("{}.", self.contents()));
@@ -157,7 +161,10 @@ impl Read {
             some(seen.headless, "TCP packets without a readable header: left out"),
             some(seen.crowded, "packets belong to more flows than can be told apart: left out"),
             some(seen.missed, "bytes were acknowledged and never captured: filled in"),
-            some(seen.without_rtt, "connections show no round trip: they get the median of the others, or 30 ms"),
+            some(
+                seen.without_rtt,
+                "connections show no round trip: they get the median of the others, or 30 ms",
+            ),
         ]
         .into_iter()
         .flatten()
@@ -205,7 +212,8 @@ impl Read {
         let mut cut_off = 0;
         for connection in &self.workload.connections {
             for (exchange, writes) in connection.parts() {
-                let of = |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
+                let of =
+                    |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
                 let (ask, answer): (u64, u64) = (of(Side::Client), of(Side::Server));
                 let heavy = if ask > answer { connection.way } else { connection.way.other() };
                 if heavy == way && exchange.whole {

@@ -12,7 +12,8 @@ pub fn extract(packets: &[Packet]) -> Workload {
     for packet in packets {
         extraction.packet(packet);
     }
-    let local = extraction.guess().map_or_else(|| "192.168.0.0/16".parse().expect("a prefix"), |(local, _)| local);
+    let local =
+        extraction.guess().map_or_else(|| "192.168.0.0/16".parse().expect("a prefix"), |(local, _)| local);
     let again: workload::Local = local.to_string().parse().expect("what is told can be written");
     assert_eq!(again, local);
     let (workload, seen) = extraction.finish(&local);
@@ -42,7 +43,8 @@ fn whole(connection: &Connection, span: u64) {
     let (mut client, mut server) = (0, 0);
     for write in &connection.writes {
         assert!(write.bytes > 0 && write.pause <= span);
-        let (mine, theirs) = if write.side == Side::Client { (&mut client, server) } else { (&mut server, client) };
+        let (mine, theirs) =
+            if write.side == Side::Client { (&mut client, server) } else { (&mut server, client) };
         *mine += write.bytes;
         if let workload::Cue::Peer(bytes) = write.cue {
             assert!(bytes <= theirs, "{connection:?}");
