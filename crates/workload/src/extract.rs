@@ -340,7 +340,7 @@ impl Paths {
     /// One of the two alone does: captured at an end, the other is next to nothing.
     fn rtt(&self, tuple: &FiveTuple) -> Option<u64> {
         let (client, server) = *self.least.get(&(tuple.from, tuple.to))?;
-        [client, server].into_iter().flatten().reduce(|a, b| a + b)
+        [client, server].into_iter().flatten().reduce(u64::saturating_add)
     }
 }
 

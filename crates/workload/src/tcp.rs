@@ -287,7 +287,9 @@ impl Tracker {
             return Some((Cue::Peer(peer.acked), pause));
         }
         let quiet = if ended { path / 4 + QUIET } else { STALL };
-        (gap > quiet).then_some((Cue::Own, gap))
+        // An acknowledgement may have been delayed; that is not the sender's pause.
+        let heard = me.last_data.saturating_add(me.beyond.now()).min(me.all_acked.max(me.last_data));
+        (gap > quiet).then(|| (Cue::Own, after(heard)))
     }
 
     fn halves(&mut self, from: Side) -> (&mut Half, &mut Half) {

@@ -14,6 +14,8 @@
 //! - What the model cannot know stands in the header of the crate `workload`. Connections begin when they began, later by
 //!   at most `spread`, which makes runs with different seeds differ.
 //! - Connections without a measured round trip have the median of the others, or 30 ms where there are none.
+//! - How long a client thinks before its first write is exact from half a round trip on. Up to a quarter it is taken
+//!   for nothing, between the two for a half: it is the server's hearing of the connection that the source is told of.
 //! - A connection closes when its last write has arrived.
 //!
 //! # Cost
