@@ -57,6 +57,9 @@ pub struct Seen {
     pub cut_off: u64,
     /// Connections that nobody answered or that were refused; left out.
     pub unanswered: u64,
+    /// Connections open before the capture began of which it shows no data, only acknowledgements or their end; left
+    /// out.
+    pub strays: u64,
     /// Of the used: without a byte of data.
     pub empty: u64,
     /// Used connections whose round trip was never measured.
@@ -126,9 +129,15 @@ impl Extraction {
             return;
         };
         let Some(place) = self.place(packet, ip, now) else { return };
-        if let Kind::Tcp(tracker) = &self.flows[place].kind
-            && tracker.is_over(&tcp)
+        let flow = &self.flows[place];
+        let from = if flow.tuple == ip.tuple { Side::Client } else { Side::Server };
+        if let Kind::Tcp(tracker) = &flow.kind
+            && tracker.is_over(from, &tcp)
         {
+            if self.flows.len() >= MOST_FLOWS {
+                self.seen.crowded += 1;
+                return;
+            }
             let key = canonical(&ip.tuple).key(&HASHER);
             let next = self.add(packet, ip, now);
             *self.places.get_mut(key).expect("it was just found") = next;
@@ -141,7 +150,7 @@ impl Extraction {
         let flow = &mut self.flows[place];
         let there = flow.count(packet, ip);
         if let Kind::Tcp(tracker) = &mut flow.kind {
-            tracker.packet(if there { Side::Client } else { Side::Server }, tcp, len, now);
+            tracker.packet(if there { Side::Client } else { Side::Server }, tcp, len, packet.bytes, now);
         }
     }
 
@@ -155,7 +164,8 @@ impl Extraction {
                 (times.start, times.last) = (now, now);
             }
             times.packets.push((now.saturating_sub(times.last), packet.bytes.min(65_535) as u16));
-            times.last = now;
+            // Where times step back, the sum of the gaps still ends at the last packet.
+            times.last = times.last.max(now);
         }
     }
 
@@ -240,6 +250,10 @@ impl Extraction {
                     seen.missed += tracker.missed;
                     if tracker.refused || (tracker.begun && flow.back.0 == 0) {
                         seen.unanswered += 1;
+                        continue;
+                    }
+                    if !tracker.begun && tracker.first_times().next().is_none() {
+                        seen.strays += 1;
                         continue;
                     }
                     let rtt = paths.rtt(&flow.tuple);

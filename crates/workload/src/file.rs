@@ -84,7 +84,7 @@ impl Workload {
                 continue;
             }
             let wrong = |what: String| FileError::Line { line, what };
-            match serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))? {
+            match serde_json::from_str(&text).map_err(|error| wrong(told(&error)))? {
                 Line::Tcp(connection) => {
                     check(&connection).map_err(|what| wrong(what.to_owned()))?;
                     workload.connections.push(connection);
@@ -97,6 +97,13 @@ impl Workload {
         }
         Ok(workload)
     }
+}
+
+/// What is wrong, and where in the line: the parser counts lines of its own, and always one.
+fn told(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line 1 column").next().unwrap_or(&text);
+    format!("{what}, at character {}", error.column())
 }
 
 fn check(connection: &Connection) -> Result<(), &'static str> {

@@ -37,8 +37,8 @@ pub enum Side {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// When the client began to connect, ns after the first packet of the capture. For a connection that was open
-    /// already: when its first packet was seen.
+    /// When the client's first packet passed the link, ns after the first packet of the capture. For a connection that
+    /// was open already: when its first packet was seen.
     pub start: u64,
     /// Which way the client's data go.
     pub way: Way,

@@ -26,6 +26,12 @@ const APART: u64 = 1_000_000_000;
 /// How long an acknowledgement is delayed at most, as most systems do it, ns.
 const DELAYED_ACK: u64 = 40_000_000;
 
+/// A host that answers in less than this is where the capture was taken, ns.
+const AT_HOST: u64 = 1_000_000;
+
+/// Full segments have at least so many bytes: the least that every host takes, RFC 9293 section 3.7.1.
+const SMALLEST_FULL: u32 = 536;
+
 /// A segment further from the others than this belongs to no window: a stray, or damage.
 const STRAY: u64 = 1 << 30;
 
@@ -64,9 +70,10 @@ struct Half {
     /// When its last new data passed, and when all that it had sent was acknowledged.
     last_data: u64,
     all_acked: u64,
-    /// Its longest segment, and its last.
-    longest: u32,
-    last: u32,
+    /// Its longest segment: data bytes and IP length, which options make differ.
+    longest: (u32, u32),
+    /// Whether its last segment was not a full one.
+    ended: bool,
     fin: bool,
     /// The byte whose acknowledgement is awaited, and when it passed.
     timing: Option<(u64, u64)>,
@@ -74,12 +81,15 @@ struct Half {
     beyond: Path,
     /// Which of the writes is its current one.
     current: Option<usize>,
+    /// How far an acknowledgement went beyond what was seen. One alone may be a stray; the next that goes as far, or
+    /// data, are believed.
+    claimed: Option<u64>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Path {
     least: Option<u64>,
-    recent: u64,
+    recent: Option<u64>,
 }
 
 /// A write and when it passed.
@@ -109,28 +119,38 @@ impl Tracker {
         }
     }
 
-    /// Whether a SYN opens another connection between the same ports.
-    pub fn is_over(&self, tcp: &Tcp) -> bool {
+    /// Whether a SYN opens another connection between the same ports. Who repeats one repeats its number; another
+    /// number is another attempt, whether the last one was closed or not.
+    pub fn is_over(&self, from: Side, tcp: &Tcp) -> bool {
         let opens = tcp.flags & (SYN | ACK) == SYN;
-        let same = self.client.base == Some(tcp.seq.wrapping_add(1));
-        self.packets > 0
-            && opens
-            && !same
-            && (self.ended || self.stands.is_some() || !self.begun || self.refused)
+        let me = if from == Side::Client { &self.client } else { &self.server };
+        let same = me.base == Some(tcp.seq.wrapping_add(1));
+        // Both may open at once, RFC 9293 section 3.5: the other side's first number is news, not another attempt.
+        let crosses = from == Side::Server && self.begun && self.stands.is_none() && !self.ended;
+        self.packets > 0 && opens && !same && !crosses
     }
 
     /// A packet passes, with `len` bytes of data.
-    pub fn packet(&mut self, from: Side, tcp: &Tcp, len: u32, now: u64) {
+    pub fn packet(&mut self, from: Side, tcp: &Tcp, len: u32, bytes: u32, now: u64) {
         self.packets += 1;
-        self.handshake(from, tcp, now);
         if tcp.flags & RST > 0 {
-            self.refused |= self.begun && self.answered.is_none() && from == Side::Server;
+            self.refused |= self.begun && self.server.base.is_none() && from == Side::Server;
             self.ended = true;
             return;
         }
-        let syn = u32::from(tcp.flags & SYN > 0);
-        let first = tcp.seq.wrapping_add(syn);
+        let is_syn = tcp.flags & SYN > 0;
+        if from == Side::Server && self.begun && self.server.base.is_none() && !is_syn {
+            let foreign = tcp.flags & ACK > 0 && self.client.base != Some(tcp.ack);
+            if foreign && self.client.sent == 0 {
+                return; // it speaks of an earlier connection: RFC 5961 section 4
+            }
+        }
+        self.handshake(from, tcp, now);
+        let first = tcp.seq.wrapping_add(u32::from(is_syn));
         let (me, peer) = self.halves(from);
+        if is_syn && me.sent == 0 {
+            me.base = Some(first);
+        }
         me.base.get_or_insert(first);
         if tcp.flags & ACK > 0 {
             let missed = peer.acknowledged(tcp.ack, len > 0, now);
@@ -140,7 +160,7 @@ impl Tracker {
             }
         }
         if len > 0 {
-            self.data(from, first, len, now);
+            self.data(from, first, (len, bytes), now);
         }
         if tcp.flags & FIN > 0 {
             self.halves(from).0.fin = true;
@@ -161,6 +181,8 @@ impl Tracker {
                 }
                 if self.stands.is_none() {
                     self.syn_again |= self.answered.is_some();
+                    // Some systems repeat a SYN that was refused.
+                    (self.refused, self.ended) = (false, false);
                     self.answered = Some(now);
                 }
             }
@@ -176,7 +198,7 @@ impl Tracker {
         }
     }
 
-    fn data(&mut self, from: Side, seq: u32, len: u32, now: u64) {
+    fn data(&mut self, from: Side, seq: u32, (len, bytes): (u32, u32), now: u64) {
         let (me, _) = self.halves(from);
         let Some(end) = me.place(seq.wrapping_add(len)) else { return };
         if end <= me.sent {
@@ -188,8 +210,9 @@ impl Tracker {
         let (me, peer) = self.halves(from);
         let acked_peer = peer.acked;
         me.acked_peer = acked_peer;
-        me.longest = me.longest.max(len);
-        me.last = len;
+        me.longest = (me.longest.0.max(len), me.longest.1.max(bytes));
+        let (most, most_bytes) = (me.longest.0.max(peer.longest.0), me.longest.1.max(peer.longest.1));
+        me.ended = len < SMALLEST_FULL || (len < most && bytes < most_bytes);
         me.last_data = now;
         if me.timing.is_none() {
             me.timing = Some((end, now));
@@ -206,7 +229,7 @@ impl Tracker {
             (None, Some(current)) => {
                 let passed = &mut self.writes[current];
                 passed.write.bytes += bytes;
-                passed.last = now;
+                passed.last = passed.last.max(now);
             }
             (cue, _) => {
                 let (cue, pause) = cue.unwrap_or((Cue::Peer(0), 0));
@@ -221,15 +244,22 @@ impl Tracker {
     ///
     /// A sender with something unacknowledged goes on with what it has. One that has nothing on its way and ended with
     /// less than a full segment had nothing more to send: if it heard from the other side since, it answers; if not, it
-    /// paused, given that the path does not explain the gap. After a full segment only a long gap tells.
+    /// paused, given that the path does not explain the gap. After a full segment only a long gap tells, or that the
+    /// other side has nothing on its way either.
     fn begins(&self, from: Side, now: u64) -> Option<(Cue, u64)> {
         let (me, peer) = match from {
             Side::Client => (&self.client, &self.server),
             Side::Server => (&self.server, &self.client),
         };
         // The path between the capture point and this end was measured by what the other one sent.
-        let path = peer.beyond.recent;
+        let path = peer.beyond.now();
         let after = |event: u64| now.saturating_sub(event).saturating_sub(path);
+        // Who thinks for longer than it may delay an acknowledgement acknowledges first. An answer that brings the
+        // acknowledgement was thought about for no longer; what it took beyond that is a queue on the path, which is
+        // not there where the capture point is the host itself.
+        let at_host = peer.beyond.least.is_some_and(|least| least < AT_HOST);
+        let brings = peer.all_acked == now && peer.acked == peer.sent;
+        let most = if brings && !at_host { DELAYED_ACK } else { u64::MAX };
         if me.current.is_none() {
             let stands = match from {
                 Side::Client => self.answered,
@@ -237,17 +267,21 @@ impl Tracker {
             };
             return Some(match (peer.acked, stands) {
                 (0, Some(stands)) => (Cue::Peer(0), after(stands)),
+                // Open before: it is begun when its first packet was seen.
+                (0, None) if !self.begun => (Cue::Peer(0), after(self.start)),
                 (0, None) => (Cue::Peer(0), 0),
-                (heard, _) => (Cue::Peer(heard), if heard == peer.sent { after(peer.last_data) } else { 0 }),
+                (heard, _) => (Cue::Peer(heard), if heard == peer.sent { after(peer.last_data).min(most) } else { 0 }),
             });
         }
         if me.acked < me.sent {
             return None;
         }
-        let ended = me.last < me.longest;
+        let ended = me.ended;
         let gap = after(me.all_acked.max(me.last_data));
-        if peer.acked > me.acked_peer && (ended || gap > STALL) {
-            let pause = if peer.acked == peer.sent { after(peer.last_data) } else { 0 };
+        // Data both ways that were waited for: nothing is on its way. Of two that send at once, one always has something.
+        let took_turns = peer.acked == peer.sent;
+        if peer.acked > me.acked_peer && (ended || took_turns || gap > STALL) {
+            let pause = if peer.acked == peer.sent { after(peer.last_data).min(most) } else { 0 };
             return Some((Cue::Peer(peer.acked), pause));
         }
         let quiet = if ended { path / 4 + QUIET } else { STALL };
@@ -315,12 +349,13 @@ impl Half {
             acked_peer: 0,
             last_data: 0,
             all_acked: 0,
-            longest: 0,
-            last: 0,
+            longest: (0, 0),
+            ended: false,
             fin: false,
             timing: None,
             beyond: Path::default(),
             current: None,
+            claimed: None,
         }
     }
 
@@ -340,9 +375,14 @@ impl Half {
             return 0;
         }
         let Some(place) = self.place(ack) else { return 0 };
-        // A FIN takes a number, too.
-        let missed = place.saturating_sub(self.sent + 1);
-        let place = if missed > 0 { place } else { place.min(self.sent) };
+        // A FIN takes a number, too: one that was seen, or else a single number beyond all data.
+        let beyond = place.saturating_sub(self.sent);
+        let mut missed = if self.fin || beyond == 1 { beyond.saturating_sub(1) } else { beyond };
+        if missed > 0 && self.claimed.is_none_or(|claimed| place < claimed) {
+            self.claimed = Some(place);
+            missed = 0;
+        }
+        let place = place.min(self.sent + missed);
         if place > self.acked {
             self.acked = place;
             if let Some((end, sent)) = self.timing
@@ -368,16 +408,21 @@ impl Half {
 }
 
 impl Path {
+    /// How long it is now, as far as is known: as last measured, or as the fastest answer took.
+    fn now(&self) -> u64 {
+        self.recent.or(self.least).unwrap_or(0)
+    }
+
     /// By a handshake, which nobody delays.
     fn measured(&mut self, time: u64) {
-        self.recent = time;
+        self.recent = Some(time);
         self.answered(time);
     }
 
     /// By an acknowledgement alone, which may have waited for a second segment.
     fn acknowledged(&mut self, time: u64) {
         self.answered(time);
-        self.recent = self.least.unwrap_or(time).max(time.saturating_sub(DELAYED_ACK));
+        self.recent = Some(self.least.unwrap_or(time).max(time.saturating_sub(DELAYED_ACK)));
     }
 
     /// By an answer, which the application may have thought about: it tells only what the path is not longer than.

@@ -1,0 +1,578 @@
+//! What is found in connections: captures written by hand, and what their applications did by hand-computed numbers.
+//!
+//! In all of them the path from end to end and back takes 30 ms, and a full segment has 1,000 bytes.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::{C, Row, S, Trace};
+
+const NOTHING: [&str; 0] = [];
+
+/// A handshake as the client sees it, ready at 30 ms.
+const AT_CLIENT: [Row; 3] = [(0, C, "S", 0, 0, 0), (30, S, "S.", 0, 0, 1), (30, C, ".", 1, 0, 1)];
+
+fn opened(rows: &[Row]) -> Vec<Row> {
+    [&AT_CLIENT, rows].concat()
+}
+
+// -- one request, from three places -----------------------------------------------------------------
+
+#[test]
+fn a_request_seen_at_the_client() {
+    let found = Trace::of(&opened(&[
+        (35, C, ".", 1, 300, 1),    // it thought for 5 ms
+        (75, S, ".", 1, 1000, 301), // the path takes 30 ms, the server 10
+        (75, S, ".", 1001, 400, 301),
+        (75, C, ".", 301, 0, 1401),
+        (80, C, "F.", 301, 0, 1401),
+        (110, S, "F.", 1401, 0, 302),
+        (110, C, ".", 302, 0, 1402),
+    ]));
+    assert_eq!(found.writes(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
+    assert_eq!(found.rtt(), Some(30));
+    assert_eq!(found.exchanges(), [(2, 75)], "from the SYN to the last byte");
+    let connection = found.connection();
+    assert!(connection.begun && connection.ended && connection.exchanges[0].whole);
+    assert_eq!((connection.start, connection.group.as_str()), (0, "web"));
+    assert_eq!((found.seen.connections, found.seen.missed, found.seen.cut_off), (1, 0, 0));
+}
+
+/// 10 ms to the client and back, 20 ms to the server and back.
+#[test]
+fn a_request_seen_in_the_middle() {
+    let found = Trace::of(&[
+        (0, C, "S", 0, 0, 0),
+        (20, S, "S.", 0, 0, 1),
+        (30, C, ".", 1, 0, 1),
+        (35, C, ".", 1, 300, 1), // 15 ms after what it answers, 10 of them on the path
+        (65, S, ".", 1, 1000, 301),
+        (65, S, ".", 1001, 400, 301),
+        (75, C, ".", 301, 0, 1401),
+    ]);
+    assert_eq!(found.writes(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
+    assert_eq!(found.rtt(), Some(30), "both parts of the path together");
+}
+
+#[test]
+fn a_request_seen_at_the_server() {
+    let found = Trace::of(&[
+        (0, C, "S", 0, 0, 0),
+        (0, S, "S.", 0, 0, 1),
+        (30, C, ".", 1, 0, 1),
+        (35, C, ".", 1, 300, 1),
+        (45, S, ".", 1, 1000, 301),
+        (45, S, ".", 1001, 400, 301),
+        (75, C, ".", 301, 0, 1401),
+    ]);
+    assert_eq!(found.writes(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
+    assert_eq!(found.rtt(), Some(30));
+}
+
+// -- writes and what they wait for ------------------------------------------------------------------
+
+#[test]
+fn a_server_speaks_first() {
+    let found = Trace::of(&opened(&[
+        (67, S, ".", 1, 80, 1), // 30 ms for the handshake's end to get there and back, 7 ms of its own
+        (69, C, ".", 1, 20, 81),
+    ]));
+    assert_eq!(found.writes(), ["server 80 B once connected, 7 ms", "client 20 B after 80 B, 2 ms"]);
+}
+
+#[test]
+fn requests_of_the_same_length_one_after_another() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 700, 301),
+        (160, C, ".", 301, 300, 701), // 100 ms to think
+        (210, S, ".", 701, 700, 601), // 20 ms
+        (1210, C, ".", 601, 300, 1401),
+        (1240, S, ".", 1401, 700, 901),
+    ]));
+    assert_eq!(
+        found.writes(),
+        [
+            "client 300 B once connected, 0 ms",
+            "server 700 B after 300 B, 0 ms",
+            "client 300 B after 700 B, 100 ms",
+            "server 700 B after 600 B, 20 ms",
+            "client 300 B after 1400 B, 1000 ms",
+            "server 700 B after 900 B, 0 ms",
+        ]
+    );
+    assert_eq!(found.exchanges(), [(2, 60), (2, 50), (2, 30)]);
+}
+
+/// Responses that end with a full segment are told apart by the turns that the two take.
+#[test]
+fn responses_that_are_exact_multiples_of_the_segment() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1000, 301),
+        (60, S, ".", 1001, 1000, 301),
+        (60, C, ".", 301, 0, 2001),
+        (70, C, ".", 301, 300, 2001),
+        (100, S, ".", 2001, 1000, 601),
+    ]));
+    let expected = [
+        "client 300 B once connected, 0 ms",
+        "server 2000 B after 300 B, 0 ms",
+        "client 300 B after 2000 B, 10 ms",
+        "server 1000 B after 600 B, 0 ms",
+    ];
+    assert_eq!(found.writes(), expected);
+}
+
+#[test]
+fn an_upload_is_one_write_whatever_its_window() {
+    let mut rows = opened(&[]);
+    // A flight of two segments for each round trip.
+    for flight in 0..10 {
+        let (at, seq) = (30 + 30 * flight, 1 + 2000 * flight as u32);
+        rows.extend([
+            (at, C, ".", seq, 1000, 1),
+            (at, C, ".", seq + 1000, 1000, 1),
+            (at + 30, S, ".", 1, 0, seq + 2000),
+        ]);
+    }
+    rows.extend([(330, C, ".", 20_001, 500, 1), (360, S, ".", 1, 90, 20_501)]);
+    let found = Trace::of(&rows);
+    assert_eq!(found.writes(), ["client 20500 B once connected, 0 ms", "server 90 B after 20500 B, 0 ms"]);
+    assert_eq!(found.seen.pages, [0; 0], "an upload is no page");
+}
+
+#[test]
+fn a_pause_within_the_data_of_one_side() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1000, 301),
+        (60, S, ".", 1001, 200, 301),
+        (60, C, ".", 301, 0, 1201),
+        (290, S, ".", 1201, 500, 301), // 230 ms after it was acknowledged, 30 of them the path's
+        (290, C, ".", 301, 0, 1701),
+        (1820, S, ".", 1701, 100, 301), // 1.5 s: another exchange
+    ]));
+    assert_eq!(
+        found.writes(),
+        [
+            "client 300 B once connected, 0 ms",
+            "server 1200 B after 300 B, 0 ms",
+            "server 500 B after its own, 200 ms",
+            "server 100 B after its own, 1500 ms",
+        ]
+    );
+    assert_eq!(found.exchanges(), [(3, 290), (1, 0)]);
+}
+
+#[test]
+fn a_full_segment_is_followed_by_more_unless_the_wait_is_long() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1000, 301),
+        (60, C, ".", 301, 0, 1001),
+        (400, S, ".", 1001, 1000, 301), // the network's, perhaps
+        (400, C, ".", 301, 0, 2001),
+        (1030, S, ".", 2001, 1000, 301), // 600 ms
+    ]));
+    assert_eq!(
+        found.writes()[1..],
+        ["server 2000 B after 300 B, 0 ms", "server 1000 B after its own, 600 ms"]
+    );
+}
+
+/// The second request leaves before the first response is there. What the server then sends cannot be told apart.
+#[test]
+fn pipelined_requests() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1000, 301),
+        (61, C, ".", 301, 200, 1001),
+        (62, S, ".", 1001, 1000, 301),
+        (63, S, ".", 2001, 1000, 301),
+        (91, S, ".", 3001, 600, 501),
+        (91, C, ".", 501, 0, 3601),
+    ]));
+    assert_eq!(
+        found.writes(),
+        [
+            "client 300 B once connected, 0 ms",
+            "server 3600 B after 300 B, 0 ms",
+            "client 200 B after 1000 B, 1 ms",
+        ]
+    );
+}
+
+/// Two that send as fast as they can do not wait for each other, and must not when it is done again.
+#[test]
+fn data_both_ways_at_once_are_no_conversation() {
+    let mut rows = opened(&[]);
+    for round in 0..40u32 {
+        let (at, seq) = (30 + 3 * u64::from(round), 1 + 1000 * round);
+        // The client's are ten segments ahead of what is acknowledged; the server's are acknowledged at once.
+        let heard = 1 + 1000 * round.saturating_sub(10);
+        rows.extend([
+            (at, C, ".", seq, 1000, seq),
+            (at + 1, S, ".", seq, 1000, heard),
+            (at + 1, C, ".", seq + 1000, 0, seq + 1000),
+        ]);
+    }
+    let found = Trace::of(&rows);
+    assert_eq!(
+        found.writes(),
+        ["client 40000 B once connected, 0 ms", "server 40000 B once connected, 0 ms"]
+    );
+}
+
+/// Options take their place from the data; that does not end anything.
+#[test]
+fn the_length_of_segments_may_vary_with_their_options() {
+    let rows = opened(&[
+        (30, C, ".", 1, 600, 1),
+        (60, S, ".", 1, 90, 601),
+        (65, C, ".", 601, 600, 91),
+        (95, S, ".", 91, 90, 1201),
+    ]);
+    let found = Trace::of(&rows);
+    assert_eq!(found.connection().writes.len(), 4);
+}
+
+/// The request meets a queue that was not there at the handshake. A server that thinks acknowledges within 40 ms; this
+/// one cannot have thought for 170.
+#[test]
+fn queues_are_no_think_times() {
+    let queued = (230, S, ".", 1, 700, 301);
+    let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), queued]));
+    assert_eq!(found.writes()[1], "server 700 B after 300 B, 40 ms");
+    // It acknowledges and thinks: 60 ms for the path and its delay of 30 or less, 170 after the request was there.
+    let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (90, S, ".", 1, 0, 301), queued]));
+    assert_eq!(found.writes()[1], "server 700 B after 300 B, 170 ms");
+    // The host of the capture is believed: some systems delay for longer.
+    let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (60, S, ".", 1, 700, 301), (190, C, ".", 301, 300, 701)]));
+    assert_eq!(found.writes()[2], "client 300 B after 700 B, 130 ms");
+}
+
+// -- handshakes -------------------------------------------------------------------------------------
+
+#[test]
+fn a_lost_syn_tells_no_round_trip() {
+    let found = Trace::of(&[
+        (0, C, "S", 0, 0, 0),
+        (1000, C, "S", 0, 0, 0),
+        (1030, S, "S.", 0, 0, 1),
+        (1030, C, ".", 1, 0, 1),
+        (1030, C, ".", 1, 300, 1),
+        (1067, S, ".", 1, 100, 301),
+    ]);
+    let connection = found.connection();
+    assert_eq!((connection.start, connection.begun), (0, true), "it began with the first SYN");
+    // From the capture point to the client and back: nothing. To the server: at most 37 ms, by its answer.
+    assert_eq!(found.rtt(), Some(37));
+    assert_eq!(found.exchanges(), [(2, 1067)], "who waited has waited from the beginning");
+    assert_eq!(found.writes()[0], "client 300 B once connected, 0 ms");
+}
+
+#[test]
+fn a_repeated_answer_to_a_syn_tells_no_round_trip_either() {
+    let found = Trace::of(&[
+        (0, C, "S", 0, 0, 0),
+        (30, S, "S.", 0, 0, 1),
+        (1030, S, "S.", 0, 0, 1),
+        (1031, C, ".", 1, 0, 1),
+        (1040, C, ".", 1, 300, 1),
+    ]);
+    assert_eq!(found.rtt(), Some(30), "of the server; nothing of the client");
+}
+
+#[test]
+fn data_in_the_syn() {
+    let found = Trace::of(&[
+        (0, C, "S", 0, 300, 0),
+        (40, S, "S.", 0, 0, 301),
+        (40, S, ".", 1, 500, 301),
+        (40, C, ".", 301, 0, 501),
+    ]);
+    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
+    assert_eq!(found.rtt(), Some(40));
+}
+
+#[test]
+fn refused_and_unanswered_connections_are_left_out() {
+    let found = Trace::new()
+        .tcp(&[(0, C, "S", 0, 0, 0), (30, S, "R.", 0, 0, 1)])
+        .between((20, 40_001), (10, 80))
+        .tcp(&[(0, C, "S", 0, 0, 0), (1000, C, "S", 0, 0, 0), (3000, C, "S", 0, 0, 0)])
+        .found();
+    assert_eq!(found.workload.connections, []);
+    assert_eq!(found.seen.unanswered, 2);
+}
+
+/// Some systems do not take no for an answer.
+#[test]
+fn a_refused_syn_is_repeated_and_answered() {
+    let found = Trace::of(&[
+        (0, C, "S", 0, 0, 0),
+        (30, S, "R.", 0, 0, 1),
+        (500, C, "S", 0, 0, 0),
+        (530, S, "S.", 0, 0, 1),
+        (530, C, ".", 1, 0, 1),
+        (530, C, ".", 1, 300, 1),
+    ]);
+    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms"]);
+    assert!(!found.connection().ended);
+}
+
+#[test]
+fn both_open_at_once() {
+    let found = Trace::of(&[
+        (0, C, "S", 0, 0, 0),
+        (5, S, "S", 0, 0, 0),
+        (6, C, "S.", 0, 0, 1),
+        (30, S, "S.", 0, 0, 1),
+        (31, C, ".", 1, 300, 1),
+        (61, S, ".", 1, 500, 301),
+    ]);
+    assert_eq!(found.writes().len(), 2);
+    assert_eq!(found.connection().bytes(workload::Side::Server), 500);
+}
+
+#[test]
+fn another_connection_on_the_same_ports() {
+    let first = opened(&[(30, C, ".", 1, 300, 1), (60, S, ".", 1, 500, 301)]);
+    let again = |at: u64| -> Vec<Row> {
+        let rows = opened(&[(30, C, ".", 1, 111, 1), (60, S, ".", 1, 222, 112)]);
+        rows.iter().map(|row| (row.0 + at, row.1, row.2, row.3, row.4, row.5)).collect()
+    };
+    let closed = [(70, C, "F.", 301, 0, 501), (100, S, "F.", 501, 0, 302), (100, C, ".", 302, 0, 502)];
+    for ending in [&closed[..], &[(70, C, "R", 301, 0, 0)], &[]] {
+        // The third knows nothing of an end: the client started anew, with another number.
+        let found = Trace::new().tcp(&first).tcp(ending).numbered(77_000, 99_000).tcp(&again(5000)).found();
+        let writes: Vec<_> = found.workload.connections.iter().map(support::writes).collect();
+        assert_eq!(writes[0][1], "server 500 B after 300 B, 0 ms");
+        assert_eq!(writes[1], ["client 111 B once connected, 0 ms", "server 222 B after 111 B, 0 ms"]);
+        assert_eq!(found.workload.connections[1].start, 5_000_000_000);
+    }
+}
+
+/// The server still holds the old connection and answers with its numbers; the client resets that and tries again.
+#[test]
+fn an_answer_from_an_earlier_connection() {
+    let found = Trace::new()
+        .tcp(&[(0, C, "S", 0, 0, 0), (30, S, ".", 800_000, 0, 500_000), (30, C, "R", 500_000, 0, 0)])
+        .tcp(&[(1000, C, "S", 0, 0, 0), (1030, S, "S.", 0, 0, 1), (1030, C, ".", 1, 0, 1)])
+        .tcp(&[(1030, C, ".", 1, 300, 1), (1060, S, ".", 1, 500, 301)])
+        .found();
+    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
+    assert_eq!(found.seen.missed, 0);
+}
+
+// -- losses, and what the capture did not see -------------------------------------------------------
+
+#[test]
+fn retransmissions_are_not_counted_twice() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (230, C, ".", 1, 300, 1),
+        (260, S, ".", 1, 1000, 301),
+        (460, S, ".", 1, 1000, 301),
+        (470, S, ".", 501, 700, 301), // packed anew: 200 bytes of it are new
+        (470, C, ".", 301, 0, 1201),
+    ]));
+    // 200 ms more than the path takes, but without an acknowledgement before it: not the server's.
+    assert_eq!(found.writes()[1], "server 1200 B after 300 B, 40 ms");
+    assert_eq!(found.connection().bytes(workload::Side::Client), 300);
+    assert_eq!(found.rtt(), Some(30), "not by the answer to a repeated request");
+}
+
+#[test]
+fn segments_out_of_order() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1001, 1000, 301),
+        (61, S, ".", 1, 1000, 301),
+        (62, S, ".", 2001, 400, 301),
+        (62, C, ".", 301, 0, 2401),
+    ]));
+    assert_eq!(found.writes()[1], "server 2400 B after 300 B, 0 ms");
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let rows = opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1000, 301),
+        (60, S, ".", 1001, 1000, 301),
+        (60, S, ".", 1, 1000, 301), // again, from before the wrap
+        (60, C, ".", 301, 0, 2001),
+        (90, C, ".", 301, 200, 2001),
+        (120, S, ".", 2001, 700, 501),
+    ]);
+    for numbers in [(u32::MAX - 100, u32::MAX - 1500), (u32::MAX, u32::MAX), (u32::MAX - 1, u32::MAX - 2000)]
+    {
+        let found = Trace::new().numbered(numbers.0, numbers.1).tcp(&rows).found();
+        assert_eq!(
+            found.writes(),
+            [
+                "client 300 B once connected, 0 ms",
+                "server 2000 B after 300 B, 0 ms",
+                "client 200 B after 2000 B, 30 ms",
+                "server 700 B after 500 B, 0 ms",
+            ],
+            "{numbers:?}"
+        );
+    }
+}
+
+#[test]
+fn bytes_that_the_capture_missed() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        // The whole response is missing, but the client has it.
+        (75, C, ".", 301, 0, 1401),
+        (90, C, ".", 301, 200, 1401),
+        (120, S, ".", 1401, 600, 501),
+        (120, C, ".", 501, 0, 2001),
+    ]));
+    assert_eq!(found.seen.missed, 1400);
+    let connection = found.connection();
+    assert_eq!(connection.bytes(workload::Side::Server), 2000);
+    assert_eq!(connection.bytes(workload::Side::Client), 500);
+    // With the response its acknowledgement of the request is missing: the second looks like more of the first.
+    assert_eq!(connection.exchanges.len(), 1);
+}
+
+/// One that goes far beyond all data tells of a damaged packet, not of a gigabyte.
+#[test]
+fn a_single_stray_acknowledgement_is_not_believed() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (40, C, ".", 301, 0, 700_000_001),
+        (60, S, ".", 1, 1000, 301),
+        (60, C, ".", 301, 0, 1001),
+    ]));
+    assert_eq!((found.seen.missed, found.connection().bytes(workload::Side::Server)), (0, 1000));
+}
+
+#[test]
+fn keep_alive_probes_are_no_data() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 500, 301),
+        (10_000, C, ".", 300, 1, 501), // with one old byte
+        (10_030, S, ".", 501, 0, 301),
+        (20_000, S, ".", 500, 0, 301), // and without
+        (20_000, C, ".", 301, 0, 501),
+    ]));
+    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
+    assert_eq!(found.exchanges(), [(2, 60)]);
+}
+
+// -- beginnings and ends ----------------------------------------------------------------------------
+
+#[test]
+fn a_connection_that_was_open_before() {
+    let found = Trace::of(&[
+        (0, S, ".", 9000, 0, 5000), // only its port tells who is the server
+        (400, C, ".", 5000, 300, 9000),
+        (430, S, ".", 9000, 1000, 5300),
+        (430, S, ".", 10_000, 200, 5300),
+        (430, C, ".", 5300, 0, 10_200),
+        (500, C, ".", 5300, 300, 10_200),
+        (530, S, ".", 10_200, 400, 5600),
+        (530, C, ".", 5600, 0, 10_600),
+    ]);
+    assert_eq!(
+        found.writes(),
+        [
+            "client 300 B once connected, 400 ms",
+            "server 1200 B after 300 B, 0 ms", // all of it is taken for the path
+            "client 300 B after 1200 B, 70 ms",
+            "server 400 B after 600 B, 0 ms",
+        ]
+    );
+    let connection = found.connection();
+    assert!(!connection.begun && !connection.exchanges[0].whole && connection.exchanges[1].whole);
+    assert_eq!(found.rtt(), Some(30), "by the fastest answer");
+    assert_eq!(found.seen.open_before, 1);
+}
+
+#[test]
+fn the_first_packet_of_an_open_connection_may_be_a_repeated_one() {
+    let found = Trace::of(&[
+        (0, S, ".", 9000, 1000, 5000),
+        (1, S, ".", 7000, 1000, 5000), // again what was lost before the capture began
+        (2, S, ".", 10_000, 1000, 5000),
+        (2, C, ".", 5000, 0, 11_000),
+    ]);
+    assert_eq!(found.writes(), ["server 2000 B once connected, 0 ms"]);
+}
+
+#[test]
+fn the_end_of_a_connection_alone_is_nothing_to_do_again() {
+    let found =
+        Trace::of(&[(0, C, "F.", 5000, 0, 9000), (30, S, "F.", 9000, 0, 5001), (30, C, ".", 5001, 0, 9001)]);
+    assert_eq!(found.workload.connections, []);
+    assert_eq!(found.seen.strays, 1);
+}
+
+#[test]
+fn a_connection_that_the_end_cuts_off() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1000, 301),
+        (60, C, ".", 301, 0, 1001),
+        (61, S, ".", 1001, 1000, 301),
+    ]));
+    let connection = found.connection();
+    assert!(!connection.ended && !connection.exchanges[0].whole);
+    assert_eq!(found.seen.cut_off, 1);
+}
+
+#[test]
+fn a_reset_ends_a_connection() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1000, 301),
+        (61, C, "R", 301, 0, 0),
+        (62, S, ".", 1001, 1000, 301), // still on its way
+    ]));
+    assert!(found.connection().ended);
+    assert_eq!(found.connection().bytes(workload::Side::Server), 2000);
+}
+
+#[test]
+fn the_last_data_come_with_the_fin() {
+    let found = Trace::of(&opened(&[
+        (30, C, "F.", 1, 300, 1),
+        (60, S, ".", 1, 1000, 302),
+        (60, S, "F.", 1001, 250, 302),
+        (60, C, ".", 302, 0, 1252),
+    ]));
+    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms", "server 1250 B after 300 B, 0 ms"]);
+    assert!(found.connection().ended);
+    assert_eq!(found.seen.missed, 0, "a FIN has a number, and is no data");
+}
+
+#[test]
+fn without_data_there_is_nothing_to_write() {
+    let found = Trace::of(&opened(&[(40, C, "F.", 1, 0, 1), (70, S, "F.", 1, 0, 2)]));
+    assert_eq!(found.writes(), NOTHING);
+    assert_eq!(found.seen.empty, 1);
+}
+
+/// Captures of several interfaces are not always in order; no time runs backwards in what is found.
+#[test]
+fn times_step_back() {
+    let rows = [
+        (500, C, "S", 0, 0, 0),
+        (480, S, "S.", 0, 0, 1),
+        (490, C, ".", 1, 0, 1),
+        (470, C, ".", 1, 300, 1),
+        (460, S, ".", 1, 500, 301),
+        (465, C, ".", 301, 300, 501),
+    ];
+    let found = Trace::new().tcp(&rows).as_told();
+    assert_eq!(found.connection().bytes(workload::Side::Server), 500);
+    assert!(found.connection().writes.iter().all(|write| write.pause == 0));
+    assert!(found.exchanges().iter().all(|(_, took)| *took < 500));
+}

@@ -1,0 +1,127 @@
+//! The file format of workloads.
+
+use proptest::prelude::*;
+use workload::{Connection, Cue, Exchange, Side, Train, Way, Workload, Write};
+
+fn way() -> impl Strategy<Value = Way> {
+    prop_oneof![Just(Way::Up), Just(Way::Down)]
+}
+
+fn write() -> impl Strategy<Value = Write> {
+    let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
+    let cue = prop_oneof![Just(Cue::Own), any::<u64>().prop_map(Cue::Peer)];
+    (side, 1..u64::MAX, cue, any::<u64>()).prop_map(|(side, bytes, cue, pause)| Write {
+        side,
+        bytes,
+        cue,
+        pause,
+    })
+}
+
+fn exchange() -> impl Strategy<Value = (Vec<Write>, Exchange)> {
+    (prop::collection::vec(write(), 1..4), any::<u64>(), any::<Option<u32>>(), any::<bool>()).prop_map(
+        |(writes, took, page, whole)| {
+            let exchange = Exchange { writes: writes.len() as u32, took, page, whole };
+            (writes, exchange)
+        },
+    )
+}
+
+fn connection() -> impl Strategy<Value = Connection> {
+    let parts = prop::collection::vec(exchange(), 0..4);
+    let facts = (any::<u64>(), way(), any::<Option<u64>>(), ".*", any::<bool>(), any::<bool>());
+    (facts, parts).prop_map(|((start, way, rtt, group, begun, ended), parts)| {
+        let (writes, exchanges): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Connection { start, way, rtt, group, begun, ended, writes: writes.concat(), exchanges }
+    })
+}
+
+fn train() -> impl Strategy<Value = Train> {
+    let packets = prop::collection::vec(any::<(u64, u16)>(), 1..5);
+    (any::<u64>(), way(), ".*", packets).prop_map(|(start, way, group, packets)| Train {
+        start,
+        way,
+        group,
+        packets,
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(
+        span in any::<u64>(),
+        connections in prop::collection::vec(connection(), 0..4),
+        trains in prop::collection::vec(train(), 0..4),
+    ) {
+        let workload = Workload { span, connections, trains };
+        let mut file = Vec::new();
+        workload.write(&mut file).unwrap();
+        prop_assert_eq!(Workload::read(&file[..]).unwrap(), workload);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}", lines in prop::collection::vec("[{}\\[\\]:,\"a-z0-9]{0,40}", 0..5)) {
+        let _ = Workload::read(text.as_bytes());
+        let head = "{\"giveway_workload\":1,\"span\":5}\n";
+        let _ = Workload::read(format!("{head}{}", lines.join("\n")).as_bytes());
+    }
+}
+
+/// What somebody would write by hand: defaults need not be said.
+#[test]
+fn a_file_by_hand() {
+    let text = r#"{"giveway_workload":1,"span":1000000000}
+{"tcp":{"start":0,"way":"up","rtt":30000000,"group":"web","writes":[
+"#
+    .replace("[\n", "[")
+        + r#"{"side":"client","bytes":300,"cue":{"peer":0}},{"side":"server","bytes":5000,"cue":{"peer":300},"pause":10}],"exchanges":[{"writes":2,"took":90000000}]}}
+
+{"train":{"start":5,"way":"down","group":"dns","packets":[[0,120]]}}
+"#;
+    let workload = Workload::read(text.as_bytes()).unwrap();
+    let connection = &workload.connections[0];
+    assert!(connection.begun && connection.ended && connection.exchanges[0].whole);
+    assert_eq!(connection.exchanges[0].page, None);
+    assert_eq!((connection.bytes_on(Way::Down), connection.bytes_on(Way::Up)), (5000, 300));
+    assert_eq!(workload.trains[0].packets, [(0, 120)]);
+}
+
+#[test]
+fn wrong_files_are_told_with_the_line() {
+    let told = |text: &str| Workload::read(text.as_bytes()).expect_err(text).to_string();
+    let foreign = r#"is no workload: its first line should be {"giveway_workload":1,"span":...}"#;
+    for text in
+        ["", "\n", "{}", "not JSON", r#"{"giveway_workload":1}"#, r#"{"giveway_workload":-1,"span":0}"#]
+    {
+        assert_eq!(told(text), foreign);
+    }
+    assert_eq!(
+        told(r#"{"giveway_workload":2,"span":0}"#),
+        "is a workload of version 2; this program knows version 1"
+    );
+    let line = |text: &str| told(&format!("{{\"giveway_workload\":1,\"span\":0}}\n\n{text}\n"));
+    let tcp = |writes: &str, exchanges: &str| {
+        line(&format!(
+            r#"{{"tcp":{{"start":0,"way":"up","group":"web","writes":[{writes}],"exchanges":[{exchanges}]}}}}"#
+        ))
+    };
+    let write = r#"{"side":"client","bytes":1,"cue":"own"}"#;
+    let nothing = r#"{"side":"client","bytes":0,"cue":"own"}"#;
+    assert_eq!(tcp(write, ""), "line 3: the exchanges do not add up to the writes");
+    assert_eq!(tcp("", r#"{"writes":0,"took":0}"#), "line 3: an exchange without writes");
+    assert_eq!(tcp(nothing, r#"{"writes":1,"took":0}"#), "line 3: a write of 0 bytes");
+    assert_eq!(
+        line(r#"{"train":{"start":0,"way":"up","group":"dns","packets":[]}}"#),
+        "line 3: a train without packets"
+    );
+    for (text, what) in [
+        (r#"{"udp":{}}"#, "unknown variant `udp`"),
+        (r#"{"train":{"start":0,"way":"sideways","group":"x","packets":[]}}"#, "unknown variant `sideways`"),
+        (r#"{"train":{"start":0,"way":"up","colour":"red"}}"#, "unknown field `colour`"),
+        ("[", "expected value, at character 1"),
+        ("{\"tcp\":{", "EOF while parsing an object, at character 8"),
+    ] {
+        let told = line(text);
+        assert!(told.starts_with("line 3: ") && told.contains(what), "{told}");
+    }
+}

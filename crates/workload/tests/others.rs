@@ -1,0 +1,162 @@
+//! What is found beside connections: trains of datagrams, pages, and the groups under which all is counted.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::{C, From, Row, S, Trace};
+use workload::{Connection, Way};
+
+// -- trains -----------------------------------------------------------------------------------------
+
+fn call(mut trace: Trace, from: From, gap: impl Fn(u64) -> u64, bytes: u32) -> Trace {
+    let mut at = 0;
+    for number in 0..100 {
+        trace = trace.udp(at, from, bytes);
+        at += gap(number);
+    }
+    trace
+}
+
+#[test]
+fn an_even_stream_of_small_packets_is_a_call() {
+    let trace = call(Trace::new().between((21, 5004), (30, 5004)), C, |_| 20_000, 172);
+    let found = call(trace, S, |number| 15_000 + number % 2 * 10_000, 172).found();
+    assert_eq!(found.seen.trains, 2, "each direction is a train");
+    let train = found.train("voice-like");
+    assert_eq!((train.way, train.start, train.packets.len()), (Way::Up, 0, 100));
+    assert_eq!(train.packets[..2], [(0, 200), (20_000_000, 200)]);
+    assert_eq!((train.span(), train.bytes()), (99 * 20_000_000, 20_000));
+    assert!(found.workload.trains.iter().all(|train| train.group == "voice-like"), "some jitter is allowed");
+}
+
+#[test]
+fn what_is_no_call() {
+    let ports = || Trace::new().between((21, 5004), (30, 5004));
+    let group = |trace: Trace| trace.found().workload.trains[0].group.clone();
+    assert_eq!(group(call(ports(), C, |_| 20_000, 1_000)), "udp 5004", "large packets");
+    assert_eq!(group(call(ports(), C, |_| 5_000, 172)), "udp 5004", "200 a second");
+    assert_eq!(
+        group(call(ports(), C, |number| if number % 10 == 0 { 200_000 } else { 0 }, 172)),
+        "udp 5004",
+        "bursts"
+    );
+    assert_eq!(group(ports().udp(0, C, 172).udp(20_000, C, 172)), "udp 5004", "too few");
+}
+
+#[test]
+fn services_by_their_ports() {
+    let found = Trace::new()
+        .between((20, 50_000), (53, 53))
+        .udp(0, C, 30)
+        .udp(25_000, S, 120)
+        .between((20, 50_001), (10, 443))
+        .udp(1_000, C, 1_200)
+        .between((20, 0), (10, 0))
+        .other(2, C, 1, 84)
+        .other(22, S, 1, 84)
+        .found();
+    let told: Vec<_> = found
+        .workload
+        .trains
+        .iter()
+        .map(|train| (train.group.as_str(), train.way, train.start / 1_000_000, train.bytes()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("dns", Way::Up, 0, 58),
+            ("quic", Way::Up, 1, 1_228),
+            ("icmp", Way::Up, 2, 84),
+            ("icmp", Way::Down, 22, 84),
+            ("dns", Way::Down, 25, 148),
+        ]
+    );
+}
+
+/// Only the first fragment has ports; the others are a train of their own, so that their bytes are there.
+#[test]
+fn fragments() {
+    let found = Trace::new()
+        .between((20, 50_000), (10, 6_000))
+        .udp(0, C, 1_472)
+        .udp(1, C, 500)
+        .as_fragment(1_480)
+        .tcp(&[(5, C, ".", 1, 400, 1)])
+        .as_fragment(1_480)
+        .found();
+    assert_eq!(found.train("udp 6000").bytes(), 1_500);
+    assert_eq!(found.train("udp 0").bytes(), 528);
+    assert_eq!((found.seen.headless, found.workload.connections.len()), (1, 0), "of TCP nothing can be told");
+}
+
+#[test]
+fn packets_that_stay_at_home_are_left_out() {
+    let packet = Trace::new().between((20, 50_000), (10, 6_000)).udp(0, C, 100).found();
+    assert_eq!((packet.seen.inside, packet.seen.up), (0, (1, 128)));
+}
+
+// -- pages ------------------------------------------------------------------------------------------
+
+/// A connection that asks at `at` for `up` bytes of request and gets `down` 60 ms later.
+fn asks(at: u64, up: u32, down: u32) -> [Row; 5] {
+    [
+        (at, C, "S", 0, 0, 0),
+        (at + 30, S, "S.", 0, 0, 1),
+        (at + 30, C, ".", 1, up, 1),
+        (at + 60, S, ".", 1, down, 1 + up),
+        (at + 60, C, ".", 1 + up, 0, 1 + down),
+    ]
+}
+
+fn pages(connections: &[Connection]) -> Vec<Option<u32>> {
+    connections.iter().map(|connection| connection.exchanges[0].page).collect()
+}
+
+#[test]
+fn a_quiet_second_parts_pages() {
+    let found = Trace::new()
+        .tcp(&asks(0, 300, 900))
+        .between((20, 40_001), (11, 443))
+        .tcp(&asks(40, 300, 900))
+        .between((20, 40_002), (12, 443))
+        .tcp(&asks(1_100, 300, 900)) // exactly a second after the last byte: still the same
+        .between((20, 40_003), (12, 443))
+        .tcp(&asks(2_161, 300, 900)) // 1,001 ms
+        .found();
+    assert_eq!(pages(&found.workload.connections), [Some(0), Some(0), Some(0), Some(1)]);
+    assert_eq!(found.seen.pages, [1_160_000_000, 60_000_000]);
+}
+
+#[test]
+fn each_client_opens_its_own_pages() {
+    let found = Trace::new()
+        .tcp(&asks(0, 300, 900))
+        .between((21, 40_000), (10, 80))
+        .tcp(&asks(10, 300, 900))
+        .between((22, 40_000), (10, 80))
+        .tcp(&asks(20, 900, 300)) // an upload
+        .between((23, 40_000), (10, 22))
+        .tcp(&asks(30, 300, 900)) // not the web
+        .found();
+    assert_eq!(pages(&found.workload.connections), [Some(0), Some(1), None, None]);
+}
+
+// -- groups -----------------------------------------------------------------------------------------
+
+#[test]
+fn small_groups_are_joined() {
+    let mut trace = Trace::new();
+    for (number, port) in [80, 22, 25, 110, 873, 1935].into_iter().enumerate() {
+        let number = number as u32;
+        trace = trace.between((20, 40_000 + port), (10, port)).tcp(&asks(0, 300, 900 - 100 * number));
+    }
+    let groups = |trace: Trace| -> Vec<String> {
+        let found = trace.found();
+        let mut groups: Vec<_> = found.workload.connections.iter().map(|each| each.group.clone()).collect();
+        groups.extend(found.workload.trains.iter().map(|each| each.group.clone()));
+        groups
+    };
+    // A call is small, and named all the same; the seventh group makes the two smallest "other".
+    let trace = call(trace.between((21, 5_004), (30, 5_004)), C, |_| 20_000, 1);
+    assert_eq!(groups(trace), ["web", "ssh", "mail out", "mail in", "other", "other", "voice-like"]);
+}

@@ -1,0 +1,197 @@
+//! Captures written by hand: a line for each packet, and what was found in them as text.
+//!
+//! Hosts are numbers: client 20 is 192.168.1.20, server 10 is 203.0.113.10. Sequence numbers are those that Wireshark
+//! shows: a SYN has 0, data begin with 1. Times are in milliseconds.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::Cursor;
+
+use capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
+use qdisc::Ecn;
+use workload::{Connection, Cue, Extraction, Local, Seen, Side, Train, Workload};
+
+pub use self::From::{Client as C, Server as S};
+
+/// Who sent a packet.
+#[derive(Clone, Copy, PartialEq)]
+pub enum From {
+    Client,
+    Server,
+}
+
+/// Time in ms, sender, flags as tcpdump writes them (S, F, R, and a dot for an acknowledgement), sequence number, data
+/// bytes, acknowledgement number.
+pub type Row = (u64, From, &'static str, u32, u32, u32);
+
+/// Packets of one connection after the other; told in the order of their times.
+pub struct Trace {
+    packets: Vec<(u64, Vec<u8>, u32)>,
+    client: (u8, u16),
+    server: (u8, u16),
+    /// Initial sequence numbers.
+    pub numbers: (u32, u32),
+}
+
+/// What was found.
+pub struct Found {
+    pub workload: Workload,
+    pub seen: Seen,
+}
+
+impl Trace {
+    pub fn new() -> Trace {
+        Trace { packets: Vec::new(), client: (20, 40_000), server: (10, 80), numbers: (1_000, 5_000_000) }
+    }
+
+    /// The rows of a single connection.
+    pub fn of(rows: &[Row]) -> Found {
+        Trace::new().tcp(rows).found()
+    }
+
+    /// Rows from here on are between these.
+    pub fn between(mut self, client: (u8, u16), server: (u8, u16)) -> Trace {
+        (self.client, self.server) = (client, server);
+        self
+    }
+
+    /// Rows from here on begin with these initial sequence numbers.
+    pub fn numbered(mut self, client: u32, server: u32) -> Trace {
+        self.numbers = (client, server);
+        self
+    }
+
+    pub fn tcp(mut self, rows: &[Row]) -> Trace {
+        for &(ms, from, text, seq, len, ack) in rows {
+            let (mine, theirs) = match from {
+                C => self.numbers,
+                S => (self.numbers.1, self.numbers.0),
+            };
+            let flags = text.chars().map(flag).sum::<u8>();
+            let ack = if flags & 16 > 0 { theirs.wrapping_add(ack) } else { 0 };
+            let seq = mine.wrapping_add(seq);
+            let transport = Transport::Tcp { seq, ack, flags, window: 1000, options: &[], data: len };
+            self.push(ms * 1_000_000, from, transport, 40 + len);
+        }
+        self
+    }
+
+    /// A datagram with so many bytes of data, at a time in microseconds.
+    pub fn udp(mut self, us: u64, from: From, data: u32) -> Trace {
+        self.push(us * 1_000, from, Transport::Udp, 28 + data);
+        self
+    }
+
+    /// A packet of another protocol without ports, such as ICMP.
+    pub fn other(mut self, ms: u64, from: From, protocol: u8, bytes: u32) -> Trace {
+        self.push(ms * 1_000_000, from, Transport::Udp, bytes);
+        self.packets.last_mut().expect("it was just made").1[9] = protocol;
+        self
+    }
+
+    /// The last packet becomes a fragment: not the first, with this offset in bytes.
+    pub fn as_fragment(mut self, offset: u16) -> Trace {
+        self.packets.last_mut().expect("there is one").1[6..8].copy_from_slice(&(offset / 8).to_be_bytes());
+        self
+    }
+
+    fn push(&mut self, time: u64, from: From, transport: Transport<'_>, bytes: u32) {
+        let client = ([192, 168, 1, self.client.0], self.client.1);
+        let server = ([203, 0, 113, self.server.0], self.server.1);
+        let (from, to) = if from == C { (client, server) } else { (server, client) };
+        let mut data = Vec::new();
+        Headers {
+            from: from.0,
+            to: to.0,
+            from_port: from.1,
+            to_port: to.1,
+            bytes,
+            id: 0,
+            ecn: Ecn::NotCapable,
+            transport,
+        }
+        .write(&mut data);
+        self.packets.push((time, data, bytes));
+    }
+
+    /// The packets in the order in which they were told.
+    pub fn as_told(self) -> Found {
+        let mut writer = Writer::new(Vec::new(), "by hand").unwrap();
+        let raw = InterfaceDescription { link: LinkType::RAW, ..InterfaceDescription::default() };
+        let interface = writer.interface(&raw).unwrap();
+        for (time, data, bytes) in &self.packets {
+            // Not at 0, as no clock is.
+            let time = 1_700_000_000_000_000_000 + time;
+            writer.packet(&EnhancedPacket { interface, time, bytes: *bytes, data, comment: None }).unwrap();
+        }
+        let mut extraction = Extraction::default();
+        for packet in Reader::new(Cursor::new(writer.finish().unwrap())).unwrap() {
+            extraction.packet(&packet.unwrap());
+        }
+        let local: Local = "192.168.0.0/16".parse().unwrap();
+        let (workload, seen) = extraction.finish(&local);
+        let mut file = Vec::new();
+        workload.write(&mut file).unwrap();
+        assert_eq!(Workload::read(&file[..]).unwrap(), workload, "every workload can be read again");
+        Found { workload, seen }
+    }
+
+    /// The packets by their times.
+    pub fn found(mut self) -> Found {
+        self.packets.sort_by_key(|(time, ..)| *time);
+        self.as_told()
+    }
+}
+
+impl Found {
+    /// The only connection.
+    pub fn connection(&self) -> &Connection {
+        assert_eq!(self.workload.connections.len(), 1, "{:#?}", self.workload);
+        &self.workload.connections[0]
+    }
+
+    /// The writes of the only connection.
+    pub fn writes(&self) -> Vec<String> {
+        writes(self.connection())
+    }
+
+    /// Milliseconds.
+    pub fn rtt(&self) -> Option<u64> {
+        self.connection().rtt.map(|ns| ns / 1_000_000)
+    }
+
+    /// How many writes each exchange has, and how many ms it took.
+    pub fn exchanges(&self) -> Vec<(u32, u64)> {
+        let exchanges = self.connection().exchanges.iter();
+        exchanges.map(|exchange| (exchange.writes, exchange.took / 1_000_000)).collect()
+    }
+
+    pub fn train(&self, group: &str) -> &Train {
+        let trains = &self.workload.trains;
+        trains.iter().find(|train| train.group == group).unwrap_or_else(|| panic!("{trains:?}"))
+    }
+}
+
+/// Each write with what it waited for: bytes of the other side, or its own having arrived; and how long it thought.
+pub fn writes(connection: &Connection) -> Vec<String> {
+    let told = connection.writes.iter().map(|write| {
+        let who = if write.side == Side::Client { "client" } else { "server" };
+        let cue = match write.cue {
+            Cue::Peer(0) => "once connected".to_owned(),
+            Cue::Peer(bytes) => format!("after {bytes} B"),
+            Cue::Own => "after its own".to_owned(),
+        };
+        format!("{who} {} B {cue}, {} ms", write.bytes, write.pause / 1_000_000)
+    });
+    told.collect()
+}
+
+fn flag(letter: char) -> u8 {
+    match letter {
+        'F' => 1,
+        'S' => 2,
+        'R' => 4,
+        '.' => 16,
+        _ => panic!("{letter} is no flag"),
+    }
+}
