@@ -115,7 +115,7 @@ impl Trace {
     }
 
     /// The packets in the order in which they were told.
-    pub fn with_pauses(self) -> Found {
+    pub fn in_told_order(self) -> Found {
         let mut writer = Writer::new(Vec::new(), "by hand").unwrap();
         let raw = InterfaceDescription { link: LinkType::RAW, ..InterfaceDescription::default() };
         let interface = writer.interface(&raw).unwrap();
@@ -139,7 +139,7 @@ impl Trace {
     /// The packets by their times.
     pub fn found(mut self) -> Found {
         self.packets.sort_by_key(|(time, ..)| *time);
-        self.with_pauses()
+        self.in_told_order()
     }
 }
 
