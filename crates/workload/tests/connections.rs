@@ -575,7 +575,7 @@ fn times_step_back() {
         (460, S, ".", 1, 500, 301),
         (465, C, ".", 301, 300, 501),
     ];
-    let found = Trace::new().tcp(&rows).in_this_order();
+    let found = Trace::new().tcp(&rows).as_told();
     assert_eq!(found.connection().bytes(workload::Side::Server), 500);
     assert!(found.connection().writes.iter().all(|write| write.pause == 0));
     assert!(found.exchanges().iter().all(|(_, took)| *took < 500));

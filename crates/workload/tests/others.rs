@@ -80,9 +80,9 @@ fn fragments() {
         .between((20, 50_000), (10, 6_000))
         .udp(0, C, 1_472)
         .udp(1, C, 500)
-        .fragment(1_480)
+        .as_fragment(1_480)
         .tcp(&[(5, C, ".", 1, 400, 1)])
-        .fragment(1_480)
+        .as_fragment(1_480)
         .found();
     assert_eq!(found.train("udp 6000").bytes(), 1_500);
     assert_eq!(found.train("udp 0").bytes(), 528);

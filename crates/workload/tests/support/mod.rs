@@ -90,7 +90,7 @@ impl Trace {
     }
 
     /// The last packet becomes a fragment: not the first, with this offset in bytes.
-    pub fn fragment(mut self, offset: u16) -> Trace {
+    pub fn as_fragment(mut self, offset: u16) -> Trace {
         self.packets.last_mut().expect("there is one").1[6..8].copy_from_slice(&(offset / 8).to_be_bytes());
         self
     }
@@ -115,7 +115,7 @@ impl Trace {
     }
 
     /// The packets in the order in which they were told.
-    pub fn in_this_order(self) -> Found {
+    pub fn as_told(self) -> Found {
         let mut writer = Writer::new(Vec::new(), "by hand").unwrap();
         let raw = InterfaceDescription { link: LinkType::RAW, ..InterfaceDescription::default() };
         let interface = writer.interface(&raw).unwrap();
@@ -139,7 +139,7 @@ impl Trace {
     /// The packets by their times.
     pub fn found(mut self) -> Found {
         self.packets.sort_by_key(|(time, ..)| *time);
-        self.in_this_order()
+        self.as_told()
     }
 }
 
