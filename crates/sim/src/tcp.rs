@@ -6,6 +6,7 @@
 mod config;
 pub mod controller;
 mod endpoint;
+mod hystart;
 mod receiver;
 mod rtt;
 mod scoreboard;

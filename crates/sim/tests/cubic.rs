@@ -41,11 +41,25 @@ impl Row<'_> {
     }
 
     fn start(&self, counting: Counting) -> Box<dyn Controller> {
-        Congestion::cubic.build(Start { mss: self.bytes, initial_window: self.window, counting })
+        Congestion::cubic.build(Start {
+            mss: self.bytes,
+            initial_window: self.window,
+            counting,
+            hystart: false,
+        })
     }
 
     fn ack(&self, limited: bool) -> Ack {
-        Ack { now: self.now, bytes: self.bytes, rtt: self.rtt, flight: self.bytes, limited }
+        Ack {
+            now: self.now,
+            bytes: self.bytes,
+            rtt: self.rtt,
+            sample: None,
+            una: 0,
+            next: 0,
+            flight: self.bytes,
+            limited,
+        }
     }
 }
 

@@ -171,8 +171,9 @@ impl Link {
     }
 
     fn applications(&self, read: &Read) -> String {
-        // As Linux has it, where the RFC's second would make a lost last packet look worse than it is.
-        let mut text = "\n[tcp]\nrto_min = \"200ms\"\n".to_owned();
+        // As Linux has it: the RFC's second would make a lost last packet look worse than it is, and a first slow start
+        // that only a full buffer ends would make every upload look worse.
+        let mut text = "\n[tcp]\nrto_min = \"200ms\"\nhystart = true\n".to_owned();
         let rtt = self.rtt.map(|rtt| format!("rtt = \"{rtt}\"\n")).unwrap_or_default();
         let spread = self.rtt.unwrap_or_else(|| read.rtt());
         for group in read.groups() {

@@ -30,6 +30,8 @@ pub struct TcpConfig {
     pub delayed_ack_timer: Span,
     /// Whether the window grows by bytes acknowledged (RFC 3465) or by acknowledgements (RFC 5681, equation 3).
     pub counting: Counting,
+    /// Let the first slow start end where the round trip grows: HyStart++, RFC 9406.
+    pub hystart: bool,
     /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
     pub rto_initial: Span,
     /// Smallest retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).
@@ -69,6 +71,7 @@ impl Default for TcpConfig {
             delayed_ack: true,
             delayed_ack_timer: Span::ms(40),
             counting: Counting::Bytes,
+            hystart: false,
             rto_initial: Span::s(1),
             rto_min: Span::s(1),
             rto_max: Span::s(60),

@@ -18,6 +18,12 @@ pub struct Ack {
     pub bytes: u64,
     /// Smoothed round-trip time.
     pub rtt: Span,
+    /// The round trip that this acknowledgement measured, if it did.
+    pub sample: Option<Span>,
+    /// Everything below this sequence number has arrived, and everything below that one was sent.
+    pub una: u64,
+    /// See `una`.
+    pub next: u64,
     /// Bytes on their way before this acknowledgement.
     pub flight: u64,
     /// Whether the window, and not the application or the receiver, held the sender back.
@@ -59,13 +65,20 @@ pub struct Start {
     pub initial_window: u64,
     /// What makes the window grow.
     pub counting: Counting,
+    /// Whether the first slow start is HyStart++.
+    pub hystart: bool,
 }
 
 impl Start {
     /// From a connection's parameters.
     pub fn new(config: &TcpConfig) -> Start {
         let mss = config.mss.0;
-        Start { mss, initial_window: config.initial_window.0 * mss, counting: config.counting }
+        Start {
+            mss,
+            initial_window: config.initial_window.0 * mss,
+            counting: config.counting,
+            hystart: config.hystart,
+        }
     }
 }
 

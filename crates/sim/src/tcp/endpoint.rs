@@ -327,7 +327,7 @@ impl Endpoint {
             && segment.room() == 0
             && if config.sack { selective > 0 } else { true };
         if self.recovery(segment.ack, advances, duplicate, flight, now, config) && !congested {
-            self.grow(advance, flight, now);
+            self.grow(advance, flight, acked.measured.map(|sent| now.since(sent)), now);
         }
     }
 
@@ -422,9 +422,11 @@ impl Endpoint {
         }
     }
 
-    fn grow(&mut self, bytes: u64, flight: u64, now: Time) {
+    fn grow(&mut self, bytes: u64, flight: u64, sample: Option<Span>, now: Time) {
         let limited = self.limited || flight >= self.controller.window();
-        self.controller.acked(&Ack { now, bytes, rtt: self.rtt.smoothed(), flight, limited });
+        let (una, next) = (self.board.una(), self.board.next());
+        let rtt = self.rtt.smoothed();
+        self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight, limited });
     }
 
     // -- what was received --------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 //! - Fast convergence: a flow that lost before it reached its old maximum lowers its claim.
 //!
 //! # Deviations
-//! - Slow start is RFC 5681's, which section 4.10 allows; HyStart++ (RFC 9406), which it prefers, is not built.
+//! - Slow start is RFC 5681's, which section 4.10 allows; HyStart++ (RFC 9406), which it prefers, with `hystart`.
 //! - With `counting = "bytes"` each segment acknowledged moves the window by (target - cwnd) / cwnd; sections 4.4 and
 //!   4.5 have each acknowledgement do so, which halves the pace under delayed acknowledgements and misses the target of
 //!   section 4.2. No acknowledgement carries the window past the target. `counting = "acks"` is to the letter.
@@ -29,6 +29,7 @@ use qdisc::Time;
 
 use super::{Ack, Controller, Start};
 use crate::tcp::Counting;
+use crate::tcp::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
 
 /// One line for lists.
 pub const SUMMARY: &str =
@@ -55,6 +56,7 @@ pub fn new(start: Start) -> Cubic {
         origin: 0.0,
         k: 0.0,
         after_timeout: false,
+        hystart: HyStart::default(),
     }
 }
 
@@ -82,6 +84,7 @@ pub struct Cubic {
     k: f64,
     /// This slow start follows a timeout.
     after_timeout: bool,
+    hystart: HyStart,
 }
 
 impl Controller for Cubic {
@@ -102,7 +105,18 @@ impl Controller for Cubic {
                 Counting::Bytes => 2.0,
                 Counting::Acks => 1.0,
             };
-            self.window += segments.min(most);
+            let mut growth = segments.min(most);
+            if self.start.hystart && self.threshold.is_infinite() {
+                match self.hystart.acked(ack) {
+                    Phase::Slow => {}
+                    Phase::Conservative => growth /= CSS_GROWTH_DIVISOR as f64,
+                    Phase::Over => {
+                        growth /= CSS_GROWTH_DIVISOR as f64;
+                        self.threshold = self.window + growth;
+                    }
+                }
+            }
+            self.window += growth;
             return;
         }
         let epoch = match self.epoch {
@@ -208,11 +222,20 @@ mod tests {
     use qdisc::Span;
 
     fn ack(at_ms: u64, bytes: u64) -> Ack {
-        Ack { now: Time::ms(at_ms), bytes, rtt: Span::ms(100), flight: bytes, limited: true }
+        Ack {
+            now: Time::ms(at_ms),
+            bytes,
+            rtt: Span::ms(100),
+            sample: None,
+            una: 0,
+            next: 0,
+            flight: bytes,
+            limited: true,
+        }
     }
 
     fn start(segments: u64) -> Start {
-        Start { mss: 1000, initial_window: segments * 1000, counting: Counting::Bytes }
+        Start { mss: 1000, initial_window: segments * 1000, counting: Counting::Bytes, hystart: false }
     }
 
     /// Section 4.2: two flows that differ by a pause of the application have the same windows.

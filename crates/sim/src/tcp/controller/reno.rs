@@ -19,13 +19,21 @@ use qdisc::Time;
 
 use super::{Ack, Controller, Start};
 use crate::tcp::Counting;
+use crate::tcp::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
 
 /// One line for lists.
 pub const SUMMARY: &str = "slow start and additive increase, halving on loss (RFC 5681)";
 
 /// A Reno controller.
 pub fn new(start: Start) -> Reno {
-    Reno { start, window: start.initial_window, threshold: u64::MAX, counted: 0, after_timeout: false }
+    Reno {
+        start,
+        window: start.initial_window,
+        threshold: u64::MAX,
+        counted: 0,
+        after_timeout: false,
+        hystart: HyStart::default(),
+    }
 }
 
 /// Its state.
@@ -40,6 +48,7 @@ pub struct Reno {
     counted: u64,
     /// This slow start follows a timeout.
     after_timeout: bool,
+    hystart: HyStart,
 }
 
 impl Controller for Reno {
@@ -55,7 +64,18 @@ impl Controller for Reno {
                 Counting::Bytes => 2 * mss,
                 Counting::Acks => mss,
             };
-            self.window += ack.bytes.min(most);
+            let mut growth = ack.bytes.min(most);
+            if self.start.hystart && self.threshold == u64::MAX {
+                match self.hystart.acked(ack) {
+                    Phase::Slow => {}
+                    Phase::Conservative => growth /= CSS_GROWTH_DIVISOR,
+                    Phase::Over => {
+                        growth /= CSS_GROWTH_DIVISOR;
+                        self.threshold = self.window + growth;
+                    }
+                }
+            }
+            self.window += growth;
             return;
         }
         self.after_timeout = false;
@@ -106,11 +126,20 @@ mod tests {
     use qdisc::Span;
 
     fn ack(bytes: u64) -> Ack {
-        Ack { now: Time::ZERO, bytes, rtt: Span::ms(10), flight: bytes, limited: true }
+        Ack {
+            now: Time::ZERO,
+            bytes,
+            rtt: Span::ms(10),
+            sample: None,
+            una: 0,
+            next: 0,
+            flight: bytes,
+            limited: true,
+        }
     }
 
     fn start(counting: Counting) -> Start {
-        Start { mss: 1000, initial_window: 2000, counting }
+        Start { mss: 1000, initial_window: 2000, counting, hystart: false }
     }
 
     #[test]
