@@ -173,27 +173,33 @@ impl Ways {
         let changes = self.changes(way, question);
         let winner =
             changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after))?;
-        let told = subject.metrics.iter().filter_map(|question| {
-            let changes = self.changes(way, *question);
-            let change = changes.iter().find(|change| change.row.qdisc == winner.row.qdisc)?;
-            let verb = if change.is_better() || change.is_worse() { "instead of" } else { "against" };
-            let Question { what, kind, .. } = *question;
-            Some(format!(
-                "{what} {} {verb} {} ({})",
-                kind.text(change.after),
-                kind.text(change.before),
-                change.difference(kind)
-            ))
-        });
-        let told = told.collect::<Vec<_>>().join(", ");
-        let sentence = format!(
-            "{}s {} are shorter with {} than with {}: {told}{}.",
-            capital(subject.what),
-            way.name(),
-            short(winner.row),
-            short(self.baseline(way)),
-            others(winner, &changes),
-        );
+        let (name, base) = (short(winner.row), short(self.baseline(way)));
+        let (mut better, mut other) = (Vec::new(), Vec::new());
+        let mut all_better = true;
+        for question in subject.metrics {
+            let changes = self.changes(way, question);
+            let Some(change) = changes.iter().find(|change| change.row.qdisc == winner.row.qdisc) else {
+                continue;
+            };
+            let Question { what, kind, .. } = question;
+            let (after, before) = (kind.text(change.after), kind.text(change.before));
+            let difference = change.difference(kind);
+            all_better &= !change.is_worse();
+            match change.is_better() {
+                true => better.push(format!("{what} {after} instead of {before} ({difference})")),
+                false if change.is_worse() => {
+                    other.push(format!("but its {what} is {after} instead of {before} ({difference})"));
+                }
+                false => other.push(format!("{what} {after} against {before} ({difference})")),
+            }
+        }
+        let told = [better, other].concat().join(", ");
+        let (subjects, way) = (capital(subject.what) + "s", way.name());
+        let gain = match all_better {
+            true => format!("{subjects} {way} are shorter with {name} than with {base}"),
+            false => format!("{subjects} {way} are shorter in part with {name} than with {base}"),
+        };
+        let sentence = format!("{gain}: {told}{}.", others(winner, &changes));
         Some((sentence, Some(winner.row.qdisc.clone())))
     }
 
@@ -507,6 +513,22 @@ mod tests {
         );
         assert_eq!(said[1], "Nothing that was measured gets worse with fq_codel beyond the uncertainty.");
         assert_eq!(said.len(), 2);
+    }
+
+    /// What helps one half and hurts the other is told as that.
+    #[test]
+    fn a_gain_that_has_two_sides_is_told_with_both() {
+        let worse = |qdisc: &str, median: [f64; 3], slow: [f64; 3]| {
+            let mut row = transfers(qdisc, median, [1.0; 3]);
+            row.metrics[3].1 = Estimate::over(slow.iter().map(|value| Some(*value)).collect());
+            row
+        };
+        let rows = vec![worse("fifo", [1.0; 3], [4.0; 3]), worse("efd", [0.5; 3], [8.0, 8.1, 7.9])];
+        assert_eq!(
+            of(&table(rows), Mode::Flows)[0],
+            "Transfers down are shorter in part with efd than with fifo: median 500 ms instead of 1.00 s (500 ± 0 ms \
+             less), but its 95th percentile is 8.00 s instead of 4.00 s (4.00 ± 0.25 s more)."
+        );
     }
 
     #[test]
