@@ -200,6 +200,11 @@ def make(scratch):
     tool("tcpdump", "-r", seed("nano.pcap"), "-w", seed("tcpdump.pcap"), "tcp")
     tool("tshark", "-r", simulated, "-Y", "udp", "-w", seed("tshark.pcapng"))
 
+    # Real ones: the beginning of the example, and a piece from beside its upload.
+    example = SEEDS.parents[2] / "examples" / "home-uplink.pcapng"
+    tool("editcap", "-r", example, seed("home-uplink.pcapng"), "1-12")
+    tool("editcap", "-r", "-F", "pcap", example, seed("home-uplink-busy.pcap"), "4000-4016")
+
     for name, (link, wrap) in LINKS.items():
         seed(f"{name}.pcap").write_bytes(pcap(link, [wrap(packet) for packet in BY_HAND]))
     ethernet = [LINKS["ethernet"][1](packet) for packet in BY_HAND]
