@@ -3,7 +3,7 @@
 //! Disciplines meet the same arrivals under each seed, so differences are taken seed by seed and their interval is that
 //! of the mean difference (Student's t, 95 %). What is within it, or below two percent, is not called a difference.
 
-use record::{Estimate, Row, Table};
+use record::{Estimate, Row, Table, short_names};
 use workload::Way;
 
 use super::Mode;
@@ -83,6 +83,8 @@ const COSTS: [Question; 7] = [
 /// The two directions of a table, each with its rows.
 struct Ways {
     tables: Vec<(Way, Table)>,
+    /// Each discipline with its short name, which tells it from the others.
+    names: Vec<(String, String)>,
     /// Runs of each discipline.
     seeds: usize,
 }
@@ -99,12 +101,18 @@ struct Change<'a> {
 /// The findings of a comparison, as sentences.
 pub fn of(table: &Table, mode: Mode) -> Vec<String> {
     let Some(first) = table.rows.first() else { return vec!["No run finished.".to_owned()] };
+    let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
+    let names = specs.iter().map(|spec| (*spec).to_owned()).zip(short_names(&specs)).collect();
     let ways = Ways {
+        names,
         tables: [Way::Up, Way::Down].map(|way| (way, table.at(&Link::port(way)))).into(),
         seeds: first.seeds.len(),
     };
     if table.rows.len() == 1 {
-        return vec![format!("Only {} was run: name another with --qdisc to compare.", short(first))];
+        return vec![format!(
+            "Only {} was run: name another with --qdisc to compare.",
+            ways.name(&first.qdisc)
+        )];
     }
     let mut said = Vec::new();
     let mut winners: Vec<String> = Vec::new();
@@ -161,7 +169,7 @@ impl Ways {
                 Some(format!("{} {}", question.what, question.kind.text(value)))
             });
             let told = list(&told.collect::<Vec<_>>());
-            let (what, name) = (subject.what, short(baseline));
+            let (what, name) = (subject.what, self.name(&baseline.qdisc));
             return Some((
                 format!(
                     "No discipline shortens the {what}s {} beyond the uncertainty ({told} with {name}).",
@@ -173,7 +181,7 @@ impl Ways {
         let changes = self.changes(way, question);
         let winner =
             changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after))?;
-        let (name, base) = (short(winner.row), short(self.baseline(way)));
+        let (name, base) = (self.name(&winner.row.qdisc), self.name(&self.baseline(way).qdisc));
         let (mut better, mut other) = (Vec::new(), Vec::new());
         let mut all_better = true;
         for question in subject.metrics {
@@ -199,7 +207,7 @@ impl Ways {
             true => format!("{subjects} {way} are shorter with {name} than with {base}"),
             false => format!("{subjects} {way} are shorter in part with {name} than with {base}"),
         };
-        let sentence = format!("{gain}: {told}{}.", others(winner, &changes));
+        let sentence = format!("{gain}: {told}{}.", self.others(winner, &changes));
         Some((sentence, Some(winner.row.qdisc.clone())))
     }
 
@@ -208,7 +216,7 @@ impl Ways {
         let (question, way) =
             DELAYS.iter().find_map(|question| Some((*question, self.worse_way(*question)?)))?;
         let changes = self.changes(way, question);
-        let (what, kind, name) = (question.what, question.kind, short(self.baseline(way)));
+        let (what, kind, name) = (question.what, question.kind, self.name(&self.baseline(way).qdisc));
         let winner =
             changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
         let Some(winner) = winner else {
@@ -223,10 +231,10 @@ impl Ways {
             "The {what} {} is {} with {} instead of {} with {name} ({}){}.",
             way.name(),
             kind.text(winner.after),
-            short(winner.row),
+            self.name(&winner.row.qdisc),
             kind.text(winner.before),
             winner.difference(kind),
-            others(winner, &changes),
+            self.others(winner, &changes),
         );
         Some((sentence, Some(winner.row.qdisc.clone())))
     }
@@ -236,7 +244,7 @@ impl Ways {
         let mut free: Vec<String> = Vec::new();
         let mut said = Vec::new();
         for winner in winners {
-            let name = winner.split_whitespace().next().unwrap_or_default().to_owned();
+            let name = self.name(winner).to_owned();
             match self.cost(winner) {
                 Some(cost) => said.push(format!("What {name} costs: {cost}.")),
                 None => free.push(name),
@@ -304,6 +312,35 @@ impl Ways {
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
     }
 
+    /// Who cannot be told from the best, and who is worse than the first.
+    fn others(&self, best: &Change<'_>, changes: &[Change<'_>]) -> String {
+        let close = |change: &&Change<'_>| {
+            change.row.qdisc != best.row.qdisc
+                && change.is_better()
+                && change.after - best.after <= change.within.unwrap_or(0.0) + best.within.unwrap_or(0.0)
+        };
+        let names = |some: &mut dyn Iterator<Item = &Change<'_>>| {
+            some.map(|change| self.name(&change.row.qdisc).to_owned()).collect::<Vec<_>>()
+        };
+        let close = names(&mut changes.iter().filter(close));
+        let worse = names(&mut changes.iter().filter(|change| change.is_worse()));
+        let verb = |names: &[String]| if names.len() == 1 { "does" } else { "do" };
+        let mut text = String::new();
+        if !close.is_empty() {
+            text.push_str(&format!("; {} {} as well within the uncertainty", list(&close), verb(&close)));
+        }
+        if !worse.is_empty() {
+            text.push_str(&format!("; {} {} worse than the first", list(&worse), verb(&worse)));
+        }
+        text
+    }
+
+    /// What a discipline is called here.
+    fn name<'a>(&'a self, qdisc: &'a str) -> &'a str {
+        let named = self.names.iter().find(|(spec, _)| spec == qdisc);
+        named.map_or(qdisc, |(_, name)| name)
+    }
+
     fn table(&self, way: Way) -> &Table {
         let found = self.tables.iter().find(|(known, _)| *known == way);
         &found.expect("both directions are there").1
@@ -362,29 +399,6 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Who cannot be told from the best, and who is worse than the first.
-fn others(best: &Change<'_>, changes: &[Change<'_>]) -> String {
-    let close = |change: &&Change<'_>| {
-        change.row.qdisc != best.row.qdisc
-            && change.is_better()
-            && change.after - best.after <= change.within.unwrap_or(0.0) + best.within.unwrap_or(0.0)
-    };
-    let names = |some: &mut dyn Iterator<Item = &Change<'_>>| {
-        some.map(|change| short(change.row)).collect::<Vec<_>>()
-    };
-    let close = names(&mut changes.iter().filter(close));
-    let worse = names(&mut changes.iter().filter(|change| change.is_worse()));
-    let verb = |names: &[String]| if names.len() == 1 { "does" } else { "do" };
-    let mut text = String::new();
-    if !close.is_empty() {
-        text.push_str(&format!("; {} {} as well within the uncertainty", list(&close), verb(&close)));
-    }
-    if !worse.is_empty() {
-        text.push_str(&format!("; {} {} worse than the first", list(&worse), verb(&worse)));
-    }
-    text
-}
-
 impl Kind {
     /// How much one of the unit is that suits a value, and its name.
     fn unit(self, value: f64) -> (f64, &'static str) {
@@ -411,11 +425,6 @@ fn digits(value: f64) -> String {
         _ => 2,
     };
     format!("{value:.decimals$}")
-}
-
-/// A discipline without its parameters.
-fn short(row: &Row) -> String {
-    row.qdisc.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
 fn capital(text: &str) -> String {
@@ -528,6 +537,21 @@ mod tests {
             of(&table(rows), Mode::Flows)[0],
             "Transfers down are shorter in part with efd than with fifo: median 500 ms instead of 1.00 s (500 ± 0 ms \
              less), but its 95th percentile is 8.00 s instead of 4.00 s (4.00 ± 0.25 s more)."
+        );
+    }
+
+    /// Two of one kind are told apart by what differs.
+    #[test]
+    fn two_of_a_kind_have_different_names() {
+        let rows = vec![
+            transfers("fifo limit 1000p", [1.0; 3], [1.0; 3]),
+            transfers("fifo limit 100p", [0.5; 3], [1.0; 3]),
+        ];
+        let said = of(&table(rows), Mode::Flows);
+        assert!(
+            said[0]
+                .starts_with("Transfers down are shorter with fifo limit 100p than with fifo limit 1000p:"),
+            "{said:?}"
         );
     }
 
