@@ -191,17 +191,16 @@ impl Prepared {
                 Ok(done) => done,
                 Err(worst) => return Ok(outcome.max(worst)),
             };
-            let found = findings::of(&done.table, args.mode);
             if args.json {
                 told.push(json!({
                     "rate_up_bps": link.up.as_bit(),
                     "rate_down_bps": link.down.as_bit(),
-                    "findings": found,
+                    "findings": done.findings,
                     "table": done.table.to_json(&file, done.cpu_s),
                 }));
             } else {
                 show::tables(&done, link, &self.read, args.mode, out)?;
-                show::findings(&found, args.mode, out)?;
+                show::findings(&done.findings, args.mode, out)?;
             }
             session.remark(&done);
             outcome = outcome.max(done.outcome);
@@ -212,7 +211,8 @@ impl Prepared {
         }
         if let (Some(out), 2..) = (&args.out, kept_in.len()) {
             let place = out.join(record::REPORT);
-            match crate::report::of_folders(&kept_in, &place) {
+            let dirs: Vec<&Path> = kept_in.iter().map(PathBuf::as_path).collect();
+            match crate::report::of_folders(&dirs, &place) {
                 Ok(()) if args.quiet => {}
                 Ok(()) => sentence(&format!("all rates side by side: {}", shown(&place))),
                 Err(message) => {

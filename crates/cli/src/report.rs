@@ -38,38 +38,25 @@ pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         (None, [dir]) => dir.join(record::REPORT),
         (None, _) => PathBuf::from(record::REPORT),
     };
-    let html = match Report::read(&dirs).and_then(|report| report.html()) {
-        Ok(html) => html,
-        Err(error) => {
-            show::sentence(&error.to_string());
-            return Ok(Outcome::Wrong);
-        }
-    };
-    if let Err(error) = report::write(&place, &html) {
-        show::sentence(&error.to_string());
-        return Ok(Outcome::Failed);
+    if let Err((sentence, outcome)) = page(&dirs, &place) {
+        show::sentence(&sentence);
+        return Ok(outcome);
     }
     writeln!(out, "{}", place.display())?;
     Ok(Outcome::Done)
 }
 
-/// The report of several folders that were just written, side by side.
-///
-/// # Errors
-/// As [`of_folder`].
-pub fn of_folders(dirs: &[PathBuf], place: &Path) -> Result<(), String> {
-    let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
-    let html = Report::read(&dirs).and_then(|report| report.html()).map_err(|error| error.to_string())?;
-    report::write(place, &html).map_err(|error| error.to_string())
-}
-
-/// The report of a folder that was just written, in the folder.
+/// The report of folders that were just written, several side by side.
 ///
 /// # Errors
 /// A sentence when a table cannot be read, or the report cannot be written.
-pub fn of_folder(dir: &Path) -> Result<PathBuf, String> {
-    let html = Report::read(&[dir]).and_then(|report| report.html()).map_err(|error| error.to_string())?;
-    let place = dir.join(record::REPORT);
-    report::write(&place, &html).map_err(|error| error.to_string())?;
-    Ok(place)
+pub fn of_folders(dirs: &[&Path], place: &Path) -> Result<(), String> {
+    page(dirs, place).map_err(|(sentence, _)| sentence)
+}
+
+/// Reads folders and writes their page; otherwise a sentence, and how the program ends with it.
+fn page(dirs: &[&Path], place: &Path) -> Result<(), (String, Outcome)> {
+    let html = Report::read(dirs).and_then(|report| report.html());
+    let html = html.map_err(|error| (error.to_string(), Outcome::Wrong))?;
+    report::write(place, &html).map_err(|error| (error.to_string(), Outcome::Failed))
 }

@@ -75,6 +75,8 @@ enum Ran {
 pub struct Done {
     /// Of those that finished.
     pub table: Table,
+    /// What was found in it, if somebody looked.
+    pub findings: Vec<String>,
     /// How many finished, and how many there should be.
     pub finished: usize,
     /// See `finished`.
@@ -245,21 +247,32 @@ impl Session {
             }
         }
         let table = Table::new(&runs);
-        let folder = folder.map(|folder| match find(&table) {
-            Some(findings) => folder.with_findings(findings),
-            None => folder,
-        });
-        let kept = folder.as_ref().map(|folder| keep(folder, &runs)).transpose();
-        let report = kept.map(Option::flatten).unwrap_or_else(|sentence| {
-            outcome = outcome.max(told(sentence));
-            None
-        });
+        let findings = find(&table);
+        let report = match folder.map(|folder| keep(folder, findings.clone(), &runs)) {
+            Some(Ok(report)) => report,
+            Some(Err(sentence)) => {
+                outcome = outcome.max(told(sentence));
+                None
+            }
+            None => None,
+        };
         let (exported, well) = exports.told();
         if !well {
             outcome = outcome.max(Outcome::Failed);
         }
         let (finished, planned) = (runs.len(), cells.len());
-        Ok(Done { table, finished, planned, remarks, exported, well, report, cpu_s, outcome })
+        Ok(Done {
+            table,
+            findings: findings.unwrap_or_default(),
+            finished,
+            planned,
+            remarks,
+            exported,
+            well,
+            report,
+            cpu_s,
+            outcome,
+        })
     }
 
     /// What there is to say about runs beside their table.
@@ -297,12 +310,21 @@ impl Session {
 }
 
 /// Completes the folder, and writes its report unless there is nothing to report.
-fn keep(folder: &RunFolder, runs: &[(record::Cell, Summary)]) -> Result<Option<PathBuf>, String> {
+fn keep(
+    folder: RunFolder,
+    findings: Option<Vec<String>>,
+    runs: &[(record::Cell, Summary)],
+) -> Result<Option<PathBuf>, String> {
+    let folder = match findings {
+        Some(findings) => folder.with_findings(findings),
+        None => folder,
+    };
     folder.finish(runs).map_err(|error| error.to_string())?;
     if runs.is_empty() {
         return Ok(None);
     }
-    report::of_folder(folder.path()).map(Some)
+    let place = folder.path().join(record::REPORT);
+    report::of_folders(&[folder.path()], &place).map(|()| Some(place))
 }
 
 /// What a scenario is called: its file, without the ending.

@@ -34,6 +34,15 @@ const fn column(title: &'static str, metric: &'static str, kind: Kind) -> Column
     Column { title, metric: Cow::Borrowed(metric), kind }
 }
 
+const CALLS: (&str, &[Column]) = (
+    "calls",
+    &[
+        column("mean", "voice_delay_mean_s", TIME),
+        column("p99", "voice_delay_p99_s", TIME),
+        column("lost", "voice_loss", Kind::Percent),
+    ],
+);
+
 /// Columns that belong together.
 const GROUPS: [(&str, &[Column]); 8] = [
     (
@@ -64,14 +73,7 @@ const GROUPS: [(&str, &[Column]); 8] = [
         "unfinished",
         &[column("", "flows_incomplete", Kind::Count("flows")), column("", "bytes_incomplete", SIZE)],
     ),
-    (
-        "calls",
-        &[
-            column("mean", "voice_delay_mean_s", TIME),
-            column("p99", "voice_delay_p99_s", TIME),
-            column("lost", "voice_loss", Kind::Percent),
-        ],
-    ),
+    CALLS,
     (
         "packet delay",
         &[
@@ -115,14 +117,7 @@ const DETAILED: [(&str, &[Column]); 7] = [
             column("not done", "flows_incomplete", Kind::Count("")),
         ],
     ),
-    (
-        "calls",
-        &[
-            column("mean", "voice_delay_mean_s", TIME),
-            column("p99", "voice_delay_p99_s", TIME),
-            column("lost", "voice_loss", Kind::Percent),
-        ],
-    ),
+    CALLS,
     (
         "waiting",
         &[

@@ -73,7 +73,7 @@ impl<P> Recorder<P> {
         self.meters.iter_mut().flatten().for_each(|meter| meter.close());
         self.flows.sort_by_key(|report| report.id);
         let mut all = metrics(&self.heard(&self.layout.measured, |_| true));
-        for (port, pairs) in self.layout.ways.iter().filter(|_| self.layout.measured.len() > 1) {
+        for (port, pairs) in &self.layout.ways {
             let name = self.layout.port_name(*port);
             let over_it = |flow: &FlowReport| pairs.contains(&(flow.from, flow.to));
             for (metric, value) in metrics(&self.heard(&[*port], over_it)).iter() {

@@ -2,12 +2,11 @@
 
 use disciplines::Spec;
 use qdisc::{Bytes, PortId, Probe, Rate, Streams, Time};
-use sim::network::Routes;
 use sim::world::SourcePlan;
 use sim::{LinkPlan, Network, Plan, Segment, Sim, Totals};
 
 use crate::scenario::Scenario;
-use crate::topology::Queue;
+use crate::topology::{Queue, Topology};
 
 /// One run: a discipline and a seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +33,7 @@ pub struct Finished {
 pub struct Measured {
     /// The measured ports; the first is the bottleneck of the tables.
     pub ports: Vec<PortId>,
-    /// Between which nodes flows go over each of them, sender first.
+    /// Where there are several: between which nodes flows go over each of them, sender first.
     pub ways: Vec<(PortId, Vec<(u16, u16)>)>,
     /// Names of all ports, by number.
     pub port_names: Vec<String>,
@@ -80,10 +79,14 @@ impl Scenario {
         }
     }
 
-    /// Which flows go over which of the measured ports: those between the nodes of the traffic, both ways.
+    /// Which flows go over which of the measured ports, where there are several: those between the nodes of the traffic,
+    /// both ways.
     fn ways(&self) -> Vec<(PortId, Vec<(u16, u16)>)> {
-        let links = self.ports.iter().map(|port| (port.from, port.to, port.cost));
-        let routes = Routes::new(self.nodes.len(), links);
+        if self.measured.len() < 2 {
+            return Vec::new();
+        }
+        let topology = Topology { nodes: self.nodes.clone(), ports: self.ports.clone(), whole: true };
+        let routes = topology.routes();
         let mut pairs: Vec<(u16, u16)> = Vec::new();
         for (from, to) in self.traffic.iter().flat_map(|stream| &stream.pairs) {
             pairs.extend([(*from, *to), (*to, *from)]);
@@ -95,20 +98,17 @@ impl Scenario {
         }
         pairs.sort_unstable();
         pairs.dedup();
-        let goes_over = |(from, to): (u16, u16), port: PortId| {
-            let mut at = from;
-            while at != to {
-                match routes.next(at, to) {
-                    Some(link) if link == port.0 => return true,
-                    Some(link) => at = self.ports[link as usize].to,
-                    None => return false,
+        let mut ways: Vec<(PortId, Vec<(u16, u16)>)> =
+            self.measured.iter().map(|port| (*port, Vec::new())).collect();
+        for (from, to) in pairs {
+            let ports = topology.way(&routes, from, to).unwrap_or_default();
+            for (port, over_it) in &mut ways {
+                if ports.contains(&(port.0 as usize)) {
+                    over_it.push((from, to));
                 }
             }
-            false
-        };
-        let over =
-            |port: &PortId| (*port, pairs.iter().copied().filter(|pair| goes_over(*pair, *port)).collect());
-        self.measured.iter().map(over).collect()
+        }
+        ways
     }
 
     /// The simulation of a cell, ready to begin. Random streams are named by place, and those of the traffic do not

@@ -8,10 +8,10 @@ use qdisc::blocks::FlowMap;
 use qdisc::hash::SipHasher;
 
 use crate::local::{Local, Pair};
-use crate::model::{Connection, Side, Train, Way, Workload};
+use crate::model::{Connection, Side, Train, Way, Workload, Write};
 use crate::names;
 use crate::pages::{self, Asked};
-use crate::tcp::Tracker;
+use crate::tcp::{ACK, SYN, Tracker};
 
 /// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture gives the
 /// same workload.
@@ -193,8 +193,8 @@ impl Extraction {
             kind: Kind::Other { there: Times::default(), back: Times::default() },
         };
         if let Some(tcp) = ip.tcp {
-            let opens = tcp.flags & 2 > 0;
-            let answers = opens && tcp.flags & 16 > 0;
+            let opens = tcp.flags & SYN > 0;
+            let answers = opens && tcp.flags & ACK > 0;
             let by_port =
                 !opens && names::server_port(ip.tuple.from_port, ip.tuple.to_port) == ip.tuple.from_port;
             if answers || (by_port && ip.tuple.from_port != ip.tuple.to_port) {
@@ -216,6 +216,11 @@ impl Extraction {
     /// What was read so far.
     pub fn seen(&self) -> &Seen {
         &self.seen
+    }
+
+    /// Whether anything crosses the link between `local` and the rest.
+    pub fn crosses(&self, local: &Local) -> bool {
+        self.flows.iter().any(|flow| flow.way(local).is_some())
     }
 
     /// The addresses with the most packets, for a message.
@@ -273,10 +278,7 @@ impl Extraction {
         workload.trains.sort_by_key(|train| train.start);
         seen.connections = workload.connections.len() as u64;
         seen.trains = workload.trains.len() as u64;
-        let mut rtts: Vec<u64> =
-            workload.connections.iter().filter_map(|connection| connection.rtt).collect();
-        rtts.sort_unstable();
-        seen.rtt = rtts.get(rtts.len() / 2).copied();
+        seen.rtt = workload.rtt();
         join_small_groups(&mut workload);
         (workload, seen)
     }
@@ -297,11 +299,13 @@ fn connection(
     let mut write = 0;
     for (number, exchange) in exchanges.iter().enumerate() {
         let from = if number == 0 { start } else { firsts[write] };
-        write += exchange.writes as usize;
+        let mine = &writes[write..][..exchange.writes as usize];
+        write += mine.len();
         asked.push(Asked {
             connection: workload.connections.len(),
             exchange: number,
             client: tuple.from,
+            is_upload: Write::sum(mine, Side::Client) > Write::sum(mine, Side::Server),
             from,
             until: from + exchange.took,
         });

@@ -118,7 +118,7 @@ pub struct Train {
 impl Connection {
     /// Bytes that this side wrote.
     pub fn bytes(&self, side: Side) -> u64 {
-        self.writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum()
+        Write::sum(&self.writes, side)
     }
 
     /// Bytes that crossed the link this way, without headers.
@@ -134,6 +134,25 @@ impl Connection {
             rest = others;
             (exchange, mine)
         })
+    }
+}
+
+impl Write {
+    /// Bytes that this side wrote among these.
+    pub fn sum(writes: &[Write], side: Side) -> u64 {
+        writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum()
+    }
+}
+
+impl Workload {
+    /// The round trip of connections of which nothing is known, ns.
+    pub const UNKNOWN_RTT: u64 = 30_000_000;
+
+    /// The median round trip of its connections, ns; none where none was measured.
+    pub fn rtt(&self) -> Option<u64> {
+        let mut rtts: Vec<u64> = self.connections.iter().filter_map(|connection| connection.rtt).collect();
+        rtts.sort_unstable();
+        rtts.get(rtts.len() / 2).copied()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Connection, Side, Way};
+use crate::model::{Connection, Way};
 use crate::names;
 
 /// A quiet time that ends a page, ns.
@@ -16,6 +16,8 @@ pub(crate) struct Asked {
     pub connection: usize,
     pub exchange: usize,
     pub client: [u8; 16],
+    /// More is asked than answered.
+    pub is_upload: bool,
     pub from: u64,
     pub until: u64,
 }
@@ -25,11 +27,7 @@ pub(crate) struct Asked {
 pub(crate) fn number(connections: &mut [Connection], mut asked: Vec<Asked>) -> Vec<u64> {
     asked.retain(|asked| {
         let connection = &connections[asked.connection];
-        let (_, writes) = connection.parts().nth(asked.exchange).expect("it is one of its exchanges");
-        let of =
-            |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum::<u64>();
-        let is_upload = of(Side::Client) > of(Side::Server);
-        names::is_web(&connection.group) && connection.way == Way::Up && !is_upload
+        names::is_web(&connection.group) && connection.way == Way::Up && !asked.is_upload
     });
     asked.sort_by_key(|asked| (asked.from, asked.connection, asked.exchange));
     let mut pages: Vec<(u64, u64)> = Vec::new();

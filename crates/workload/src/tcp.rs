@@ -10,9 +10,9 @@ use crate::model::{Cue, Exchange, Side, Write};
 
 /// FIN, SYN, RST, ACK of the header's flags.
 const FIN: u8 = 1;
-const SYN: u8 = 2;
+pub(crate) const SYN: u8 = 2;
 const RST: u8 = 4;
-const ACK: u8 = 16;
+pub(crate) const ACK: u8 = 16;
 
 /// A pause after less than a full segment counts when it is this much longer than the path explains, ns.
 const QUIET: u64 = 5_000_000;
@@ -260,6 +260,8 @@ impl Tracker {
         let at_host = peer.beyond.least.is_some_and(|least| least < AT_HOST);
         let brings = peer.all_acked == now && peer.acked == peer.sent;
         let most = if brings && !at_host { DELAYED_ACK } else { u64::MAX };
+        // How long an answer to all that the other side said was thought about; to a part of it, nobody knows.
+        let thought = if peer.acked == peer.sent { after(peer.last_data).min(most) } else { 0 };
         if me.current.is_none() {
             let stands = match from {
                 Side::Client => self.answered,
@@ -270,9 +272,7 @@ impl Tracker {
                 // Open before: it is begun when its first packet was seen.
                 (0, None) if !self.begun => (Cue::Peer(0), after(self.start)),
                 (0, None) => (Cue::Peer(0), 0),
-                (heard, _) => {
-                    (Cue::Peer(heard), if heard == peer.sent { after(peer.last_data).min(most) } else { 0 })
-                }
+                (heard, _) => (Cue::Peer(heard), thought),
             });
         }
         if me.acked < me.sent {
@@ -283,8 +283,7 @@ impl Tracker {
         // Data both ways that were waited for: nothing is on its way. Of two that send at once, one always has something.
         let took_turns = peer.acked == peer.sent;
         if peer.acked > me.acked_peer && (ended || took_turns || gap > STALL) {
-            let pause = if peer.acked == peer.sent { after(peer.last_data).min(most) } else { 0 };
-            return Some((Cue::Peer(peer.acked), pause));
+            return Some((Cue::Peer(peer.acked), thought));
         }
         let quiet = if ended { path / 4 + QUIET } else { STALL };
         // An acknowledgement may have been delayed; that is not the sender's pause.

@@ -8,7 +8,7 @@ use capture::{CaptureError, Reader};
 use indicatif::{ProgressBar, ProgressStyle};
 use qdisc::Span;
 use serde_json::{Value, json};
-use workload::{Extraction, Local, Seen, Side, Way, Workload};
+use workload::{Extraction, Local, Seen, Side, Way, Workload, Write};
 
 use super::{Mode, shown};
 use crate::show::sentence;
@@ -63,14 +63,13 @@ impl Read {
                 }
             },
         };
-        let busiest = extraction.busiest();
-        let (workload, seen) = extraction.finish(&local);
-        if seen.up.0 + seen.down.0 == 0 {
+        if !extraction.crosses(&local) {
             return Err(format!(
                 "no packet crosses between {local} and the rest; the busiest addresses are {}",
-                busiest.join(", ")
+                extraction.busiest().join(", ")
             ));
         }
+        let (workload, seen) = extraction.finish(&local);
         // Beyond a few months the clock of a run would not reach.
         let days = seen.span / 86_400_000_000_000;
         if days > 200 {
@@ -200,7 +199,7 @@ impl Read {
 
     /// The median round trip.
     pub fn rtt(&self) -> Span {
-        self.seen.rtt.map_or(Span::ms(30), Span::ns).min(Span::s(1))
+        Span::ns(self.seen.rtt.unwrap_or(Workload::UNKNOWN_RTT)).min(Span::s(1))
     }
 
     /// What flows are counted under, by name.
@@ -216,9 +215,7 @@ impl Read {
         let mut cut_off = 0;
         for connection in &self.workload.connections {
             for (exchange, writes) in connection.parts() {
-                let of =
-                    |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
-                let (ask, answer): (u64, u64) = (of(Side::Client), of(Side::Server));
+                let (ask, answer) = (Write::sum(writes, Side::Client), Write::sum(writes, Side::Server));
                 let heavy = if ask > answer { connection.way } else { connection.way.other() };
                 if heavy == way && exchange.whole {
                     times.push((ask.max(answer), Span::ns(exchange.took)));

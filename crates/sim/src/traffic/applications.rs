@@ -55,9 +55,6 @@ pub struct Config {
     pub spread: Span,
 }
 
-/// Where nothing was measured.
-const RTT: Span = Span::ms(30);
-
 impl Traffic for Config {
     const SUMMARY: &'static str =
         "what the applications of a capture did: connections with requests, responses and think times";
@@ -73,7 +70,7 @@ impl Traffic for Config {
         let wrong = |message: String| Invalid::new("file", format!("{} {message}", path.display()));
         let file = File::open(&path).map_err(|error| wrong(format!("cannot be opened: {error}")))?;
         let workload = Workload::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
-        let median = median_rtt(&workload).unwrap_or(RTT);
+        let median = Span::ns(workload.rtt().unwrap_or(Workload::UNKNOWN_RTT));
         let mine = |group: &str| self.group.as_deref().is_none_or(|wanted| wanted == group);
         let mut rng = place.streams.within("spread").rng();
         let mut begins = |at: u64| {
@@ -110,12 +107,6 @@ impl Traffic for Config {
             stop: place.stop,
         }))
     }
-}
-
-fn median_rtt(workload: &Workload) -> Option<Span> {
-    let mut rtts: Vec<u64> = workload.connections.iter().filter_map(|plan| plan.rtt).collect();
-    rtts.sort_unstable();
-    rtts.get(rtts.len() / 2).map(|ns| Span::ns(*ns))
 }
 
 struct Applications {
@@ -221,7 +212,7 @@ impl Source for Applications {
             }
             Event::Closed(conn) | Event::Aborted(conn) => {
                 if let Some(number) = self.by_conn.remove(&conn) {
-                    self.over(number, conn, net);
+                    self.over(number, net);
                 }
             }
         }
@@ -328,7 +319,7 @@ impl Applications {
         self.cue(number, end.other(), net);
     }
 
-    fn over(&mut self, number: usize, _conn: ConnId, net: &mut Net<'_>) {
+    fn over(&mut self, number: usize, net: &mut Net<'_>) {
         let talk = &mut self.talks[number];
         if !talk.is_done() {
             talk.give_up(Ending::Aborted, &mut self.pages, net);
@@ -410,8 +401,7 @@ impl Talk {
     fn bytes(&self) -> (u64, u64) {
         let writes =
             &self.plan.writes[self.first_write..][..self.plan.exchanges[self.exchange].writes as usize];
-        let of = |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
-        (of(End::Client), of(End::Server))
+        (Write::sum(writes, End::Client), Write::sum(writes, End::Server))
     }
 
     /// Reports the exchanges whose last byte has arrived.
