@@ -69,7 +69,8 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         let mut pkt = Packet::new(FlowKey(mix(flow, 0x5bd1)), BYTES, self.serial);
         pkt.meta.class = (flow % 3) as u16;
         pkt.meta.arrived = self.now;
-        pkt.meta.offset = self.serial * 1000;
+        pkt.meta.offset = (self.serial * 1000) as u32;
+        pkt.meta.remaining = u32::MAX - pkt.meta.offset;
         pkt.meta.reserved = Rate::mbit(1);
         self.serial += 1;
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));

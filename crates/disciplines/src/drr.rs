@@ -30,7 +30,7 @@
 
 use qdisc::blocks::{FlowMap, LongestQueue, Rank};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, List, Nature, Next, Packet, Place, Qdisc, Site,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Place, Qdisc, Site,
 };
 use qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
@@ -216,8 +216,13 @@ impl<P> Qdisc<P> for Drr<P> {
         self.held = Backlog::ZERO;
     }
 
-    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("flow_table", self.by_key.len() as f64);
+    fn flow_table(&self) -> FlowTable {
+        let table = self.by_key.table();
+        FlowTable {
+            entry_bytes: table.entry_bytes + Slots::<Flow>::bytes_per_slot() as u32,
+            bytes: table.bytes + self.flows.bytes(),
+            ..table
+        }
     }
 }
 

@@ -34,7 +34,7 @@ use std::num::NonZeroU32;
 
 use qdisc::blocks::{FlowMap, Level, TwoLevel};
 use qdisc::{
-    Backlog, Cx, DropReason, FlowKey, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, check_limit,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -162,8 +162,11 @@ impl<P> Qdisc<P> for Efd<P> {
         self.flows.clear();
     }
 
+    fn flow_table(&self) -> FlowTable {
+        self.flows.table()
+    }
+
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("flow_table", self.flows.len() as f64);
         visit("high_packets", self.queue.high_packets() as f64);
         visit("low_packets", self.queue.low_packets() as f64);
     }

@@ -18,7 +18,7 @@
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
 
-use qdisc::{Backlog, Cx, Invalid, Nature, Next, Packet, Qdisc, Site, Time};
+use qdisc::{Backlog, Cx, FlowTable, Invalid, Nature, Next, Packet, Qdisc, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -150,19 +150,14 @@ impl<P> Qdisc<P> for Prio<P> {
         self.bands.iter_mut().for_each(|band| band.reset(&mut cx.child()));
     }
 
-    /// What each band holds, and all flow tables together.
+    fn flow_table(&self) -> FlowTable {
+        self.bands.iter().fold(FlowTable::NONE, |sum, band| sum.plus(band.flow_table()))
+    }
+
+    /// What each band holds.
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        let mut table: Option<f64> = None;
         for (name, band) in GAUGES.iter().zip(&self.bands) {
             visit(name, band.backlog().packets as f64);
-            band.gauges(&mut |inner, value| {
-                if inner == "flow_table" {
-                    *table.get_or_insert(0.0) += value;
-                }
-            });
-        }
-        if let Some(flows) = table {
-            visit("flow_table", flows);
         }
     }
 }

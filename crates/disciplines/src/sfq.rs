@@ -31,7 +31,7 @@
 use qdisc::blocks::{LongestQueue, Rank};
 use qdisc::hash::mix;
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, List, Nature, Next, Packet, Packets, Place,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets, Place,
 };
 use qdisc::{Qdisc, Site, Slots, Span, Time, check_limit};
 use schemars::JsonSchema;
@@ -107,6 +107,7 @@ impl Discipline for Config {
             queues: Slots::with_capacity(queues),
             packets: Slots::with_capacity(room),
             round: List::default(),
+            most: 0,
             tickets: 0,
             longest: LongestQueue::with_capacity(queues),
             held: Backlog::ZERO,
@@ -169,6 +170,8 @@ pub struct Sfq<P> {
     packets: Slots<Packet<P>>,
     /// The queues in use, in order of their turns.
     round: List,
+    /// The most queues that were ever in use.
+    most: u64,
     /// Counts the times that a queue went to the end of the round.
     tickets: u64,
     /// By packets.
@@ -247,8 +250,14 @@ impl<P> Qdisc<P> for Sfq<P> {
         self.key = mix(0, self.secret);
     }
 
-    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("flow_table", self.round.len() as f64);
+    /// The queues in use; the buckets are there whatever comes.
+    fn flow_table(&self) -> FlowTable {
+        FlowTable {
+            flows: self.round.len() as u64,
+            most: self.most,
+            entry_bytes: Slots::<Queue>::bytes_per_slot() as u32,
+            bytes: self.queues.bytes() + (self.buckets.len() * size_of::<Option<Place>>()) as u64,
+        }
     }
 }
 
@@ -296,6 +305,7 @@ impl<P> Sfq<P> {
             let queue = Queue { packets: List::default(), bucket, credit: *quantum, ticket: *tickets };
             queues.push_back(round, queue)
         });
+        self.most = self.most.max(self.round.len() as u64);
         let queue = &mut self.queues[place];
         self.held.add(pkt.bytes());
         self.packets.push_back(&mut queue.packets, pkt);

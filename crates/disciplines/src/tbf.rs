@@ -25,7 +25,7 @@
 
 use qdisc::blocks::{Head, Lookahead, TokenBucket};
 use qdisc::check_limit;
-use qdisc::{Backlog, Bytes, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Qdisc, Rate, Site, Span};
+use qdisc::{Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rate, Site, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -237,6 +237,10 @@ impl<P> Qdisc<P> for Tbf<P> {
         if let Some(peak) = &mut self.peak {
             peak.refill();
         }
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        self.queue.flow_table()
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -35,7 +35,7 @@ pub fn trace_on(
 ) -> String {
     let mut port = Port::new(PortId(0), qdisc, Rate::bit(bytes_per_ms * 8000));
     let mut log = Log::default();
-    let mut offsets: BTreeMap<FlowKey, u64> = BTreeMap::new();
+    let mut offsets: BTreeMap<FlowKey, u32> = BTreeMap::new();
     let mut last = Time::ZERO;
     for group in arrivals.split(';') {
         let (time, packets) = group.trim().split_once(' ').expect("time, then packets");
@@ -51,7 +51,7 @@ pub fn trace_on(
             pkt.meta.class = u16::from(letter - b'A');
             let sent = offsets.entry(flow).or_default();
             pkt.meta.offset = *sent;
-            *sent += u64::from(pkt.meta.bytes);
+            *sent += pkt.meta.bytes;
             dress(&mut pkt.meta);
             port.offer(pkt, now, &mut log);
         }

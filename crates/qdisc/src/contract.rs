@@ -103,7 +103,8 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                     class: u16::from(class % 4),
                     ecn: if ecn { Ecn::Ect0 } else { Ecn::NotCapable },
                     arrived: self.now,
-                    offset: self.serial * 700,
+                    offset: u32::try_from(self.serial * 700).unwrap_or(u32::MAX),
+                    remaining: u32::from(bytes) * 8,
                     label: Rate::kbit(u64::from(bytes)),
                     ..Meta::default()
                 };

@@ -30,8 +30,11 @@ pub struct Meta {
     pub arrived: Time,
     /// The rate of its flow as the edge measured it; travels with the packet. CSFQ, FPIP. Zero: no label.
     pub label: Rate,
-    /// Bytes that the flow sent before this packet. Run2C.
-    pub offset: u64,
+    /// Bytes that the flow sent before this packet. Run2C. It stays at the largest number: 4 GiB or more.
+    pub offset: u32,
+    /// Bytes that the flow has still to send, this packet's included, where its sender knows. SRPT. Zero: not known. It
+    /// stays at the largest number, which is that of flows without an end, too.
+    pub remaining: u32,
     /// The rate that is reserved for the flow. TRR and the WFQ family. Zero: best effort.
     pub reserved: Rate,
     /// The next hops beyond this link. BSQ.

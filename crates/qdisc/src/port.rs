@@ -7,7 +7,7 @@ use crate::classify::Classifier;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::packet::Packet;
 use crate::probe::{PortId, Probe};
-use crate::qdisc::{Backlog, Next, Qdisc};
+use crate::qdisc::{Backlog, FlowTable, Next, Qdisc};
 use crate::units::{Rate, Time};
 
 /// An output: a discipline in front of a link.
@@ -106,9 +106,14 @@ impl<P> Port<P> {
         self.settle(now, probe);
     }
 
-    /// Tells the probe how the port stands.
+    /// Tells the probe how the port stands: what it holds, the state that it keeps per flow, and its discipline's gauges.
     pub fn sample(&self, now: Time, gauges: &mut Vec<(&'static str, f64)>, probe: &mut impl Probe<P>) {
         gauges.clear();
+        let FlowTable { flows, most, entry_bytes, bytes } = self.qdisc.flow_table();
+        gauges.push(("flow_table", flows as f64));
+        gauges.push(("flow_table_most", most as f64));
+        gauges.push(("flow_table_entry_bytes", f64::from(entry_bytes)));
+        gauges.push(("flow_table_bytes", bytes as f64));
         self.qdisc.gauges(&mut |name, value| gauges.push((name, value)));
         probe.sample(self.id, self.books.held(), gauges, now);
     }

@@ -23,9 +23,41 @@ pub trait Qdisc<P> {
     /// Gives every held packet to [`Cx::drop`] with [`DropReason::Reset`](crate::DropReason::Reset) and forgets its past.
     fn reset(&mut self, cx: &mut Cx<'_, P>);
 
-    /// Inner state that is worth plotting, by name. Sampled now and then, never per packet. The name `flow_table`
-    /// is the number of flows that it keeps state for.
+    /// The state that it keeps per flow, children included. Sampled now and then, never per packet.
+    fn flow_table(&self) -> FlowTable {
+        FlowTable::NONE
+    }
+
+    /// Other inner state that is worth plotting, by name. Sampled now and then, never per packet.
     fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// How much state is kept per flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowTable {
+    /// How many flows there is state for, now.
+    pub flows: u64,
+    /// The most that there ever was, since the discipline was built.
+    pub most: u64,
+    /// What the state of one flow takes, in bytes, the room that its table must leave free included; packets are not.
+    pub entry_bytes: u32,
+    /// What all of it takes in memory, in bytes, used or not.
+    pub bytes: u64,
+}
+
+impl FlowTable {
+    /// No state per flow.
+    pub const NONE: FlowTable = FlowTable { flows: 0, most: 0, entry_bytes: 0, bytes: 0 };
+
+    /// Two tables together. The most of the sum is at most the sum of the most.
+    pub fn plus(self, other: FlowTable) -> FlowTable {
+        FlowTable {
+            flows: self.flows + other.flows,
+            most: self.most + other.most,
+            entry_bytes: self.entry_bytes.max(other.entry_bytes),
+            bytes: self.bytes + other.bytes,
+        }
+    }
 }
 
 /// The answer to "what may leave now?".
@@ -94,6 +126,9 @@ impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         (**self).reset(cx)
+    }
+    fn flow_table(&self) -> FlowTable {
+        (**self).flow_table()
     }
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         (**self).gauges(visit)

@@ -69,6 +69,15 @@ impl<T> Slots<T> {
         Slots { slots: Vec::with_capacity(capacity.min(1 << 16)), free: NONE }
     }
 
+    /// Bytes that an item takes, links included.
+    pub const fn bytes_per_slot() -> usize {
+        size_of::<Slot<T>>()
+    }
+    /// Bytes that all of it takes, used or not.
+    pub fn bytes(&self) -> u64 {
+        (self.slots.capacity() * Self::bytes_per_slot()) as u64
+    }
+
     /// Puts an item at the end.
     #[inline]
     pub fn push_back(&mut self, list: &mut List, item: T) -> Place {

@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::meter::{Meter, was_queued};
 use crate::quantile::{Delays, REPORTED, Times};
-use crate::recorder::Gauge;
+use crate::recorder::FlowTables;
 
 /// Named metrics, in a fixed order. `None`: could not be measured.
 ///
@@ -35,7 +35,9 @@ use crate::recorder::Gauge;
 /// | `jain_large` | Jain's index of the mean rates of transfers of at least 100 kB, unfinished ones up to their end |
 /// | `at.PORT.METRIC` | where several ports are measured: any of these for one of them, with the flows that go over it |
 /// | `flow_delay_p50_s`, `flow_delay_p95_s` | median and 95th percentile, over streams of datagrams, of the mean delay of each; when there are several |
-/// | `flow_table_mean`, `flow_table_max` | of the bottleneck's samples, flows |
+/// | `flow_table_mean` | flows that the bottleneck's discipline keeps state for: mean of the samples |
+/// | `flow_table_max` | the most that there were at any moment of the run until its last sample |
+/// | `flow_table_entry_bytes`, `flow_table_bytes` | what one of them takes, and the most that all of the table took |
 /// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
 /// | `src.NAME.goodput_bps` | as above, of one group of sources |
 /// | `src.NAME.fct_p50_s` | as above |
@@ -92,7 +94,7 @@ pub(crate) struct Heard<'a> {
     pub measured: Vec<&'a Meter>,
     pub flows: Vec<&'a FlowReport>,
     /// Of the bottleneck.
-    pub flow_table: Gauge,
+    pub flow_table: FlowTables,
 }
 
 /// The metrics of a run; the names and their meaning stand at [`Metrics`].
@@ -114,6 +116,8 @@ pub(crate) fn metrics(heard: &Heard<'_>) -> Metrics {
     out.push("jain_large", jain(&rates_of_large(heard)));
     out.push("flow_table_mean", heard.flow_table.mean());
     out.push("flow_table_max", heard.flow_table.most());
+    out.push("flow_table_entry_bytes", heard.flow_table.entry_bytes());
+    out.push("flow_table_bytes", heard.flow_table.bytes());
     out.push("bottleneck_packets", heard.bottleneck.map(|(_, meter)| meter.data_packets as f64));
     sources(heard, &mut out);
     out

@@ -24,15 +24,17 @@ pub struct Recorder<P = ()> {
     flows: Vec<FlowReport>,
     queue: Vec<QueueRow>,
     /// By port number.
-    flow_tables: Vec<Gauge>,
+    flow_tables: Vec<FlowTables>,
 }
 
-/// Mean and maximum of a sampled number.
+/// The state per flow of a port's discipline, from its samples.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Gauge {
+pub(crate) struct FlowTables {
     samples: u64,
     sum: f64,
     most: f64,
+    entry_bytes: f64,
+    bytes: f64,
 }
 
 impl<P> Recorder<P> {
@@ -51,7 +53,7 @@ impl<P> Recorder<P> {
             fingerprint: Fingerprint::EMPTY,
             flows: Vec::new(),
             queue: Vec::new(),
-            flow_tables: vec![Gauge::default(); ports],
+            flow_tables: vec![FlowTables::default(); ports],
         }
     }
 
@@ -206,22 +208,34 @@ impl<P> Probe<P> for Recorder<P> {
     }
 }
 
-impl Gauge {
-    /// Takes a sample of the gauge `flow_table`. A discipline with children may have several: the state is their sum.
+impl FlowTables {
+    /// Takes a sample: the gauges that every port tells, whatever its discipline.
     fn see(&mut self, gauges: &[(&'static str, f64)]) {
-        let tables = gauges.iter().filter(|(name, _)| *name == "flow_table").map(|(_, size)| *size);
-        if let Some(size) = tables.reduce(|a, b| a + b) {
-            self.samples += 1;
-            self.sum += size;
-            self.most = self.most.max(size);
+        for (name, value) in gauges {
+            match *name {
+                "flow_table" => {
+                    self.samples += 1;
+                    self.sum += value;
+                }
+                "flow_table_most" => self.most = self.most.max(*value),
+                "flow_table_entry_bytes" => self.entry_bytes = *value,
+                "flow_table_bytes" => self.bytes = self.bytes.max(*value),
+                _ => {}
+            }
         }
     }
 
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.samples > 0).then(|| self.sum / self.samples as f64)
     }
-
+    /// The most that there ever was, not only at a sample.
     pub(crate) fn most(&self) -> Option<f64> {
         (self.samples > 0).then_some(self.most)
+    }
+    pub(crate) fn entry_bytes(&self) -> Option<f64> {
+        (self.samples > 0).then_some(self.entry_bytes)
+    }
+    pub(crate) fn bytes(&self) -> Option<f64> {
+        (self.samples > 0).then_some(self.bytes)
     }
 }

@@ -288,15 +288,16 @@ fn each_group_of_sources_by_itself() {
     missing(&record, "src.web.delay_p99_s");
 }
 
-/// Samples at 1.0 s and 1.5 s count, those before and at the end do not. A discipline with two children has two tables.
+/// Samples at 1.0 s and 1.5 s count, those before and at the end do not; the most is that of the whole run until
+/// the last sample, whoever sampled when.
 #[test]
 fn flow_tables_and_the_series() {
     let mut recorder = Recorder::new(Layout { keep_series: true, ..layout() });
     let held = Backlog { packets: 3, bytes: 4_500 };
     let sizes: [&[(&'static str, f64)]; 4] = [
         &[("flow_table", 900.0)],
-        &[("flow_table", 10.0), ("alpha", 0.5), ("flow_table", 2.0)],
-        &[("flow_table", 4.0)],
+        &[("flow_table", 12.0), ("flow_table_most", 990.0), ("flow_table_bytes", 64.0), ("alpha", 0.5)],
+        &[("flow_table", 4.0), ("flow_table_most", 991.0), ("flow_table_entry_bytes", 32.0)],
         &[("flow_table", 800.0)],
     ];
     for (ms, gauges) in [500, 1_000, 1_500, 2_000].into_iter().zip(sizes) {
@@ -305,9 +306,11 @@ fn flow_tables_and_the_series() {
     }
     let record = recorder.finish();
     close(&record, "flow_table_mean", 8.0);
-    close(&record, "flow_table_max", 12.0);
-    // 8 samples, and 10 gauges.
-    assert_eq!(record.queue.len(), 18);
+    close(&record, "flow_table_max", 991.0);
+    close(&record, "flow_table_bytes", 64.0);
+    close(&record, "flow_table_entry_bytes", 32.0);
+    // 8 samples, and 13 gauges.
+    assert_eq!(record.queue.len(), 21);
     assert_eq!(record.queue[0].held, Some(held));
     assert_eq!((record.queue[1].held, record.queue[1].gauge), (None, Some(("flow_table", 900.0))));
 }

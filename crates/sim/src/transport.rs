@@ -459,7 +459,7 @@ impl Transport {
             ecn,
             short,
             flow: stream.flow,
-            offset: stream.offset,
+            offset: u32::try_from(stream.offset).unwrap_or(u32::MAX),
             reserved: stream.reserved,
             ..Meta::default()
         };

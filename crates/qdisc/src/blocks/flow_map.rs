@@ -7,6 +7,7 @@
 //! Give the value a niche (a `NonZeroU32`, a [`Place`](crate::Place)) where it can have one: then an empty slot needs no tag.
 
 use crate::packet::FlowKey;
+use crate::qdisc::FlowTable;
 
 /// A table keyed by flow.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub struct FlowMap<V> {
     /// Occupied slots hold the key and its value; the length is a power of two.
     slots: Vec<Option<(FlowKey, V)>>,
     len: usize,
+    /// The most that it ever held.
+    most: usize,
 }
 
 impl<V> Default for FlowMap<V> {
@@ -26,7 +29,7 @@ impl<V> FlowMap<V> {
     /// Room for about `flows` flows before it first grows.
     pub fn with_capacity(flows: usize) -> FlowMap<V> {
         let slots = (flows.min(1 << 20) * 2).next_power_of_two().max(16);
-        FlowMap { slots: std::iter::repeat_with(|| None).take(slots).collect(), len: 0 }
+        FlowMap { slots: std::iter::repeat_with(|| None).take(slots).collect(), len: 0, most: 0 }
     }
 
     /// How many flows it holds.
@@ -37,9 +40,19 @@ impl<V> FlowMap<V> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Bytes per slot, for reports on state.
+    /// Bytes per slot.
     pub const fn bytes_per_slot() -> usize {
         size_of::<Option<(FlowKey, V)>>()
+    }
+    /// What there is to report. An entry is two slots: the table is at most half full.
+    pub fn table(&self) -> FlowTable {
+        let slot = Self::bytes_per_slot();
+        FlowTable {
+            flows: self.len as u64,
+            most: self.most as u64,
+            entry_bytes: 2 * slot as u32,
+            bytes: (self.slots.len() * slot) as u64,
+        }
     }
 
     /// The value of a flow.
@@ -65,6 +78,7 @@ impl<V> FlowMap<V> {
                 at = self.find(flow);
             }
             self.len += 1;
+            self.most = self.most.max(self.len);
             self.slots[at] = Some((flow, new()));
         }
         let (_, value) = self.slots[at].as_mut().expect("the slot was just found or filled");

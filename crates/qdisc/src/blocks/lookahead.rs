@@ -6,7 +6,7 @@
 
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
-use crate::qdisc::{Backlog, Next, Qdisc};
+use crate::qdisc::{Backlog, FlowTable, Next, Qdisc};
 use crate::units::Time;
 
 /// A child and the packet that was seen.
@@ -81,6 +81,9 @@ impl<P, Q: Qdisc<P>> Qdisc<P> for Lookahead<P, Q> {
         self.child.reset(cx);
     }
 
+    fn flow_table(&self) -> FlowTable {
+        self.child.flow_table()
+    }
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.child.gauges(visit);
     }

@@ -619,7 +619,8 @@ impl Endpoint {
             ecn,
             short: bytes <= 64 && segment.len == 0,
             flow: self.flow,
-            offset: segment.seq.saturating_sub(1),
+            offset: stays(segment.seq.saturating_sub(1)),
+            remaining: stays(self.end.saturating_sub(segment.seq)).max(bytes),
             reserved: self.reserved,
             ..Meta::default()
         };
@@ -693,4 +694,9 @@ impl Endpoint {
             State::Listening | State::GivenUp => {}
         }
     }
+}
+
+/// What fits of a number of bytes: see [`Meta::offset`].
+fn stays(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
