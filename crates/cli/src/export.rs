@@ -157,7 +157,7 @@ impl<W: Write> Exporter<W> {
 }
 
 fn mark(meta: &Meta) -> Mark {
-    (meta.flow.0, meta.offset, meta.arrived, meta.bytes)
+    (meta.flow.0, u64::from(meta.offset), meta.arrived, meta.bytes)
 }
 
 /// A packet on its way over the link is told before it is lost there; a mark is told before the packet leaves.

@@ -132,6 +132,8 @@ pub(crate) struct Common {
     pub from: Option<String>,
     /// The node that receives; a range here pairs with a range there, one node serves a whole range.
     pub to: Option<String>,
+    /// Whether every sender has every receiver, instead of pairs of the two ranges in their order. Default: false.
+    pub every_pair: bool,
     /// When it begins. Default: 0 s.
     pub start: Option<Span>,
     /// When it begins nothing new any more. Default: the end of the run.

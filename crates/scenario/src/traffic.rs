@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
 use crate::fields::{Reading, head, keys, keys_of};
 use crate::file::Common;
+use crate::names::crossed;
 use crate::topology::Topology;
 use crate::tree::{Node, Table, Value};
 
@@ -149,7 +150,7 @@ fn entry(
         (Some(node), None) => tcp(reading, node, "tcp", &Map::new()),
         (None, defaults) => defaults.cloned(),
     };
-    let pairs = pairs(reading, table, &what, source?, around);
+    let pairs = pairs(reading, table, &what, source?, common.every_pair, around);
     let end = around.duration.map(|duration| Time::ZERO + duration);
     let start = Time::ZERO + common.start.unwrap_or_default();
     let told = common.stop.map(|stop| Time::ZERO + stop);
@@ -209,6 +210,7 @@ fn pairs(
     table: &Table,
     what: &str,
     source: &TrafficEntry,
+    every_pair: bool,
     around: &Around<'_>,
 ) -> Option<Vec<(u16, u16)>> {
     if !source.placed {
@@ -227,7 +229,7 @@ fn pairs(
     }
     let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
     let (from, to) = (from?, to?);
-    let pairs = reading.pairs(table, &from, &to)?;
+    let pairs = if every_pair { crossed(&from, &to) } else { reading.pairs(table, &from, &to)? };
     if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
         reading.tell(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
         return None;
