@@ -422,6 +422,8 @@ fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
             .map_or(default.size_classes, |classes| classes.iter().map(|bytes| bytes.0).collect()),
         keep_series,
         sample: scenario.sample,
+        senders: scenario.senders,
+        episodes: scenario.episodes,
     }
 }
 

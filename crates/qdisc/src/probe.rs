@@ -27,7 +27,7 @@ pub trait Probe<P> {
     fn flow(&mut self, _report: &FlowReport) {}
     /// The regular sample of a port: what it holds, and the gauges of its discipline.
     fn sample(&mut self, _at: PortId, _held: Backlog, _gauges: &[(&'static str, f64)], _now: Time) {}
-    /// The regular sample of a sender: window and slow-start threshold in bytes, smoothed round trip.
+    /// The regular sample of a sender.
     fn sender(&mut self, _sample: &SenderSample) {}
 }
 
@@ -116,6 +116,12 @@ pub struct FlowReport {
     pub delay_mean: Span,
     /// 99th percentile of that delay.
     pub delay_p99: Span,
+    /// The longest time for which the receiving application got nothing more in order, between the start and the end. Of
+    /// transfers on a connection of their own, with an end or without; zero, which means not measured, of datagrams, of
+    /// groups, and of requests that share a connection.
+    pub longest_pause: Span,
+    /// The sum of those of these times that were longer than half a second.
+    pub paused: Span,
     /// How it ended.
     pub ending: Ending,
 }
@@ -133,6 +139,8 @@ pub struct SenderSample {
     pub threshold: u64,
     /// Bytes on their way.
     pub flight: u64,
+    /// Data bytes that were acknowledged, all in order.
+    pub acked: u64,
     /// Smoothed round-trip time.
     pub rtt: Span,
 }

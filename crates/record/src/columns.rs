@@ -33,6 +33,8 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     // Whether its response time is one of the summary.
     let measured = |flow: &FlowReport| record.layout.from <= flow.start && flow.start < record.layout.until;
     let delay = |flow: &FlowReport, delay: qdisc::Span| (!flow.delay_mean.is_zero()).then_some(delay.as_s());
+    let pause =
+        |flow: &FlowReport, pause: qdisc::Span| (!flow.longest_pause.is_zero()).then_some(pause.as_s());
     batch(vec![
         ("id", whole(flows, |flow| flow.id), false),
         ("source", text(flows, |flow| record.layout.source_name(flow.source)), false),
@@ -53,6 +55,8 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
         ("timeouts", whole(flows, |flow| flow.timeouts), false),
         ("delay_mean_s", real(flows, |flow| delay(flow, flow.delay_mean)), true),
         ("delay_p99_s", real(flows, |flow| delay(flow, flow.delay_p99)), true),
+        ("longest_pause_s", real(flows, |flow| pause(flow, flow.longest_pause)), true),
+        ("paused_s", real(flows, |flow| pause(flow, flow.paused)), true),
     ])
 }
 
@@ -132,6 +136,30 @@ pub(crate) fn shares(record: &Record) -> Result<RecordBatch, ArrowError> {
         ("port", text(rows, |row| record.layout.port_name(row.port)), false),
         ("source", text(rows, |row| record.layout.source_name(row.source)), false),
         ("bytes", whole(rows, |row| row.bytes), false),
+    ])
+}
+
+/// Samples of senders: one row per sample and flow; `id` is that of the table of flows.
+pub(crate) fn senders(record: &Record) -> Result<RecordBatch, ArrowError> {
+    let rows = &record.progress;
+    batch(vec![
+        ("time_s", real(rows, |row| Some(row.time.as_s())), false),
+        ("id", whole(rows, |row| row.id), false),
+        ("acked", whole(rows, |row| row.acked), false),
+        ("window", whole(rows, |row| row.window), false),
+    ])
+}
+
+/// How often flows became backlogged: one row per port and flow.
+pub(crate) fn episodes(record: &Record) -> Result<RecordBatch, ArrowError> {
+    let rows = &record.episodes;
+    batch(vec![
+        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
+        ("flow", text(rows, |row| format!("{:016x}", row.flow.0)), false),
+        ("packets", whole(rows, |row| row.packets), false),
+        ("bytes", whole(rows, |row| row.bytes), false),
+        ("data_packets", whole(rows, |row| row.data_packets), false),
+        ("episodes", whole(rows, |row| row.episodes), false),
     ])
 }
 

@@ -143,7 +143,14 @@ const DETAILED: [(&str, &[Column]); 7] = [
             column("marks", "marks", Kind::Count("")),
         ],
     ),
-    ("state", &[column("mean", "flow_table_mean", Kind::Count("flows"))]),
+    (
+        "state",
+        &[
+            column("mean", "flow_table_mean", Kind::Count("flows")),
+            column("most", "flow_table_max", Kind::Count("flows")),
+            column("per flow", "flow_table_entry_bytes", SIZE),
+        ],
+    ),
 ];
 
 /// The group that sizes follow where they are told.

@@ -62,6 +62,7 @@ impl Fingerprint {
         self.packet(DROPPED + ((why as u64) << 56), at, meta, now);
     }
 
+    /// Pauses are left out: they follow from what is in it, and older fingerprints stay as they are.
     pub(crate) fn flow(&mut self, report: &FlowReport) {
         let FlowReport { id, source, kind, from, to, start, end, bytes, .. } = *report;
         let FlowReport { delivered, delivered_measured, packets, retransmitted, lost, timeouts, .. } =

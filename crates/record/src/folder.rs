@@ -10,6 +10,8 @@
 //! delays.parquet            a row per measured port and point of its distribution of waiting times
 //! shares.parquet            a row per measured port, stretch of time and traffic source: bytes sent
 //! links.parquet             a row per port: what came, left, was dropped and why
+//! senders.parquet           a row per sample of a sender, where senders are sampled
+//! episodes.parquet          a row per measured port and flow: how often it became backlogged, where that is counted
 //! summary.parquet           a row per run: its metrics
 //! cells/efd-limit-300p-HASH/seed-1/  the same tables of one run, and summary.json
 //! ```
@@ -75,7 +77,10 @@ pub struct Manifest {
 ///
 /// 2: the tables `delays` and `shares`; what is measured; in `flows` the columns `kind` and `measured`; in `links` the
 /// drops within the measured part.
-pub(crate) const FORMAT: u64 = 2;
+///
+/// 3: in `flows` the columns `longest_pause_s` and `paused_s`; where they were asked for, the tables `senders` and
+/// `episodes`.
+pub(crate) const FORMAT: u64 = 3;
 
 /// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -122,13 +127,18 @@ pub(crate) struct Finished {
 }
 
 /// The tables of a cell, each with what makes it. They are merged at the top under the same names.
-const TABLES: [(&str, MakeTable); 5] = [
+const TABLES: [(&str, MakeTable); 7] = [
     ("flows.parquet", columns::flows),
     ("queue.parquet", columns::queue),
     ("delays.parquet", columns::delays),
     ("shares.parquet", columns::shares),
     ("links.parquet", columns::links),
+    (SENDERS, columns::senders),
+    (EPISODES, columns::episodes),
 ];
+/// These are only there when they were asked for.
+const SENDERS: &str = "senders.parquet";
+const EPISODES: &str = "episodes.parquet";
 type MakeTable = fn(&Record) -> Result<RecordBatch, ArrowError>;
 
 pub(crate) const SUMMARY: &str = "summary.json";
@@ -175,7 +185,7 @@ impl RunFolder {
             && found.format == FORMAT
             && found.scenario_hash == self.scenario_hash
             && found.cell == *cell
-            && TABLES.iter().all(|(name, _)| dir.join(name).is_file());
+            && self.tables().all(|(name, _)| dir.join(name).is_file());
         same.then_some(found.summary)
     }
 
@@ -201,7 +211,7 @@ impl RunFolder {
     /// When a table cannot be written, or a cell is not there.
     pub fn finish(&self, runs: &[(Cell, Summary)]) -> Result<Fingerprint, FolderError> {
         if !runs.is_empty() {
-            for (name, _) in TABLES {
+            for (name, _) in self.tables() {
                 let parts = runs.iter().map(|(cell, _)| (cell, self.cell_path(cell).join(name)));
                 self.write_table(name, |path| columns::merge(path, parts))?;
             }
@@ -224,11 +234,21 @@ impl RunFolder {
         self.path.join("cells")
     }
 
+    /// Those that its runs have.
+    fn tables(&self) -> impl Iterator<Item = (&'static str, MakeTable)> {
+        let Layout { senders, episodes, .. } = self.manifest.layout;
+        TABLES.into_iter().filter(move |(name, _)| match *name {
+            SENDERS => senders,
+            EPISODES => episodes,
+            _ => true,
+        })
+    }
+
     fn write_cell(&self, cell: &Cell, record: &Record, dir: &Path) -> Result<(), FolderError> {
         // What a killed run left here.
         remove_dir(dir)?;
         make_dir(dir)?;
-        for (name, table) in TABLES {
+        for (name, table) in self.tables() {
             let path = dir.join(name);
             let written =
                 table(record).map_err(ParquetError::from).and_then(|rows| columns::write(&path, &rows));

@@ -32,6 +32,11 @@ pub struct Layout {
     pub keep_series: bool,
     /// How often the host samples its ports; shares over time are not told finer than that.
     pub sample: Span,
+    /// Whether the samples of senders are kept as rows, where the host takes any.
+    pub senders: bool,
+    /// Whether is counted how often each flow became backlogged at the measured ports. It takes a look-up per packet and
+    /// a row per flow.
+    pub episodes: bool,
 }
 
 impl Default for Layout {
@@ -49,6 +54,8 @@ impl Default for Layout {
             size_classes: vec![30_000, 300_000, 3_000_000],
             keep_series: false,
             sample: Span::ZERO,
+            senders: false,
+            episodes: false,
         }
     }
 }

@@ -36,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+mod episodes;
 mod figures;
 mod findings;
 mod fingerprint;
@@ -60,7 +61,7 @@ pub use layout::Layout;
 pub use metrics::{Metrics, Summary, responses};
 pub use names::short_names;
 pub use recorder::Recorder;
-pub use rows::{DelayRow, LinkRow, Packets, QueueRow, Record, ShareRow};
+pub use rows::{DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
 pub use student::t_quantile;
 pub use table::{Estimate, Row, Table};
 pub use terminal::Style;

@@ -2,6 +2,7 @@
 
 use qdisc::{Backlog, Books, DropReason, Meta, PortId, Span, Time};
 
+use crate::episodes::Episodes;
 use crate::layout::Layout;
 use crate::quantile::Delays;
 use crate::shares::Shares;
@@ -30,6 +31,8 @@ pub(crate) struct Meter {
     pub level: Level,
     /// Only where series are kept.
     pub shares: Option<Shares>,
+    /// Only where they are counted; of the whole run.
+    pub episodes: Option<Box<Episodes>>,
 }
 
 /// How full the queue was, exactly: the level weighed with the time for which it stood.
@@ -59,6 +62,7 @@ impl Meter {
             small_waits: Delays::new(),
             level: Level::default(),
             shares: layout.keep_series.then(|| Shares::new(layout)),
+            episodes: layout.episodes.then(Box::default),
         }
     }
 
@@ -67,14 +71,18 @@ impl Meter {
         self.books.arrived.add(meta.bytes);
         self.level.stand(now, self.from, self.until);
         self.level.held.add(meta.bytes);
+        if let Some(episodes) = &mut self.episodes {
+            episodes.arrived(meta);
+        }
     }
 
     #[inline]
     pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
         self.books.sent.add(meta.bytes);
-        self.data_packets += u64::from(meta.bytes > BARE_BYTES);
+        self.data_packets += u64::from(carries_data(meta));
         self.level.stand(now, self.from, self.until);
         self.level.take(meta.bytes);
+        self.left(meta);
         if !self.measures(now) {
             return;
         }
@@ -91,8 +99,16 @@ impl Meter {
             self.books.dropped.add(meta.bytes);
             self.level.stand(now, self.from, self.until);
             self.level.take(meta.bytes);
+            self.left(meta);
         }
         self.drops[why as usize] += u64::from(self.measures(now));
+    }
+
+    #[inline]
+    fn left(&mut self, meta: &Meta) {
+        if let Some(episodes) = &mut self.episodes {
+            episodes.left(meta);
+        }
     }
 
     pub(crate) fn marked(&mut self, now: Time) {
@@ -109,6 +125,12 @@ impl Meter {
     fn measures(&self, now: Time) -> bool {
         self.from <= now && now < self.until
     }
+}
+
+/// Whether a packet carries data.
+#[inline]
+pub(crate) fn carries_data(meta: &Meta) -> bool {
+    meta.bytes > BARE_BYTES
 }
 
 /// Whether a drop for this reason is one of the queue. The host loses packets on the wire after they were sent, and

@@ -23,6 +23,7 @@ use crate::recorder::FlowTables;
 /// | `bytes_incomplete` | what the incomplete and the aborted of these still wanted to deliver |
 /// | `fct_mean_s`, `fct_p50_s`, `_p95_s`, `_p99_s` | response times of the completed of these, s |
 /// | `fct_CLASS_...` | the same by size of transfer; the size is what the application wanted to send |
+/// | `fct_aged_mean_s`, `fct_aged_CLASS_mean_s` | mean time from the start of *all* of these to their completion or to the end of the run: those that did not complete, aborted ones too, count with the age that they would have by then, s |
 /// | `sojourn_...`, `small_sojourn_...` | waiting times of packets at the measured ports that were sent within the measured part, s |
 /// | `sojourn_saturated` | how many of these were longer than 73 minutes, which is what their quantiles say then |
 /// | `queue_mean_packets`, `queue_mean_bytes` | exact time averages at the bottleneck, the packet on the wire not included |
@@ -42,6 +43,7 @@ use crate::recorder::FlowTables;
 /// | `src.NAME.goodput_bps` | as above, of one group of sources |
 /// | `src.NAME.fct_p50_s` | as above |
 /// | `src.NAME.delay_p99_s` | the largest 99th percentile among its datagram streams |
+/// | `src.NAME.retransmitted` | data packets that its transfers sent again, over all that they sent, over their whole life |
 /// | `src.NAME.loss` | lost over sent packets of its datagram streams, over their whole life |
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(Vec<(String, Option<f64>)>);
@@ -156,6 +158,21 @@ fn response_times(heard: &Heard<'_>, out: &mut Metrics) {
         out,
         &heard.completed().map(|flow| (flow.bytes, response(flow))).collect::<Vec<_>>(),
     );
+    aged(heard.layout, &transfers, out);
+}
+
+/// Who only looks at what completed praises a discipline for what it starved. So here the others count, too, with their
+/// age at the end of the run.
+fn aged(layout: &Layout, transfers: &[&FlowReport], out: &mut Metrics) {
+    let age = |flow: &&FlowReport| match flow.ending {
+        Ending::Completed => response(flow),
+        Ending::Aborted | Ending::Unfinished => flow.end.max(layout.until).since(flow.start),
+    };
+    out.push("fct_aged_mean_s", Times::new(transfers.iter().map(age)).mean_s());
+    for (class, name) in layout.class_names().iter().enumerate() {
+        let in_class = transfers.iter().filter(|flow| layout.class_of(flow.bytes) == class);
+        out.push(format!("fct_aged_{name}_mean_s"), Times::new(in_class.map(age)).mean_s());
+    }
 }
 
 /// Response times of transfers of these sizes: of all, and of each class.
@@ -324,6 +341,7 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
         out.push(format!("src.{name}.goodput_bps"), goodput_bps(heard, heard.flows().filter(of_group)));
         let responses = Times::new(heard.completed().filter(of_group).map(response));
         out.push(format!("src.{name}.fct_p50_s"), responses.quantile_s(500));
+        out.push(format!("src.{name}.retransmitted"), retransmitted(heard.flows().filter(of_group)));
         let streams: Vec<&FlowReport> =
             heard.flows().filter(of_group).filter(|flow| is_datagrams(flow)).collect();
         let arrived = streams.iter().filter(|flow| flow.packets > flow.lost);
@@ -333,6 +351,14 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
         let lost: u64 = streams.iter().map(|flow| flow.lost).sum();
         out.push(format!("src.{name}.loss"), (sent > 0).then(|| lost as f64 / sent as f64));
     }
+}
+
+/// The part of the data packets of these transfers that were sent again.
+fn retransmitted<'a>(flows: impl Iterator<Item = &'a FlowReport>) -> Option<f64> {
+    let transfers = flows.filter(|flow| matches!(flow.kind, FlowKind::Transfer | FlowKind::Endless));
+    let (again, all) =
+        transfers.fold((0, 0), |(again, all), flow| (again + flow.retransmitted, all + flow.packets));
+    (all > 0).then(|| again as f64 / all as f64)
 }
 
 fn is_datagrams(flow: &FlowReport) -> bool {

@@ -1,12 +1,12 @@
 //! The probe of a run.
 
-use qdisc::{Backlog, Books, DropReason, FlowReport, Meta, Packet, PortId, Probe, Time};
+use qdisc::{Backlog, Books, DropReason, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
 
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::meter::{Losses, Meter, index, was_queued};
 use crate::metrics::{Heard, Summary, metrics, utilization};
-use crate::rows::{DelayRow, LinkRow, Packets, QueueRow, Record, ShareRow};
+use crate::rows::{DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
 
 /// Listens to one run. Give it to the host as its probe, then [`finish`](Recorder::finish).
 ///
@@ -23,6 +23,7 @@ pub struct Recorder<P = ()> {
     fingerprint: Fingerprint,
     flows: Vec<FlowReport>,
     queue: Vec<QueueRow>,
+    progress: Vec<ProgressRow>,
     /// By port number.
     flow_tables: Vec<FlowTables>,
 }
@@ -53,6 +54,7 @@ impl<P> Recorder<P> {
             fingerprint: Fingerprint::EMPTY,
             flows: Vec::new(),
             queue: Vec::new(),
+            progress: Vec::new(),
             flow_tables: vec![FlowTables::default(); ports],
         }
     }
@@ -83,8 +85,17 @@ impl<P> Recorder<P> {
             }
         }
         let summary = Summary { fingerprint: self.fingerprint, events: 0, metrics: all };
-        let (links, delays, shares) = (self.links(), self.delays(), self.shares());
-        Record { summary, links, delays, shares, flows: self.flows, queue: self.queue, layout: self.layout }
+        Record {
+            summary,
+            links: self.links(),
+            delays: self.delays(),
+            shares: self.shares(),
+            episodes: self.episodes(),
+            flows: self.flows,
+            queue: self.queue,
+            progress: self.progress,
+            layout: self.layout,
+        }
     }
 
     /// What was heard at these ports, of some of the flows.
@@ -129,6 +140,13 @@ impl<P> Recorder<P> {
         let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
         let told = measured.filter_map(|(port, meter)| Some((port, meter.shares.as_ref()?)));
         told.flat_map(|(port, shares)| shares.rows(port)).collect()
+    }
+
+    /// How often flows became backlogged at the measured ports.
+    fn episodes(&self) -> Vec<EpisodeRow> {
+        let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
+        let counted = measured.filter_map(|(port, meter)| Some((port, meter.episodes.as_ref()?)));
+        counted.flat_map(|(port, episodes)| episodes.rows(port)).collect()
     }
 
     fn link(&self, port: PortId) -> LinkRow {
@@ -204,6 +222,13 @@ impl<P> Probe<P> for Recorder<P> {
             self.queue.push(QueueRow { time: now, port: at, held: Some(held), gauge: None });
             let gauge_row = |gauge: &_| QueueRow { time: now, port: at, held: None, gauge: Some(*gauge) };
             self.queue.extend(gauges.iter().map(gauge_row));
+        }
+    }
+
+    fn sender(&mut self, sample: &SenderSample) {
+        if self.layout.senders {
+            let SenderSample { id, now, acked, window, .. } = *sample;
+            self.progress.push(ProgressRow { time: now, id, acked, window });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What one run leaves: rows for the tables on disk, and the summary.
 
-use qdisc::{Backlog, FlowReport, PortId, Rate, Span, Time};
+use qdisc::{Backlog, FlowKey, FlowReport, PortId, Rate, Span, Time};
 
 use crate::layout::Layout;
 use crate::meter::Drops;
@@ -21,6 +21,10 @@ pub struct Record {
     pub delays: Vec<DelayRow>,
     /// Who got how much of the measured ports; empty unless [`Layout::keep_series`].
     pub shares: Vec<ShareRow>,
+    /// The samples of senders, in the order of time; empty unless [`Layout::senders`].
+    pub progress: Vec<ProgressRow>,
+    /// How often flows became backlogged, by port and flow; empty unless [`Layout::episodes`].
+    pub episodes: Vec<EpisodeRow>,
     /// What things are called.
     pub layout: Layout,
 }
@@ -85,6 +89,40 @@ pub struct ShareRow {
     pub source: u16,
     /// What was put on the link, bytes.
     pub bytes: u64,
+}
+
+/// How far a sender was at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgressRow {
+    /// When.
+    pub time: Time,
+    /// The flow's number, as in [`FlowReport::id`].
+    pub id: u64,
+    /// Data bytes that were acknowledged, all in order.
+    pub acked: u64,
+    /// Congestion window, bytes.
+    pub window: u64,
+}
+
+/// How often a flow became backlogged at a port, and what came of it there, in the whole run.
+///
+/// An episode begins when a packet of the flow comes to the port while nothing of the flow is queued there, whether it
+/// is kept or refused; a packet on the wire is not queued. This is a fragment of the EFD paper, section 3, as far as the
+/// port can see it from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpisodeRow {
+    /// Where.
+    pub port: PortId,
+    /// The flow, by the key of its packets. One direction of a connection.
+    pub flow: FlowKey,
+    /// Packets that came, those that were dropped included.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those of them that carry data: more than 64 bytes.
+    pub data_packets: u64,
+    /// How many episodes there were.
+    pub episodes: u64,
 }
 
 /// What went over a link.

@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use qdisc::{Backlog, Ending, FlowKind, FlowReport, PortId, Probe, Rate, Span, Time};
+use qdisc::{
+    Backlog, Ending, FlowKey, FlowKind, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time,
+};
 use record::{Cell, Fingerprint, FolderError, Layout, Manifest, Record, Recorder, RunFolder, Summary, Table};
 
 const SCENARIO: &str = "duration = \"2 s\"\n";
@@ -59,6 +61,8 @@ fn record(seed: u64) -> Record {
             timeouts: 0,
             delay_mean: Span::ZERO,
             delay_p99: Span::ZERO,
+            longest_pause: Span::ZERO,
+            paused: Span::ZERO,
             ending: Ending::Completed,
         };
         Probe::<()>::flow(&mut recorder, &flow);
@@ -114,6 +118,56 @@ fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     }
     found.sort();
     found
+}
+
+/// The tables that must be asked for are there when they were, and only then; and a folder knows when they are missing.
+#[test]
+fn tables_that_were_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout {
+        measured: vec![PortId(0)],
+        rates: vec![(PortId(0), Rate::mbit(1))],
+        port_names: vec![(PortId(0), "uplink".into())],
+        until: Time::s(3),
+        senders: true,
+        episodes: true,
+        ..Layout::default()
+    };
+    let manifest = Manifest { layout: layout.clone(), ..manifest("0.1.0") };
+    let folder = RunFolder::create(dir.path(), SCENARIO, manifest).unwrap();
+    let mut recorder = Recorder::new(layout);
+    let meta = Meta { bytes: 1_000, flow: FlowKey(255), ..Meta::default() };
+    Probe::<()>::arrived(&mut recorder, PortId(0), &meta, Time::ZERO);
+    Probe::<()>::sender(
+        &mut recorder,
+        &SenderSample {
+            id: 7,
+            now: Time::ms(1),
+            window: 2_920,
+            threshold: 0,
+            flight: 0,
+            acked: 1_460,
+            rtt: Span::ZERO,
+        },
+    );
+    let (run, record) = (cell("efd", 1), recorder.finish());
+    folder.write(&run, &record).unwrap();
+    folder.finish(&[(run.clone(), record.summary.clone())]).unwrap();
+
+    let (columns, rows) = table(&dir.path().join("senders.parquet"));
+    assert_eq!((columns.join(" ").as_str(), rows), ("qdisc seed time_s id acked window", 1));
+    let (columns, rows) = table(&dir.path().join("episodes.parquet"));
+    assert_eq!(
+        (columns.join(" ").as_str(), rows),
+        ("qdisc seed port flow packets bytes data_packets episodes", 1)
+    );
+    assert_eq!(folder.finished(&run), Some(record.summary));
+    let gone = files(dir.path()).into_iter().find(|(name, _)| name.ends_with("seed-1/episodes.parquet"));
+    fs::remove_file(dir.path().join(gone.expect("it is there").0)).unwrap();
+    assert_eq!(folder.finished(&run), None);
+    // Another question has another answer, and these are not part of it.
+    RunFolder::create(dir.path(), "duration = \"3 s\"\n", self::manifest("0.1.0")).unwrap();
+    assert!(["senders", "episodes"].iter().all(|name| !dir.path().join(format!("{name}.parquet")).exists()));
 }
 
 #[test]

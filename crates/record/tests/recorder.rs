@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use qdisc::{
     Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Next, Packet, Port, PortId,
-    Probe, Qdisc, Rate, Span, Time,
+    Probe, Qdisc, Rate, SenderSample, Span, Time,
 };
-use record::{Layout, Record, Recorder};
+use record::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
 
 const BOTTLENECK: PortId = PortId(1);
 
@@ -57,6 +57,8 @@ fn report(id: u64) -> FlowReport {
         timeouts: 0,
         delay_mean: Span::ZERO,
         delay_p99: Span::ZERO,
+        longest_pause: Span::ZERO,
+        paused: Span::ZERO,
         ending: Ending::Completed,
     }
 }
@@ -224,6 +226,11 @@ fn response_times_and_what_did_not_finish() {
     close(&record, "fct_le300kB_p50_s", 1.0);
     missing(&record, "fct_le3MB_p50_s");
     missing(&record, "fct_gt3MB_mean_s");
+    // The same with the age at 2 s of those that did not complete: 0.1, 0.3, 1 and twice 1 s.
+    close(&record, "fct_aged_mean_s", 3.4 / 5.0);
+    close(&record, "fct_aged_le30kB_mean_s", 2.4 / 4.0);
+    close(&record, "fct_aged_le300kB_mean_s", 1.0);
+    missing(&record, "fct_aged_gt3MB_mean_s");
     // 1,000 + 1,000 + 100,000 + 400 + 2,000 bytes in one second.
     close(&record, "goodput_bps", 835_200.0);
 }
@@ -284,8 +291,82 @@ fn each_group_of_sources_by_itself() {
     close(&record, "src.web.goodput_bps", 8_000.0);
     close(&record, "src.web.fct_p50_s", 0.1);
     missing(&record, "src.calls.fct_p50_s");
+    missing(&record, "src.calls.retransmitted");
     missing(&record, "src.web.loss");
     missing(&record, "src.web.delay_p99_s");
+}
+
+/// Transfers and endless ones: 1 + 3 of 10 + 30 data packets were sent again. Groups and datagrams do not count.
+#[test]
+fn what_a_source_sent_again() {
+    let flow = |id, kind, packets, retransmitted| FlowReport { kind, packets, retransmitted, ..report(id) };
+    let record = with_flows([
+        flow(1, FlowKind::Transfer, 10, 1),
+        flow(2, FlowKind::Endless, 30, 3),
+        flow(3, FlowKind::Group, 40, 4),
+        flow(4, FlowKind::Datagrams, 50, 0),
+    ]);
+    close(&record, "src.web.retransmitted", 0.1);
+    missing(&record, "src.calls.retransmitted");
+}
+
+/// Flow 1: a packet comes and leaves, then one comes, and another while that waits: two episodes. Flow 2: one
+/// packet is refused and one is kept, then another comes while it waits: two episodes, although the first never waited. The
+/// packet that is lost on the wire was not queued any more.
+#[test]
+fn episodes_of_flows() {
+    let run = |episodes| {
+        let mut recorder = Recorder::new(Layout { episodes, ..layout() });
+        let meta = |flow, bytes| Meta { bytes, flow: FlowKey(flow), ..Meta::default() };
+        let now = Time::ms(10);
+        let come = |recorder: &mut Recorder, meta| Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
+        let go = |recorder: &mut Recorder, meta| Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
+        let lose = |recorder: &mut Recorder, meta, why| {
+            recorder.dropped(BOTTLENECK, Packet { meta, payload: () }, why, now);
+        };
+        come(&mut recorder, meta(1, 40));
+        go(&mut recorder, meta(1, 40));
+        come(&mut recorder, meta(1, 1_500));
+        come(&mut recorder, meta(2, 1_000));
+        lose(&mut recorder, meta(2, 1_000), DropReason::Overlimit);
+        come(&mut recorder, meta(1, 1_500));
+        go(&mut recorder, meta(1, 1_500));
+        lose(&mut recorder, meta(1, 1_500), DropReason::Wire);
+        come(&mut recorder, meta(2, 1_000));
+        come(&mut recorder, meta(2, 1_000));
+        // What happens elsewhere does not count.
+        Probe::<()>::arrived(&mut recorder, PortId(0), &meta(1, 1_500), now);
+        recorder.finish()
+    };
+    let row = |flow, packets, bytes, data_packets, episodes| {
+        let (port, flow) = (BOTTLENECK, FlowKey(flow));
+        EpisodeRow { port, flow, packets, bytes, data_packets, episodes }
+    };
+    assert_eq!(run(true).episodes, [row(1, 3, 3_040, 2, 2), row(2, 3, 3_000, 3, 2)]);
+    assert_eq!(run(false).episodes, []);
+}
+
+#[test]
+fn senders_are_kept_where_it_was_asked_for() {
+    let run = |senders| {
+        let mut recorder = Recorder::new(Layout { senders, ..layout() });
+        for ms in [10, 20] {
+            let sample = SenderSample {
+                id: 4,
+                now: Time::ms(ms),
+                window: 3_000,
+                threshold: 6_000,
+                flight: 1_500,
+                acked: 100 * ms,
+                rtt: Span::ms(7),
+            };
+            Probe::<()>::sender(&mut recorder, &sample);
+        }
+        recorder.finish().progress
+    };
+    let row = |ms| ProgressRow { time: Time::ms(ms), id: 4, acked: 100 * ms, window: 3_000 };
+    assert_eq!(run(true), [row(10), row(20)]);
+    assert_eq!(run(false), []);
 }
 
 /// Samples at 1.0 s and 1.5 s count, those before and at the end do not; the most is that of the whole run until

@@ -75,6 +75,8 @@ fn record(wait: Span) -> Record {
             timeouts: 0,
             delay_mean: Span::ZERO,
             delay_p99: Span::ZERO,
+            longest_pause: Span::ZERO,
+            paused: Span::ZERO,
             ending: Ending::Completed,
         });
     }
@@ -211,7 +213,7 @@ fn folders_without_a_report_are_told_why() {
     let manifest = path.join("manifest.json");
     folder(&path);
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("\"format\": 2", "\"formerly\": 2")).unwrap();
+    fs::write(&manifest, text.replace("\"format\": 3", "\"formerly\": 3")).unwrap();
     told.push(error());
 
     folder(&path);
@@ -225,7 +227,7 @@ fn folders_without_a_report_are_told_why() {
     there is no folder RUN
     RUN is no run folder: it has no manifest.json; `giveway run SCENARIO --out RUN` makes one
     RUN is unfinished: none of its 4 runs is there. It was made by `giveway run quick`: run that again with --out RUN
-    RUN was written by Giveway 0.1.0, in format 1; this one reads format 2. It was made by `giveway run quick`: run that again with --out RUN
+    RUN was written by Giveway 0.1.0, in format 1; this one reads format 3. It was made by `giveway run quick`: run that again with --out RUN
     cannot read RUN/cells/EFD/seed-1/delays.parquet: it is missing, and a run folder is only whole with its cells
     cannot read RUN/manifest.json: EOF while parsing an object at line 1 column 1
     ");

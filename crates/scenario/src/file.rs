@@ -162,6 +162,8 @@ pub(crate) struct Record {
     pub small_packet: Option<Bytes>,
     /// Whether windows and round trips of senders are sampled too. Default: false.
     pub senders: bool,
+    /// Whether is counted how often each flow became backlogged at the measured ports. Default: false.
+    pub episodes: bool,
 }
 
 /// How a quick check runs.

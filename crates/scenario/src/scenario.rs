@@ -45,6 +45,8 @@ pub struct Scenario {
     pub small_packet: Option<Bytes>,
     /// Whether senders are sampled too.
     pub senders: bool,
+    /// Whether is counted how often each flow became backlogged.
+    pub episodes: bool,
     /// What is legal but hardly meant.
     pub warnings: Vec<Diagnostic>,
     /// How a quick check runs.
@@ -184,6 +186,7 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
         size_classes: record.size_classes,
         small_packet: record.small_packet,
         senders: record.senders,
+        episodes: record.episodes,
         warnings: Vec::new(),
         short: short?,
         draft,

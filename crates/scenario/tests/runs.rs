@@ -243,3 +243,46 @@ fn scenarios(folder: &Path) -> Vec<PathBuf> {
     let is_one = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml");
     found.filter(is_one).collect()
 }
+
+/// Keeps the samples of senders, and what their flows delivered.
+#[derive(Default)]
+struct Senders {
+    samples: Vec<(u64, Time, u64)>,
+    delivered: Vec<(u64, u64)>,
+}
+
+impl Probe<Segment> for Senders {
+    fn sender(&mut self, sample: &qdisc::SenderSample) {
+        self.samples.push((sample.id, sample.now, sample.acked));
+    }
+    fn flow(&mut self, report: &qdisc::FlowReport) {
+        self.delivered.push((report.id, report.delivered));
+    }
+}
+
+/// Senders are sampled where the scenario says so, and tell how far they are: never back, never beyond what was delivered,
+/// and at the end of the run behind it by no more than is on its way back.
+#[test]
+fn senders_tell_their_progress() {
+    let sampled = |keys: &str| {
+        let scenario = Scenario::parse(&format!("{DUMBBELL}\n[record]\n{keys}"), ".").expect("it is right");
+        let mut senders = Senders::default();
+        scenario.run(&scenario.cells()[0], &mut senders, &|_| true).expect("nobody stops it");
+        (senders, scenario.episodes)
+    };
+    let (quiet, episodes) = sampled("");
+    assert!(quiet.samples.is_empty() && !episodes);
+    let (told, episodes) = sampled("senders = true\nsample = \"100 ms\"\nepisodes = true");
+    assert!(episodes);
+    for id in 0..3 {
+        let samples: Vec<(Time, u64)> =
+            told.samples.iter().filter(|(of, ..)| *of == id).map(|(_, at, acked)| (*at, *acked)).collect();
+        assert!(samples.len() == 20 && samples.is_sorted_by_key(|(_, acked)| *acked), "{samples:?}");
+        let (at, acked) = samples[19];
+        assert_eq!(at, Time::s(2));
+        let delivered = told.delivered.iter().find(|(of, _)| *of == id).expect("it is reported").1;
+        assert!(acked > 50_000 && acked <= delivered, "{acked} of {delivered} bytes");
+        // The way back takes 10 ms, in which 5 Mbit/s bring 6,250 bytes; every second segment is acknowledged.
+        assert!(delivered - acked <= 6_250 + 2 * 1_500, "{acked} of {delivered} bytes");
+    }
+}

@@ -156,6 +156,8 @@ pub(crate) fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> 
         timeouts: 0,
         delay_mean: Span::ZERO,
         delay_p99: Span::ZERO,
+        longest_pause: Span::ZERO,
+        paused: Span::ZERO,
         ending: Ending::Unfinished,
     }
 }

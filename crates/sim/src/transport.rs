@@ -131,7 +131,18 @@ struct Transfer {
     bytes: u64,
     /// What had arrived when the measured part of the run began.
     before: u64,
+    pauses: Pauses,
     reported: bool,
+}
+
+/// When the receiving application got nothing more in order.
+#[derive(Clone, Copy)]
+pub(crate) struct Pauses {
+    /// When it last got something; the start, before it did.
+    since: Time,
+    longest: Span,
+    /// Sum of those longer than [`Pauses::LONG`].
+    long: Span,
 }
 
 struct Stream {
@@ -187,7 +198,14 @@ impl Net<'_> {
         let conn = self.connect(from, to);
         let bytes = bytes.unwrap_or(u64::MAX);
         let this = &mut self.transport.conns[conn.0 as usize];
-        this.transfer = Some(Transfer { id, start: asked, bytes, before: 0, reported: false });
+        this.transfer = Some(Transfer {
+            id,
+            start: asked,
+            bytes,
+            before: 0,
+            pauses: Pauses::since(asked),
+            reported: false,
+        });
         this.client.write(bytes - 1);
         this.client.write(1);
         if bytes < u64::MAX {
@@ -554,6 +572,9 @@ impl Transport {
     /// A transfer needs nobody: it reports when its data are there, and closes the way back.
     fn tell_transfer(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
         let conn = &mut self.conns[number as usize];
+        if let (Side::Server, true, Some(transfer)) = (side, outcome.received, &mut conn.transfer) {
+            transfer.pauses.progress(now);
+        }
         let complete = conn.transfer.is_some_and(|transfer| conn.server.delivered() == transfer.bytes);
         let ending = match (complete, outcome.aborted) {
             (true, _) => Some(Ending::Completed),
@@ -642,6 +663,7 @@ impl Transport {
                 window: end.controller().window(),
                 threshold: end.controller().threshold(),
                 flight: end.flight(),
+                acked: end.acknowledged_bytes(),
                 rtt: end.smoothed_rtt(),
             })
         })
@@ -682,6 +704,7 @@ impl Conn {
         let counts = self.client.counts();
         let delivered = self.server.delivered();
         let (from, to) = self.client.nodes();
+        let (longest_pause, paused) = transfer.pauses.until(now);
         FlowReport {
             id: transfer.id,
             source: self.source,
@@ -699,8 +722,34 @@ impl Conn {
             timeouts: counts.timeouts,
             delay_mean: Span::ZERO,
             delay_p99: Span::ZERO,
+            longest_pause,
+            paused,
             ending,
         }
+    }
+}
+
+impl Pauses {
+    /// Shorter times without progress are those of a round trip or a queue.
+    const LONG: Span = Span::ms(500);
+
+    pub fn since(start: Time) -> Pauses {
+        Pauses { since: start, longest: Span::ZERO, long: Span::ZERO }
+    }
+
+    fn progress(&mut self, now: Time) {
+        let pause = now.since(self.since);
+        self.since = now;
+        self.longest = self.longest.max(pause);
+        if pause > Pauses::LONG {
+            self.long += pause;
+        }
+    }
+
+    /// The longest, and the sum of the long ones, of a transfer that ends now.
+    pub fn until(mut self, now: Time) -> (Span, Span) {
+        self.progress(now);
+        (self.longest, self.long)
     }
 }
 
@@ -738,6 +787,8 @@ impl Stream {
             timeouts: 0,
             delay_mean: Span::from_ps(mean),
             delay_p99: Span::ns(p99),
+            longest_pause: Span::ZERO,
+            paused: Span::ZERO,
             ending: Ending::Completed,
         }
     }

@@ -13,7 +13,7 @@ use qdisc::{Bytes, Packets, Rate, Share, Span, Time};
 use sim::tcp::{Congestion, Counting};
 use sim::{LinkPlan, TcpConfig};
 use story::Story;
-use support::{Gate, Lab};
+use support::{Gate, Lab, Tally};
 
 const MSS: u64 = 960;
 
@@ -28,8 +28,8 @@ fn reno() -> TcpConfig {
     }
 }
 
-/// The story of a transfer of `segments` segments, told by the sender, when the path loses and marks what is listed.
-fn tell(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> String {
+/// The path, with a transfer of `segments` segments over it, that loses and marks what is listed.
+fn path(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Lab {
     let mut lab = Lab::new(2, 1);
     let (rate, delay) = (Rate::mbit(8), Span::ms(50));
     lab.network.link(LinkPlan {
@@ -44,9 +44,23 @@ fn tell(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> String {
     });
     lab.link(1, 0, rate, delay, "fifo");
     lab.bulk(&[(0, 1)], Some(segments * MSS), tcp);
+    lab
+}
+
+/// The story of that transfer, told by the sender.
+fn tell(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> String {
     let mut story = Story::new(0, MSS, 400);
-    lab.run(Time::s(400), Time::ZERO, &mut story);
+    path(tcp, segments, lose, mark).run(Time::s(400), Time::ZERO, &mut story);
     story.text
+}
+
+/// The longest pause of that transfer at its receiver, and the sum of those above half a second, when the run ends
+/// at `until`: in microseconds.
+fn pauses(segments: u64, lose: &[u64], until: Time) -> (u64, u64) {
+    let mut tally = Tally::default();
+    path(&reno(), segments, lose, &[]).run(until, Time::ZERO, &mut tally);
+    let report = &tally.flows[0];
+    (report.longest_pause.as_ps() / 1_000_000, report.paused.as_ps() / 1_000_000)
 }
 
 /// Two segments, then two for each acknowledgement: 2, 4, 8; the FIN travels with the last.
@@ -117,4 +131,37 @@ fn limited_transmit_saves_a_small_window() {
     insta::assert_snapshot!("limited_transmit", tell(&tcp, 8, &[1], &[]));
     let without = TcpConfig { limited_transmit: false, ..tcp };
     insta::assert_snapshot!("no_limited_transmit", tell(&without, 8, &[1], &[]));
+}
+
+/// Nothing is lost: the receiver waits longest for the first segment, which the sender sends at 100.104 ms, after its
+/// handshake, and which takes 51 ms. That is no long pause.
+#[test]
+fn a_smooth_transfer_pauses_for_its_first_round_trip() {
+    assert_eq!(pauses(6, &[], Time::s(400)), (151_104, 0));
+}
+
+/// The SYN is lost twice, so the first segment is sent at 3,100.104 ms: see `a_lost_handshake`.
+#[test]
+fn waiting_for_the_handshake_is_a_pause() {
+    assert_eq!(pauses(3, &[0, 0], Time::s(400)), (3_151_104, 3_151_104));
+}
+
+/// Segment 5 comes at 254.144 ms and segment 6, which the timer repeats at 1,304.184 ms, 51 ms after that: see
+/// `a_lost_tail_waits_for_the_timer`.
+#[test]
+fn a_timeout_is_a_pause() {
+    assert_eq!(pauses(6, &[6], Time::s(400)), (1_101_040, 1_101_040));
+}
+
+/// The same with the repetition lost, too. The pause lasts until the run ends, and so it does for who never began.
+#[test]
+fn the_end_of_the_run_ends_a_pause() {
+    assert_eq!(pauses(6, &[6, 6], Time::ms(2_000)), (1_745_856, 1_745_856));
+    assert_eq!(pauses(6, &[0; 9], Time::ms(900)), (900_000, 900_000));
+}
+
+/// The SYN is lost once, which puts everything off by a second, and then the last segment: 1,151.104 ms and 1,101.04 ms.
+#[test]
+fn long_pauses_add_up() {
+    assert_eq!(pauses(6, &[0, 6], Time::s(400)), (1_151_104, 2_252_144));
 }

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Place, Source, Traffic, check_rate, flow};
 use crate::sizes::{Sampler, Sizes};
-use crate::transport::{Event, Net};
+use crate::transport::{Event, Net, Pauses};
 
 /// Parameters of `transfers`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -222,5 +222,7 @@ impl Transfers {
 fn report(arrival: Arrival, ending: Ending, net: &mut Net<'_>) {
     let id = net.flow_id();
     let pair = (arrival.from, arrival.to);
-    net.report(qdisc::FlowReport { end: net.now(), ending, ..flow(id, pair, arrival.at, arrival.bytes) });
+    let whole = flow(id, pair, arrival.at, arrival.bytes);
+    let (longest_pause, paused) = Pauses::since(arrival.at).until(net.now());
+    net.report(qdisc::FlowReport { end: net.now(), ending, longest_pause, paused, ..whole });
 }

@@ -1,0 +1,47 @@
+//! How often flows become backlogged at a port.
+
+use std::collections::BTreeMap;
+
+use qdisc::{FlowKey, Meta, PortId};
+
+use crate::meter::carries_data;
+use crate::rows::EpisodeRow;
+
+/// The flows of one port. What an episode is stands at [`EpisodeRow`].
+#[derive(Default)]
+pub(crate) struct Episodes(BTreeMap<FlowKey, Flow>);
+
+#[derive(Default)]
+struct Flow {
+    /// Packets of it that wait.
+    queued: u64,
+    packets: u64,
+    bytes: u64,
+    data_packets: u64,
+    episodes: u64,
+}
+
+impl Episodes {
+    pub(crate) fn arrived(&mut self, meta: &Meta) {
+        let flow = self.0.entry(meta.flow).or_default();
+        flow.episodes += u64::from(flow.queued == 0);
+        flow.queued += 1;
+        flow.packets += 1;
+        flow.bytes += u64::from(meta.bytes);
+        flow.data_packets += u64::from(carries_data(meta));
+    }
+
+    /// A packet left the queue: for the link, or because it was dropped.
+    pub(crate) fn left(&mut self, meta: &Meta) {
+        let flow = self.0.get_mut(&meta.flow).expect("a port sends and drops only what arrived");
+        flow.queued -= 1;
+    }
+
+    /// In the order of the flows' keys.
+    pub(crate) fn rows(&self, port: PortId) -> impl Iterator<Item = EpisodeRow> + '_ {
+        self.0.iter().map(move |(flow, seen)| {
+            let Flow { packets, bytes, data_packets, episodes, .. } = *seen;
+            EpisodeRow { port, flow: *flow, packets, bytes, data_packets, episodes }
+        })
+    }
+}
