@@ -8,6 +8,7 @@ mod example;
 mod format;
 mod licences;
 mod new;
+mod papers;
 mod repository;
 mod scenarios;
 mod steps;
@@ -27,6 +28,7 @@ cargo xtask CHORE
   new NAME         a new discipline: its file, its line in the registry, its scenario
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
+  papers           does every paper again, in full, and writes its page of the book (about ten minutes each)
   bench            benchmarks of every discipline, then the scenarios under scenarios/bench
   licences         checks what the dependencies are licensed under, against deny.toml
   validate-ns2     the same networks in ns-2 and here (needs ns-2: Debian's package ns2)
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["new", name] => new::discipline(&repository, name),
         ["golden"] => scenarios::accept(&repository),
         ["long"] => scenarios::long(&repository),
+        ["papers"] => papers::in_full(&repository),
         ["bench"] => scenarios::bench(&repository),
         ["licences"] => licences::check(&repository),
         ["validate-ns2", rest @ ..] => {

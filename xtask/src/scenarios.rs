@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::papers;
 use crate::repository::{Done, Repository};
 use crate::steps::Steps;
 
@@ -31,6 +32,7 @@ pub fn steps(repository: &Repository, steps: &mut Steps) {
         let again = run_all(repository, Profile::Release, 2, &all(repository))?;
         compare(repository, &again)
     });
+    steps.step("papers, a first look", || papers::first_look(repository));
     steps.step("scenarios, debug build", || {
         build(repository, Profile::Debug)?;
         let few = quick_ones(&timed);
@@ -116,19 +118,28 @@ struct Ran {
     took: Duration,
 }
 
+/// How the program is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Profile {
+pub enum Profile {
     Release,
     Debug,
 }
 
 /// Every scenario of the repository.
 fn all(repository: &Repository) -> Vec<String> {
-    let files = repository.files("scenarios", "toml").into_iter().map(|path| repository.name_of(&path));
-    files.filter(|name| name != GOLDEN).collect()
+    in_folders(repository, &["scenarios", "papers"])
 }
 
-fn build(repository: &Repository, profile: Profile) -> Done {
+/// Every scenario in these folders.
+fn in_folders(repository: &Repository, folders: &[&str]) -> Vec<String> {
+    // Beside the scenarios of a paper stand its description and its claims.
+    const OTHERS: [&str; 2] = ["/paper.toml", "/claims.toml"];
+    let files = folders.iter().flat_map(|folder| repository.files(folder, "toml"));
+    let names = files.map(|path| repository.name_of(&path));
+    names.filter(|name| name != GOLDEN && !OTHERS.iter().any(|other| name.ends_with(other))).collect()
+}
+
+pub fn build(repository: &Repository, profile: Profile) -> Done {
     let build = ["build", "--locked", "--package", "giveway-cli"];
     match profile {
         Profile::Release => repository.cargo(&[&build[..], &["--release"]].concat()),
@@ -136,17 +147,14 @@ fn build(repository: &Repository, profile: Profile) -> Done {
     }
 }
 
-fn program(repository: &Repository, profile: Profile) -> Result<PathBuf, String> {
+pub fn program(repository: &Repository, profile: Profile) -> Result<PathBuf, String> {
     repository.built(if profile == Profile::Release { "release" } else { "debug" }, "giveway")
 }
 
 /// Reads what is not run here: the scenarios of the validation and of the papers.
 fn check(repository: &Repository) -> Done {
     let program = program(repository, Profile::Release)?;
-    let places = ["scenarios", "validation", "papers"];
-    let files = places.iter().flat_map(|place| repository.files(place, "toml"));
-    let names: Vec<String> = files.map(|path| repository.name_of(&path)).collect();
-    let scenarios = names.into_iter().filter(|name| name != GOLDEN && !name.ends_with("/claims.toml"));
+    let scenarios = in_folders(repository, &["scenarios", "validation", "papers"]).into_iter();
     let wrong =
         scenarios.filter(|name| repository.run(&program.to_string_lossy(), &["check", name]).is_err());
     let wrong: Vec<String> = wrong.collect();

@@ -24,9 +24,10 @@ const PLACES: &[Place] = &[
     Place { name: "sim", knows: &["qdisc", "capture", "workload"], tests_know: &["disciplines", "theory"] },
     Place { name: "record", knows: &["qdisc"], tests_know: &["disciplines", "sim", "theory"] },
     Place { name: "scenario", knows: &["qdisc", "disciplines", "sim"], tests_know: &["record", "theory"] },
+    Place { name: "papers", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
     Place {
         name: "cli",
-        knows: &["qdisc", "disciplines", "sim", "capture", "workload", "theory", "scenario", "record"],
+        knows: &["qdisc", "disciplines", "sim", "capture", "workload", "theory", "scenario", "record", "papers"],
         tests_know: &[],
     },
     Place { name: "docs", knows: &["disciplines", "sim", "scenario"], tests_know: &[] },

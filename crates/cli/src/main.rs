@@ -14,6 +14,7 @@ mod markdown;
 mod parameters;
 mod progress;
 mod report;
+mod reproduce;
 mod run;
 mod schema;
 mod show;
@@ -39,6 +40,7 @@ Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 13
 Start with:
   giveway run scenarios/quickstart.toml
   giveway compare CAPTURE --rate 10mbit
+  giveway reproduce efd --quick
   giveway report RUNFOLDER
   giveway list
   giveway explain fifo";
@@ -47,6 +49,7 @@ Start with:
 enum Command {
     Run(run::Args),
     Compare(compare::Args),
+    Reproduce(reproduce::Args),
     Report(report::Args),
     Check(check::Args),
     List(list::Args),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => run::run(&args, &mut out),
         Command::Compare(args) => compare::compare(&args, &mut out),
+        Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(args) => list::list(&args, &mut out),

@@ -27,7 +27,12 @@ impl Progress {
 
     /// One run of it.
     pub fn part(&self) -> Part<'_> {
-        Part { bar: &self.bar, told: std::cell::Cell::new(0) }
+        self.parts(1)
+    }
+
+    /// One run that counts as many.
+    pub fn parts(&self, runs: u64) -> Part<'_> {
+        Part { bar: &self.bar, most: runs * PARTS, told: std::cell::Cell::new(0) }
     }
 
     /// Takes the bar away.
@@ -39,13 +44,14 @@ impl Progress {
 /// How far one run is.
 pub struct Part<'a> {
     bar: &'a ProgressBar,
+    most: u64,
     told: std::cell::Cell<u64>,
 }
 
 impl Part<'_> {
     /// It is done to this share, 0 to 1.
     pub fn done(&self, share: f64) {
-        let now = ((share * PARTS as f64) as u64).min(PARTS);
+        let now = ((share * self.most as f64) as u64).min(self.most);
         let new = now.saturating_sub(self.told.get());
         if new > 0 {
             self.told.set(now);

@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
+use papers::layout;
 use rayon::prelude::*;
-use record::{Fingerprint, Layout, Manifest, Recorder, RunFolder, Style, Summary, Table};
+use record::{Fingerprint, Manifest, Recorder, RunFolder, Style, Summary, Table};
 use scenario::{Cell, Scenario};
 
 use crate::export::Exports;
@@ -394,36 +395,6 @@ fn cell_run(
     match folder.map(|folder| folder.write(&recorded(cell), &record)) {
         Some(Err(error)) => Ran::Failed(error.to_string()),
         Some(Ok(())) | None => Ran::Finished(record.summary, remarks),
-    }
-}
-
-/// What the recorder is told about a scenario.
-fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
-    let measured = scenario.measured();
-    let numbered = |number: usize| qdisc::PortId(number as u32);
-    let default = Layout::default();
-    Layout {
-        measured: measured.ports,
-        ways: measured.ways,
-        port_names: measured
-            .port_names
-            .into_iter()
-            .enumerate()
-            .map(|(at, name)| (numbered(at), name))
-            .collect(),
-        node_names: measured.nodes,
-        source_names: measured.sources,
-        from: measured.from,
-        until: measured.until,
-        rates: measured.rates.into_iter().enumerate().map(|(at, rate)| (numbered(at), rate)).collect(),
-        small_packet_bytes: measured.small_packet.map_or(default.small_packet_bytes, |bytes| bytes.0 as u32),
-        size_classes: measured
-            .size_classes
-            .map_or(default.size_classes, |classes| classes.iter().map(|bytes| bytes.0).collect()),
-        keep_series,
-        sample: scenario.sample,
-        senders: scenario.senders,
-        episodes: scenario.episodes,
     }
 }
 

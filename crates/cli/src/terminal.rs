@@ -27,5 +27,22 @@ pub fn watched() -> bool {
 
 /// A heading.
 pub fn bold(text: &str) -> String {
-    if styles() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    coloured("1", text)
+}
+
+/// Something that is as it should be: green.
+pub fn good(text: &str) -> String {
+    coloured("32", text)
+}
+/// Something that is not: red.
+pub fn bad(text: &str) -> String {
+    coloured("31", text)
+}
+/// Something that matters little.
+pub fn faint(text: &str) -> String {
+    coloured("2", text)
+}
+
+fn coloured(code: &str, text: &str) -> String {
+    if styles() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }

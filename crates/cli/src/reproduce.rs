@@ -1,0 +1,185 @@
+//! `giveway reproduce`: does a paper again, and says for each of its claims whether we see the same.
+
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use clap::value_parser;
+use papers::{Job, Judged, Paper, Results, SHIPPED, Scope, Study, Verdict};
+use rayon::prelude::*;
+
+use crate::progress::Progress;
+use crate::{Outcome, cpu, show, stop, terminal};
+
+/// Does a paper again: runs what it ran, and holds each of its claims against what comes out.
+///
+/// Prints each claim with the paper's number, ours with its 95 % interval, and a verdict: reproduces, differs (with the reason),
+/// or not testable. Writes a report with every figure, drawn as in the paper, and with the same under other assumptions.
+/// Without a paper it lists those that there are. A folder with a paper.toml and a claims.toml is a paper, too.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Which paper, or a folder with one; without it, the papers are listed
+    #[arg(value_name = "PAPER")]
+    paper: Option<String>,
+    /// Only this figure, with the claims about it
+    #[arg(long, value_name = "N")]
+    figure: Option<String>,
+    /// A first look in seconds: shorter runs, three seeds, no other assumptions
+    #[arg(long)]
+    quick: bool,
+    /// How many seeds [default: as many as the paper's file says]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    seeds: Option<u32>,
+    /// Where the report and the verdicts go [default: runs/PAPER, with --quick runs/PAPER-quick]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// How many runs at a time; by default as many as there are processors
+    #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    /// Print a page in Markdown instead of text
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// No progress and no remarks
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  giveway reproduce
+  giveway reproduce efd --quick
+  giveway reproduce efd --figure 7
+  giveway reproduce efd --json | jq '.claims[] | select(.verdict == \"differs\") | .statement'
+
+Exit codes: 0 all is well, whatever the verdicts, 1 a run failed, 2 wrong usage, 130 interrupted.";
+
+/// Does it.
+pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    let Some(name) = &args.paper else { return list(args, out) };
+    let scope = Scope { figure: args.figure.clone(), quick: args.quick, seeds: args.seeds };
+    let study = match Paper::find(name).and_then(|paper| Study::new(paper, scope)) {
+        Ok(study) => study,
+        Err(error) => {
+            show::sentence(&error.to_string());
+            return Ok(Outcome::Wrong);
+        }
+    };
+    let id = &study.id();
+    let dir = args.out.clone().unwrap_or_else(|| {
+        Path::new("runs").join(if args.quick { format!("{id}-quick") } else { (*id).to_owned() })
+    });
+    // A folder that cannot be written is told now, not after the runs.
+    if let Err(error) = std::fs::create_dir_all(&dir) {
+        show::sentence(&format!("cannot make the folder {}: {error}", dir.display()));
+        return Ok(Outcome::Failed);
+    }
+    let before = cpu::user_s();
+    let (results, mut outcome) = match run(&study, args) {
+        Ok(ran) => ran,
+        Err(sentence) => {
+            show::sentence(&sentence);
+            return Ok(Outcome::Failed);
+        }
+    };
+    let judged = papers::judge(&study, &results);
+    if args.json {
+        writeln!(out, "{:#}", papers::json(&study, &results, &judged))?;
+    } else if args.markdown {
+        write!(out, "{}", papers::markdown(&study, &judged))?;
+    } else {
+        writeln!(out, "{}\n{}\n", terminal::bold(study.title()), study.reference())?;
+        write!(out, "{}", papers::terminal(&study, &results, &judged, &mark))?;
+    }
+    if let Err(sentence) = keep(&dir, &study, &results, &judged) {
+        show::sentence(&sentence);
+        outcome = outcome.max(Outcome::Failed);
+    } else if !args.quiet {
+        show::sentence(&format!("the report is {}", dir.join(record::REPORT).display()));
+        show::sentence(&format!("{} runs, {:.1} s of processor time", results.finished, cpu::user_s() - before));
+    }
+    Ok(outcome)
+}
+
+/// The papers that there are.
+fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    let papers = SHIPPED.iter().map(|shipped| Paper::shipped(shipped).expect("a shipped paper is tested"));
+    let papers: Vec<Paper> = papers.collect();
+    if args.json {
+        let listed = papers.iter().map(|paper| {
+            serde_json::json!({
+                "id": paper.id, "title": paper.title(), "reference": paper.reference(), "claims": paper.claims(),
+                "figures": paper.figures().collect::<Vec<_>>(),
+            })
+        });
+        writeln!(out, "{:#}", serde_json::json!({ "papers": listed.collect::<Vec<_>>() }))?;
+        return Ok(Outcome::Done);
+    }
+    for paper in &papers {
+        writeln!(out, "{:<8} {}", terminal::bold(&paper.id), paper.title())?;
+        writeln!(out, "         {}", paper.reference())?;
+        let figures: Vec<&str> = paper.figures().collect();
+        writeln!(out, "         {} claims; figures {}", paper.claims(), figures.join(", "))?;
+    }
+    writeln!(out, "\ngiveway reproduce PAPER does one again; --quick gives a first look in seconds.")?;
+    Ok(Outcome::Done)
+}
+
+/// All runs, as far as nobody stops them.
+fn run(study: &Study, args: &Args) -> Result<(Results, Outcome), String> {
+    let jobs = study.jobs();
+    let count = args.jobs.unwrap_or(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(count)).build();
+    let pool = pool.map_err(|error| format!("cannot start {count} jobs: {error}"))?;
+    stop::listen();
+    // The bar counts simulated seconds: runs differ tenfold in length.
+    let seconds: Vec<u64> = jobs.iter().map(|job| (study.weight(job).as_s() as u64).max(1)).collect();
+    let progress = Progress::new(study.id(), seconds.iter().sum::<u64>() as usize, args.quiet);
+    let one = |(job, seconds): (&Job, &u64)| {
+        if stop::asked() {
+            return Ok(None);
+        }
+        let part = progress.parts(*seconds);
+        let go_on = |share: f64| {
+            part.done(share);
+            !stop::asked()
+        };
+        // A run that panics takes no other with it.
+        catch_unwind(AssertUnwindSafe(|| study.run(job, &go_on))).map_err(|_| study.name(job))
+    };
+    let ran: Vec<_> = pool.install(|| jobs.par_iter().zip(&seconds).with_max_len(1).map(one).collect());
+    progress.finish();
+    let mut outcome = if stop::asked() { Outcome::Interrupted } else { Outcome::Done };
+    let observed = ran.into_iter().map(|ran| {
+        ran.unwrap_or_else(|name| {
+            show::sentence(&format!("{name} failed: it panicked"));
+            outcome = outcome.max(Outcome::Failed);
+            None
+        })
+    });
+    let observed = observed.collect();
+    Ok((study.finish(&jobs, observed), outcome))
+}
+
+/// Writes the report and the verdicts, each whole or not at all.
+fn keep(dir: &Path, study: &Study, results: &Results, judged: &[Judged]) -> Result<(), String> {
+    let page = papers::document(study, results, judged).html();
+    let verdicts = format!("{:#}\n", papers::json(study, results, judged));
+    for (name, text) in [(record::REPORT, page), ("claims.json", verdicts)] {
+        record::report::write(&dir.join(name), &text).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// A verdict as a coloured word.
+fn mark(verdict: Verdict) -> String {
+    let word = format!("{:<12}", verdict.word());
+    match verdict {
+        Verdict::Reproduces => terminal::good(&word),
+        Verdict::Differs => terminal::bad(&word),
+        Verdict::NotTestable => terminal::faint(&word),
+    }
+}

@@ -1,0 +1,210 @@
+//! Figures from curves.
+
+use std::collections::BTreeMap;
+
+use record::report::document::{Axis, Figure as Drawn, Mark, Panel as Drawing, Point, Series};
+
+use crate::curve::{Curve, Data};
+use crate::measure::Measure;
+use crate::paper::{Figure, Panel, Section};
+use crate::study::{Results, Study};
+use crate::verdict::flowing;
+
+/// Points of a scatter that are drawn; more would be a blot.
+const MOST_POINTS: usize = 1_500;
+
+/// A figure of a section, with everything of it that was run.
+pub(crate) fn figure(number: usize, figure: &Figure, section: &Section, study: &Study, results: &Results) -> Drawn {
+    let panels: Vec<Drawing> =
+        figure.panel.iter().flat_map(|panel| panels(panel, section, study, results)).collect();
+    Drawn {
+        id: format!("figure-{number}"),
+        title: format!("Figure {}: {}", figure.id, figure.title),
+        caption: flowing(&figure.caption),
+        columns: if panels.len() > 1 { 2 } else { 1 },
+        panels,
+    }
+}
+
+/// What a panel of a figure is drawn from.
+struct Source<'a> {
+    panel: &'a Panel,
+    variant: &'a str,
+    disciplines: Vec<&'a String>,
+    study: &'a Study,
+    results: &'a Results,
+}
+
+fn panels(panel: &Panel, section: &Section, study: &Study, results: &Results) -> Vec<Drawing> {
+    let first = study.paper.about.experiment(&panel.experiments[0]).expect("it was checked");
+    let beyond = first.beyond.iter().filter(|_| section.beyond);
+    let disciplines = panel.disciplines.iter().chain(beyond).collect();
+    let source = Source { panel, variant: &section.variant, disciplines, study, results };
+    match &panel.curve {
+        Curve::Bars { measure, axis } => vec![source.bars(measure, axis)],
+        Curve::Progress { .. } => source.progress(),
+        curve => vec![source.lines(curve)],
+    }
+}
+
+impl Source<'_> {
+    /// A number of each discipline, side by side for each experiment.
+    fn bars(&self, measure: &Measure, axis: &str) -> Drawing {
+        let about = &self.study.paper.about;
+        let categories: Vec<String> = self
+            .panel
+            .experiments
+            .iter()
+            .map(|id| about.experiment(id).map_or_else(|| id.clone(), |experiment| experiment.name.clone()))
+            .collect();
+        let series = self.disciplines.iter().map(|name| {
+            let points = self.panel.experiments.iter().enumerate().filter_map(|(at, id)| {
+                let estimate = self.results.bar(id, self.variant, name, measure);
+                let (y, ci) = (estimate.mean?, estimate.ci95.unwrap_or(0.0));
+                Some(Point { x: at as f64, y, low: (y - ci).max(0.0), high: y + ci })
+            });
+            self.series(name, points.collect())
+        });
+        Drawing {
+            title: self.panel.title.clone(),
+            x: Axis { title: "load of the transfers".to_owned(), categories, ..Axis::default() },
+            y: Axis { title: axis.to_owned(), ..Axis::default() },
+            mark: Mark::Bars,
+            series: series.filter(|series| !series.points.is_empty()).collect(),
+        }
+    }
+
+    /// A panel for each discipline, with a line for each transfer.
+    fn progress(&self) -> Vec<Drawing> {
+        let one = |name: &&String| {
+            let lines = match self.data(name)? {
+                Data::Lines(lines) => lines,
+                _ => return None,
+            };
+            let series = lines.iter().zip(["largest", "second", "third", "fourth", "fifth"]).map(|(line, place)| Series {
+                name: place.to_owned(),
+                discipline: String::new(),
+                points: points(line.iter().copied()),
+            });
+            Some(Drawing {
+                title: (*name).clone(),
+                x: axis("time since the transfer began (s)"),
+                y: axis("acknowledged (MB)"),
+                mark: Mark::Line,
+                series: series.collect(),
+            })
+        };
+        self.disciplines.iter().filter_map(one).collect()
+    }
+
+    /// One panel with a line, a step line or points for each discipline.
+    fn lines(&self, curve: &Curve) -> Drawing {
+        let (x, y, mark) = match curve {
+            Curve::FlowTable => (axis("time (s)"), axis("flows"), Mark::Line),
+            Curve::FlowTableHistogram => (axis("flows"), axis("share of the time"), Mark::Steps),
+            Curve::Incomplete { .. } => {
+                (logarithmic("size (segments)"), axis("transfers of up to this size, per run"), Mark::Steps)
+            }
+            Curve::Response { .. } => {
+                (logarithmic("size (segments)"), logarithmic("mean response time (s)"), Mark::Line)
+            }
+            Curve::Fragments => (logarithmic("packets"), logarithmic("fragments"), Mark::Points),
+            Curve::Progress { .. } | Curve::Bars { .. } => unreachable!("they have panels of their own"),
+        };
+        let series = self.disciplines.iter().filter_map(|name| {
+            let points = drawn(self.data(name)?);
+            (!points.is_empty()).then(|| self.series(name, points))
+        });
+        Drawing { title: self.panel.title.clone(), x, y, mark, series: series.collect() }
+    }
+
+    fn data(&self, discipline: &str) -> Option<&Data> {
+        self.results.data(&self.panel.experiments[0], self.variant, discipline, &self.panel.curve)
+    }
+
+    /// A series in the colour of its discipline.
+    fn series(&self, name: &str, points: Vec<Point>) -> Series {
+        let about = &self.study.paper.about;
+        let experiment = about.experiment(&self.panel.experiments[0]).expect("it was checked");
+        Series { name: name.to_owned(), discipline: about.spec(name, experiment), points }
+    }
+}
+
+/// The points of a curve.
+fn drawn(data: &Data) -> Vec<Point> {
+    match data {
+        Data::Points(all) => {
+            let step = all.len().div_ceil(MOST_POINTS).max(1);
+            points(all.iter().copied().step_by(step))
+        }
+        Data::Counts(counts) => {
+            let all: u64 = counts.values().sum();
+            points(shares(counts, all as f64))
+        }
+        Data::Numbers(numbers, seeds) => {
+            let mut sorted = numbers.clone();
+            sorted.sort_unstable();
+            let mut up_to: BTreeMap<u64, usize> = BTreeMap::new();
+            sorted.iter().enumerate().for_each(|(at, size)| {
+                up_to.insert((*size).max(1), at + 1);
+            });
+            points(up_to.into_iter().map(|(size, count)| (size as f64, count as f64 / f64::from(*seeds))))
+        }
+        Data::Bins(bins) => {
+            let means = bins.iter().map(|(bin, (sum, count))| ((*bin).max(1) as f64, sum / *count as f64));
+            points(means)
+        }
+        Data::Lines(_) | Data::Nothing => Vec::new(),
+    }
+}
+
+/// A histogram: shares by bins of a width that leaves at most a hundred of them.
+fn shares(counts: &BTreeMap<u64, u64>, all: f64) -> Vec<(f64, f64)> {
+    let (Some(least), Some(most)) = (counts.keys().next(), counts.keys().last()) else { return Vec::new() };
+    let width = (most - least).div_ceil(100).max(1);
+    let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+    for (number, count) in counts {
+        *bins.entry((number - least) / width).or_insert(0) += count;
+    }
+    // A step line needs its zeros, before, between and after.
+    let last = (most - least) / width;
+    let place = |bin: u64| (least + bin * width) as f64;
+    let mut steps: Vec<(f64, f64)> = Vec::new();
+    if *least > 0 {
+        steps.push((place(0) - 1.0, 0.0));
+    }
+    steps.extend((0..=last).map(|bin| (place(bin), bins.get(&bin).copied().unwrap_or(0) as f64 / all)));
+    steps.push((place(last + 1), 0.0));
+    steps
+}
+
+fn points(all: impl IntoIterator<Item = (f64, f64)>) -> Vec<Point> {
+    all.into_iter().map(|(x, y)| Point { x, y, low: y, high: y }).collect()
+}
+
+fn axis(title: &str) -> Axis {
+    Axis { title: title.to_owned(), ..Axis::default() }
+}
+
+fn logarithmic(title: &str) -> Axis {
+    Axis { logarithmic: true, ..axis(title) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_begins_and_ends_at_zero() {
+        let counts = BTreeMap::from([(3, 1), (5, 3)]);
+        assert_eq!(shares(&counts, 4.0), [(2.0, 0.0), (3.0, 0.25), (4.0, 0.0), (5.0, 0.75), (6.0, 0.0)]);
+        assert!(shares(&BTreeMap::new(), 0.0).is_empty());
+    }
+
+    #[test]
+    fn incomplete_transfers_are_counted_per_run() {
+        let told: Vec<(f64, f64)> =
+            drawn(&Data::Numbers(vec![7, 0, 7, 2], 2)).iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(told, [(1.0, 0.5), (2.0, 1.0), (7.0, 2.0)]);
+    }
+}

@@ -1,0 +1,58 @@
+//! Papers, done again: what a paper claims, what we measure, and a verdict for each claim.
+//!
+//! A paper is a folder (`papers/efd`): scenarios, `paper.toml` with what is run and drawn and what the paper leaves open,
+//! `claims.toml` with what it says, in our words, and the band that we take each word to mean. Nothing of it is code, so a
+//! claim is read, changed and added without compiling. The way through:
+//!
+//! ```text
+//! paper.rs     paper.toml: decisions, variants, experiments, figures, sections
+//! claim.rs     claims.toml: claims and their tests
+//! measure.rs   a number of one run, which tests and bars are about
+//! curve.rs     what a figure draws of one run, put together over seeds
+//! study.rs     which runs are needed, one of them, and all their results
+//! verdict.rs   tests against results
+//! drawing.rs   figures from curves
+//! report.rs    the page; listing.rs the terminal, JSON and the book
+//! ```
+//!
+//! This crate brings scenarios and records together and knows neither threads nor terminals: a front end runs
+//! [`Study::jobs`] in whatever order, and hands the results to [`Study::finish`].
+
+#![forbid(unsafe_code)]
+
+mod claim;
+mod curve;
+mod drawing;
+mod layout;
+mod listing;
+mod measure;
+mod paper;
+mod report;
+mod study;
+mod verdict;
+
+pub use layout::layout;
+pub use listing::{json, markdown, terminal};
+pub use paper::{Paper, PaperError};
+pub use report::document;
+pub use study::{Job, Results, Scope, Study};
+pub use verdict::{Judged, Verdict, judge};
+
+/// The files of a paper that is shipped.
+pub struct Shipped {
+    /// How it is called on the command line.
+    pub id: &'static str,
+    /// Its files: name and text.
+    pub files: &'static [(&'static str, &'static str)],
+}
+
+/// Every paper that is shipped, in the order of listing.
+pub const SHIPPED: &[Shipped] = &[Shipped {
+    id: "efd",
+    files: &[
+        ("paper.toml", include_str!("../../../papers/efd/paper.toml")),
+        ("claims.toml", include_str!("../../../papers/efd/claims.toml")),
+        ("transfers.toml", include_str!("../../../papers/efd/transfers.toml")),
+        ("multimedia.toml", include_str!("../../../papers/efd/multimedia.toml")),
+    ],
+}];

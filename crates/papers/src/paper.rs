@@ -1,0 +1,314 @@
+//! A paper: what is run, what is drawn, and what it leaves open.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::claim::{Claim, Claims};
+use crate::curve::Curve;
+use crate::{SHIPPED, Shipped};
+
+/// A paper with its claims, read and checked.
+#[derive(Clone, Debug)]
+pub struct Paper {
+    /// How it is called.
+    pub id: String,
+    pub(crate) about: About,
+    pub(crate) claims: Vec<Claim>,
+    /// The scenarios that experiments name.
+    pub(crate) scenarios: BTreeMap<String, String>,
+}
+
+/// Why a paper cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaperError(pub String);
+
+impl std::fmt::Display for PaperError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for PaperError {}
+
+/// `paper.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct About {
+    pub title: String,
+    pub authors: String,
+    pub published: String,
+    pub doi: String,
+    /// What it is about, in our words.
+    pub about: String,
+    /// How many seeds, of everything that is not said to be run with few.
+    pub seeds: u32,
+    /// What it leaves open.
+    #[serde(default)]
+    pub decision: Vec<Decision>,
+    /// Disciplines by the name that claims and figures use; `{limit}` stands for the experiment's.
+    pub disciplines: BTreeMap<String, String>,
+    /// Other decisions that could have been taken. The first is the one that verdicts are about.
+    pub variant: Vec<Variant>,
+    pub experiment: Vec<Experiment>,
+    #[serde(default)]
+    pub figure: Vec<Figure>,
+    #[serde(default)]
+    pub section: Vec<Section>,
+}
+
+/// Something that the paper leaves open, and what we chose before seeing results.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Decision {
+    pub what: String,
+    pub chosen: String,
+    pub why: String,
+}
+
+/// Another decision that could have been taken.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Variant {
+    pub id: String,
+    pub name: String,
+    /// What it changes in a scenario, as `giveway run --set` would.
+    #[serde(default)]
+    pub set: Vec<String>,
+}
+
+/// A scenario with changes, and who is compared in it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Experiment {
+    pub id: String,
+    /// What it is called at an axis or above a panel.
+    pub name: String,
+    pub scenario: String,
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// The buffer, for every discipline.
+    pub limit: String,
+    pub disciplines: Vec<String>,
+    /// Whom the paper does not compare, and a reader of today would.
+    #[serde(default)]
+    pub beyond: Vec<String>,
+    pub variants: Vec<String>,
+    /// Variants that are run with three seeds only, because the runs are long.
+    #[serde(default)]
+    pub few: Vec<String>,
+    /// How long it lasts in a quick study.
+    pub quick: String,
+}
+
+/// A figure of the paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Figure {
+    /// Its number in the paper.
+    pub id: String,
+    pub title: String,
+    /// What it shows, and what the paper says about it.
+    pub caption: String,
+    pub panel: Vec<Panel>,
+}
+
+/// A part of a figure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Panel {
+    pub title: String,
+    /// One, or those that stand side by side at the axis.
+    pub experiments: Vec<String>,
+    pub disciplines: Vec<String>,
+    pub curve: Curve,
+}
+
+/// A part of the report: the same figures under another assumption.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Section {
+    pub title: String,
+    pub text: String,
+    pub variant: String,
+    pub figures: Vec<String>,
+    /// Whether those are drawn, too, whom the paper does not compare.
+    #[serde(default)]
+    pub beyond: bool,
+}
+
+/// Seeds of what is run with few.
+const FEW: u32 = 3;
+
+impl Paper {
+    /// The paper of this name, or in this folder.
+    ///
+    /// # Errors
+    /// That there is none, or what is wrong with it.
+    pub fn find(name: &str) -> Result<Paper, PaperError> {
+        if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.id == name) {
+            return Paper::shipped(shipped);
+        }
+        let folder = Path::new(name);
+        if folder.join("paper.toml").is_file() {
+            return Paper::in_folder(folder);
+        }
+        let known: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.id).collect();
+        Err(PaperError(format!(
+            "there is no paper \"{name}\", and no folder of that name with a paper.toml; there are: {}",
+            known.join(", ")
+        )))
+    }
+
+    /// One that is shipped.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn shipped(shipped: &Shipped) -> Result<Paper, PaperError> {
+        let file = |name: &str| {
+            let found = shipped.files.iter().find(|(known, _)| *known == name);
+            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("there is no file {name}"))
+        };
+        Paper::read(shipped.id, &file)
+    }
+
+    /// One in a folder.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn in_folder(folder: &Path) -> Result<Paper, PaperError> {
+        let file = |name: &str| {
+            let path = folder.join(name);
+            std::fs::read_to_string(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+        };
+        let id = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
+        Paper::read(&id, &file)
+    }
+
+    fn read(id: &str, file: &dyn Fn(&str) -> Result<String, String>) -> Result<Paper, PaperError> {
+        let wrong = |name: &str, why: String| PaperError(format!("{id}/{name}: {why}"));
+        let about = file("paper.toml").map_err(PaperError)?;
+        let about: About = toml::from_str(&about).map_err(|error| wrong("paper.toml", error.to_string()))?;
+        let claims = file("claims.toml").map_err(PaperError)?;
+        let claims: Claims = toml::from_str(&claims).map_err(|error| wrong("claims.toml", error.to_string()))?;
+        about.check().map_err(|why| wrong("paper.toml", why))?;
+        let claims = claims.expand(&about).map_err(|why| wrong("claims.toml", why))?;
+        let mut scenarios = BTreeMap::new();
+        for experiment in &about.experiment {
+            let text = file(&experiment.scenario).map_err(PaperError)?;
+            scenarios.insert(experiment.scenario.clone(), text);
+        }
+        Ok(Paper { id: id.to_owned(), about, claims, scenarios })
+    }
+
+    /// Its title.
+    pub fn title(&self) -> &str {
+        &self.about.title
+    }
+    /// Who wrote it, and where it stands.
+    pub fn reference(&self) -> String {
+        format!("{}, {}", self.about.authors, self.about.published)
+    }
+    /// How many claims it has.
+    pub fn claims(&self) -> usize {
+        self.claims.len()
+    }
+    /// The numbers of its figures.
+    pub fn figures(&self) -> impl Iterator<Item = &str> {
+        self.about.figure.iter().map(|figure| figure.id.as_str())
+    }
+}
+
+impl About {
+    /// Every name that is used is there.
+    fn check(&self) -> Result<(), String> {
+        for experiment in &self.experiment {
+            let whom = format!("experiment \"{}\"", experiment.id);
+            for name in experiment.disciplines.iter().chain(&experiment.beyond) {
+                if !self.disciplines.contains_key(name) {
+                    return Err(format!("{whom} names the discipline \"{name}\", which [disciplines] does not have"));
+                }
+            }
+            for id in experiment.variants.iter().chain(&experiment.few) {
+                self.variant(id).ok_or_else(|| format!("{whom} names the variant \"{id}\", which there is not"))?;
+            }
+            if experiment.variants.first().map(String::as_str) != self.variant.first().map(|first| first.id.as_str()) {
+                return Err(format!("{whom} must begin with the first variant: verdicts are about that"));
+            }
+        }
+        for figure in &self.figure {
+            for panel in &figure.panel {
+                for id in &panel.experiments {
+                    let experiment = self.experiment(id).ok_or_else(|| {
+                        format!("figure {} names the experiment \"{id}\", which there is not", figure.id)
+                    })?;
+                    if let Some(other) = panel.disciplines.iter().find(|name| !experiment.disciplines.contains(name)) {
+                        return Err(format!("figure {}: experiment \"{id}\" has no discipline \"{other}\"", figure.id));
+                    }
+                }
+            }
+        }
+        for section in &self.section {
+            self.variant(&section.variant)
+                .ok_or_else(|| format!("section \"{}\" names the variant \"{}\"", section.title, section.variant))?;
+            for id in &section.figures {
+                self.figure(id).ok_or_else(|| format!("section \"{}\" names figure {id}", section.title))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn experiment(&self, id: &str) -> Option<&Experiment> {
+        self.experiment.iter().find(|experiment| experiment.id == id)
+    }
+    pub fn variant(&self, id: &str) -> Option<&Variant> {
+        self.variant.iter().find(|variant| variant.id == id)
+    }
+    pub fn figure(&self, id: &str) -> Option<&Figure> {
+        self.figure.iter().find(|figure| figure.id == id)
+    }
+    /// The one that verdicts are about.
+    pub fn main(&self) -> &str {
+        &self.variant[0].id
+    }
+    /// A discipline as it is spelled in an experiment.
+    pub fn spec(&self, discipline: &str, experiment: &Experiment) -> String {
+        self.disciplines[discipline].replace("{limit}", &experiment.limit)
+    }
+}
+
+impl Experiment {
+    /// How many seeds a variant of it is run with, where all are run with `seeds`.
+    pub fn seeds(&self, variant: &str, seeds: u32) -> u32 {
+        if self.few.iter().any(|few| few == variant) { seeds.min(FEW) } else { seeds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_paper_is_right() {
+        for shipped in SHIPPED {
+            let paper = Paper::shipped(shipped).unwrap();
+            assert!(paper.claims() > 0 && paper.figures().count() > 0);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let files = SHIPPED[0].files;
+        let with = |from: &str, to: &str| {
+            let file = |name: &str| {
+                let (_, text) = files.iter().find(|(known, _)| *known == name).ok_or("no such file")?;
+                Ok(text.replacen(from, to, 1))
+            };
+            Paper::read("efd", &file).unwrap_err().0
+        };
+        assert!(with("drr = ", "dwrr = ").contains("names the discipline \"drr\""), "{}", with("drr = ", "dwrr = "));
+        assert!(with("of = \"efd\"", "of = \"edf\"").contains("no discipline \"edf\""));
+        assert!(with("doi = ", "dio = ").contains("unknown field `dio`"));
+        assert!(Paper::find("edf").unwrap_err().0.contains("there are: efd"));
+    }
+}

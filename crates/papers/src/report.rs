@@ -1,0 +1,126 @@
+//! The page: verdicts, what the paper leaves open, every figure, and the same under other assumptions.
+
+use record::report::document::{Cell, Document, Part, Sheet, Tone};
+
+use crate::drawing;
+use crate::listing::counted;
+use crate::study::{Results, Study};
+use crate::verdict::{Judged, Verdict, flowing};
+
+/// The page of a study.
+pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document {
+    let about = &study.paper.about;
+    let mut parts = vec![Part::Text(flowing(&about.about)), Part::Text(summary(study, results, judged))];
+    parts.push(Part::Heading("Verdicts".to_owned()));
+    parts.push(Part::Table(verdicts(judged)));
+    let differing: Vec<String> = judged
+        .iter()
+        .filter(|claim| !claim.why.is_empty())
+        .map(|claim| format!("{}. {}", claim.statement.trim_end_matches('.'), claim.why))
+        .collect();
+    if !differing.is_empty() {
+        parts.push(Part::Heading("Where we see something else, and why".to_owned()));
+        parts.push(Part::List(differing));
+    }
+    if !judged.iter().all(|claim| claim.otherwise.is_empty()) {
+        parts.push(Part::Heading("The verdicts under other assumptions".to_owned()));
+        parts.push(Part::Table(otherwise(study, judged)));
+    }
+    let mut number = 0;
+    for section in study.sections() {
+        parts.push(Part::Heading(section.title.clone()));
+        parts.push(Part::Text(flowing(&section.text)));
+        for figure in study.figures(section) {
+            number += 1;
+            parts.push(Part::Figure(drawing::figure(number, figure, section, study, results)));
+        }
+    }
+    parts.push(Part::Heading("What the paper leaves open, and what we chose".to_owned()));
+    parts.push(Part::Table(decisions(study)));
+    let tests: Vec<String> =
+        judged.iter().flat_map(|claim| claim.tests.iter().map(|test| format!("{}: {}", claim.id, test.said))).collect();
+    parts.push(Part::Details { summary: "Every test, with its numbers".to_owned(), text: tests.join("\n") });
+    for (name, text) in &study.paper.scenarios {
+        parts.push(Part::Details { summary: format!("The scenario {name}"), text: text.clone() });
+    }
+    Document {
+        title: about.title.clone(),
+        subtitle: format!("{}, {}, doi {}", about.authors, about.published, about.doi),
+        parts,
+    }
+}
+
+fn summary(study: &Study, results: &Results, judged: &[Judged]) -> String {
+    let mut text = counted(judged);
+    text.push_str(" A claim reproduces when each of its tests holds for the mean over the seeds, and for at least 8 of 10 of them.");
+    text.push_str(&format!(" {} runs, up to {} seeds each.", results.finished, study.seeds()));
+    if study.scope.quick {
+        text.push_str(" This is a first look, with shorter runs and few seeds: its verdicts are hints.");
+    }
+    if results.finished < results.planned {
+        text.push_str(&format!(" It was stopped: {} runs are missing.", results.planned - results.finished));
+    }
+    text
+}
+
+fn verdicts(judged: &[Judged]) -> Sheet {
+    let row = |claim: &Judged| {
+        vec![
+            plain(claim.figure.as_deref().unwrap_or("")),
+            plain(&format!("{} ({})", claim.statement, claim.source)),
+            plain(&claim.paper),
+            plain(&claim.ours),
+            verdict(claim.verdict),
+        ]
+    };
+    Sheet {
+        caption: "What the paper says, in our words, and what we measured. In brackets: the band that was fixed before, and how many seeds lie in it.".to_owned(),
+        head: ["figure", "claim", "paper", "ours", "verdict"].map(str::to_owned).to_vec(),
+        rows: judged.iter().map(row).collect(),
+    }
+}
+
+fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
+    let variants: Vec<&str> =
+        study.paper.about.variant.iter().map(|variant| variant.name.as_str()).collect();
+    let mut head = vec!["claim".to_owned()];
+    head.extend(variants.iter().map(|name| (*name).to_owned()));
+    let row = |claim: &Judged| {
+        let mut row = vec![plain(&claim.statement), verdict(claim.verdict)];
+        for name in &variants[1..] {
+            let found = claim.otherwise.iter().find(|(variant, _)| variant == name);
+            row.push(found.map_or_else(|| Cell { text: "-".to_owned(), tone: Tone::Faint }, |(_, told)| verdict(*told)));
+        }
+        row
+    };
+    Sheet {
+        caption: "The same tests, in runs that decide otherwise what the paper leaves open. The first column of verdicts is the one that counts.".to_owned(),
+        head,
+        rows: judged.iter().filter(|claim| !claim.tests.is_empty()).map(row).collect(),
+    }
+}
+
+fn decisions(study: &Study) -> Sheet {
+    let decisions = &study.paper.about.decision;
+    Sheet {
+        caption: "Decided before any result was looked at.".to_owned(),
+        head: ["what", "chosen", "why"].map(str::to_owned).to_vec(),
+        rows: decisions
+            .iter()
+            .map(|decision| vec![plain(&decision.what), plain(&decision.chosen), plain(&decision.why)])
+            .collect(),
+    }
+}
+
+fn plain(text: &str) -> Cell {
+    Cell { text: flowing(text), tone: Tone::Plain }
+}
+
+fn verdict(verdict: Verdict) -> Cell {
+    let tone = match verdict {
+        Verdict::Reproduces => Tone::Good,
+        Verdict::Differs => Tone::Bad,
+        Verdict::NotTestable => Tone::Faint,
+    };
+    Cell { text: verdict.word().to_owned(), tone }
+}

@@ -1,0 +1,349 @@
+//! Which runs a study needs, one of them, and the results of all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use qdisc::Span;
+use record::{Estimate, Recorder};
+use scenario::{Cell, Draft, Scenario};
+
+use crate::claim::{Against, Claim, How, Test, Value};
+use crate::curve::{Curve, Data};
+use crate::measure::Measure;
+use crate::paper::{Experiment, Figure, Paper, PaperError, Section};
+
+/// How much of a paper is done again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// One figure only.
+    pub figure: Option<String>,
+    /// A first look: shorter runs, three seeds, and none of the variants.
+    pub quick: bool,
+    /// How many seeds; otherwise as many as the paper's file says.
+    pub seeds: Option<u32>,
+}
+
+/// Seeds of a quick study.
+const QUICK_SEEDS: u32 = 3;
+
+/// A paper, and which part of it is done again.
+#[derive(Debug)]
+pub struct Study {
+    pub(crate) paper: Paper,
+    pub(crate) scope: Scope,
+    scenes: Vec<Scene>,
+}
+
+/// An experiment under a variant, with everybody who is compared in it.
+#[derive(Debug)]
+struct Scene {
+    experiment: String,
+    variant: String,
+    /// Whom claims and figures name, in the order of the scenario's disciplines.
+    disciplines: Vec<String>,
+    scenario: Scenario,
+    measures: Vec<Measure>,
+    curves: Vec<Curve>,
+}
+
+/// One run of a study.
+#[derive(Clone, Debug)]
+pub struct Job {
+    scene: usize,
+    cell: Cell,
+}
+
+/// What one run came to.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    numbers: Vec<Option<f64>>,
+    data: Vec<Data>,
+}
+
+/// What all runs came to.
+#[derive(Debug)]
+pub struct Results {
+    /// By experiment, variant and discipline.
+    cells: BTreeMap<(String, String, String), Several>,
+    /// How many runs there are, and how many there should be.
+    pub finished: usize,
+    /// See `finished`.
+    pub planned: usize,
+}
+
+/// The runs of one discipline under one variant of one experiment.
+#[derive(Debug, Default)]
+struct Several {
+    /// By measure; each by seed, in order.
+    numbers: Vec<(Measure, Vec<Option<f64>>)>,
+    data: Vec<(Curve, Data)>,
+}
+
+impl Study {
+    /// Plans a study.
+    ///
+    /// # Errors
+    /// When there is no such figure, or a scenario is wrong.
+    pub fn new(paper: Paper, scope: Scope) -> Result<Study, PaperError> {
+        if let Some(figure) = &scope.figure
+            && paper.about.figure(figure).is_none()
+        {
+            let known: Vec<&str> = paper.figures().collect();
+            return Err(PaperError(format!("there is no figure {figure}; there are: {}", known.join(", "))));
+        }
+        let mut study = Study { paper, scope, scenes: Vec::new() };
+        let mut scenes = Vec::new();
+        for experiment in &study.paper.about.experiment {
+            for variant in experiment.variants.iter().filter(|variant| study.covers(variant)) {
+                scenes.extend(study.scene(experiment, variant)?);
+            }
+        }
+        study.scenes = scenes;
+        Ok(study)
+    }
+
+    /// How its paper is called.
+    pub fn id(&self) -> &str {
+        &self.paper.id
+    }
+    /// The paper's title.
+    pub fn title(&self) -> &str {
+        self.paper.title()
+    }
+    /// Who wrote the paper, and where it stands.
+    pub fn reference(&self) -> String {
+        self.paper.reference()
+    }
+
+    /// Whether a variant is part of it.
+    fn covers(&self, variant: &str) -> bool {
+        !self.scope.quick || variant == self.paper.about.main()
+    }
+
+    /// The claims that it is about.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = &Claim> {
+        let of_figure = |claim: &&Claim| self.scope.figure.is_none() || claim.figure == self.scope.figure;
+        self.paper.claims.iter().filter(of_figure)
+    }
+
+    /// The figures of a section that it draws.
+    pub(crate) fn figures(&self, section: &Section) -> Vec<&Figure> {
+        let wanted = |id: &&String| self.scope.figure.as_ref().is_none_or(|figure| figure == *id);
+        section.figures.iter().filter(wanted).filter_map(|id| self.paper.about.figure(id)).collect()
+    }
+
+    /// The sections that it writes.
+    pub(crate) fn sections(&self) -> impl Iterator<Item = &Section> {
+        let any = |section: &&Section| self.covers(&section.variant) && !self.figures(section).is_empty();
+        self.paper.about.section.iter().filter(any)
+    }
+
+    /// How many seeds everything has that is not run with few.
+    pub(crate) fn seeds(&self) -> u32 {
+        let usual = if self.scope.quick { QUICK_SEEDS } else { self.paper.about.seeds };
+        self.scope.seeds.unwrap_or(usual)
+    }
+
+    /// What is needed of an experiment under a variant; `None` when nothing is.
+    fn scene(&self, experiment: &Experiment, variant: &str) -> Result<Option<Scene>, PaperError> {
+        let mut measures: Vec<Measure> = Vec::new();
+        let mut curves: Vec<Curve> = Vec::new();
+        let mut whom: BTreeSet<&str> = BTreeSet::new();
+        let need = |value: &Value, measures: &mut Vec<Measure>| {
+            if value.experiment != experiment.id {
+                return None;
+            }
+            if !measures.contains(&value.measure) {
+                measures.push(value.measure.clone());
+            }
+            Some(())
+        };
+        let main = self.paper.about.main();
+        let mut named: Vec<String> = Vec::new();
+        for claim in self.claims() {
+            // Tests are judged under every variant; what shows a reason, under its own.
+            let shown = claim.shown.iter().filter(|test| test.values().any(|value| value.variant.as_deref().unwrap_or(main) == variant));
+            for value in claim.tests.iter().chain(shown).flat_map(Test::values) {
+                if need(value, &mut measures).is_some() {
+                    named.push(value.discipline.clone());
+                }
+            }
+        }
+        for section in self.sections().filter(|section| section.variant == variant) {
+            for panel in self.figures(section).iter().flat_map(|figure| &figure.panel) {
+                if !panel.experiments.contains(&experiment.id) {
+                    continue;
+                }
+                if let Curve::Bars { measure, .. } = &panel.curve {
+                    if !measures.contains(measure) {
+                        measures.push(measure.clone());
+                    }
+                } else if !curves.contains(&panel.curve) {
+                    curves.push(panel.curve.clone());
+                }
+                named.extend(panel.disciplines.iter().cloned());
+                if section.beyond {
+                    named.extend(experiment.beyond.iter().cloned());
+                }
+            }
+        }
+        whom.extend(named.iter().map(String::as_str));
+        let both = experiment.disciplines.iter().chain(&experiment.beyond);
+        let disciplines: Vec<String> = both.filter(|name| whom.contains(name.as_str())).cloned().collect();
+        if disciplines.is_empty() {
+            return Ok(None);
+        }
+        let scenario = self.scenario(experiment, variant, &disciplines, &measures, &curves)?;
+        Ok(Some(Scene {
+            experiment: experiment.id.clone(),
+            variant: variant.to_owned(),
+            disciplines,
+            scenario,
+            measures,
+            curves,
+        }))
+    }
+
+    fn scenario(
+        &self,
+        experiment: &Experiment,
+        variant: &str,
+        disciplines: &[String],
+        measures: &[Measure],
+        curves: &[Curve],
+    ) -> Result<Scenario, PaperError> {
+        let about = &self.paper.about;
+        let specs: Vec<String> = disciplines.iter().map(|name| format!("\"{}\"", about.spec(name, experiment))).collect();
+        let mut sets = experiment.set.clone();
+        sets.extend(about.variant(variant).expect("it was checked").set.iter().cloned());
+        sets.push(format!("disciplines=[{}]", specs.join(", ")));
+        sets.push(format!("record.senders={}", curves.iter().any(Curve::needs_senders)));
+        let episodes = measures.iter().any(Measure::needs_episodes) || curves.iter().any(Curve::needs_episodes);
+        sets.push(format!("record.episodes={episodes}"));
+        if self.scope.quick {
+            sets.push(format!("duration={}", experiment.quick));
+        }
+        let draft = Draft::parse(&self.paper.scenarios[&experiment.scenario], "");
+        let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
+        let scenario = draft.finish().map_err(|wrong| {
+            let said: Vec<String> = wrong.diagnostics.iter().map(|each| each.message.clone()).collect();
+            let (paper, file) = (&self.paper.id, &experiment.scenario);
+            PaperError(format!("{paper}/{file}, experiment \"{}\", variant \"{variant}\": {}", experiment.id, said.join("; ")))
+        })?;
+        Ok(scenario.with_seeds(experiment.seeds(variant, self.seeds())))
+    }
+
+    /// Every run, in the order of the results. The long ones come first, so that several at a time end together.
+    pub fn jobs(&self) -> Vec<Job> {
+        let mut scenes: Vec<usize> = (0..self.scenes.len()).collect();
+        scenes.sort_by_key(|scene| std::cmp::Reverse(self.scenes[*scene].scenario.duration));
+        let cells = |scene: usize| {
+            self.scenes[scene].scenario.cells().into_iter().map(move |cell| Job { scene, cell })
+        };
+        scenes.into_iter().flat_map(cells).collect()
+    }
+
+    /// How long the simulated time of a run is: what a progress bar weighs it with.
+    pub fn weight(&self, job: &Job) -> Span {
+        self.scenes[job.scene].scenario.duration
+    }
+
+    /// What a run is called.
+    pub fn name(&self, job: &Job) -> String {
+        let Scene { experiment, variant, disciplines, .. } = &self.scenes[job.scene];
+        format!("{} in {experiment} ({variant}), seed {}", disciplines[job.cell.discipline], job.cell.seed)
+    }
+
+    /// Does one run. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false there is no result.
+    pub fn run(&self, job: &Job, go_on: &dyn Fn(f64) -> bool) -> Option<Observed> {
+        let scene = &self.scenes[job.scene];
+        let layout = crate::layout(&scene.scenario, scene.curves.iter().any(Curve::needs_series));
+        let mut recorder = Recorder::new(layout).with_sources(|segment: &sim::Segment| segment.source);
+        scene.scenario.run(&job.cell, &mut recorder, go_on)?;
+        let record = recorder.finish();
+        let first = Some(&job.cell.seed) == scene.scenario.seeds.first();
+        Some(Observed {
+            numbers: scene.measures.iter().map(|measure| measure.of(&record)).collect(),
+            data: scene.curves.iter().map(|curve| curve.of(&record, first)).collect(),
+        })
+    }
+
+    /// Puts the results of `jobs` together, in their order; `None` where a run was stopped.
+    pub fn finish(&self, jobs: &[Job], observed: Vec<Option<Observed>>) -> Results {
+        let mut results = Results { cells: BTreeMap::new(), finished: 0, planned: jobs.len() };
+        for (job, observed) in jobs.iter().zip(observed) {
+            let Some(observed) = observed else { continue };
+            results.finished += 1;
+            let scene = &self.scenes[job.scene];
+            let discipline = scene.disciplines[job.cell.discipline].clone();
+            let key = (scene.experiment.clone(), scene.variant.clone(), discipline);
+            let several = results.cells.entry(key).or_default();
+            if several.numbers.is_empty() && several.data.is_empty() {
+                several.numbers = scene.measures.iter().map(|measure| (measure.clone(), Vec::new())).collect();
+                several.data = scene.curves.iter().cloned().zip(observed.data).collect();
+            } else {
+                for ((_, all), more) in several.data.iter_mut().zip(observed.data) {
+                    *all = std::mem::replace(all, Data::Nothing).with(more);
+                }
+            }
+            let seed = (job.cell.seed - 1) as usize;
+            for ((_, numbers), number) in several.numbers.iter_mut().zip(observed.numbers) {
+                numbers.resize(numbers.len().max(seed + 1), None);
+                numbers[seed] = number;
+            }
+        }
+        results
+    }
+}
+
+impl Results {
+    /// A number of each seed; empty where it was not measured.
+    fn numbers(&self, value: &Value, variant: &str) -> &[Option<f64>] {
+        let variant = value.variant.as_deref().unwrap_or(variant);
+        let key = (value.experiment.clone(), variant.to_owned(), value.discipline.clone());
+        let found = self.cells.get(&key).and_then(|several| {
+            several.numbers.iter().find(|(measure, _)| *measure == value.measure).map(|(_, numbers)| numbers)
+        });
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// The number that a test is about, under a variant: seed by seed, so that what all seeds share cancels out.
+    pub(crate) fn estimate(&self, test: &Test, variant: &str) -> Estimate {
+        let left = self.numbers(&test.value, variant);
+        let per_seed = match &test.against {
+            None => left.to_vec(),
+            Some(Against { how, value }) => {
+                let right = self.numbers(value, variant);
+                let both = left.iter().zip(right);
+                let together = |(left, right): (&Option<f64>, &Option<f64>)| match how {
+                    How::Over => Some((*left)? / (*right)?).filter(|ratio| ratio.is_finite()),
+                    How::Minus => Some((*left)? - (*right)?),
+                };
+                both.map(together).collect()
+            }
+        };
+        Estimate::over(per_seed)
+    }
+
+    /// A number of a discipline, for a bar.
+    pub(crate) fn bar(&self, experiment: &str, variant: &str, discipline: &str, measure: &Measure) -> Estimate {
+        let value = Value {
+            experiment: experiment.to_owned(),
+            discipline: discipline.to_owned(),
+            measure: measure.clone(),
+            variant: None,
+        };
+        Estimate::over(self.numbers(&value, variant).to_vec())
+    }
+
+    /// What there is to draw of a discipline.
+    pub(crate) fn data(&self, experiment: &str, variant: &str, discipline: &str, curve: &Curve) -> Option<&Data> {
+        let key = (experiment.to_owned(), variant.to_owned(), discipline.to_owned());
+        let several = self.cells.get(&key)?;
+        several.data.iter().find(|(known, _)| known == curve).map(|(_, data)| data)
+    }
+
+    /// Whether anything was run under a variant.
+    pub(crate) fn has(&self, experiment: &str, variant: &str) -> bool {
+        self.cells.keys().any(|(one, other, _)| one == experiment && other == variant)
+    }
+}

@@ -1,0 +1,310 @@
+//! Tests against results: a verdict for each claim.
+
+use record::Estimate;
+use serde::Serialize;
+
+use crate::claim::{Claim, How, Test};
+use crate::measure::Unit;
+use crate::study::{Results, Study};
+
+/// Whether we see what a paper says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Verdict {
+    /// Every test holds for the mean, and for at least 8 of 10 seeds.
+    #[serde(rename = "reproduces")]
+    Reproduces,
+    /// One does not.
+    #[serde(rename = "differs")]
+    Differs,
+    /// It cannot be tested here, or was not run.
+    #[serde(rename = "not testable")]
+    NotTestable,
+}
+
+impl Verdict {
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Verdict::Reproduces => "reproduces",
+            Verdict::Differs => "differs",
+            Verdict::NotTestable => "not testable",
+        }
+    }
+}
+
+/// A claim and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// What it is called.
+    pub id: String,
+    /// Which figure it is about.
+    pub figure: Option<String>,
+    /// Where the paper says it.
+    pub source: String,
+    /// What it says, in our words.
+    pub statement: String,
+    /// The paper's number or word.
+    pub paper: String,
+    /// Our numbers: all of a claim with few tests, otherwise the test that decides.
+    pub ours: String,
+    /// What we say about it.
+    pub verdict: Verdict,
+    /// Why it differs, or cannot be tested; empty where it reproduces.
+    pub why: String,
+    /// Every test.
+    pub tests: Vec<JudgedTest>,
+    /// The verdict under every other assumption that was run, by its name.
+    pub otherwise: Vec<(String, Verdict)>,
+}
+
+/// A test and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JudgedTest {
+    /// What was measured.
+    pub what: String,
+    /// Mean over the seeds.
+    pub mean: Option<f64>,
+    /// Half the width of its 95 % interval.
+    pub ci95: Option<f64>,
+    /// The lower end of the band.
+    pub at_least: Option<f64>,
+    /// The upper end of the band.
+    pub at_most: Option<f64>,
+    /// How many seeds lie in the band, and how many were measured.
+    pub seeds_held: usize,
+    /// See `seeds_held`.
+    pub seeds: usize,
+    /// Whether it holds; `None` when nothing was measured.
+    pub holds: Option<bool>,
+    /// All of it as a sentence.
+    pub said: String,
+    /// The same without what was measured.
+    #[serde(skip)]
+    short: String,
+}
+
+/// The share of seeds for which a test must hold.
+const SEEDS_NEEDED: f64 = 0.8;
+/// With more tests than these only the one that decides is told in short.
+const FEW_TESTS: usize = 3;
+
+/// A verdict for every claim of a study.
+pub fn judge(study: &Study, results: &Results) -> Vec<Judged> {
+    study.claims().map(|claim| one(claim, study, results)).collect()
+}
+
+fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
+    let about = &study.paper.about;
+    let tests: Vec<JudgedTest> = claim.tests.iter().map(|test| tested(test, results, about.main(), study)).collect();
+    let verdict = verdict(&tests);
+    let otherwise = about.variant.iter().skip(1).filter(|variant| {
+        let mut experiments = claim.tests.iter().flat_map(Test::values).map(|value| &value.experiment);
+        !claim.tests.is_empty() && experiments.all(|experiment| results.has(experiment, &variant.id))
+    });
+    let otherwise = otherwise.map(|variant| {
+        let tests: Vec<JudgedTest> =
+            claim.tests.iter().map(|test| tested(test, results, &variant.id, study)).collect();
+        (variant.name.clone(), self::verdict(&tests))
+    });
+    Judged {
+        id: claim.id.clone(),
+        figure: claim.figure.clone(),
+        source: claim.source.clone(),
+        statement: claim.statement.clone(),
+        paper: claim.paper.clone(),
+        ours: ours(&tests),
+        verdict,
+        why: why(claim, verdict, results, study),
+        otherwise: otherwise.collect(),
+        tests,
+    }
+}
+
+/// Over all tests of a claim.
+fn verdict(tests: &[JudgedTest]) -> Verdict {
+    if tests.iter().any(|test| test.holds == Some(false)) {
+        Verdict::Differs
+    } else if tests.is_empty() || tests.iter().any(|test| test.holds.is_none()) {
+        Verdict::NotTestable
+    } else {
+        Verdict::Reproduces
+    }
+}
+
+fn tested(test: &Test, results: &Results, variant: &str, study: &Study) -> JudgedTest {
+    let estimate = results.estimate(test, variant);
+    let values: Vec<f64> = estimate.per_seed.iter().flatten().copied().collect();
+    let held = values.iter().filter(|value| test.holds(**value)).count();
+    let holds = estimate.mean.map(|mean| test.holds(mean) && held as f64 >= SEEDS_NEEDED * values.len() as f64);
+    let what = what(test, study);
+    let short = match estimate.mean {
+        None => "not measured".to_owned(),
+        Some(_) if values.len() > 1 => {
+            format!("{} ({}; {held} of {} seeds)", number(&estimate, test), band(test), values.len())
+        }
+        Some(_) => format!("{} ({})", number(&estimate, test), band(test)),
+    };
+    JudgedTest {
+        said: format!("{what}: {short}"),
+        short,
+        what,
+        mean: estimate.mean,
+        ci95: estimate.ci95,
+        at_least: test.at_least,
+        at_most: test.at_most,
+        seeds_held: held,
+        seeds: values.len(),
+        holds,
+    }
+}
+
+/// What a test measures, in words.
+fn what(test: &Test, study: &Study) -> String {
+    let about = &study.paper.about;
+    let main = &test.value;
+    let place = |id: &str| about.experiment(id).map_or_else(|| id.to_owned(), |experiment| experiment.name.clone());
+    let mut words = format!("{}, {}", main.measure.words(), main.discipline);
+    if let Some(against) = &test.against {
+        let other = &against.value;
+        let how = if against.how == How::Over { "over" } else { "less" };
+        let mut parts = Vec::new();
+        if other.measure != main.measure {
+            parts.push(other.measure.words());
+        }
+        if other.discipline != main.discipline {
+            parts.push(other.discipline.clone());
+        }
+        if other.experiment != main.experiment {
+            parts.push(format!("at {}", place(&other.experiment)));
+        }
+        if other.variant != main.variant {
+            let id = other.variant.as_deref().unwrap_or(about.main());
+            parts.push(about.variant(id).map_or_else(|| id.to_owned(), |variant| variant.name.clone()));
+        }
+        words.push_str(&format!(" {how} {}", parts.join(", ")));
+    }
+    words.push_str(&format!(", at {}", place(&main.experiment)));
+    if let Some(id) = &test.variant {
+        words.push_str(&about.variant(id).map_or_else(String::new, |variant| format!(", {}", variant.name)));
+    }
+    words
+}
+
+/// The unit of a test's number: a ratio has none.
+fn unit(test: &Test) -> Unit {
+    match &test.against {
+        Some(against) if against.how == How::Over => Unit::Plain,
+        _ => test.value.measure.unit(),
+    }
+}
+
+fn number(estimate: &Estimate, test: &Test) -> String {
+    let unit = unit(test);
+    let mean = estimate.mean.map_or_else(|| "-".to_owned(), |mean| told(mean, unit));
+    match estimate.ci95 {
+        Some(ci) => format!("{mean} ± {}", told(ci, unit)),
+        None => mean,
+    }
+}
+
+fn band(test: &Test) -> String {
+    let unit = unit(test);
+    match (test.at_least, test.at_most) {
+        (Some(least), Some(most)) => format!("{} to {}", told(least, unit), told(most, unit)),
+        (Some(least), None) => format!("at least {}", told(least, unit)),
+        (None, Some(most)) => format!("at most {}", told(most, unit)),
+        (None, None) => "no band".to_owned(),
+    }
+}
+
+/// A number for people: three digits and its unit.
+pub(crate) fn told(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Plain => digits(value),
+        Unit::Seconds if value != 0.0 && value.abs() < 1.0 => format!("{} ms", digits(value * 1e3)),
+        Unit::Seconds => format!("{} s", digits(value)),
+        Unit::Share => format!("{} %", digits(value * 100.0)),
+        Unit::Bytes => format!("{} MB", digits(value / 1e6)),
+        Unit::Rate => format!("{} Mbit/s", digits(value / 1e6)),
+    }
+}
+
+fn digits(value: f64) -> String {
+    let magnitude = if value == 0.0 { 0.0 } else { libm::log10(value.abs()).floor() };
+    let decimals = (2.0 - magnitude).clamp(0.0, 4.0) as usize;
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// Our numbers in short.
+fn ours(tests: &[JudgedTest]) -> String {
+    match tests {
+        [] => "-".to_owned(),
+        [only] => only.short.clone(),
+        few if few.len() <= FEW_TESTS => few.iter().map(|test| test.said.clone()).collect::<Vec<_>>().join("; "),
+        many => {
+            let held = many.iter().filter(|test| test.holds == Some(true)).count();
+            let decides = many.iter().min_by(|a, b| slack(a).total_cmp(&slack(b))).expect("there are many");
+            let which = if held == many.len() { "closest" } else { "farthest off" };
+            format!("{held} of {} hold; {which}: {}", many.len(), decides.said)
+        }
+    }
+}
+
+/// How far inside its band a test lies, in widths of its interval; negative outside.
+fn slack(test: &JudgedTest) -> f64 {
+    let Some(mean) = test.mean else { return f64::NEG_INFINITY };
+    let below = test.at_most.map_or(f64::INFINITY, |most| most - mean);
+    let above = test.at_least.map_or(f64::INFINITY, |least| mean - least);
+    let slack = below.min(above) / test.ci95.unwrap_or(1.0).max(mean.abs() * 1e-3).max(1e-12);
+    // A test that fails by its seeds, not by its mean, is outside as well.
+    if test.holds == Some(false) { slack.min(-1e-9) } else { slack }
+}
+
+/// The reason, and the measurements that show it.
+fn why(claim: &Claim, verdict: Verdict, results: &Results, study: &Study) -> String {
+    if let Some(reason) = &claim.not_testable {
+        return reason.trim().to_owned();
+    }
+    if verdict == Verdict::NotTestable {
+        return "not measured: none of the runs that it needs finished, or nothing of the kind happened in them".to_owned();
+    }
+    if verdict == Verdict::Reproduces {
+        return String::new();
+    }
+    let mut sentences: Vec<String> = claim.why.iter().map(|why| flowing(why)).collect();
+    for test in &claim.shown {
+        let judged = tested(test, results, study.paper.about.main(), study);
+        if judged.mean.is_some() {
+            let says = test.says.as_deref().map_or_else(|| judged.what.clone(), flowing);
+            sentences.push(format!("{says}: {}.", number(&results.estimate(test, study.paper.about.main()), test)));
+        }
+    }
+    if sentences.is_empty() {
+        sentences.push("No reason is recorded for this.".to_owned());
+    }
+    sentences.join(" ")
+}
+
+/// A text without the line breaks of its file.
+pub(crate) fn flowing(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_and_their_unit() {
+        assert_eq!(told(0.0421, Unit::Plain), "0.0421");
+        assert_eq!(told(12.345, Unit::Plain), "12.3");
+        assert_eq!(told(1234.5, Unit::Plain), "1234");
+        assert_eq!(told(0.0123, Unit::Seconds), "12.3 ms");
+        assert_eq!(told(0.5, Unit::Share), "50 %");
+        assert_eq!(told(-0.00001, Unit::Share), "-0.001 %");
+        assert_eq!(told(7_920_000.0, Unit::Bytes), "7.92 MB");
+        assert_eq!(told(0.0, Unit::Seconds), "0 s");
+    }
+}
