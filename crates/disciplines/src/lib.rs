@@ -33,6 +33,8 @@ registry! {
     sfq,
     efd,
     run2c,
+    xprotect,
+    pias,
     red,
     ared,
     codel,
