@@ -136,17 +136,15 @@ impl<P> Qdisc<P> for Efd<P> {
             return cx.drop(pkt, DropReason::TooLarge);
         }
         let level = self.count_in(&pkt);
-        self.queue.push(level, pkt);
-        if !self.limit.allows(self.queue.held()) {
-            self.push_out(level, cx);
-        }
+        let Efd { limit, flows, queue, .. } = self;
+        queue.push_within(*limit, level, pkt, cx, |_, victim| count_out(flows, victim.meta.flow));
     }
 
     #[inline]
     fn dequeue(&mut self, _: &mut Cx<'_, P>) -> Next<P> {
         match self.queue.pop() {
-            Some(pkt) => {
-                self.count_out(pkt.meta.flow);
+            Some((_, pkt)) => {
+                count_out(&mut self.flows, pkt.meta.flow);
                 Next::Packet(pkt)
             }
             None => Next::Empty,
@@ -167,8 +165,8 @@ impl<P> Qdisc<P> for Efd<P> {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("high_packets", self.queue.high_packets() as f64);
-        visit("low_packets", self.queue.low_packets() as f64);
+        visit("high_packets", self.queue.packets(Level::HIGH) as f64);
+        visit("low_packets", self.queue.packets(Level::LOW) as f64);
     }
 }
 
@@ -187,32 +185,21 @@ impl<P> Efd<P> {
         let flow =
             self.flows.upsert(pkt.meta.flow, one_more, || Flow { offered: step, queued: NonZeroU32::MIN });
         let compared = if self.count_first { flow.offered } else { flow.offered - step };
-        if u64::from(compared) > most { Level::Low } else { Level::High }
+        if u64::from(compared) > most { Level::LOW } else { Level::HIGH }
     }
+}
 
-    /// A packet of this flow has left or was dropped; with its last one the flow is forgotten.
-    #[inline]
-    fn count_out(&mut self, flow: FlowKey) {
-        let known = self.flows.retire(flow, |entry| match NonZeroU32::new(entry.queued.get() - 1) {
-            Some(rest) => {
-                entry.queued = rest;
-                false
-            }
-            None => true,
-        });
-        debug_assert!(known, "a flow with a packet queued has an entry");
-    }
-
-    /// Gives up the tail of the line until the rest fits. `arrival` is the level of the packet that just came.
-    fn push_out(&mut self, arrival: Level, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.queue.held()) {
-            let (level, victim) = self.queue.push_out().expect("what exceeds the limit is queued");
-            self.count_out(victim.meta.flow);
-            // The arrival is the tail of its own level, and without it everything fits.
-            let why = if level == arrival { DropReason::Overlimit } else { DropReason::Pushout };
-            cx.drop(victim, why);
+/// A packet of this flow has left or was dropped; with its last one the flow is forgotten.
+#[inline]
+fn count_out(flows: &mut FlowMap<Flow>, flow: FlowKey) {
+    let known = flows.retire(flow, |entry| match NonZeroU32::new(entry.queued.get() - 1) {
+        Some(rest) => {
+            entry.queued = rest;
+            false
         }
-    }
+        None => true,
+    });
+    debug_assert!(known, "a flow with a packet queued has an entry");
 }
 
 #[cfg(test)]
@@ -360,8 +347,8 @@ mod tests {
             let mut efd = built(&Config { limit: Limit::Packets(limit), threshold: Limit::Packets(threshold), count_first: true });
             let mut out = Outbox::default();
             for (serial, op) in (0u64..).zip(ops) {
-                let low_before: Vec<u64> = efd.queue.iter().skip(efd.queue.high_packets()).map(|pkt| pkt.payload).collect();
-                let high_before = efd.queue.high_packets();
+                let low_before: Vec<u64> = efd.queue.iter().skip(efd.queue.packets(Level::HIGH)).map(|pkt| pkt.payload).collect();
+                let high_before = efd.queue.packets(Level::HIGH);
                 let mut cx = Cx::new(Time::ZERO, &mut out);
                 match op {
                     Op::Enqueue { flow, bytes, .. } => {
@@ -401,8 +388,8 @@ mod tests {
             for serial in 0..n {
                 efd.enqueue(Packet::new(FlowKey(1), 1500, serial), &mut Cx::new(Time::ZERO, &mut out));
             }
-            prop_assert_eq!(efd.queue.high_packets() as u64, n.min(threshold));
-            prop_assert_eq!(efd.queue.low_packets() as u64, n - n.min(threshold));
+            prop_assert_eq!(efd.queue.packets(Level::HIGH) as u64, n.min(threshold));
+            prop_assert_eq!(efd.queue.packets(Level::LOW) as u64, n - n.min(threshold));
         }
 
         /// A flow that is alone and never waits is always new.

@@ -14,11 +14,15 @@
 
 #[macro_use]
 mod registry;
+mod sent;
 mod spec;
+#[cfg(test)]
+mod line;
 #[cfg(test)]
 mod trace;
 
 pub use registry::{Discipline, Entry, Visit};
+pub use sent::Source;
 pub use spec::SpecError;
 
 registry! {
@@ -28,6 +32,9 @@ registry! {
     drr,
     sfq,
     efd,
+    run2c,
+    xprotect,
+    pias,
     red,
     ared,
     codel,

@@ -2,16 +2,16 @@
 
 pub mod codel;
 mod flow_map;
+mod levels;
 mod longest_queue;
 mod lookahead;
 mod recent_flows;
 pub mod red;
 mod token_bucket;
-mod two_level;
 
 pub use flow_map::FlowMap;
+pub use levels::{Level, Levels, TwoLevel};
 pub use longest_queue::{LongestQueue, Rank};
 pub use lookahead::{Head, Lookahead};
 pub use recent_flows::{Memory, RecentFlows};
 pub use token_bucket::TokenBucket;
-pub use two_level::{Level, TwoLevel};

@@ -4,11 +4,12 @@
 //! visit the table now and then and forget what has been silent for long (every 5 s, after 30 s: EFD paper, section 5.1).
 //! Between two visits, a stream of ever new flows would fill any memory; so there is a most, and a policy for it:
 //!
-//! - When a new flow comes and the table is full, the quarter of its flows that has been silent longest is forgotten. A
-//!   flow that keeps sending stays, an attacker's flows of one packet go first. A quarter at a time, because looking
-//!   for the silent ones means looking at all: so it costs a few entries per new flow, and nothing per packet.
-//! - A flow that `busy` says yes to (it has packets queued whose order depends on the entry) is never forgotten. When all
-//!   are busy the table exceeds its most; it is never larger than that or the number of busy flows, whichever is more.
+//! - When a new flow comes and the table is full, those that have been silent longest are forgotten, until three quarters
+//!   are left. A flow that sends again before so many new ones have come stays; an attacker's flows of one packet go
+//!   first. A quarter at a time, because looking for the silent ones means looking at all: so it costs a few entries
+//!   per new flow, and nothing per packet.
+//! - A flow that `busy` says yes to (it has packets queued whose order depends on the entry) is never forgotten. When too
+//!   many are busy the table exceeds its most; it is never larger than that, or than the busy flows and a quarter more.
 
 use super::FlowMap;
 use crate::packet::FlowKey;
@@ -41,7 +42,7 @@ pub struct RecentFlows<V> {
     busy: fn(&V) -> bool,
     /// When the next visit is due; not before the first call.
     visit: Option<Time>,
-    /// The table is too large from here on.
+    /// A new flow must find fewer than this: the most, or more when so many are busy that looking again would be in vain.
     full: usize,
     /// Room for looking for the silent ones.
     times: Vec<Time>,
@@ -139,40 +140,35 @@ impl<V> RecentFlows<V> {
         self.full = self.memory.flows.max(1);
     }
 
-    /// Forgets the quarter that has been silent longest.
+    /// Forgets those that have been silent longest, until three quarters of the most are left.
     #[cold]
     fn make_room(&mut self) {
-        let RecentFlows { flows, busy, times, .. } = self;
+        let RecentFlows { flows, busy, times, memory, .. } = self;
+        let most = memory.flows.max(1);
         times.clear();
-        times.extend(flows.recent().filter(|flow| !busy(&flow.value)).map(|flow| flow.seen));
-        let wanted = self.memory.flows.div_ceil(4);
-        let quarter = wanted.min(times.len());
-        if quarter > 0 {
-            let (earlier, oldest, _) = times.select_nth_unstable(quarter - 1);
-            let oldest = *oldest;
+        times.extend(flows.iter().filter(|(_, flow)| !busy(&flow.value)).map(|(_, flow)| flow.seen));
+        let surplus = (flows.len() + most.div_ceil(4)).saturating_sub(most).min(times.len());
+        if surplus > 0 {
+            let (earlier, latest, _) = times.select_nth_unstable(surplus - 1);
+            let latest = *latest;
             // Of flows that were last seen at that very moment, only so many go.
-            let mut ties = quarter - earlier.iter().filter(|seen| **seen < oldest).count();
+            let mut ties = surplus - earlier.iter().filter(|seen| **seen < latest).count();
             flows.retain(|_, flow| {
-                let goes = !busy(&flow.value) && (flow.seen < oldest || (flow.seen == oldest && ties > 0));
-                ties -= usize::from(goes && flow.seen == oldest);
+                let tied = flow.seen == latest && ties > 0;
+                let goes = !busy(&flow.value) && (flow.seen < latest || tied);
+                ties -= usize::from(goes && tied);
                 !goes
             });
         }
-        // Where hardly any could go, looking again at once would find no more.
-        let again = if quarter < wanted { flows.len() + wanted } else { 0 };
-        self.full = self.memory.flows.max(1).max(again);
-    }
-}
-
-impl<V> FlowMap<Recent<V>> {
-    fn recent(&self) -> impl Iterator<Item = &Recent<V>> {
-        self.iter().map(|(_, recent)| recent)
+        self.full = most.max(flows.len() + flows.len().div_ceil(4));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn table(flows: usize) -> RecentFlows<u32> {
         RecentFlows::new(Memory { flows, ..Memory::default() }, |queued| *queued > 0)
@@ -225,6 +221,83 @@ mod tests {
             flows.seen(FlowKey(flow), Time::ms(1), || 0);
         });
         assert_eq!(known(&flows).len(), 7);
+    }
+
+    /// Flows that were busy and are no more do not stay because they were too many to forget.
+    #[test]
+    fn what_was_too_much_goes_when_it_can() {
+        let mut flows = table(8);
+        for flow in 0..100 {
+            *flows.seen(FlowKey(flow), Time::ms(flow), || 0) = 1;
+        }
+        assert_eq!(flows.table().flows, 100);
+        (0..100).for_each(|flow| *flows.get_mut(FlowKey(flow)).unwrap() = 0);
+        (100..200).for_each(|flow| {
+            flows.seen(FlowKey(flow), Time::ms(flow), || 0);
+        });
+        assert!(flows.table().flows <= 8, "{} flows", flows.table().flows);
+    }
+
+    /// A flow that sends a packet for every 5,000 new flows is remembered by a table of 8,000 while half a million come.
+    #[test]
+    fn who_keeps_sending_is_remembered() {
+        let mut flows = table(8000);
+        for flow in 0..500_000_u64 {
+            let now = Time::us(flow);
+            flows.seen(FlowKey(flow), now, || 0);
+            if flow % 5000 == 0 {
+                let mut is_new = false;
+                flows.seen(FlowKey(u64::MAX), now, || {
+                    is_new = true;
+                    0
+                });
+                assert_eq!(is_new, flow == 0, "after {flow} flows");
+            }
+        }
+    }
+
+    proptest! {
+        /// Under any arrivals, departures and pauses, with many at one moment: busy flows and the flow that was just
+        /// seen are known, a flow is known again only when it is seen, and the table keeps its bound. Whoever is
+        /// forgotten while nothing is due was silent at least as long as every idle flow that stays.
+        #[test]
+        fn forgets_only_who_may_be_forgotten(
+            ops in prop::collection::vec((0..3u8, 0..60u64, 0..3u64), 1..400),
+            most in 1..20usize,
+        ) {
+            let memory = Memory { sweep: Span::ms(20), idle: Span::ms(40), flows: most };
+            let mut flows: RecentFlows<u32> = RecentFlows::new(memory, |queued| *queued > 0);
+            let mut model: BTreeMap<u64, (Time, u32)> = BTreeMap::new();
+            let (mut now, mut most_busy) = (Time::ms(1), 0);
+            for (op, flow, later) in ops {
+                now += Span::ms(later * later * later);
+                flows.sweep(now);
+                let swept: Vec<u64> = model.keys().copied().filter(|flow| flows.get(FlowKey(*flow)).is_none()).collect();
+                for gone in swept {
+                    let (seen, queued) = model.remove(&gone).unwrap();
+                    prop_assert!(queued == 0 && seen + memory.idle <= now);
+                }
+                if op < 2 {
+                    let known = *model.get(&flow).map_or(&0, |(_, queued)| queued);
+                    prop_assert_eq!(*flows.seen(FlowKey(flow), now, || 0), known);
+                    *flows.get_mut(FlowKey(flow)).unwrap() += u32::from(op);
+                    model.insert(flow, (now, known + u32::from(op)));
+                } else if let Some((_, queued)) = model.get_mut(&flow) {
+                    *queued = queued.saturating_sub(1);
+                    *flows.get_mut(FlowKey(flow)).unwrap() = *queued;
+                }
+                let (left, gone): (Vec<_>, Vec<_>) =
+                    model.iter().partition(|(flow, _)| flows.get(FlowKey(**flow)).is_some());
+                let earliest = left.iter().filter(|(_, (_, queued))| *queued == 0).map(|(_, (seen, _))| *seen).min();
+                for (_, (seen, queued)) in &gone {
+                    prop_assert!(*queued == 0 && earliest.is_none_or(|earliest| *seen <= earliest));
+                }
+                model.retain(|flow, _| flows.get(FlowKey(*flow)).is_some());
+                prop_assert_eq!(known(&flows), model.keys().copied().collect::<Vec<_>>());
+                most_busy = most_busy.max(model.values().filter(|(_, queued)| *queued > 0).count());
+                prop_assert!(model.len() <= most.max(most_busy + most_busy.div_ceil(4)), "{} flows", model.len());
+            }
+        }
     }
 
     /// However many flows come, there are never more than the most, or than are busy.

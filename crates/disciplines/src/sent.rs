@@ -1,0 +1,105 @@
+//! How much of its flow came before a packet: what Run2C and PIAS sort by. Carried by the packet, or counted in a table.
+
+use qdisc::blocks::{Level, Memory, RecentFlows};
+use qdisc::{FlowKey, FlowTable, Invalid, Meta, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where it is known from how much a flow has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Each packet says where in its flow it stands, as its sender told the host.
+    Carried,
+    /// A table counts the bytes of each flow that come to this queue, dropped ones included.
+    Table,
+}
+
+/// The bytes that flows have sent.
+pub(crate) enum Sent {
+    Carried,
+    Table(RecentFlows<Flow>),
+}
+
+/// A flow that was seen lately.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// What came of it, in bytes. It stays at the largest number that fits.
+    bytes: u32,
+    /// How many of its packets wait below the first level. While there are any the flow is not forgotten: its next
+    /// packet would overtake them.
+    below: u32,
+}
+
+impl Sent {
+    pub(crate) fn new(source: Source, memory: Memory) -> Sent {
+        match source {
+            Source::Carried => Sent::Carried,
+            Source::Table => Sent::Table(RecentFlows::new(memory, |flow| flow.below > 0)),
+        }
+    }
+
+    /// Forgets what has been silent for long. Call it first in every verb.
+    #[inline]
+    pub(crate) fn sweep(&mut self, now: Time) {
+        if let Sent::Table(flows) = self {
+            flows.sweep(now);
+        }
+    }
+
+    /// A packet came: where it goes, chosen by `level` from what its flow has sent, this packet included.
+    #[inline]
+    pub(crate) fn count_in(&mut self, meta: &Meta, now: Time, level: impl FnOnce(u64) -> Level) -> Level {
+        let flow = match self {
+            Sent::Carried => return level(meta.offset.saturating_add(meta.bytes).into()),
+            Sent::Table(flows) => flows.seen(meta.flow, now, || Flow { bytes: 0, below: 0 }),
+        };
+        flow.bytes = flow.bytes.saturating_add(meta.bytes);
+        let chosen = level(flow.bytes.into());
+        flow.below += u32::from(chosen > Level::HIGH);
+        chosen
+    }
+
+    /// A packet of this level has left or was dropped.
+    #[inline]
+    pub(crate) fn count_out(&mut self, level: Level, flow: FlowKey) {
+        if let Sent::Table(flows) = self
+            && level > Level::HIGH
+        {
+            flows.get_mut(flow).expect("a flow with a packet below the first level is not forgotten").below -= 1;
+        }
+    }
+
+    pub(crate) fn table(&self) -> FlowTable {
+        match self {
+            Sent::Carried => FlowTable::NONE,
+            Sent::Table(flows) => flows.table(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if let Sent::Table(flows) = self {
+            flows.clear();
+        }
+    }
+
+    /// The flows that have packets below the first level, and how many.
+    #[cfg(test)]
+    pub(crate) fn below(&self) -> std::collections::BTreeMap<FlowKey, u32> {
+        let Sent::Table(flows) = self else { return std::collections::BTreeMap::new() };
+        flows.iter().filter(|(_, flow)| flow.below > 0).map(|(key, flow)| (key, flow.below)).collect()
+    }
+}
+
+/// When a table of flows forgets, from the parameters of a discipline.
+///
+/// # Errors
+/// A table for no flow, or for more than a few million.
+pub(crate) fn memory(sweep: Span, idle: Span, flows: u32) -> Result<Memory, Invalid> {
+    const MOST: u32 = 1 << 22;
+    if !(1..=MOST).contains(&flows) {
+        let message = format!("{flows} is not between 1 and {MOST}: write for example 65536");
+        return Err(Invalid::new("flows", message));
+    }
+    Ok(Memory { sweep, idle, flows: flows as usize })
+}

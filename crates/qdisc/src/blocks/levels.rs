@@ -1,0 +1,226 @@
+//! One buffer in levels: a level is served when all above it are empty, and what has to go is taken from the far end.
+//! EFD, Run2C and X-Protect have two levels and differ only in how they choose; PIAS has more.
+//!
+//! The queues are one line of packets, the upper levels in front of the lower ones: the tail of that line is the last packet
+//! of the lowest level that has one.
+
+use std::collections::VecDeque;
+
+use crate::cx::{Cx, DropReason};
+use crate::packet::Packet;
+use crate::qdisc::Backlog;
+use crate::units::Limit;
+
+/// Where a packet waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level(u8);
+
+impl Level {
+    /// Served first.
+    pub const HIGH: Level = Level(0);
+    /// The next one, which is the last where there are two.
+    pub const LOW: Level = Level(1);
+
+    /// The level below `above` others.
+    ///
+    /// # Panics
+    /// When there are more than 255 above.
+    #[inline]
+    pub fn below(above: usize) -> Level {
+        Level(u8::try_from(above).expect("nobody has 256 levels"))
+    }
+    /// How many levels are above it.
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// `K` queues that share a buffer.
+#[derive(Debug)]
+pub struct Levels<P, const K: usize> {
+    /// Upper ones first.
+    queues: [VecDeque<Packet<P>>; K],
+    held: Backlog,
+}
+
+/// A high and a low queue.
+pub type TwoLevel<P> = Levels<P, 2>;
+
+impl<P, const K: usize> Levels<P, K> {
+    /// Room for `packets` packets, however they divide; it grows when there are more.
+    pub fn with_capacity(packets: usize) -> Levels<P, K> {
+        Levels { queues: std::array::from_fn(|_| VecDeque::with_capacity(packets)), held: Backlog::ZERO }
+    }
+
+    /// Appends to a level.
+    #[inline]
+    pub fn push(&mut self, level: Level, pkt: Packet<P>) {
+        self.held.add(pkt.bytes());
+        self.queues[level.index()].push_back(pkt);
+    }
+
+    /// Appends to a level, and gives up the tail of the line until the rest is within `limit`. Each victim goes to
+    /// [`Cx::drop`] after `gone` has seen it: as [`DropReason::Overlimit`] when it is the packet that just came, as
+    /// [`DropReason::Pushout`] otherwise.
+    #[inline]
+    pub fn push_within(
+        &mut self,
+        limit: Limit,
+        level: Level,
+        pkt: Packet<P>,
+        cx: &mut Cx<'_, P>,
+        gone: impl FnMut(Level, &Packet<P>),
+    ) {
+        self.push(level, pkt);
+        if !limit.allows(self.held) {
+            self.shrink(limit, level, cx, gone);
+        }
+    }
+
+    fn shrink(
+        &mut self,
+        limit: Limit,
+        arrival: Level,
+        cx: &mut Cx<'_, P>,
+        mut gone: impl FnMut(Level, &Packet<P>),
+    ) {
+        while !limit.allows(self.held) {
+            let (level, victim) = self.push_out().expect("what exceeds the limit is queued");
+            gone(level, &victim);
+            // The arrival is the tail of its own level, and without it everything fits.
+            let why = if level == arrival { DropReason::Overlimit } else { DropReason::Pushout };
+            cx.drop(victim, why);
+        }
+    }
+
+    /// Takes the packet that is served next, and says from which level.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Level, Packet<P>)> {
+        let popped = |(at, queue): (u8, &mut VecDeque<Packet<P>>)| Some((Level(at), queue.pop_front()?));
+        let (level, pkt) = (0..).zip(&mut self.queues).find_map(popped)?;
+        self.held.sub(pkt.bytes());
+        Some((level, pkt))
+    }
+
+    /// Takes the tail of the line, and says from which level.
+    #[inline]
+    pub fn push_out(&mut self) -> Option<(Level, Packet<P>)> {
+        let popped = |(at, queue): (usize, &mut VecDeque<Packet<P>>)| Some((Level(at as u8), queue.pop_back()?));
+        let (level, pkt) = self.queues.iter_mut().enumerate().rev().find_map(popped)?;
+        self.held.sub(pkt.bytes());
+        Some((level, pkt))
+    }
+
+    /// What all levels hold.
+    #[inline]
+    pub fn held(&self) -> Backlog {
+        self.held
+    }
+    /// How many packets a level holds.
+    pub fn packets(&self, level: Level) -> usize {
+        self.queues[level.index()].len()
+    }
+    /// Every packet, in the order of the line.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet<P>> {
+        self.queues.iter().flatten()
+    }
+
+    /// Gives every packet up.
+    pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        for pkt in self.queues.iter_mut().flat_map(|queue| queue.drain(..)) {
+            cx.drop(pkt, DropReason::Reset);
+        }
+        self.held = Backlog::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cx::Outbox;
+    use crate::packet::FlowKey;
+    use crate::units::Time;
+    use proptest::prelude::*;
+
+    /// Where a packet of a level goes in a line: behind all of its level and of those above.
+    fn place(line: &[(Level, u32)], level: Level) -> usize {
+        line.iter().take_while(|(each, _)| *each <= level).count()
+    }
+
+    /// Drives `K` levels and a plain list through the same operations.
+    fn is_one_line<const K: usize>(ops: Vec<u8>) -> Result<(), TestCaseError> {
+        let mut levels = Levels::<(), K>::with_capacity(0);
+        let mut line: Vec<(Level, u32)> = Vec::new();
+        for (serial, op) in (1u32..).zip(ops) {
+            let named = |(level, pkt): (Level, Packet<()>)| (level, pkt.bytes());
+            match usize::from(op) {
+                push if push < 2 * K => {
+                    let level = Level::below(push % K);
+                    line.insert(place(&line, level), (level, serial));
+                    levels.push(level, Packet::new(FlowKey(0), serial, ()));
+                }
+                pop if pop % 2 == 0 => {
+                    let first = (!line.is_empty()).then(|| line.remove(0));
+                    prop_assert_eq!(levels.pop().map(named), first);
+                }
+                _ => prop_assert_eq!(levels.push_out().map(named), line.pop()),
+            }
+            let bytes: Vec<u32> = line.iter().map(|(_, bytes)| *bytes).collect();
+            prop_assert_eq!(levels.iter().map(Packet::bytes).collect::<Vec<_>>(), bytes.clone());
+            prop_assert_eq!(levels.held().packets, line.len() as u64);
+            prop_assert_eq!(levels.held().bytes, bytes.into_iter().map(u64::from).sum::<u64>());
+            for level in (0..K).map(Level::below) {
+                prop_assert_eq!(levels.packets(level), line.iter().filter(|(each, _)| *each == level).count());
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        /// It is one line in which upper packets stand before lower ones.
+        #[test]
+        fn two_are_one_line(ops in prop::collection::vec(0..7u8, 0..300)) {
+            is_one_line::<2>(ops)?;
+        }
+        #[test]
+        fn five_are_one_line(ops in prop::collection::vec(0..16u8, 0..300)) {
+            is_one_line::<5>(ops)?;
+        }
+
+        /// A packet joins the line in its place; then the line is cut at its far end, packet by packet, until it fits.
+        #[test]
+        fn what_exceeds_the_limit_is_the_tail(
+            arrivals in prop::collection::vec((0..3usize, 40..1500u32), 1..100),
+            most in 1500..9000u64,
+            in_bytes in any::<bool>(),
+        ) {
+            let limit = if in_bytes { Limit::Bytes(most) } else { Limit::Packets(most / 1000) };
+            let mut levels = Levels::<(), 3>::with_capacity(0);
+            let mut line: Vec<(Level, u32)> = Vec::new();
+            let mut out = Outbox::default();
+            for (level, bytes) in arrivals {
+                let level = Level::below(level);
+                let at = place(&line, level);
+                line.insert(at, (level, bytes));
+                let held = |line: &[(Level, u32)]| Backlog {
+                    packets: line.len() as u64,
+                    bytes: line.iter().map(|(_, bytes)| u64::from(*bytes)).sum(),
+                };
+                let mut expected = Vec::new();
+                while !limit.allows(held(&line)) {
+                    let why = if line.len() - 1 == at { DropReason::Overlimit } else { DropReason::Pushout };
+                    let (level, bytes) = line.pop().unwrap();
+                    expected.push((level, bytes, why));
+                }
+                let mut gone = Vec::new();
+                let mut cx = Cx::new(Time::ZERO, &mut out);
+                levels.push_within(limit, level, Packet::new(FlowKey(0), bytes, ()), &mut cx, |level, _| gone.push(level));
+                let dropped: Vec<_> =
+                    gone.into_iter().zip(out.dropped.drain(..)).map(|(level, (pkt, why))| (level, pkt.bytes(), why)).collect();
+                prop_assert_eq!(dropped, expected);
+                prop_assert_eq!(levels.held(), held(&line));
+            }
+        }
+    }
+}
