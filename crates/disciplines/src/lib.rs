@@ -28,6 +28,7 @@ registry! {
     drr,
     sfq,
     efd,
+    las,
     red,
     ared,
     codel,
