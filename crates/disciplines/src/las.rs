@@ -36,7 +36,8 @@ use std::num::NonZeroU32;
 
 use qdisc::blocks::{Memory, Ranked, RecentFlows};
 use qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Place, Qdisc, Site, Span,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Place, Qdisc, Site,
+    Span,
 };
 use qdisc::{Time, check_limit};
 use schemars::JsonSchema;
