@@ -35,6 +35,7 @@ registry! {
     run2c,
     xprotect,
     pias,
+    las,
     red,
     ared,
     codel,

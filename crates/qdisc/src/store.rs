@@ -38,7 +38,7 @@ impl Place {
         self.0.get() - 1
     }
     #[inline]
-    fn new(index: u32) -> Place {
+    pub(crate) fn new(index: u32) -> Place {
         Place(NonZeroU32::MIN.saturating_add(index))
     }
 }

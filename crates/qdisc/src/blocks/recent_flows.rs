@@ -67,6 +67,11 @@ impl<V> RecentFlows<V> {
         }
     }
 
+    /// Bytes per slot of the table.
+    pub const fn bytes_per_slot() -> usize {
+        FlowMap::<Recent<V>>::bytes_per_slot()
+    }
+
     /// Makes up for the visits that were due until `now`. Call it first in every verb.
     #[inline]
     pub fn sweep(&mut self, now: Time) {
