@@ -1,0 +1,283 @@
+//! A small paper, from its files to its verdicts.
+
+use std::path::Path;
+
+use papers::{Judged, Paper, Results, Scope, Study, Verdict, document, json, judge, markdown, terminal};
+use tempfile::TempDir;
+
+const PAPER: &str = r#"
+title = "Small flows first"
+authors = "N. N."
+published = "nowhere, 2026"
+doi = "10.0/0"
+about = "EFD against FIFO."
+seeds = 3
+
+[[decision]]
+what = "Sizes"
+chosen = "30 kB"
+why = "The paper is silent."
+
+[disciplines]
+fifo = "fifo limit {limit}"
+efd = "efd limit {limit}"
+drr = "drr limit {limit}"
+
+[[variant]]
+id = "as-it-is"
+name = "as it is"
+[[variant]]
+id = "calm"
+name = "with little load"
+set = ["traffic.ftp.load=500 kbit/s"]
+
+[[experiment]]
+id = "busy"
+name = "3 Mbit/s"
+scenario = "small.toml"
+limit = "50p"
+disciplines = ["fifo", "efd"]
+beyond = ["drr"]
+variants = ["as-it-is", "calm"]
+few = ["calm"]
+quick = "5 s"
+
+[[figure]]
+id = "1"
+title = "Response times"
+caption = "Good is low."
+[[figure.panel]]
+title = "3 Mbit/s"
+experiments = ["busy"]
+disciplines = ["fifo", "efd"]
+curve = { kind = "response" }
+[[figure]]
+id = "2"
+title = "Table"
+caption = "Good is low."
+[[figure.panel]]
+title = "3 Mbit/s"
+experiments = ["busy"]
+disciplines = ["efd"]
+curve = { kind = "flow_table_histogram" }
+[[figure.panel]]
+title = "mean"
+experiments = ["busy"]
+disciplines = ["efd"]
+curve = { kind = "bars", axis = "flows", measure = { kind = "metric", name = "flow_table_mean" } }
+
+[[section]]
+title = "As it is"
+text = "What the paper shows."
+variant = "as-it-is"
+figures = ["1", "2"]
+[[section]]
+title = "With little load"
+text = "And with whom it does not compare."
+variant = "calm"
+figures = ["1"]
+beyond = true
+"#;
+
+const CLAIMS: &str = r#"
+[[claim]]
+id = "faster"
+figure = "1"
+source = "section 1"
+statement = "EFD is faster than FIFO for small transfers"
+paper = "faster"
+[[claim.test]]
+experiment = "busy"
+measure = { kind = "response", to = 20 }
+of = "efd"
+over = { of = "fifo" }
+at_most = 1.0
+
+[[claim]]
+id = "slower"
+figure = "1"
+source = "section 2"
+statement = "EFD is a hundred times slower"
+paper = "100"
+why = "It is not."
+[[claim.test]]
+experiment = "busy"
+measure = { kind = "response", to = 20 }
+of = "efd"
+over = { of = "fifo" }
+at_least = 100.0
+[[claim.shown]]
+says = "With little load the ratio is"
+variant = "calm"
+experiment = "busy"
+measure = { kind = "response", to = 20 }
+of = "efd"
+over = { of = "fifo" }
+
+[[claim]]
+id = "bounded"
+figure = "2"
+source = "section 3"
+statement = "Both use the link, and the table is small"
+paper = "small"
+each = { experiment = ["busy"], of = ["fifo", "efd"] }
+[[claim.test]]
+measure = { kind = "metric", name = "flow_table_max" }
+at_most = 50.0
+
+[[claim]]
+id = "better-life"
+source = "conclusion"
+statement = "Life is better with EFD"
+paper = "better"
+not_testable = "We have no measure for it."
+
+[[claim]]
+id = "of-nothing"
+source = "conclusion"
+statement = "Transfers of a gigabyte are fast"
+paper = "fast"
+[[claim.test]]
+experiment = "busy"
+measure = { kind = "response", from = 700000 }
+of = "efd"
+at_most = 1.0
+"#;
+
+const SCENARIO: &str = r#"
+duration = "20 s"
+disciplines = ["fifo limit 50p"]
+[[link]]
+from = "a"
+to = "b"
+rate = "3 Mbit/s"
+delay = "5 ms"
+qdisc = "compare"
+[[traffic]]
+kind = "transfers"
+name = "ftp"
+from = "a"
+to = "b"
+load = "2700 kbit/s"
+size = { fixed = "29200b" }
+[[traffic]]
+kind = "bulk"
+from = "a"
+to = "b"
+"#;
+
+fn folder(claims: &str) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, text) in [("paper.toml", PAPER), ("claims.toml", claims), ("small.toml", SCENARIO)] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn study(scope: Scope) -> Study {
+    let folder = folder(CLAIMS);
+    Study::new(Paper::find(&folder.path().to_string_lossy()).unwrap(), scope).unwrap()
+}
+
+fn all(study: &Study) -> (Results, Vec<Judged>) {
+    let jobs = study.jobs();
+    let observed = jobs.iter().map(|job| study.run(job, &|_| true)).collect();
+    let results = study.finish(&jobs, observed);
+    let judged = judge(study, &results);
+    (results, judged)
+}
+
+fn claim<'a>(judged: &'a [Judged], id: &str) -> &'a Judged {
+    judged.iter().find(|claim| claim.id == id).unwrap()
+}
+
+#[test]
+fn every_claim_gets_its_verdict() {
+    let study = study(Scope::default());
+    let (results, judged) = all(&study);
+    // Three seeds of two disciplines, and of three with little load, where few would be three as well.
+    assert_eq!((results.finished, results.planned), (15, 15));
+    let verdicts: Vec<(&str, Verdict)> = judged.iter().map(|claim| (claim.id.as_str(), claim.verdict)).collect();
+    assert_eq!(
+        verdicts,
+        [
+            ("faster", Verdict::Reproduces),
+            ("slower", Verdict::Differs),
+            ("bounded", Verdict::Reproduces),
+            ("better-life", Verdict::NotTestable),
+            ("of-nothing", Verdict::NotTestable),
+        ]
+    );
+    let slower = claim(&judged, "slower");
+    assert!(slower.why.starts_with("It is not. With little load the ratio is: "), "{}", slower.why);
+    assert!(slower.ours.ends_with("(at least 100; 0 of 3 seeds)"), "{}", slower.ours);
+    assert_eq!(slower.otherwise, [("with little load".to_owned(), Verdict::Differs)]);
+    assert_eq!(claim(&judged, "better-life").why, "We have no measure for it.");
+    assert_eq!(claim(&judged, "bounded").tests.len(), 2, "one for each discipline");
+    assert!(claim(&judged, "of-nothing").why.starts_with("not measured"));
+}
+
+#[test]
+fn a_quick_look_leaves_the_variants_out() {
+    let study = study(Scope { quick: true, ..Scope::default() });
+    let (results, judged) = all(&study);
+    assert_eq!(results.planned, 6);
+    assert!(judged.iter().all(|claim| claim.otherwise.is_empty()));
+    assert_eq!(claim(&judged, "slower").why, "It is not.");
+}
+
+#[test]
+fn one_figure_has_its_claims_and_no_others() {
+    let study = study(Scope { figure: Some("2".into()), seeds: Some(1), ..Scope::default() });
+    let (_, judged) = all(&study);
+    let ids: Vec<&str> = judged.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(ids, ["bounded"]);
+    assert_eq!(claim(&judged, "bounded").tests[0].seeds, 1);
+    let paper = Paper::find(&folder(CLAIMS).path().to_string_lossy()).unwrap();
+    let wrong = Study::new(paper, Scope { figure: Some("9".into()), ..Scope::default() }).unwrap_err();
+    assert_eq!(wrong.0, "there is no figure 9; there are: 1, 2");
+}
+
+/// What was stopped is missing, and is said to be; what is there counts.
+#[test]
+fn a_stopped_study_judges_what_it_has() {
+    let study = study(Scope { quick: true, ..Scope::default() });
+    let jobs = study.jobs();
+    let observed = jobs.iter().enumerate().map(|(at, job)| if at == 1 { None } else { study.run(job, &|_| true) });
+    let results = study.finish(&jobs, observed.collect());
+    let judged = judge(&study, &results);
+    assert_eq!((results.finished, claim(&judged, "faster").tests[0].seeds), (5, 2));
+    let nothing = study.finish(&jobs, jobs.iter().map(|_| None).collect());
+    assert!(judge(&study, &nothing).iter().all(|claim| claim.verdict == Verdict::NotTestable));
+    assert!(document(&study, &nothing, &judged).html().contains("It was stopped: 6 runs are missing."));
+}
+
+#[test]
+fn the_same_study_says_the_same() {
+    let study = study(Scope { quick: true, ..Scope::default() });
+    let ((one, judged), (other, again)) = (all(&study), all(&study));
+    assert_eq!(judged, again);
+    assert_eq!(document(&study, &one, &judged).html(), document(&study, &other, &again).html());
+    let told = terminal(&study, &one, &judged, &|verdict| verdict.word().to_owned());
+    assert!(told.contains("Figure 1: Response times") && told.contains("2 reproduce, 1 differ, 2 could not be tested"));
+    assert!(told.contains("why    It is not."));
+    let as_json = json(&study, &one, &judged);
+    for key in ["id", "source", "statement", "paper", "ours", "verdict", "why"] {
+        assert!(as_json["claims"][1][key].is_string(), "{key}");
+    }
+    assert!(markdown(&study, &judged).contains("| EFD is a hundred times slower (section 2) | 100 |"));
+}
+
+#[test]
+fn a_wrong_claim_is_named() {
+    let wrong = |from: &str, to: &str| {
+        let folder = folder(&CLAIMS.replacen(from, to, 1));
+        Paper::in_folder(Path::new(folder.path())).unwrap_err().0
+    };
+    assert!(wrong("at_most = 1.0", "").ends_with("claim \"faster\": a test needs at_least or at_most"));
+    assert!(wrong("experiment = \"busy\"", "experiment = \"bsy\"").contains("there is no experiment \"bsy\""));
+    assert!(wrong("variant = \"calm\"", "variant = \"clam\"").contains("has no variant \"clam\""));
+    assert!(wrong("kind = \"response\"", "kind = \"respond\"").contains("unknown variant `respond`"));
+    assert!(wrong("id = \"slower\"", "id = \"faster\"").contains("two claims \"faster\""));
+    assert!(wrong("figure = \"1\"", "figure = \"7\"").contains("about figure 7, which there is not"));
+}
