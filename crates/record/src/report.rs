@@ -7,16 +7,20 @@
 //! charts.rs    which charts there are, and what each says; charts/ has a file per chart
 //! table.rs     the table of metrics, as on the terminal
 //! page.rs      puts the page together
+//! document.rs  a page that somebody else writes: text, tables, and figures from numbers
+//! shell.rs     what both pages are put into, and what must not break them
 //! ```
 //!
-//! The page is a template (`assets/report.html`) with Vega-Lite inside it; the data are in it once, as columns. Charts are
+//! A page is a template (`assets/`) with Vega-Lite inside it; the data are in it once, as columns. Charts are
 //! drawn when it is opened. The same folders give the same page, byte by byte: it has no clock.
 
 mod charts;
 mod colours;
+pub mod document;
 mod page;
 mod read;
 mod series;
+mod shell;
 mod table;
 
 use std::path::{Path, PathBuf};

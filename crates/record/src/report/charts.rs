@@ -158,11 +158,11 @@ fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Columns)>) ->
 }
 
 /// How numbers stand at an axis: with three digits, and no exponents.
-const PLAIN: &str = ",.3~r";
+pub(super) const PLAIN: &str = ",.3~r";
 
 /// A logarithmic axis from `least` to `most`, with a little room, and few ticks: powers of ten, and their doubles and
 /// quintuples where there are not many. `encoding` gets a scale and an axis.
-fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
+pub(super) fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
     let most = most.max(least * 1.01);
     let room = libm::pow(most / least, 0.03);
     let (from, to) = (least / room, most * room);
@@ -173,10 +173,14 @@ fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
     let ticks: Vec<Value> = ticks.filter(|tick| from <= *tick && *tick <= to).map(number).collect();
     encoding["scale"] = json!({ "type": "log", "nice": false, "domain": [number(from), number(to)] });
     encoding["axis"] = json!({ "format": format, "values": ticks });
+    if ticks.len() < 2 {
+        // So short an axis is nearly linear.
+        encoding["axis"] = json!({ "format": format, "tickCount": 3 });
+    }
 }
 
 /// Least and most of what is above zero.
-fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
+pub(super) fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values
         .filter(|value| *value > 0.0)
         .fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))

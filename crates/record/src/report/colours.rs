@@ -33,6 +33,27 @@ pub fn looks(specs: &[&str]) -> Vec<Look> {
         .collect()
 }
 
+impl Look {
+    /// The same hue for the second, third... line of one discipline in a figure: another shade and dash. Number 0 is the
+    /// look itself.
+    pub(super) fn variant(&self, number: usize) -> Look {
+        let nth = number % DASHES.len();
+        if nth == 0 {
+            return self.clone();
+        }
+        Look { colour: shaded(&self.colour, SHADES[nth]), dash: DASHES[nth].to_vec() }
+    }
+
+    /// Of what belongs to no discipline, such as a bound: the page's own colours, so that it is not taken for one.
+    pub(super) fn neutral(number: usize) -> Look {
+        const COLOURS: [&str; 3] = ["var(--ink)", "var(--soft)", "var(--faint)"];
+        Look {
+            colour: COLOURS[number % COLOURS.len()].to_owned(),
+            dash: DASHES[number % DASHES.len()].to_vec(),
+        }
+    }
+}
+
 /// The colour of a kind: from the table, or one of the table's chosen by the name.
 fn colour(kind: &str) -> &'static str {
     let known = table().find(|(name, _)| *name == kind);

@@ -17,7 +17,12 @@ pub(super) fn json(columns: Columns) -> Value {
 
 /// Four significant digits: more than a screen can show.
 pub(super) fn number(value: f64) -> Value {
-    let rounded: f64 = format!("{value:.3e}").parse().expect("a number that was just written");
+    rounded(value, 4)
+}
+
+/// A number with so many significant digits.
+pub(super) fn rounded(value: f64, digits: usize) -> Value {
+    let rounded: f64 = format!("{value:.0$e}", digits - 1).parse().expect("a number that was just written");
     // A whole number without its ".0" is shorter.
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
         return Value::Number(Number::from(rounded as i64));
@@ -58,8 +63,16 @@ pub(super) fn pixel_columns(values: &[(f64, f64)], from: f64, until: f64, column
 /// At most `most` of the points, evenly spread over their order by size and then time, so that no size is left out and
 /// nothing is left to chance.
 pub(super) fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    thinned_by(points, most, |point| *point)
+}
+
+/// The same for what has a size and a time.
+pub(super) fn thinned_by<T: Copy>(points: &[T], most: usize, of: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
     let mut sorted = points.to_vec();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    sorted.sort_by(|a, b| {
+        let (a, b) = (of(a), of(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
     if sorted.len() <= most {
         return sorted;
     }

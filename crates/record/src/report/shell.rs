@@ -1,0 +1,166 @@
+//! What every page is put into: head, style, scripts, licences. The template of a page extends `assets/shell.html`.
+
+use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::colours::Look;
+
+/// The templates of the pages, by name. The name decides that everything is escaped which does not say otherwise.
+const TEMPLATES: [(&str, &str); 4] = [
+    ("shell.html", include_str!("../../assets/shell.html")),
+    ("key.html", include_str!("../../assets/key.html")),
+    (REPORT, include_str!("../../assets/report.html")),
+    (DOCUMENT, include_str!("../../assets/document.html")),
+];
+/// The page of run folders.
+pub(super) const REPORT: &str = "report.html";
+/// A written page.
+pub(super) const DOCUMENT: &str = "document.html";
+
+const STYLE: &str = include_str!("../../assets/report.css");
+const WATCH: &str = include_str!("../../assets/watch.js");
+const DRAW: &str = include_str!("../../assets/draw.js");
+const VEGA: &str = include_str!("../../assets/vega/vega.min.js");
+const VEGA_LITE: &str = include_str!("../../assets/vega/vega-lite.min.js");
+const INTERPRETER: &str = include_str!("../../assets/vega/vega-interpreter.js");
+/// What their licences ask to go with them.
+const LICENCES: [&str; 4] = [
+    include_str!("../../assets/vega/LICENSE"),
+    include_str!("../../assets/vega/LICENSE-vega-lite"),
+    include_str!("../../assets/vega/LICENSE-d3"),
+    include_str!("../../assets/vega/LICENSE-others"),
+];
+
+/// A page: what its own template takes, and what the shell takes.
+#[derive(Serialize)]
+struct Page<T> {
+    style: &'static str,
+    watch: &'static str,
+    scripts: Vec<String>,
+    /// Of what draws the charts; empty where there are none.
+    licences: String,
+    /// Specifications and data of all charts, as JSON that may stand in a script element.
+    charts: String,
+    version: &'static str,
+    #[serde(flatten)]
+    own: T,
+}
+
+/// A page of one of the templates. `own` has a `title`, besides what the template takes.
+pub(super) fn render(template: &str, own: impl Serialize, plots: Plots) -> String {
+    let draws = !plots.0.is_empty();
+    let libraries = || vec![VEGA.to_owned(), without_map(VEGA_LITE), interpreter()];
+    let mut scripts = if draws { libraries() } else { Vec::new() };
+    scripts.push(DRAW.to_owned());
+    let page = Page {
+        style: STYLE,
+        watch: WATCH,
+        scripts,
+        licences: if draws { LICENCES.join("\n\n") } else { String::new() },
+        charts: for_script(&Value::Object(plots.0)),
+        version: env!("CARGO_PKG_VERSION"),
+        own,
+    };
+    let mut templates = Environment::new();
+    let tight = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    templates.set_syntax(tight.expect("the usual syntax"));
+    for (name, text) in TEMPLATES {
+        templates.add_template(name, text).expect("the templates are tested");
+    }
+    let template = templates.get_template(template).expect("it was just added");
+    template.render(Serde(page)).expect("the templates are tested")
+}
+
+/// Charts that are drawn by a script, under the name of their place.
+#[derive(Default)]
+pub(super) struct Plots(Map<String, Value>);
+
+impl Plots {
+    /// Adds a chart with its data and what it is called.
+    pub fn add(&mut self, id: &str, title: &str, mut spec: Value, data: Map<String, Value>) {
+        spec["description"] = json!(title);
+        self.0.insert(id.to_owned(), json!({ "spec": spec, "data": data }));
+    }
+}
+
+/// An entry of the key: which colour and dash are which discipline.
+#[derive(Serialize)]
+pub(super) struct Swatch {
+    pub name: String,
+    /// As it is spelled in full.
+    pub spec: String,
+    colour: String,
+    dash: String,
+}
+
+impl Swatch {
+    pub fn new(name: &str, spec: &str, look: &Look) -> Swatch {
+        Swatch {
+            name: name.to_owned(),
+            spec: spec.to_owned(),
+            colour: look.colour.clone(),
+            dash: look.dash.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+/// A text in paragraphs: a line break means nothing, an empty line does.
+pub(super) fn paragraphs(text: &str) -> Vec<String> {
+    let flowing = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.trim().split("\n\n").map(flowing).filter(|paragraph| !paragraph.is_empty()).collect()
+}
+
+/// JSON that cannot end the script element that it stands in: no `<`.
+fn for_script(value: &Value) -> String {
+    value.to_string().replace('<', "\\u003c")
+}
+
+/// Without the last line, which names a file that would be asked for when somebody looks at the page's sources.
+fn without_map(script: &str) -> String {
+    let lines = script.lines().filter(|line| !line.starts_with("//# sourceMappingURL="));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The interpreter is a module; here it becomes a function of Vega. It evaluates expressions without making code of them,
+/// so that the page needs no `unsafe-eval`.
+fn interpreter() -> String {
+    let body = without_map(INTERPRETER)
+        .replace("import {", "const {")
+        .replace("} from 'vega-util';", "} = vega;")
+        .replace("export { expression as expressionInterpreter };", "return expression;");
+    format!("const expressionInterpreter = (() => {{\n{body}\n}})();")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A script ends at the first `</script`, wherever it stands, and `<!--` starts something odd.
+    #[test]
+    fn nothing_inlined_ends_its_element() {
+        let interpreter = interpreter();
+        let scripts = [WATCH, DRAW, VEGA, VEGA_LITE, &interpreter];
+        for script in scripts {
+            let lower = script.to_ascii_lowercase();
+            assert!(!lower.contains("</script") && !lower.contains("<!--") && !lower.contains("<script"));
+        }
+        assert!(!STYLE.contains("</style"));
+        assert!(LICENCES.iter().all(|licence| !licence.contains("--")), "they stand in a comment");
+        let hostile = json!({ "title": "</script><script>alert(1)</script><!--" });
+        let text = for_script(&hostile);
+        assert!(!text.contains('<'));
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), hostile);
+    }
+
+    /// The module has the shape that the rewriting relies on.
+    #[test]
+    fn the_interpreter_becomes_a_function() {
+        let script = interpreter();
+        assert!(!script.contains("import ") && !script.contains("\nexport ") && script.contains("} = vega;"));
+        assert!(script.contains("return expression;"));
+        assert!(!script.contains("sourceMappingURL") && !without_map(VEGA_LITE).contains("sourceMappingURL"));
+    }
+}
