@@ -9,6 +9,7 @@ mod recent_flows;
 pub mod red;
 mod token_bucket;
 mod two_level;
+mod weights;
 
 pub use flow_map::FlowMap;
 pub use longest_queue::{LongestQueue, Rank};
@@ -17,3 +18,4 @@ pub use ranked::Ranked;
 pub use recent_flows::{Memory, RecentFlows};
 pub use token_bucket::TokenBucket;
 pub use two_level::{Level, TwoLevel};
+pub use weights::Weights;
