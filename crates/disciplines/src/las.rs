@@ -234,3 +234,225 @@ impl<P> Las<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{T1, T2, trace};
+    use crate::{Spec, fifo};
+    use proptest::prelude::*;
+    use qdisc::contract::{Op, drive};
+    use qdisc::{Outbox, Rate, Streams};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn who_has_sent_least_goes_first() {
+        // Ranks on arrival: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped, so A6 has 3000 once A4 is dropped,
+        // too), C1 0, B3 1000 (after A2, which came first).
+        assert_eq!(
+            trace("las limit 4p", 1000, T1),
+            "A1[0-1] B1[1-1.5] C1[1.5-2.5] B2[2.5-3] A2[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4"
+        );
+        assert_eq!(
+            trace("las limit 4p", 1000, T2),
+            "A1[0-1] A2[1-2] B1[4-5] C1[5-5.5] B2[5.5-6] B3[6-7] A3[7-8] | A4@4.45"
+        );
+    }
+
+    #[test]
+    fn a_packet_may_count_toward_its_own_rank() {
+        // Both flows are new; the shorter packet is first when its length counts.
+        let arrivals = "0 A1 100; 0.1 B1 1500; 0.2 C1 500";
+        assert_eq!(trace("las", 100, arrivals), "A1[0-1] B1[1-16] C1[16-21] |");
+        assert_eq!(trace("las include_self", 100, arrivals), "A1[0-1] C1[1-6] B1[6-21] |");
+    }
+
+    /// What LARS and EFD were made against: A has sent four packets more than B, so B goes first until it has caught up.
+    #[test]
+    fn a_flow_that_has_sent_much_is_locked_out() {
+        assert_eq!(
+            trace(
+                "las",
+                1000,
+                "0 A1 1000; 1 A2 1000; 2 A3 1000; 3 A4 1000; 4 B1 1000; 4.1 A5 1000; 4.5 B2 1000; 5.5 B3 1000; \
+                 6.5 B4 1000; 7.5 B5 1000"
+            ),
+            "A1[0-1] A2[1-2] A3[2-3] A4[3-4] B1[4-5] B2[5-6] B3[6-7] B4[7-8] A5[8-9] B5[9-10] |"
+        );
+    }
+
+    #[test]
+    fn pushes_out_bytes_until_the_rest_fits() {
+        assert_eq!(
+            trace(
+                "las limit 2000b",
+                1000,
+                "0 A1 1000; 0.1 A2 500; 0.2 A3 600; 0.3 A4 700; 0.4 B1 1200; 0.5 C1 2100"
+            ),
+            "A1[0-1] B1[1-2.2] A2[2.2-2.7] | A4@0.4 A3@0.4 C1@0.5"
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let site = Site::new(Rate::mbit(10), Streams::new(1));
+        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&site).join("; ");
+        assert_eq!(warnings("las"), "");
+        assert!(warnings("las idle 1s").contains("idle 1s is shorter than sweep 5s"));
+        assert!(warnings("las flows 200").contains("200 flows are fewer than limit 300p"));
+        let none = "las flows 0".parse::<Spec>().unwrap().build::<()>(&site).err().unwrap();
+        assert_eq!(none.to_string(), "flows: 0 flows remember nothing: write for example 65536");
+    }
+
+    /// The other reading of the paper, as lists: the flow is chosen at departure, by what it has sent until then. What has
+    /// been attained is counted, never stored: so it is what was sent since the entry was made, and what is queued.
+    #[derive(Default)]
+    struct Reference {
+        include_self: bool,
+        sweep: u64,
+        idle: u64,
+        /// Arrival, flow and length of what is queued.
+        queue: Vec<(u64, u64, u64)>,
+        /// What each flow sent, and when it was last seen.
+        sent: BTreeMap<u64, (u64, u64)>,
+        visit: Option<u64>,
+    }
+
+    impl Reference {
+        fn rank(&self, position: usize) -> (u64, u64) {
+            let (arrival, flow, bytes) = self.queue[position];
+            let ahead: u64 =
+                self.queue[..position].iter().filter(|each| each.1 == flow).map(|each| each.2).sum();
+            let own = if self.include_self { bytes } else { 0 };
+            (self.sent[&flow].0 + ahead + own, arrival)
+        }
+        fn visit(&mut self, now: u64) {
+            if self.sweep == 0 {
+                return;
+            }
+            let mut visit = *self.visit.get_or_insert(now + self.sweep);
+            while visit <= now {
+                let (queue, idle) = (&self.queue, self.idle);
+                self.sent.retain(|flow, (_, seen)| {
+                    *seen + idle > visit || queue.iter().any(|each| each.1 == *flow)
+                });
+                visit += self.sweep;
+            }
+            self.visit = Some(visit);
+        }
+        /// The packets that are dropped.
+        fn enqueue(&mut self, arrival: u64, flow: u64, bytes: u64, limit: usize, now: u64) -> Option<u64> {
+            self.visit(now);
+            self.sent.entry(flow).or_insert((0, now)).1 = now;
+            self.queue.push((arrival, flow, bytes));
+            if self.queue.len() <= limit {
+                return None;
+            }
+            let worst = (0..self.queue.len()).max_by_key(|position| self.rank(*position)).unwrap();
+            Some(self.queue.remove(worst).0)
+        }
+        fn dequeue(&mut self, now: u64) -> Option<u64> {
+            self.visit(now);
+            let heads: BTreeMap<u64, usize> =
+                self.queue.iter().map(|each| each.1).zip(0..).collect::<Vec<_>>().into_iter().rev().collect();
+            let least = heads.into_values().min_by_key(|position| self.rank(*position))?;
+            let (arrival, flow, bytes) = self.queue.remove(least);
+            self.sent.get_mut(&flow).unwrap().0 += bytes;
+            Some(arrival)
+        }
+        fn attained(&self) -> BTreeMap<u64, u64> {
+            let queued =
+                |flow| self.queue.iter().filter(|each| each.1 == flow).map(|each| each.2).sum::<u64>();
+            self.sent.iter().map(|(flow, (sent, _))| (*flow, sent + queued(*flow))).collect()
+        }
+    }
+
+    proptest! {
+        /// Ranking on arrival is choosing the least served flow at departure; and the counters are what they say.
+        #[test]
+        fn equals_the_reference(
+            ops in prop::collection::vec((0..10u8, 0..6u64, 40..1500u32, 0..30u64), 1..400),
+            limit in 1..20u64,
+            include_self: bool,
+            sweep in 0..50u64,
+        ) {
+            let config = Config {
+                limit: Limit::Packets(limit),
+                include_self,
+                sweep: Span::ms(sweep),
+                idle: Span::ms(70),
+                ..Config::default()
+            };
+            let mut las = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut reference = Reference { include_self, sweep, idle: 70, ..Reference::default() };
+            let mut out = Outbox::default();
+            let mut ms = 1;
+            for (serial, (kind, flow, bytes, wait)) in (0u64..).zip(ops) {
+                let mut cx = Cx::new(Time::ms(ms), &mut out);
+                match kind {
+                    0..5 => {
+                        las.enqueue(Packet::new(FlowKey(flow), bytes, serial), &mut cx);
+                        let dropped = reference.enqueue(serial, flow, u64::from(bytes), limit as usize, ms);
+                        let why = dropped.map(|it| if it == serial { DropReason::Overlimit } else { DropReason::Pushout });
+                        prop_assert_eq!(out.dropped.drain(..).map(|(pkt, why)| (pkt.payload, why)).next(), dropped.zip(why));
+                    }
+                    5..9 => {
+                        prop_assert_eq!(las.dequeue(&mut cx).packet().map(|pkt| pkt.payload), reference.dequeue(ms));
+                    }
+                    _ => ms += wait,
+                }
+                let attained: BTreeMap<u64, u64> = las.flows.iter().map(|(key, flow)| (key.0, flow.attained)).collect();
+                prop_assert_eq!(attained, reference.attained());
+                prop_assert_eq!(las.queue.best().is_some(), las.held.packets > 0);
+            }
+        }
+
+        /// Equal flows that always have packets are served in turns, to within one packet.
+        #[test]
+        fn equal_flows_take_turns(flows in 2..8u64, each in 2..20u64, bytes in 40..1500u32) {
+            let mut las = Config::default().build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut out = Outbox::default();
+            let mut cx = Cx::new(Time::ms(1), &mut out);
+            for flow in 0..flows {
+                (0..each).for_each(|_| las.enqueue(Packet::new(FlowKey(flow), bytes, flow), &mut cx));
+            }
+            let mut sent = vec![0u64; flows as usize];
+            while let Some(pkt) = las.dequeue(&mut cx).packet() {
+                sent[pkt.payload as usize] += 1;
+                prop_assert!(sent.iter().max().unwrap() - sent.iter().min().unwrap() <= 1, "{:?}", sent);
+            }
+            prop_assert_eq!(sent, vec![each; flows as usize]);
+        }
+
+        /// A flow that is alone makes it a fifo.
+        #[test]
+        fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
+            let ops: Vec<Op> = ops
+                .into_iter()
+                .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
+                .collect();
+            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let limit = Limit::Packets(limit);
+            let las = Spec::las(Config { limit, ..Config::default() });
+            let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
+            let run = |spec: &Spec| drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap();
+            prop_assert_eq!(run(&las), run(&fifo));
+        }
+    }
+
+    /// However many flows come, no more are remembered than are allowed or queued.
+    #[test]
+    fn the_table_is_bounded() {
+        let config = Config { limit: Limit::Packets(50), flows: 100, ..Config::default() };
+        let mut las = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+        let mut out = Outbox::default();
+        for flow in 0..10_000 {
+            let mut cx = Cx::new(Time::us(flow), &mut out);
+            las.enqueue(Packet::new(FlowKey(flow), 100, ()), &mut cx);
+            if flow % 2 == 0 {
+                assert!(las.dequeue(&mut cx).packet().is_some());
+            }
+        }
+        assert!(las.flow_table().most <= 100 && las.flow_table().flows >= 50, "{:?}", las.flow_table());
+    }
+}

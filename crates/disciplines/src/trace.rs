@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::{Backlog, DropReason, FlowKey, Meta, Packet, PortId, Probe, Rate, Site, Span, Streams, Time};
+use qdisc::{
+    Backlog, Cx, DropReason, FlowKey, Meta, Outbox, Packet, PortId, Probe, Qdisc, Rate, Site, Span, Streams,
+    Time,
+};
 use qdisc::{Next, Port};
 
 use crate::Spec;
@@ -10,6 +13,10 @@ use crate::Spec;
 /// The trace of the flow disciplines: ten packets of three flows into a short buffer.
 pub const T1: &str = "0.0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 B1 500; 1.2 B2 500; \
                       1.3 A5 1000; 1.4 C1 1000; 2.6 A6 1000; 2.7 B3 500";
+
+/// The trace of LAS and LARS: what A sent lies some time back when B comes.
+pub const T2: &str =
+    "0.0 A1 1000; 0.1 A2 1000; 4.0 B1 1000; 4.1 B2 500; 4.2 B3 1000; 4.3 A3 1000; 4.4 C1 500; 4.45 A4 500";
 
 /// The trace of the sorted and round-robin disciplines; everything of one instant arrives before the link starts.
 pub const MIXED: &str =
@@ -81,6 +88,58 @@ fn advance(port: &mut Port<String>, log: &mut Log, last: Time, until: Time) {
             Next::Empty => return,
         }
     }
+}
+
+/// How far two flows were ever apart, in bytes per unit of weight sent, while both had packets queued; and how far they may
+/// be: one packet of each, over its weight. The largest violation of it, or what comes nearest to one.
+///
+/// Packets are (flow 0 to 3, bytes), offered `ahead` before the link starts and then one per departure. A flow's class is
+/// its number.
+pub fn furthest_apart(spec: &str, packets: &[(u8, u32)], ahead: usize, weights: [u32; 4]) -> (f64, f64) {
+    let site = Site::new(Rate::mbit(8), Streams::new(1));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&site).unwrap();
+    let mut out = Outbox::default();
+    let mut cx = Cx::new(Time::ms(1), &mut out);
+    let mut queued = [0u32; 4];
+    let mut longest = [0u32; 4];
+    // Of each pair, how far apart they are since both have packets, and the lowest and highest that it was.
+    let mut apart = [[None::<(f64, f64, f64)>; 4]; 4];
+    let mut nearest = (0.0, f64::INFINITY);
+    let mut rest = packets.iter();
+    let mut first = true;
+    loop {
+        for (flow, bytes) in rest.by_ref().take(if first { ahead } else { 1 }) {
+            let mut pkt = Packet::new(FlowKey(u64::from(*flow)), *bytes, ());
+            pkt.meta.class = u16::from(*flow);
+            queued[usize::from(*flow)] += 1;
+            longest[usize::from(*flow)] = longest[usize::from(*flow)].max(*bytes);
+            qdisc.enqueue(pkt, &mut cx);
+        }
+        first = false;
+        let Some(pkt) = qdisc.dequeue(&mut cx).packet() else { break };
+        let sender = pkt.meta.flow.0 as usize;
+        for i in 0..4 {
+            for j in 0..i {
+                if queued[i] == 0 || queued[j] == 0 {
+                    apart[i][j] = None;
+                    continue;
+                }
+                let (now, low, high) = apart[i][j].unwrap_or_default();
+                let sent = f64::from(pkt.bytes()) / f64::from(weights[sender]);
+                let now = now + if sender == i { sent } else { 0.0 } - if sender == j { sent } else { 0.0 };
+                let (low, high) = (now.min(low), now.max(high));
+                apart[i][j] = Some((now, low, high));
+                let allowed = f64::from(longest[i]) / f64::from(weights[i])
+                    + f64::from(longest[j]) / f64::from(weights[j]);
+                if high - low - allowed > nearest.0 - nearest.1 {
+                    nearest = (high - low, allowed);
+                }
+            }
+        }
+        queued[sender] -= 1;
+    }
+    assert!(out.dropped.is_empty(), "shares are compared where nothing is lost");
+    nearest
 }
 
 #[derive(Default)]

@@ -55,6 +55,7 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         pkt.meta.offset = u32::try_from(self.serial * 700).unwrap_or(u32::MAX);
         pkt.meta.label = Rate::kbit(self.rng.below(1000));
         pkt.meta.reserved = Rate::kbit(100);
+        pkt.meta.remaining = self.rng.below(100_000) as u32;
         self.serial += 1;
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
         self.settle();

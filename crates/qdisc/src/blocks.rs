@@ -9,6 +9,7 @@ mod ranked;
 mod recent_flows;
 pub mod red;
 mod token_bucket;
+mod weights;
 
 pub use flow_map::FlowMap;
 pub use levels::{Level, Levels, TwoLevel};
@@ -17,3 +18,4 @@ pub use lookahead::{Head, Lookahead};
 pub use ranked::Ranked;
 pub use recent_flows::{Memory, RecentFlows};
 pub use token_bucket::TokenBucket;
+pub use weights::Weights;

@@ -1,0 +1,302 @@
+//! Self-clocked fair queueing: packets leave in the order in which a fair link would finish them, and the packet that is
+//! being sent tells how late it is.
+//!
+//! # Principles
+//! - Each packet carries a tag: where its flow's last packet ended, or now, whichever is later, plus its length over the
+//!   weight of its class. The lowest tag leaves next; of equal tags the earliest arrival.
+//! - Now, in virtual time, is the tag of the packet that is being sent. Weighted fair queueing would simulate a fluid link
+//!   to know it; here the queue clocks itself.
+//! - Over any time in which two flows have packets queued, what they sent per weight differs by at most one packet of each.
+//!   With equal lengths and weights it is a round robin.
+//! - When the link falls idle, virtual time starts again from zero and all flows are even.
+//! - What a full buffer does is not part of the schedule, and decides as much. `drop tail` refuses the arrival, whoever it
+//!   is: then a flow that sends little loses as under a fifo. `drop max_tag` pushes out the highest tag, which belongs to
+//!   who is furthest ahead of its share; `drop longest` the last packet of the flow that has the most bytes queued.
+//!
+//! # Deviations
+//! - A flow whose last packet is pushed out goes on from where that packet would have started.
+//! - A flow is forgotten with its last queued packet. That changes nothing: the tag of that packet is virtual time from
+//!   then on, so the flow would start from there in any case. So the table is never larger than the queue.
+//! - Weights are whole numbers by class, not rates by flow, so that tags are exact: lengths are counted in a unit that
+//!   every weight divides.
+//! - The EFD paper does not say what its SCFQ does when the buffer is full. Its figure 7 is met by neither choice alone.
+//! - The source paper was read in abstract only.
+//!
+//! # Cost
+//! - One table look-up per packet in and one when a flow empties, and O(log n) for n packets queued at either end of
+//!   the queue or in its middle. `drop longest` adds O(log flows), amortised over departures.
+//! - 88 bytes per flow that has packets; 32 more per packet than a fifo.
+//!
+//! # References
+//! - S. J. Golestani, "A Self-Clocked Fair Queueing Scheme for Broadband Applications", INFOCOM 1994.
+//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 5.5 for what
+//!   it loses with small buffers.
+
+use qdisc::blocks::{FlowMap, LongestQueue, Rank, Ranked, Weights};
+use qdisc::{
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Place, Qdisc,
+    Site,
+};
+use qdisc::{Slots, check_limit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+
+/// Parameters of `scfq`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much all flows hold together, in packets or in bytes.
+    pub limit: Limit,
+    /// The weight of a flow of class 0, 1, 2 and so on; classes beyond the list have weight 1.
+    pub weights: Vec<u32>,
+    /// Which packet goes when it is full.
+    pub drop: Victim,
+}
+
+/// Which packet a full buffer gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Victim {
+    /// The arriving one.
+    Tail,
+    /// The one with the highest tag.
+    MaxTag,
+    /// The newest of the flow that holds the most bytes.
+    Longest,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { limit: Limit::Packets(300), weights: Vec::new(), drop: Victim::Tail }
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str =
+        "self-clocked fair queueing: the earliest virtual finish first, flows weighted by class";
+    type Qdisc<P: 'static> = Scfq<P>;
+
+    fn build<P: 'static>(&self, site: &Site) -> Result<Scfq<P>, Invalid> {
+        check_limit("limit", self.limit, site.mtu)?;
+        let room = self.limit.most_packets(64).min(1 << 12);
+        Ok(Scfq {
+            limit: self.limit,
+            weights: Weights::new("weights", &self.weights)?,
+            victim: self.drop,
+            by_key: FlowMap::with_capacity(room),
+            flows: Slots::with_capacity(room),
+            backlogged: List::default(),
+            longest: LongestQueue::with_capacity(if self.drop == Victim::Longest { room } else { 0 }),
+            queue: Ranked::with_capacity(room),
+            now: 0,
+            held: Backlog::ZERO,
+        })
+    }
+
+    fn nature(&self, _: &Site) -> Nature {
+        Nature::plain(self.limit)
+    }
+
+    fn variants() -> Vec<Config> {
+        let plain = Config::default();
+        vec![
+            Config { limit: Limit::Packets(5), ..plain.clone() },
+            Config { limit: Limit::Packets(20), drop: Victim::MaxTag, weights: vec![4, 1, 6] },
+            Config { limit: Limit::Bytes(6000), drop: Victim::MaxTag, ..plain.clone() },
+            Config { limit: Limit::Bytes(6000), drop: Victim::Longest, ..plain },
+        ]
+    }
+}
+
+/// The queue and the flows in it.
+pub struct Scfq<P> {
+    limit: Limit,
+    weights: Weights,
+    victim: Victim,
+    /// Where each flow that has packets is.
+    by_key: FlowMap<Place>,
+    flows: Slots<Flow>,
+    /// All of them.
+    backlogged: List,
+    /// By bytes, for `drop longest`.
+    longest: LongestQueue,
+    /// By tag.
+    queue: Ranked<Tagged<P>>,
+    /// Virtual time: the tag of the packet that left last.
+    now: u64,
+    held: Backlog,
+}
+
+/// A flow that has packets.
+#[derive(Debug)]
+struct Flow {
+    key: FlowKey,
+    /// The tag of its last packet.
+    finish: u64,
+    /// What it holds, in bytes.
+    bytes: u64,
+    /// How many packets it holds.
+    packets: u32,
+    /// Its last packet; none while it is being made.
+    last: Option<Place>,
+}
+
+const _: () = assert!(size_of::<Flow>() == 32);
+
+/// A packet in the queue.
+struct Tagged<P> {
+    pkt: Packet<P>,
+    flow: Place,
+    /// The packet of its flow before it, if that was queued when it came.
+    before: Option<Place>,
+}
+
+/// Virtual time starts again from zero long before it would overflow.
+const FAR: u64 = 1 << 62;
+
+impl<P> Qdisc<P> for Scfq<P> {
+    #[inline]
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
+            return cx.drop(pkt, DropReason::TooLarge);
+        }
+        if self.victim == Victim::Tail && !self.limit.admits(self.held, pkt.bytes()) {
+            return cx.drop(pkt, DropReason::Overlimit);
+        }
+        let place = self.append(pkt);
+        if !self.limit.allows(self.held) {
+            self.push_out(place, cx);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _: &mut Cx<'_, P>) -> Next<P> {
+        let Some((tag, Tagged { pkt, flow: place, .. })) = self.queue.pop() else {
+            // The end of a busy period. No flow has packets, so there is no tag to forget.
+            self.now = 0;
+            return Next::Empty;
+        };
+        self.held.sub(pkt.bytes());
+        self.now = tag;
+        let flow = &mut self.flows[place];
+        flow.bytes -= u64::from(pkt.bytes());
+        flow.packets -= 1;
+        if flow.packets == 0 {
+            self.forget(place);
+        }
+        if self.now > FAR {
+            self.start_again();
+        }
+        Next::Packet(pkt)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        while let Some((_, Tagged { pkt, .. })) = self.queue.pop() {
+            cx.drop(pkt, DropReason::Reset);
+        }
+        while self.flows.pop_front(&mut self.backlogged).is_some() {}
+        self.by_key.clear();
+        self.longest.clear();
+        (self.now, self.held) = (0, Backlog::ZERO);
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        let table = self.by_key.table();
+        FlowTable {
+            entry_bytes: table.entry_bytes + Slots::<Flow>::bytes_per_slot() as u32,
+            bytes: table.bytes + self.flows.bytes(),
+            ..table
+        }
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("virtual_time_bytes", self.weights.bytes(self.now));
+    }
+}
+
+impl<P> Scfq<P> {
+    /// Tags a packet and puts it in line.
+    #[inline]
+    fn append(&mut self, pkt: Packet<P>) -> Place {
+        let Scfq { by_key, flows, backlogged, now, .. } = self;
+        let (key, bytes) = (pkt.meta.flow, pkt.bytes());
+        // A flow with packets queued ended after now: its last one is still to be sent.
+        let flow_at = *by_key.entry(key, || {
+            flows.push_back(backlogged, Flow { key, finish: *now, bytes: 0, packets: 0, last: None })
+        });
+        let flow = &mut flows[flow_at];
+        flow.finish += self.weights.cost(&pkt.meta);
+        flow.bytes += u64::from(bytes);
+        flow.packets += 1;
+        let place = self.queue.push(flow.finish, Tagged { pkt, flow: flow_at, before: flow.last });
+        flow.last = Some(place);
+        if self.victim == Victim::Longest {
+            self.longest.grew(flow_at.index(), flow.rank());
+        }
+        self.held.add(bytes);
+        place
+    }
+
+    /// A flow without packets is forgotten.
+    #[inline]
+    fn forget(&mut self, flow: Place) {
+        let gone = self.flows.remove(&mut self.backlogged, flow);
+        self.by_key.remove(gone.key);
+    }
+
+    /// Drops the last packet of a flow, again and again, until the rest fits. `arrival` is where the packet is that just came.
+    fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
+        while !self.limit.allows(self.held) {
+            let place = self.victim().expect("what exceeds the limit is queued");
+            let (_, Tagged { pkt, flow: flow_at, before }) = self.queue.remove(place);
+            self.held.sub(pkt.bytes());
+            let flow = &mut self.flows[flow_at];
+            flow.finish -= self.weights.cost(&pkt.meta);
+            flow.bytes -= u64::from(pkt.bytes());
+            flow.packets -= 1;
+            flow.last = before;
+            if flow.packets == 0 {
+                self.forget(flow_at);
+            }
+            // Without the arrival everything fits, so it is the last to go if it goes.
+            let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
+            cx.drop(pkt, why);
+        }
+    }
+
+    /// The packet that a full buffer gives up: always the last of its flow.
+    fn victim(&mut self) -> Option<Place> {
+        match self.victim {
+            Victim::MaxTag | Victim::Tail => self.queue.worst().map(|(_, place)| place),
+            Victim::Longest => {
+                let flows = &self.flows;
+                let rank = |index| flows.place(index).map(|place| flows[place].rank());
+                let longest = self.longest.longest(rank)?;
+                flows[flows.place(longest)?].last
+            }
+        }
+    }
+
+    /// Moves virtual time back to zero, and everything that is measured in it by as much.
+    #[cold]
+    fn start_again(&mut self) {
+        let past = std::mem::take(&mut self.now);
+        self.queue.lower(past);
+        let Scfq { by_key, flows, .. } = self;
+        by_key.iter().for_each(|(_, place)| flows[*place].finish -= past);
+    }
+}
+
+impl Flow {
+    /// Of flows that hold the same, the one that ends last.
+    #[inline]
+    fn rank(&self) -> Rank {
+        Rank { length: self.bytes, ticket: u64::MAX - self.finish }
+    }
+}
