@@ -2,8 +2,14 @@
 //!
 //! Without Chromium these tests say so and are skipped, except where `CI` is set: there it must be installed.
 
+#[allow(dead_code)]
+#[path = "../../record/examples/document.rs"]
+mod written;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use record::report::document::Part;
 
 /// Transfers, small packets and drops within two seconds, and names that must be escaped.
 const SCENARIO: &str = r#"
@@ -131,6 +137,35 @@ fn every_chart_is_drawn_and_nothing_is_asked_for() {
     let said = giveway(folder.path(), &["report", "one", "two"]);
     assert_eq!(said, "report.html\n");
     assert_eq!(open(browser, &folder.path().join("report.html")), all("11/11"));
+}
+
+/// A written page with every kind of figure; and the same with texts that look like the page's own language, or like an
+/// expression of its charts.
+#[test]
+fn a_written_page_is_drawn_whatever_is_written() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let place = folder.path().join("page.html");
+    let mut document = written::document();
+    std::fs::write(&place, document.html()).expect("there is room for a page");
+    assert_eq!(open(browser, &place), all("9/9"));
+
+    let odd = |text: &mut String| {
+        *text = format!("{text} </script> 'a' \"b\" \\ datum.x[0] {{{{ signal }}}}\n<!--")
+    };
+    for part in &mut document.parts {
+        let Part::Figure(figure) = part else { continue };
+        odd(&mut figure.id);
+        for panel in &mut figure.panels {
+            odd(&mut panel.title);
+            odd(&mut panel.x.title);
+            odd(&mut panel.y.title);
+            panel.x.categories.iter_mut().for_each(odd);
+            panel.series.iter_mut().for_each(|series| odd(&mut series.name));
+        }
+    }
+    std::fs::write(&place, document.html()).expect("there is room for a page");
+    assert_eq!(open(browser, &place), all("9/9"));
 }
 
 /// The checks above can fail: a page with a broken chart and a picture from elsewhere.

@@ -266,8 +266,8 @@ struct TableView<'a> {
 struct CellView<'a> {
     text: &'a str,
     tone: Tone,
-    /// Whether its column has numbers.
-    number: bool,
+    /// What its column has: numbers, short texts, or long ones.
+    column: &'static str,
 }
 
 #[derive(Serialize)]
@@ -297,8 +297,8 @@ struct PanelView {
 impl Sheet {
     fn view(&self) -> TableView<'_> {
         let columns = self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0);
-        let numbers: Vec<bool> = (0..columns).map(|at| self.is_of_numbers(at)).collect();
-        let cell = |at: usize, text, tone| CellView { text, tone, number: numbers[at] };
+        let kinds: Vec<&str> = (0..columns).map(|at| self.column(at)).collect();
+        let cell = |at: usize, text, tone| CellView { text, tone, column: kinds[at] };
         let head = self.head.iter().enumerate().map(|(at, text)| cell(at, text.as_str(), Tone::Plain));
         let rows = self.rows.iter().map(|row| {
             let cells = row.iter().enumerate().map(|(at, found)| cell(at, found.text.as_str(), found.tone));
@@ -307,11 +307,17 @@ impl Sheet {
         TableView { caption: &self.caption, head: head.collect(), rows: rows.collect() }
     }
 
-    /// Whether a column has short texts only that begin like numbers, or say that there is none.
-    fn is_of_numbers(&self, column: usize) -> bool {
-        let mut texts = self.rows.iter().filter_map(|row| Some(row.get(column)?.text.as_str())).peekable();
+    /// How a column is set: short texts that begin like numbers to the right, other short ones on one line.
+    fn column(&self, at: usize) -> &'static str {
+        let texts: Vec<&str> = self.rows.iter().filter_map(|row| Some(row.get(at)?.text.as_str())).collect();
         let begins = |c: char| c.is_ascii_digit() || "+-\u{2212}±<>≤≥".contains(c);
-        let like = |text: &str| text.chars().count() <= 24 && text.chars().next().is_none_or(begins);
-        texts.peek().is_some() && texts.all(like)
+        let numeric = |text: &&str| text.chars().next().is_none_or(begins);
+        if texts.iter().any(|text| text.chars().count() > 24) {
+            "long"
+        } else if !texts.is_empty() && texts.iter().all(numeric) {
+            "number"
+        } else {
+            "short"
+        }
     }
 }

@@ -353,18 +353,20 @@ impl Panel {
         y
     }
 
+    /// Marks do not describe themselves one by one: the panel has a label, and Vega-Lite would make expressions of titles.
     fn layers(&self, x: &Value, y: &Value, cast: &Cast, drawn: &[Drawn<'_>]) -> Vec<Value> {
         let clip = self.x.domain.is_some() || self.y.domain.is_some();
         let mut encoding = json!({ "x": x, "y": y, "color": cast.colour() });
         let all: usize = drawn.iter().map(|series| series.points.len()).sum();
         let longest = drawn.iter().map(|series| series.points.len()).max().unwrap_or(0);
         let told = json!([{ "field": "series", "title": "of" },
-                          { "field": "x", "title": self.x.title }, { "field": "y", "title": self.y.title }]);
+                          { "field": "x", "title": in_expression(&self.x, "x") },
+                          { "field": "y", "title": in_expression(&self.y, "y") }]);
         let dots = |size: u32, opacity: f64, encoding: &Value| {
             let mut encoding = encoding.clone();
             encoding["tooltip"] = told.clone();
-            let mark =
-                json!({ "type": "point", "filled": true, "size": size, "opacity": opacity, "clip": clip });
+            let mark = json!({ "type": "point", "filled": true, "size": size, "opacity": opacity, "clip": clip,
+                               "aria": false });
             json!({ "data": { "name": "points" }, "mark": mark, "encoding": encoding })
         };
         match self.mark {
@@ -378,7 +380,7 @@ impl Panel {
                 } else {
                     encoding["y"]["stack"] = Value::Null;
                 }
-                let mark = json!({ "type": "bar", "clip": clip });
+                let mark = json!({ "type": "bar", "clip": clip, "aria": false });
                 vec![json!({ "data": { "name": "points" }, "mark": mark, "encoding": encoding })]
             }
             Mark::Line | Mark::Steps => {
@@ -389,7 +391,7 @@ impl Panel {
                 line["order"] = json!({ "value": null });
                 let steps = self.mark == Mark::Steps;
                 let between = if steps { "step-after" } else { "linear" };
-                let mark = json!({ "type": "line", "interpolate": between, "clip": clip });
+                let mark = json!({ "type": "line", "interpolate": between, "clip": clip, "aria": false });
                 let mut layers =
                     vec![json!({ "data": { "name": "points" }, "mark": mark, "encoding": line })];
                 if longest <= if steps { 1 } else { FEW } {
@@ -405,7 +407,7 @@ impl Panel {
         let mut low = y.clone();
         low["field"] = json!("low");
         let mut encoding = json!({ "x": x, "y": low, "y2": { "field": "high" } });
-        let mut mark = json!({ "type": "rule", "strokeWidth": 1.5, "clip": clip });
+        let mut mark = json!({ "type": "rule", "strokeWidth": 1.5, "clip": clip, "aria": false });
         if self.mark == Mark::Bars {
             encoding["xOffset"] = self.offset(cast);
             mark["color"] = json!("var(--ink)");
@@ -433,6 +435,13 @@ impl Categories {
         let at = self.at.iter().position(|known| *known == x);
         &self.names[at.expect("only what has a category is drawn")]
     }
+}
+
+/// A title as it may stand in an expression: Vega-Lite puts those of tooltips there and does not escape them well.
+fn in_expression(axis: &Axis, otherwise: &str) -> String {
+    let plain = |c: &char| c.is_alphanumeric() || " ()/%,.-+µ".contains(*c);
+    let title: String = axis.title.chars().filter(plain).collect();
+    if title.is_empty() { otherwise.to_owned() } else { title }
 }
 
 fn titled(axis: &Axis) -> Value {

@@ -1,0 +1,314 @@
+//! A written page from outside: what is in it, what it must not let through, and what its figures are drawn from.
+
+#[allow(dead_code)]
+#[path = "../examples/document.rs"]
+mod example;
+
+use record::report::document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
+use serde_json::{Value, json};
+
+const HOSTILE: &str = "</script><script>alert(1)</script> & \"friends\" {{ 7 * 7 }} <!--";
+
+/// What the charts are drawn from, as the page has it.
+fn charts(page: &str) -> Value {
+    let begin = "<script type=\"application/json\" id=\"charts\">";
+    let (_, after) = page.split_once(begin).expect("the page has data");
+    serde_json::from_str(after.split_once("</script>").expect("the data end").0).expect("the data are JSON")
+}
+
+/// A page with one figure of one panel.
+fn page_of(panel: Panel) -> String {
+    let figure = Figure { panels: vec![panel], columns: 1, ..Figure::default() };
+    Document { parts: vec![Part::Figure(figure)], ..Document::default() }.html()
+}
+
+/// What is drawn in it: specification and data.
+fn drawn(panel: Panel) -> (Value, Value) {
+    let mut chart = charts(&page_of(panel))["figure1-panel1"].take();
+    (chart["spec"].take(), chart["data"].take())
+}
+
+fn panel(mark: Mark, points: impl IntoIterator<Item = Point>) -> Panel {
+    let series =
+        Series { name: "EFD".into(), discipline: "efd".into(), points: points.into_iter().collect() };
+    Panel { title: String::new(), x: Axis::default(), y: Axis::default(), mark, series: vec![series] }
+}
+
+fn logarithmic() -> Axis {
+    Axis { logarithmic: true, ..Axis::default() }
+}
+
+/// The elements of a page that are opened and not closed, or closed and not opened; scripts and comments are passed over.
+fn unbalanced(page: &str) -> Vec<String> {
+    const EMPTY: [&str; 6] = ["meta", "link", "line", "br", "hr", "img"];
+    let mut open: Vec<String> = Vec::new();
+    let mut wrong = Vec::new();
+    let mut rest = page;
+    while let Some((_, tag)) = rest.split_once('<') {
+        if let Some(comment) = tag.strip_prefix("!--") {
+            rest = comment.split_once("-->").expect("a comment ends").1;
+            continue;
+        }
+        let (inside, after) = tag.split_once('>').expect("a tag ends");
+        rest = after;
+        let name: String =
+            inside.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
+        if inside.starts_with('!') || EMPTY.contains(&name.as_str()) {
+            continue;
+        }
+        if inside.starts_with('/') {
+            if open.pop().as_ref() != Some(&name) {
+                wrong.push(name);
+            }
+            continue;
+        }
+        if name == "script" || name == "style" {
+            rest = rest.split_once(&format!("</{name}>")).expect("it ends").1;
+            continue;
+        }
+        open.push(name);
+    }
+    wrong.extend(open);
+    wrong
+}
+
+#[test]
+fn a_page_has_all_its_parts_and_nothing_from_outside() {
+    let page = example::document().html();
+    assert_eq!(unbalanced(&page), Vec::<String>::new());
+    for part in [
+        "<h1>Efficient flow tables, from memory</h1>",
+        "<p class=\"prose\">The first paragraph of the text.</p>",
+        "<li>One that does not.</li>",
+        "<h2>Verdicts</h2>",
+        "<caption>What the paper says, and what came of it</caption>",
+        "<th scope=\"col\" class=\"number\">found</th>",
+        "<td class=\"good short\">holds</td>",
+        "<figure id=\"fig-5\">",
+        "<h4>load 8 Mbit&#x2f;s</h4>",
+        "<summary>The scenario</summary>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("src=\"http") && !page.contains("url(http"));
+    assert_eq!(charts(&page).as_object().unwrap().len(), 9, "each panel with data has a chart");
+    assert_eq!(page.matches("class=\"plot\"").count(), 9);
+    assert_eq!(page.matches("class=\"nothing\"").count(), 2, "a panel and a figure have none");
+    assert_eq!(page, example::document().html(), "the same document gives the same page");
+}
+
+/// Without figures there is nothing that draws, so the page has no libraries and is small.
+#[test]
+fn a_page_without_figures_is_small() {
+    let page =
+        Document { title: "Words".into(), parts: vec![Part::Text("Only.".into())], ..Document::default() };
+    let page = page.html();
+    assert!(page.len() < 20_000, "{} bytes", page.len());
+    assert_eq!(unbalanced(&page), Vec::<String>::new());
+    assert!(!page.contains("Vega and Vega-Lite"), "what is not in it is not named");
+}
+
+/// Whatever stands in a text is shown, and does nothing: in every part, and in what the charts are drawn from.
+#[test]
+fn texts_stay_text() {
+    let hostile = || HOSTILE.to_owned();
+    let axis = || Axis { title: hostile(), categories: vec![hostile()], ..Axis::default() };
+    let figure = Figure {
+        id: hostile(),
+        title: hostile(),
+        caption: hostile(),
+        panels: vec![Panel {
+            title: hostile(),
+            x: axis(),
+            y: Axis { title: hostile(), ..Axis::default() },
+            mark: Mark::Bars,
+            series: vec![Series {
+                name: hostile(),
+                discipline: hostile(),
+                points: vec![Point::within(0.0, 2.0, 1.0)],
+            }],
+        }],
+        columns: 1,
+    };
+    let sheet = Sheet { caption: hostile(), head: vec![hostile()], rows: vec![vec![Cell::plain(HOSTILE)]] };
+    let document = Document {
+        title: hostile(),
+        subtitle: hostile(),
+        parts: vec![
+            Part::Heading(hostile()),
+            Part::Text(hostile()),
+            Part::List(vec![hostile()]),
+            Part::Table(sheet),
+            Part::Figure(figure),
+            Part::Details { summary: hostile(), text: hostile() },
+        ],
+    };
+    let page = document.html();
+    assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert(1)"));
+    assert!(page.contains("{{ 7 * 7 }}"), "and no template");
+    assert_eq!(unbalanced(&page), Vec::<String>::new());
+    // The page's own elements, no more: watch.js, the data, three libraries and draw.js.
+    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (6, 6));
+    let chart = charts(&page)["figure1-panel1"].take();
+    assert_eq!(chart["data"]["points"]["x"], json!([HOSTILE]));
+    assert_eq!(chart["data"]["points"]["series"], json!([HOSTILE]));
+}
+
+/// Where a logarithmic axis has no place for a point, it is left out and counted; an interval that reaches below ends at
+/// the axis.
+#[test]
+fn a_logarithmic_axis_has_no_zero() {
+    let points = [(1.0, 10.0), (0.0, 10.0), (2.0, 0.0), (3.0, -4.0), (4.0, 20.0)];
+    let points = || {
+        let plain = points.map(|(x, y)| Point::new(x, y));
+        plain.into_iter().chain([Point::within(5.0, 12.0, 15.0)])
+    };
+    let both = Panel { x: logarithmic(), y: logarithmic(), ..panel(Mark::Line, points()) };
+    let (spec, data) = drawn(both.clone());
+    assert_eq!(data["points"]["x"], json!([1, 4, 5]));
+    assert_eq!(data["points"]["y"], json!([10, 20, 12]));
+    let scale = &spec["layer"][0]["encoding"]["y"]["scale"];
+    assert_eq!(scale["type"], "log");
+    let floor = scale["domain"][0].as_f64().unwrap();
+    assert!(floor > 0.0 && floor < 10.0, "{floor}");
+    assert_eq!(data["intervals"]["low"][0].as_f64(), Some(floor));
+    assert_eq!(data["intervals"]["high"], json!([27]));
+    let page = page_of(both);
+    assert!(page.contains("3 points of zero or less have no place on a logarithmic axis and are left out."));
+    assert!(page.contains("Intervals that reach down to zero end at the logarithmic axis."));
+    // A linear axis has a place for them.
+    let (_, data) = drawn(panel(Mark::Line, points()));
+    assert_eq!(data["points"]["y"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn what_is_no_number_is_left_out_and_counted() {
+    let broken = [Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY), Point::new(1.0, 2.0)];
+    let page = page_of(panel(Mark::Points, broken));
+    assert!(page.contains("2 points without a value are left out."));
+    assert_eq!(charts(&page)["figure1-panel1"]["data"]["points"]["y"], json!([2]));
+    // Nor does what is of no category.
+    let x = Axis { categories: vec!["4".into(), "8".into()], ..Axis::default() };
+    let points = [0.0, 1.0, 2.0, 0.5, -1.0].map(|x| Point::new(x, 1.0));
+    let page = page_of(Panel { x, ..panel(Mark::Bars, points) });
+    assert!(page.contains("3 points without a value are left out."));
+    assert_eq!(charts(&page)["figure1-panel1"]["data"]["points"]["x"], json!(["4", "8"]));
+    // When nothing is left there is a sentence, and the reason stands below it.
+    let page = page_of(panel(Mark::Points, [Point::new(f64::NAN, 1.0)]));
+    assert!(page.contains("There are no data for this figure."));
+    assert!(page.contains("One point without a value is left out."));
+    assert_eq!(charts(&page), json!({}));
+}
+
+/// Numbers along bars become categories, in their order. Bars of a logarithmic axis begin at its lower end, below the
+/// shortest of them.
+#[test]
+fn bars_stand_beside_each_other() {
+    let points = [8.0, 4.0, 12.5].map(|x| Point::within(x, 10.0 * x, 1.0));
+    let (spec, data) = drawn(panel(Mark::Bars, points));
+    assert_eq!(spec["layer"][0]["encoding"]["x"]["scale"]["domain"], json!(["4", "8", "12.5"]));
+    assert_eq!(data["points"]["x"], json!(["8", "4", "12.5"]));
+    assert_eq!(spec["layer"][0]["encoding"]["y"]["scale"]["zero"], true);
+    assert_eq!(spec["layer"][1]["data"]["name"], "intervals");
+    assert_eq!(spec["layer"][1]["encoding"]["xOffset"], spec["layer"][0]["encoding"]["xOffset"]);
+    let points = [8.0, 4.0].map(|x| Point::new(x, x));
+    let (spec, data) = drawn(Panel { y: logarithmic(), ..panel(Mark::Bars, points) });
+    let foot = spec["layer"][0]["encoding"]["y2"]["datum"].as_f64().unwrap();
+    assert!(foot > 0.0 && foot < 3.0, "{foot}");
+    assert_eq!((spec["layer"].as_array().unwrap().len(), data.get("intervals")), (1, None), "no intervals");
+}
+
+#[test]
+fn lines_follow_their_points_and_steps_keep_their_values() {
+    let back = [3.0, 1.0, 2.0].map(|x| Point::new(x, x));
+    let (spec, data) = drawn(panel(Mark::Line, back));
+    assert_eq!(data["points"]["x"], json!([3, 1, 2]));
+    assert_eq!(spec["layer"][0]["encoding"]["order"], json!({ "value": null }));
+    assert_eq!(spec["layer"][0]["mark"]["interpolate"], "linear");
+    let (spec, _) = drawn(panel(Mark::Steps, back));
+    assert_eq!(spec["layer"][0]["mark"]["interpolate"], "step-after");
+    // What is beyond the axes is said.
+    let x = Axis { domain: Some((0.0, 2.5)), ..Axis::default() };
+    let narrow = Panel { x, ..panel(Mark::Steps, back) };
+    assert!(page_of(narrow.clone()).contains("One point lies beyond the axes."));
+    let (spec, _) = drawn(narrow);
+    assert_eq!(spec["layer"][0]["mark"]["clip"], true);
+    assert_eq!(spec["layer"][0]["encoding"]["x"]["scale"]["domain"], json!([0.0, 2.5]));
+}
+
+#[test]
+fn clouds_are_thinned_and_lines_are_not() {
+    let many = || (0..5_000).map(|at| Point::new(f64::from(at), 1.0));
+    let page = page_of(panel(Mark::Points, many()));
+    assert!(page.contains("Drawn are 3000 of 5000 points, evenly thinned from left to right."));
+    let xs = charts(&page)["figure1-panel1"]["data"]["points"]["x"].take();
+    assert_eq!((xs.as_array().unwrap().len(), &xs[0], &xs[2999]), (3_000, &json!(0), &json!(4_999)));
+    let (_, data) = drawn(panel(Mark::Line, many()));
+    assert_eq!(data["points"]["x"].as_array().unwrap().len(), 5_000);
+}
+
+/// A discipline has the colour of the reports, in every figure. Several series of one have its hue, and what is of no
+/// discipline has the page's own colours.
+#[test]
+fn colours_are_those_of_the_disciplines() {
+    let figure = |series: &[(&str, &str)]| {
+        let series = series.iter().map(|(name, discipline)| Series {
+            name: (*name).into(),
+            discipline: (*discipline).into(),
+            points: vec![Point::new(1.0, 1.0)],
+        });
+        let panel = Panel { series: series.collect(), ..panel(Mark::Line, []) };
+        Part::Figure(Figure { panels: vec![panel], columns: 1, ..Figure::default() })
+    };
+    let parts = vec![
+        figure(&[("EFD", "efd limit 300p"), ("LAS", "las limit 300p"), ("bound", "")]),
+        figure(&[("first", "las limit 300p"), ("second", "las limit 300p"), ("first", "efd limit 300p")]),
+        figure(&[("", "efd limit 300p")]),
+    ];
+    let page = Document { parts, ..Document::default() }.html();
+    let charts = charts(&page);
+    let colour = |figure: usize| {
+        charts[format!("figure{figure}-panel1")]["spec"]["layer"][0]["encoding"]["color"]["scale"].clone()
+    };
+    let looks = record::report::looks(&["efd limit 300p", "las limit 300p"]);
+    let (efd, las) = (looks[0].colour.as_str(), looks[1].colour.as_str());
+    assert_eq!(colour(1), json!({ "domain": ["EFD", "LAS", "bound"], "range": [efd, las, "var(--ink)"] }));
+    let second = colour(2)["range"][1].clone();
+    assert!(second != json!(las) && second != json!(efd));
+    assert_eq!(
+        colour(2),
+        json!({ "domain": ["first (las limit 300p)", "second", "first (efd limit 300p)"],
+                "range": [las, second, efd] })
+    );
+    // One series without a name needs no key.
+    assert_eq!(page.matches("class=\"key\"").count(), 2);
+}
+
+/// What only looks like a number on a line of its own is one for the eye, too: to the right. Long texts wrap.
+#[test]
+fn columns_of_tables() {
+    let cell = |text: &str, tone| Cell { text: text.into(), tone };
+    let sheet = Sheet {
+        caption: String::new(),
+        head: vec!["claim".into(), "found".into(), "verdict".into()],
+        rows: vec![
+            vec![
+                Cell::plain("A claim that is longer than a line of a cell"),
+                Cell::plain("-3.5 ± 0.1"),
+                cell("no", Tone::Bad),
+            ],
+            vec![Cell::plain("Another"), Cell::plain(""), cell("perhaps", Tone::Faint)],
+        ],
+    };
+    let page = Document { parts: vec![Part::Table(sheet)], ..Document::default() }.html();
+    for part in [
+        "<th scope=\"col\" class=\"long\">claim</th>",
+        "<td class=\"plain number\">-3.5 ± 0.1</td>",
+        "<td class=\"plain number\"></td>",
+        "<td class=\"bad short\">no</td>",
+        "<td class=\"faint short\">perhaps</td>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("<caption>"));
+}
