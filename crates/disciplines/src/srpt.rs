@@ -261,9 +261,12 @@ mod tests {
         );
     }
 
-    /// The rule, as lists: what a flow has left, since which operation it has had that, its key, and what its packets say.
+    /// What a flow has left, since which operation it has had that, its key, and its packets: what each says, its number.
+    type Listed = (u64, u64, u64, VecDeque<(u64, u64)>);
+
+    /// The rule, as lists.
     struct Reference {
-        flows: Vec<(u64, u64, u64, VecDeque<(u64, u64)>)>,
+        flows: Vec<Listed>,
     }
 
     impl Reference {
