@@ -257,7 +257,8 @@ impl<P> Scfq<P> {
             let (_, Tagged { pkt, flow: flow_at, before }) = self.queue.remove(place);
             self.held.sub(pkt.bytes());
             let flow = &mut self.flows[flow_at];
-            flow.finish -= self.weights.cost(&pkt.meta);
+            // Below zero only when virtual time started again while the packet was queued, and then the flow is forgotten.
+            flow.finish = flow.finish.saturating_sub(self.weights.cost(&pkt.meta));
             flow.bytes -= u64::from(pkt.bytes());
             flow.packets -= 1;
             flow.last = before;
@@ -298,5 +299,184 @@ impl Flow {
     #[inline]
     fn rank(&self) -> Rank {
         Rank { length: self.bytes, ticket: u64::MAX - self.finish }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{T1, furthest_apart, trace};
+    use crate::{Spec, fifo};
+    use proptest::prelude::*;
+    use qdisc::contract::{Op, drive};
+    use qdisc::{Outbox, Rate, Streams, Time};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_earliest_finish_goes_first() {
+        // Tags: A2 2000, A3 3000, A4 4000, B1 max(1000, 0) + 500, B2 2000 (after A2, which came first), A6 5000, B3 2500.
+        assert_eq!(
+            trace("scfq limit 4p", 1000, T1),
+            "A1[0-1] B1[1-1.5] A2[1.5-2.5] B2[2.5-3] B3[3-3.5] A3[3.5-4.5] A4[4.5-5.5] A6[5.5-6.5] | A5@1.3 C1@1.4"
+        );
+    }
+
+    #[test]
+    fn who_is_furthest_ahead_gives_way() {
+        // As above until C1 comes (tag 2500): it pushes out A4, so A6 has the tag 4000. B3 has 2500, after C1.
+        let expected = "A1[0-1] B1[1-1.5] A2[1.5-2.5] B2[2.5-3] C1[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4";
+        assert_eq!(trace("scfq limit 4p drop max_tag", 1000, T1), expected);
+        assert_eq!(trace("scfq limit 4p drop longest", 1000, T1), expected, "A has most bytes queued, too");
+        // B's packet is the larger one, but B has ten times the weight: its tag is lower.
+        let arrivals = "0 A1 100; 0.1 A2 100; 0.2 B1 1500; 0.3 A3 100";
+        assert_eq!(
+            trace("scfq limit 2p weights [1 10] drop max_tag", 100, arrivals),
+            "A1[0-1] A2[1-2] B1[2-17] | A3@0.3"
+        );
+        assert_eq!(
+            trace("scfq limit 2p weights [1 10] drop longest", 100, arrivals),
+            "A1[0-1] A2[1-2] A3[2-3] | B1@0.3"
+        );
+    }
+
+    #[test]
+    fn shares_go_by_weight() {
+        assert_eq!(
+            trace("scfq weights [1 2]", 100, "0 A1 100, A2 100, A3 100, B1 100, B2 100, B3 100, B4 100"),
+            "B1[0-1] A1[1-2] B2[2-3] B3[3-4] A2[4-5] B4[5-6] A3[6-7] |"
+        );
+        let site = Site::new(Rate::mbit(8), Streams::new(1));
+        let error = "scfq weights [1 0]".parse::<Spec>().unwrap().build::<()>(&site).err().unwrap();
+        assert_eq!(error.to_string(), "weights: a weight of 0 never sends: write at least 1");
+    }
+
+    /// The sheet, as lists, with tags that are remembered until the link falls idle.
+    #[derive(Default)]
+    struct Reference {
+        /// Tag, arrival, flow and length; always sorted.
+        queue: Vec<(u64, u64, u64, u64)>,
+        finish: BTreeMap<u64, u64>,
+        now: u64,
+    }
+
+    impl Reference {
+        fn enqueue(
+            &mut self,
+            arrival: u64,
+            flow: u64,
+            bytes: u64,
+            limit: usize,
+            drop: Victim,
+        ) -> Option<u64> {
+            if drop == Victim::Tail && self.queue.len() == limit {
+                return Some(arrival);
+            }
+            let finish = self.finish.entry(flow).or_default();
+            *finish = self.now.max(*finish) + bytes;
+            self.queue.push((*finish, arrival, flow, bytes));
+            self.queue.sort_unstable();
+            if self.queue.len() <= limit {
+                return None;
+            }
+            let position = match drop {
+                Victim::Tail | Victim::MaxTag => self.queue.len() - 1,
+                Victim::Longest => {
+                    let held = |flow| {
+                        self.queue.iter().filter(|each| each.2 == flow).map(|each| each.3).sum::<u64>()
+                    };
+                    (0..self.queue.len()).max_by_key(|at| (held(self.queue[*at].2), *at)).unwrap()
+                }
+            };
+            let (_, victim, flow, bytes) = self.queue.remove(position);
+            *self.finish.get_mut(&flow).unwrap() -= bytes;
+            Some(victim)
+        }
+        fn dequeue(&mut self) -> Option<u64> {
+            if self.queue.is_empty() {
+                self.now = 0;
+                self.finish.clear();
+                return None;
+            }
+            let (tag, arrival, ..) = self.queue.remove(0);
+            assert!(tag >= self.now, "virtual time never goes back");
+            self.now = tag;
+            Some(arrival)
+        }
+    }
+
+    proptest! {
+        /// Forgetting a flow with its last packet changes nothing, and neither does starting virtual time again: packet for
+        /// packet and drop for drop it is the one that remembers. The table holds what is queued.
+        #[test]
+        fn equals_the_reference(
+            ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400),
+            limit in 1..20u64,
+            drop in prop_oneof![Just(Victim::Tail), Just(Victim::MaxTag), Just(Victim::Longest)],
+        ) {
+            let config = Config { limit: Limit::Packets(limit), drop, ..Config::default() };
+            let mut scfq = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut reference = Reference::default();
+            let mut out = Outbox::default();
+            for (serial, (kind, flow, bytes)) in (0u64..).zip(ops) {
+                let mut cx = Cx::new(Time::ZERO, &mut out);
+                match kind {
+                    0..10 => {
+                        scfq.enqueue(Packet::new(FlowKey(flow), bytes, serial), &mut cx);
+                        let dropped = reference.enqueue(serial, flow, u64::from(bytes), limit as usize, drop);
+                        prop_assert_eq!(out.dropped.drain(..).map(|(pkt, _)| pkt.payload).next(), dropped);
+                    }
+                    10..19 => {
+                        prop_assert_eq!(scfq.dequeue(&mut cx).packet().map(|pkt| pkt.payload), reference.dequeue());
+                    }
+                    _ => scfq.start_again(),
+                }
+                let mut queued: Vec<u64> = reference.queue.iter().map(|each| each.2).collect();
+                queued.sort_unstable();
+                queued.dedup();
+                let mut table: Vec<u64> = scfq.by_key.iter().map(|(key, _)| key.0).collect();
+                table.sort_unstable();
+                prop_assert_eq!(table, queued);
+            }
+        }
+
+        /// The published bound: while two flows have packets queued, what they sent per weight differs by at most a packet of
+        /// each.
+        #[test]
+        fn shares_are_fair(packets in prop::collection::vec((0..4u8, 40..1500u32), 1..280), ahead in 1..200usize) {
+            for (spec, weights) in [("scfq", [1, 1, 1, 1]), ("scfq weights [4 1 6]", [4, 1, 6, 1])] {
+                let (apart, allowed) = furthest_apart(spec, &packets, ahead, weights);
+                prop_assert!(apart <= allowed + 1e-6, "{}: {} bytes apart, {} allowed", spec, apart, allowed);
+            }
+        }
+
+        /// With equal lengths it is a round robin: between two packets of a flow, each other flow that has some sends one.
+        #[test]
+        fn equal_lengths_make_it_a_round_robin(flows in 2..8u64, each in 1..20u64, bytes in 40..1500u32) {
+            let mut scfq = Config::default().build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut out = Outbox::default();
+            let mut cx = Cx::new(Time::ZERO, &mut out);
+            for flow in 0..flows {
+                (0..each).for_each(|_| scfq.enqueue(Packet::new(FlowKey(flow), bytes, flow), &mut cx));
+            }
+            let left: Vec<u64> = std::iter::from_fn(|| scfq.dequeue(&mut cx).packet()).map(|pkt| pkt.payload).collect();
+            let rounds: Vec<u64> = (0..each).flat_map(|_| 0..flows).collect();
+            prop_assert_eq!(left, rounds);
+        }
+
+        /// A flow that is alone makes it a fifo.
+        #[test]
+        fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
+            let ops: Vec<Op> = ops
+                .into_iter()
+                .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
+                .collect();
+            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let limit = Limit::Packets(limit);
+            let run = |spec: &Spec| drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap();
+            let fifo = run(&Spec::fifo(fifo::Config { limit, ..Default::default() }));
+            for drop in [Victim::Tail, Victim::MaxTag, Victim::Longest] {
+                prop_assert_eq!(run(&Spec::scfq(Config { limit, drop, ..Config::default() })), fifo.clone());
+            }
+        }
     }
 }

@@ -250,3 +250,172 @@ impl<P> Stfq<P> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{T1, furthest_apart, trace};
+    use crate::{Spec, fifo};
+    use proptest::prelude::*;
+    use qdisc::contract::{Op, drive};
+    use qdisc::{Outbox, Rate, Streams, Time};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_earliest_start_goes_first() {
+        // Starts: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped), C1 0 (virtual time is B1's start; A4 is dropped),
+        // A6 3000, B3 1000 (after A2, which came first).
+        assert_eq!(
+            trace("stfq limit 4p", 1000, T1),
+            "A1[0-1] B1[1-1.5] C1[1.5-2.5] B2[2.5-3] A2[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4"
+        );
+    }
+
+    /// Unlike LAS: B is new at 3.5 and starts now, at A4's start; from then on A and B take turns.
+    #[test]
+    fn a_silent_flow_starts_now() {
+        let arrivals =
+            "0 A1 1000, A2 1000, A3 1000, A4 1000, A5 1000, A6 1000; 3.5 B1 1000, B2 1000, B3 1000";
+        assert_eq!(
+            trace("stfq", 1000, arrivals),
+            "A1[0-1] A2[1-2] A3[2-3] A4[3-4] B1[4-5] A5[5-6] B2[6-7] A6[7-8] B3[8-9] |"
+        );
+        assert_eq!(
+            trace("las", 1000, arrivals),
+            "A1[0-1] A2[1-2] A3[2-3] A4[3-4] B1[4-5] B2[5-6] B3[6-7] A5[7-8] A6[8-9] |"
+        );
+    }
+
+    #[test]
+    fn shares_go_by_weight() {
+        assert_eq!(
+            trace("stfq weights [1 2]", 100, "0 A1 100, A2 100, A3 100, B1 100, B2 100, B3 100, B4 100"),
+            "A1[0-1] B1[1-2] B2[2-3] A2[3-4] B3[4-5] B4[5-6] A3[6-7] |"
+        );
+    }
+
+    /// New flows of one packet each start at once and hold virtual time still, while each leaves an entry whose finish is
+    /// ahead. There is a most of them.
+    #[test]
+    fn the_table_is_bounded_while_virtual_time_stands_still() {
+        let config = Config { flows: 1000, ..Config::default() };
+        let mut stfq = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+        let mut out = Outbox::default();
+        let mut cx = Cx::new(Time::ZERO, &mut out);
+        (0..10).for_each(|_| stfq.enqueue(Packet::new(FlowKey(0), 1000, 0), &mut cx));
+        assert_eq!(stfq.dequeue(&mut cx).packet().map(|pkt| pkt.payload), Some(0));
+        for flow in 1..50_000 {
+            stfq.enqueue(Packet::new(FlowKey(flow), 1000, flow), &mut cx);
+            assert_eq!(
+                stfq.dequeue(&mut cx).packet().map(|pkt| pkt.payload),
+                Some(flow),
+                "new flows go first"
+            );
+        }
+        assert_eq!(stfq.now, 0);
+        assert_eq!(stfq.flow_table().most, 1000);
+        assert!(stfq.flows.get(FlowKey(0)).is_some(), "what is queued is not forgotten");
+    }
+
+    /// Entries that virtual time has passed go, so that the table stays near what is queued.
+    #[test]
+    fn passed_flows_are_forgotten() {
+        let mut stfq = Config::default().build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+        let mut out = Outbox::default();
+        let mut cx = Cx::new(Time::ZERO, &mut out);
+        for flow in 0..10_000 {
+            stfq.enqueue(Packet::new(FlowKey(flow), 1000, ()), &mut cx);
+            assert!(stfq.dequeue(&mut cx).packet().is_some() && stfq.dequeue(&mut cx).packet().is_none());
+        }
+        assert!(stfq.flow_table().most <= FEW as u64, "{:?}", stfq.flow_table());
+    }
+
+    /// The paper, as lists; nothing is ever forgotten.
+    #[derive(Default)]
+    struct Reference {
+        /// Start, arrival, flow and length; always sorted.
+        queue: Vec<(u64, u64, u64, u64)>,
+        finish: BTreeMap<u64, u64>,
+        now: u64,
+        finished: u64,
+    }
+
+    impl Reference {
+        fn enqueue(&mut self, arrival: u64, flow: u64, bytes: u64, limit: usize) -> Option<u64> {
+            let finish = self.finish.entry(flow).or_default();
+            let start = self.now.max(*finish);
+            *finish = start + bytes;
+            self.queue.push((start, arrival, flow, bytes));
+            self.queue.sort_unstable();
+            if self.queue.len() <= limit {
+                return None;
+            }
+            let (start, victim, flow, _) = self.queue.pop().unwrap();
+            *self.finish.get_mut(&flow).unwrap() = start;
+            Some(victim)
+        }
+        fn dequeue(&mut self) -> Option<u64> {
+            if self.queue.is_empty() {
+                self.now = self.finished;
+                return None;
+            }
+            let (start, arrival, _, bytes) = self.queue.remove(0);
+            assert!(start >= self.now, "virtual time never goes back");
+            self.now = start;
+            self.finished = self.finished.max(start + bytes);
+            Some(arrival)
+        }
+    }
+
+    proptest! {
+        /// Packet for packet and drop for drop it is the one that never forgets, wherever virtual time starts again and passed
+        /// entries are looked for.
+        #[test]
+        fn equals_the_reference(ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400), limit in 1..20u64) {
+            let config = Config { limit: Limit::Packets(limit), ..Config::default() };
+            let mut stfq = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut reference = Reference::default();
+            let mut out = Outbox::default();
+            for (serial, (kind, flow, bytes)) in (0u64..).zip(ops) {
+                let mut cx = Cx::new(Time::ZERO, &mut out);
+                match kind {
+                    0..10 => {
+                        stfq.enqueue(Packet::new(FlowKey(flow), bytes, serial), &mut cx);
+                        let dropped = reference.enqueue(serial, flow, u64::from(bytes), limit as usize);
+                        prop_assert_eq!(out.dropped.drain(..).map(|(pkt, _)| pkt.payload).next(), dropped);
+                    }
+                    10..18 => {
+                        prop_assert_eq!(stfq.dequeue(&mut cx).packet().map(|pkt| pkt.payload), reference.dequeue());
+                    }
+                    18 => stfq.start_again(),
+                    _ => stfq.make_room(),
+                }
+            }
+        }
+
+        /// The published bound: while two flows have packets queued, what they sent per weight differs by at most a packet of
+        /// each.
+        #[test]
+        fn shares_are_fair(packets in prop::collection::vec((0..4u8, 40..1500u32), 1..280), ahead in 1..200usize) {
+            for (spec, weights) in [("stfq", [1, 1, 1, 1]), ("stfq weights [4 1 6]", [4, 1, 6, 1])] {
+                let (apart, allowed) = furthest_apart(spec, &packets, ahead, weights);
+                prop_assert!(apart <= allowed + 1e-6, "{}: {} bytes apart, {} allowed", spec, apart, allowed);
+            }
+        }
+
+        /// A flow that is alone makes it a fifo.
+        #[test]
+        fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
+            let ops: Vec<Op> = ops
+                .into_iter()
+                .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
+                .collect();
+            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let limit = Limit::Packets(limit);
+            let stfq = Spec::stfq(Config { limit, ..Config::default() });
+            let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
+            let run = |spec: &Spec| drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap();
+            prop_assert_eq!(run(&stfq), run(&fifo));
+        }
+    }
+}
