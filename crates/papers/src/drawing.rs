@@ -108,7 +108,7 @@ impl Source<'_> {
             Curve::Response { .. } => {
                 (logarithmic("size (segments)"), logarithmic("mean response time (s)"), Mark::Line)
             }
-            Curve::Fragments => (logarithmic("packets"), logarithmic("fragments"), Mark::Points),
+            Curve::Fragments => (logarithmic("packets"), axis("fragments"), Mark::Points),
             Curve::Progress { .. } | Curve::Bars { .. } => unreachable!("they have panels of their own"),
         };
         let series = self.disciplines.iter().filter_map(|name| {

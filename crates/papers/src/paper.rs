@@ -82,8 +82,11 @@ pub(crate) struct Variant {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Experiment {
     pub id: String,
-    /// What it is called at an axis or above a panel.
+    /// What it is called at an axis.
     pub name: String,
+    /// What it is called in a sentence, where that is not enough.
+    #[serde(default)]
+    pub place: Option<String>,
     pub scenario: String,
     #[serde(default)]
     pub set: Vec<String>,

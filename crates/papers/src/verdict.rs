@@ -162,7 +162,10 @@ fn tested(test: &Test, results: &Results, variant: &str, study: &Study) -> Judge
 fn what(test: &Test, study: &Study) -> String {
     let about = &study.paper.about;
     let main = &test.value;
-    let place = |id: &str| about.experiment(id).map_or_else(|| id.to_owned(), |experiment| experiment.name.clone());
+    let place = |id: &str| match about.experiment(id) {
+        Some(experiment) => experiment.place.as_ref().unwrap_or(&experiment.name).clone(),
+        None => id.to_owned(),
+    };
     let mut words = format!("{}, {}", main.measure.words(), main.discipline);
     if let Some(against) = &test.against {
         let other = &against.value;
