@@ -291,6 +291,21 @@ impl Kind {
 mod tests {
     use super::*;
 
+    /// What a discipline remembers: how many flows on average, how many at most, and bytes for each.
+    #[test]
+    fn the_state_of_a_discipline() {
+        let one = |value: f64| Estimate { mean: Some(value), ci95: None, per_seed: vec![Some(value)] };
+        let metrics = [("flow_table_mean", 4.5), ("flow_table_max", 24.0), ("flow_table_entry_bytes", 16.0)];
+        let metrics = metrics.map(|(name, value)| (name.to_owned(), one(value))).into();
+        let row = Row { qdisc: "efd".into(), seeds: vec![1], metrics };
+        let groups = groups(&[&row], true, true);
+        let told = groups.iter().flat_map(|group| &group.columns);
+        let told: Vec<String> =
+            told.map(|column| [column.heading.join(" "), column.cells.join("")].join(": ")).collect();
+        assert_eq!(told, ["mean flows: 4.50", "most flows: 24", "per flow B: 16.0"]);
+        assert_eq!(groups[0].title, "state");
+    }
+
     /// The smallest number sets the unit, unless the largest would have more than five digits.
     #[test]
     fn units_suit_the_column() {
