@@ -87,7 +87,7 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     };
     let judged = papers::judge(&study, &results);
     if args.json {
-        writeln!(out, "{:#}", papers::json(&study, &results, &judged))?;
+        writeln!(out, "{}", papers::json(&study, &results, &judged))?;
     } else if args.markdown {
         write!(out, "{}", papers::markdown(&study, &judged))?;
     } else {
@@ -115,7 +115,7 @@ fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 "figures": paper.figures().collect::<Vec<_>>(),
             })
         });
-        writeln!(out, "{:#}", serde_json::json!({ "papers": listed.collect::<Vec<_>>() }))?;
+        writeln!(out, "{}", serde_json::json!({ "papers": listed.collect::<Vec<_>>() }))?;
         return Ok(Outcome::Done);
     }
     for paper in &papers {

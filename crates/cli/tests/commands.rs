@@ -247,6 +247,38 @@ fn ctrl_c_keeps_what_is_finished() {
 }
 
 #[test]
+fn papers_are_listed_and_done_again() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (code, out, _) = ran(folder.path(), &["reproduce"]);
+    assert_eq!(code, 0);
+    assert!(out.starts_with("efd "), "{out}");
+    let asked = ["reproduce", "efd", "--quick", "--seeds", "1", "--figure", "1b"];
+    let (code, out, err) = ran(folder.path(), &asked);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("Figure 1b: ") && out.contains(", of 1 claims."), "{out}");
+    assert!(err.contains("the report is runs/efd-quick/report.html"), "{err}");
+    let told = std::fs::read_to_string(folder.path().join("runs/efd-quick/claims.json")).expect("it was written");
+    let told: Value = serde_json::from_str(&told).expect("it is JSON");
+    let (code, out, _) = ran(folder.path(), &[&asked[..], &["--json", "--jobs", "1"]].concat());
+    assert_eq!(code, 0);
+    assert_eq!(serde_json::from_str::<Value>(&out).expect("it is JSON"), told, "whatever the number of jobs");
+    let page = std::fs::read_to_string(folder.path().join("runs/efd-quick/report.html")).expect("it was written");
+    assert!(page.contains("Figure 1b"));
+}
+
+#[test]
+fn papers_that_are_not_there_are_named() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (code, _, err) = ran(folder.path(), &["reproduce", "edf"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("there is no paper \"edf\"") && err.contains("there are: efd"), "{err}");
+    let (code, _, err) = ran(folder.path(), &["reproduce", "efd", "--figure", "8"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("there is no figure 8; there are: 1b, 2, 3"), "{err}");
+    assert!(!folder.path().join("runs").exists(), "nothing is left behind");
+}
+
+#[test]
 fn lists_have_a_line_for_each() {
     let folder = folder(SCENARIO);
     let path = folder.path();
