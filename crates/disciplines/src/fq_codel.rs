@@ -362,12 +362,6 @@ mod tests {
         q.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload)
     }
 
-    fn gauge(q: &FqCodel<u32>, wanted: &str) -> f64 {
-        let mut found = None;
-        q.gauges(&mut |name, value| found = found.or((name == wanted).then_some(value)));
-        found.expect("the gauge is there")
-    }
-
     /// A's first packet finds an idle link, and A is served until 1.0, when it has used its 1,000 bytes: B, new, goes
     /// before A, and so does C.
     #[test]
