@@ -59,7 +59,10 @@ pub fn same_as_the_line(
                 offsets[usize::from(*flow)] += bytes;
                 let dropped = line.enqueue(level(u64::from(*flow), bytes, pkt.meta.offset), serial);
                 qdisc.enqueue(pkt, &mut cx);
-                prop_assert_eq!(out.dropped.drain(..).map(|(pkt, _)| pkt.payload).collect::<Vec<_>>(), Vec::from_iter(dropped));
+                prop_assert_eq!(
+                    out.dropped.drain(..).map(|(pkt, _)| pkt.payload).collect::<Vec<_>>(),
+                    Vec::from_iter(dropped)
+                );
             }
             _ => prop_assert_eq!(qdisc.dequeue(&mut cx).packet().map(|pkt| pkt.payload), line.dequeue()),
         }

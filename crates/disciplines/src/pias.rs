@@ -28,7 +28,8 @@
 
 use qdisc::blocks::{Level, Levels, Memory};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
+    check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,7 +91,8 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, site: &Site) -> Result<Pias<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
         if self.thresholds.len() >= MOST {
-            let message = format!("{} thresholds are more than {}: leave some out", self.thresholds.len(), MOST - 1);
+            let message =
+                format!("{} thresholds are more than {}: leave some out", self.thresholds.len(), MOST - 1);
             return Err(Invalid::new("thresholds", message));
         }
         let pairs = self.thresholds.iter().zip(self.thresholds.iter().skip(1));
@@ -118,7 +120,13 @@ impl Discipline for Config {
         let table = Config { source: Source::Table, thresholds, ..plain.clone() };
         vec![
             Config { limit: Limit::Packets(5), thresholds: Vec::new(), ..plain },
-            Config { limit: Limit::Bytes(6000), sweep: Span::ms(20), idle: Span::ms(50), flows: 3, ..table.clone() },
+            Config {
+                limit: Limit::Bytes(6000),
+                sweep: Span::ms(20),
+                idle: Span::ms(50),
+                flows: 3,
+                ..table.clone()
+            },
             table,
         ]
     }
@@ -131,10 +139,13 @@ impl Discipline for Config {
         if let Some(last) = self.thresholds.last()
             && last.0 >= u64::from(u32::MAX)
         {
-            warnings.push(format!("threshold {last} is never exceeded: no packet ever gets to the level below it"));
+            warnings.push(format!(
+                "threshold {last} is never exceeded: no packet ever gets to the level below it"
+            ));
         }
         if self.source == Source::Table && self.sweep.is_zero() {
-            warnings.push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
+            warnings
+                .push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
         }
         warnings
     }
@@ -165,13 +176,9 @@ impl<P> Qdisc<P> for Pias<P> {
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.sent.sweep(cx.now());
-        match self.queue.pop() {
-            Some((level, pkt)) => {
-                self.sent.count_out(level, pkt.meta.flow);
-                Next::Packet(pkt)
-            }
-            None => Next::Empty,
-        }
+        let Some((level, pkt)) = self.queue.pop() else { return Next::Empty };
+        self.sent.count_out(level, pkt.meta.flow);
+        Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
@@ -210,7 +217,8 @@ mod tests {
     /// A5 and at 1.4 A4 are the tail of the line. At 2.6 A6 finds A2 and A3, and B3 goes between.
     #[test]
     fn flows_sink_with_every_threshold() {
-        let sunk = "A1[0-1] B1[1-1.5] B2[1.5-2] C1[2-3] A2[3-4] A3[4-5] B3[5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4";
+        let sunk =
+            "A1[0-1] B1[1-1.5] B2[1.5-2] C1[2-3] A2[3-4] A3[4-5] B3[5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4";
         for source in ["carried", "table"] {
             let pias = format!("pias limit 4p thresholds [1kb 3kb] source {source}");
             assert_eq!(trace(&pias, 1000, T1), sunk);

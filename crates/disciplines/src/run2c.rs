@@ -34,7 +34,8 @@
 
 use qdisc::blocks::{Level, Memory, TwoLevel};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
+    check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,8 @@ impl Default for Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "the first bytes of every flow go ahead, by what the flow sent since it began";
+    const SUMMARY: &'static str =
+        "the first bytes of every flow go ahead, by what the flow sent since it began";
     type Qdisc<P: 'static> = Run2c<P>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Run2c<P>, Invalid> {
@@ -111,10 +113,13 @@ impl Discipline for Config {
         let mut warnings = Vec::new();
         if self.threshold.0 >= u64::from(u32::MAX) {
             let threshold = self.threshold;
-            warnings.push(format!("threshold {threshold} is never exceeded: no packet is ever low, and run2c is a fifo"));
+            warnings.push(format!(
+                "threshold {threshold} is never exceeded: no packet is ever low, and run2c is a fifo"
+            ));
         }
         if self.source == Source::Table && self.sweep.is_zero() {
-            warnings.push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
+            warnings
+                .push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
         }
         warnings
     }
@@ -144,13 +149,9 @@ impl<P> Qdisc<P> for Run2c<P> {
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.sent.sweep(cx.now());
-        match self.queue.pop() {
-            Some((level, pkt)) => {
-                self.sent.count_out(level, pkt.meta.flow);
-                Next::Packet(pkt)
-            }
-            None => Next::Empty,
-        }
+        let Some((level, pkt)) = self.queue.pop() else { return Next::Empty };
+        self.sent.count_out(level, pkt.meta.flow);
+        Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {

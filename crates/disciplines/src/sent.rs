@@ -66,7 +66,10 @@ impl Sent {
         if let Sent::Table(flows) = self
             && level > Level::HIGH
         {
-            flows.get_mut(flow).expect("a flow with a packet below the first level is not forgotten").below -= 1;
+            flows
+                .get_mut(flow)
+                .expect("a flow with a packet below the first level is not forgotten")
+                .below -= 1;
         }
     }
 

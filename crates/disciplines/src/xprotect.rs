@@ -41,8 +41,8 @@
 
 use qdisc::blocks::{Level, Memory, RecentFlows, TwoLevel};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng, Share, Site,
-    Span, Time, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng,
+    Share, Site, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -102,7 +102,8 @@ fn share(share: f64) -> Share {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "run2c for flows that a coin noticed; Sift and threshold sampling are settings of it";
+    const SUMMARY: &'static str =
+        "run2c for flows that a coin noticed; Sift and threshold sampling are settings of it";
     type Qdisc<P: 'static> = XProtect<P>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<XProtect<P>, Invalid> {
@@ -132,7 +133,13 @@ impl Discipline for Config {
             Config { limit: Limit::Packets(5), ..plain.clone() },
             Config { threshold: Bytes(0), retest: 1, ..plain },
             Config { limit: Limit::Bytes(6000), drop: Victim::Tail, ..quick.clone() },
-            Config { limit: Limit::Bytes(6000), probability: share(1.0), threshold: Bytes(0), flows: 3, ..quick },
+            Config {
+                limit: Limit::Bytes(6000),
+                probability: share(1.0),
+                threshold: Bytes(0),
+                flows: 3,
+                ..quick
+            },
         ]
     }
 
@@ -143,10 +150,13 @@ impl Discipline for Config {
         }
         if self.threshold.0 >= u64::from(u32::MAX) {
             let threshold = self.threshold;
-            warnings.push(format!("threshold {threshold} is never exceeded: no packet is ever low, and xprotect is a fifo"));
+            warnings.push(format!(
+                "threshold {threshold} is never exceeded: no packet is ever low, and xprotect is a fifo"
+            ));
         }
         if self.sweep.is_zero() {
-            warnings.push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
+            warnings
+                .push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
         }
         warnings
     }
@@ -197,19 +207,15 @@ impl<P> Qdisc<P> for XProtect<P> {
             count_out(flows, level, pkt.meta.flow);
             return cx.drop(pkt, DropReason::Overlimit);
         }
-        queue.push_within(*limit, level, pkt, cx, |level, victim| count_out(flows, level, victim.meta.flow));
+        queue.push_within(*limit, level, pkt, cx, |from, gone| count_out(flows, from, gone.meta.flow));
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.flows.sweep(cx.now());
-        match self.queue.pop() {
-            Some((level, pkt)) => {
-                count_out(&mut self.flows, level, pkt.meta.flow);
-                Next::Packet(pkt)
-            }
-            None => Next::Empty,
-        }
+        let Some((level, pkt)) = self.queue.pop() else { return Next::Empty };
+        count_out(&mut self.flows, level, pkt.meta.flow);
+        Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
@@ -307,12 +313,20 @@ mod tests {
     #[test]
     fn knows_a_flow_from_the_packet_that_was_noticed() {
         assert_eq!(
-            scripted("xprotect limit 4p threshold 2000b probability 50%", &[0.7, 0.3, 0.9, 0.6, 0.6, 0.2], T1),
+            scripted(
+                "xprotect limit 4p threshold 2000b probability 50%",
+                &[0.7, 0.3, 0.9, 0.6, 0.6, 0.2],
+                T1
+            ),
             "A1[0-1] A2[1-2] A3[2-3] B1[3-3.5] B2[3.5-4] C1[4-5] B3[5-5.5] | A5@1.3 A4@1.4 A6@2.7"
         );
         // Without push-out it refuses what comes too late, as a fifo does; it tosses all the same.
         assert_eq!(
-            scripted("xprotect limit 4p threshold 2000b probability 50% drop tail", &[0.7, 0.3, 0.9, 0.6, 0.6, 0.2], T1),
+            scripted(
+                "xprotect limit 4p threshold 2000b probability 50% drop tail",
+                &[0.7, 0.3, 0.9, 0.6, 0.6, 0.2],
+                T1
+            ),
             "A1[0-1] A2[1-2] A3[2-3] B1[3-3.5] B2[3.5-4] A4[4-5] A6[5-6] | A5@1.3 C1@1.4 B3@2.7"
         );
     }
@@ -321,13 +335,18 @@ mod tests {
     /// believed: A3 fails, A4 lands and is the first low one.
     #[test]
     fn sift_believes_the_coin() {
-        let arrivals = "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 A5 1000; 0.5 B1 1000; 0.6 B2 1000";
+        let arrivals =
+            "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 A5 1000; 0.5 B1 1000; 0.6 B2 1000";
         assert_eq!(
             scripted("xprotect threshold 0b probability 50%", &[0.7, 0.3, 0.6, 0.6], arrivals),
             "A1[0-1] B1[1-2] B2[2-3] A2[3-4] A3[4-5] A4[5-6] A5[6-7] |"
         );
         assert_eq!(
-            scripted("xprotect threshold 0b probability 50% retest 1", &[0.7, 0.3, 0.6, 0.4, 0.9, 0.9], arrivals),
+            scripted(
+                "xprotect threshold 0b probability 50% retest 1",
+                &[0.7, 0.3, 0.6, 0.4, 0.9, 0.9],
+                arrivals
+            ),
             "A1[0-1] A2[1-2] A3[2-3] B1[3-4] B2[4-5] A4[5-6] A5[6-7] |"
         );
     }
@@ -355,7 +374,10 @@ mod tests {
             let expected = 1.0 - libm::pow(0.99, f64::from(n));
             // Four standard deviations of the share.
             let tolerance = 4.0 * (expected * (1.0 - expected) / FLOWS as f64).sqrt();
-            assert!((noticed - expected).abs() < tolerance, "{noticed} of the flows of {n} packets, not {expected}");
+            assert!(
+                (noticed - expected).abs() < tolerance,
+                "{noticed} of the flows of {n} packets, not {expected}"
+            );
         }
     }
 

@@ -24,7 +24,10 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn limit() -> impl Strategy<Value = String> {
-    prop_oneof![(1..30u64).prop_map(|most| format!("{most}p")), (1500..30_000u64).prop_map(|most| format!("{most}b"))]
+    prop_oneof![
+        (1..30u64).prop_map(|most| format!("{most}p")),
+        (1500..30_000u64).prop_map(|most| format!("{most}b"))
+    ]
 }
 
 /// Everything that leaves and everything that is dropped.

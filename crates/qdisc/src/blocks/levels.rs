@@ -97,19 +97,26 @@ impl<P, const K: usize> Levels<P, K> {
     /// Takes the packet that is served next, and says from which level.
     #[inline]
     pub fn pop(&mut self) -> Option<(Level, Packet<P>)> {
-        let popped = |(at, queue): (u8, &mut VecDeque<Packet<P>>)| Some((Level(at), queue.pop_front()?));
-        let (level, pkt) = (0..).zip(&mut self.queues).find_map(popped)?;
+        // Found first and taken then: one place that moves a packet, where a loop has one per level.
+        let at = self.queues.iter().position(|queue| !queue.is_empty())?;
+        let pkt = self.queues[at].pop_front()?;
         self.held.sub(pkt.bytes());
-        Some((level, pkt))
+        Some((Level::below(at), pkt))
+    }
+
+    /// The first packet of a level.
+    #[inline]
+    pub fn front(&self, level: Level) -> Option<&Packet<P>> {
+        self.queues[level.index()].front()
     }
 
     /// Takes the tail of the line, and says from which level.
     #[inline]
     pub fn push_out(&mut self) -> Option<(Level, Packet<P>)> {
-        let popped = |(at, queue): (usize, &mut VecDeque<Packet<P>>)| Some((Level(at as u8), queue.pop_back()?));
-        let (level, pkt) = self.queues.iter_mut().enumerate().rev().find_map(popped)?;
+        let at = self.queues.iter().rposition(|queue| !queue.is_empty())?;
+        let pkt = self.queues[at].pop_back()?;
         self.held.sub(pkt.bytes());
-        Some((level, pkt))
+        Some((Level::below(at), pkt))
     }
 
     /// What all levels hold.
@@ -162,6 +169,8 @@ mod tests {
                 }
                 pop if pop % 2 == 0 => {
                     let first = (!line.is_empty()).then(|| line.remove(0));
+                    let at_front = first.and_then(|(level, _)| levels.front(level)).map(Packet::bytes);
+                    prop_assert_eq!(at_front, first.map(|(_, bytes)| bytes));
                     prop_assert_eq!(levels.pop().map(named), first);
                 }
                 _ => prop_assert_eq!(levels.push_out().map(named), line.pop()),
@@ -171,7 +180,10 @@ mod tests {
             prop_assert_eq!(levels.held().packets, line.len() as u64);
             prop_assert_eq!(levels.held().bytes, bytes.into_iter().map(u64::from).sum::<u64>());
             for level in (0..K).map(Level::below) {
-                prop_assert_eq!(levels.packets(level), line.iter().filter(|(each, _)| *each == level).count());
+                prop_assert_eq!(
+                    levels.packets(level),
+                    line.iter().filter(|(each, _)| *each == level).count()
+                );
             }
         }
         Ok(())

@@ -193,7 +193,9 @@ mod tests {
             flows.seen(FlowKey(flow), Time::s(second), || 0);
         }
         // Visits are at 5, 10, ..., 30, 35: flow 1 goes at 30, flow 2 at 35, flow 3 at 40.
-        for (second, left) in [(29, vec![1, 2, 3]), (30, vec![2, 3]), (34, vec![2, 3]), (39, vec![3]), (1000, vec![])] {
+        for (second, left) in
+            [(29, vec![1, 2, 3]), (30, vec![2, 3]), (34, vec![2, 3]), (39, vec![3]), (1000, vec![])]
+        {
             flows.sweep(Time::s(second));
             assert_eq!(known(&flows), left, "after {second} s");
         }
