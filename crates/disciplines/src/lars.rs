@@ -27,7 +27,7 @@
 //! - The source paper was read in abstract only; what it leaves open is decided as written here.
 //!
 //! # Cost
-//! - As LAS: two table look-ups per packet and O(log n) for n packets queued; and three logarithms and powers per arrival.
+//! - As LAS: two table look-ups per packet and O(log n) for n packets queued; and a power and a logarithm per arrival.
 //! - 64 bytes per flow of the last half minute, in a table that is half full; 24 more per packet than a fifo.
 //!
 //! # References
@@ -256,8 +256,8 @@ const FINEST: u32 = 40;
 /// The scale of volumes on which fading does not show: 1 + log₂ V + t/`lockout`, in fixed point.
 #[derive(Clone, Copy, Debug)]
 enum Fading {
-    /// Volumes halve in this many picoseconds, and have so many bits after the point.
-    Halves { in_ps: u64, bits: u32 },
+    /// Volumes halve in the time that makes `(time * pace) >> shift` one, of so many bits after the point.
+    Halves { pace: u64, shift: u32, bits: u32 },
     /// Volumes are bytes.
     Never,
 }
@@ -278,24 +278,26 @@ impl Fading {
         let in_ps = lockout.as_ps();
         // All time in units of the lockout takes this many bits; one more is left for the logarithm.
         let whole = u64::BITS - (Time::NEVER.as_ps() / in_ps).leading_zeros();
-        Ok(Fading::Halves { in_ps, bits: (u64::BITS - 2 - whole).min(FINEST) })
+        let bits = (u64::BITS - 2 - whole).min(FINEST);
+        // A division per packet would be slow. The reciprocal has 63 bits: as if the lockout were longer by 10^-19 of it.
+        let shift = u64::BITS - 1 + in_ps.ilog2() - bits;
+        let pace = (1u128 << (bits + shift)) / u128::from(in_ps);
+        Ok(Fading::Halves { pace: pace as u64, shift, bits })
     }
 
     /// The volume after a packet of `bytes` at `now`. Never below the volume before.
     #[inline]
     fn grown(self, volume: u64, bytes: u32, now: Time) -> u64 {
-        let Fading::Halves { in_ps, bits } = self else { return volume + u64::from(bytes) };
+        let Fading::Halves { pace, shift, bits } = self else { return volume + u64::from(bytes) };
         let scale = (1u64 << bits) as f64;
-        let elapsed = (u128::from(now.as_ps()) << bits) / u128::from(in_ps);
-        let length = libm::log2(f64::from(bytes.max(1))) * scale + 0.5;
-        let packet = (1 << bits) + elapsed as u64 + length as u64;
-        if volume == Fading::NOTHING {
-            return packet;
-        }
-        // The logarithm of a sum: that of the larger, and what the smaller adds to it.
-        let apart = volume.abs_diff(packet) as f64 / scale;
-        let more = libm::log1p(libm::exp2(-apart)) * std::f64::consts::LOG2_E * scale + 0.5;
-        volume.max(packet) + more as u64
+        let elapsed = ((u128::from(now.as_ps()) * u128::from(pace)) >> shift) as u64 + (1 << bits);
+        let left = match volume {
+            Fading::NOTHING => 0.0,
+            volume => libm::exp2(volume.cast_signed().wrapping_sub(elapsed.cast_signed()) as f64 / scale),
+        };
+        let log = libm::log2(left + f64::from(bytes.max(1))) * scale + 0.5;
+        // Where rounding says otherwise, it has not shrunk.
+        volume.max(elapsed + log as u64)
     }
 }
 
