@@ -16,12 +16,11 @@
 //! - When the queue is full, the worst in line gives way, and what it added to its flow's volume is taken off.
 //!
 //! # Deviations
-//! - The EFD paper says that the bound on the lock-out can be set and gives no β. Two seconds is ours. (A low-rate flow
-//!   of 64 kbit/s survives in the paper's figure 7 at that setting, and begins to lose at ten.)
+//! - The EFD paper, which compares with it, gives no β. Two seconds is ours.
 //! - β fades per second and continuously: the only reading by which the bound is a time.
-//! - Volumes and ranks are kept as logarithms in fixed point, integers throughout. The fraction has 27 bits at the shortest
-//!   `lockout`, 1 ms, one more for each doubling, and at most 40: the same relative precision of what can be sent in
-//!   that time. At 2 s a packet of 64 bytes still counts beside 50 TB.
+//! - Volumes and ranks are kept as logarithms in fixed point. The fraction has 27 bits at the shortest `lockout`, 1 ms, one
+//!   more for each doubling, and at most 40: precision grows with what can be sent in that time. At 2 s (38 bits) a
+//!   packet of 64 bytes still counts beside 10 TB.
 //! - Entries are forgotten as by LAS here, not earlier: a flow that has faded to nothing ranks behind a new one by
 //!   nothing that matters.
 //! - The source paper was read in abstract only; what it leaves open is decided as written here.
@@ -33,7 +32,7 @@
 //! # References
 //! - M. Heusse, G. Urvoy-Keller, A. Duda, T. Brown, "Least Attained Recent Service for Packet Scheduling over Wireless LANs",
 //!   WoWMoM 2010.
-//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: sections 2, 5.3 to 5.5.
+//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: sections 2, 5.3 and 5.4.
 
 use std::num::NonZeroU32;
 

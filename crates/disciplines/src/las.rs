@@ -30,7 +30,7 @@
 //! - I. Rai, G. Urvoy-Keller, M. Vernon, E. Biersack, "Performance Analysis of LAS-based Scheduling Disciplines in a Packet
 //!   Switched Network", SIGMETRICS 2004.
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 5.1 for the
-//!   times of the table, section 5.4 for the lock-out.
+//!   times of the table, section 5.3 for the lock-out.
 
 use std::num::NonZeroU32;
 

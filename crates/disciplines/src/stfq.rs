@@ -15,8 +15,8 @@
 //! - Weights are whole numbers by class, not rates by flow, so that virtual time is exact: lengths are counted in a unit
 //!   that every weight divides.
 //! - A flow is remembered until virtual time has passed its finish; later it makes no difference. Passed entries are
-//!   looked for when the table has doubled. Flows that send one packet each can hold virtual time still and leave an
-//!   entry each, without end: when more than `flows` are left, all that have no packet queued are forgotten. Each may then
+//!   looked for when the table has about doubled. Flows that send one packet each can hold virtual time still and leave an
+//!   entry each, without end: when nearly `flows` are left, all that have no packet queued are forgotten. Each may then
 //!   start earlier than it should, by what its last packet cost.
 //!
 //! # Cost
@@ -47,7 +47,7 @@ pub struct Config {
     pub limit: Limit,
     /// The weight of a flow of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     pub weights: Vec<u32>,
-    /// How many flows are remembered, at most; more only while more have packets queued.
+    /// How many flows are remembered, at most; more only where more had packets queued.
     pub flows: u32,
 }
 
@@ -230,12 +230,15 @@ impl<P> Stfq<P> {
     fn make_room(&mut self) {
         let now = self.now;
         self.flows.retain(|_, flow| flow.queued > 0 || flow.finish > now);
-        if self.flows.len() >= self.remembered {
+        // A table that is nearly full would be looked through for every new flow.
+        if self.flows.len() > self.remembered / 4 * 3 {
             self.flows.retain(|_, flow| flow.queued > 0);
         }
-        // Twice as many as are left, so that each entry that comes pays for looking at one that stays.
-        let left = self.flows.len();
-        self.full = (2 * left).max(FEW).min(self.remembered).max(left + left.div_ceil(4));
+        // The table has room for twice the most that there ever were, and looking through it means looking at all of that:
+        // so a quarter of the most come before the next time.
+        let (left, most) = (self.flows.len(), self.flows.table().most as usize);
+        let next = (2 * left).max(most / 2).max(FEW).min(self.remembered);
+        self.full = next.max(left + most.div_ceil(4));
     }
 
     /// Moves virtual time back to zero, and everything that is measured in it by as much.
@@ -328,6 +331,12 @@ mod tests {
             assert!(stfq.dequeue(&mut cx).packet().is_some() && stfq.dequeue(&mut cx).packet().is_none());
         }
         assert!(stfq.flow_table().most <= FEW as u64, "{:?}", stfq.flow_table());
+        // After many at once, they go; and looking for them stays rare, for the table does not shrink.
+        (0..300).for_each(|flow| stfq.enqueue(Packet::new(FlowKey(flow), 1000, ()), &mut cx));
+        while stfq.dequeue(&mut cx).packet().is_some() {}
+        stfq.make_room();
+        assert_eq!(stfq.flow_table().flows, 0);
+        assert!(stfq.full >= 300 / 4, "{}", stfq.full);
     }
 
     /// The paper, as lists; nothing is ever forgotten.
