@@ -71,6 +71,10 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
     let mut text = format!("# {}\n\n{}, {}. [doi:{}](https://doi.org/{})\n\n", about.title, about.authors, about.published, about.doi, about.doi);
     let _ = writeln!(text, "{}\n", flowing(&about.about));
     let _ = writeln!(text, "`giveway reproduce {}` makes this page and a report with every figure. {} seeds; a claim reproduces when its tests hold for the mean and for at least 8 of 10 seeds. {}\n", study.paper.id, study.seeds(), counted(judged));
+    if !about.conclusion.is_empty() {
+        let paragraphs: Vec<String> = about.conclusion.trim().split("\n\n").map(flowing).collect();
+        let _ = writeln!(text, "## What it comes to\n\n{}\n", paragraphs.join("\n\n"));
+    }
     let _ = writeln!(text, "## Verdicts\n\n| claim | paper | ours | verdict |\n| --- | --- | --- | --- |");
     for claim in judged {
         let verdict = if claim.verdict == Verdict::Reproduces { "reproduces".to_owned() } else { format!("**{}**", claim.verdict.word()) };

@@ -42,6 +42,8 @@ pub(crate) enum Measure {
     LongestPause { largest: usize },
     /// Sum of their pauses of more than half a second, seconds.
     Paused { largest: usize },
+    /// Retransmission timeouts of the largest transfers.
+    Timeouts { largest: usize },
     /// Data packets per time that a flow became backlogged, of flows with so many packets, SYN and the like not counted.
     PacketsPerFragment {
         #[serde(default)]
@@ -106,6 +108,10 @@ impl Measure {
                 let pauses = largest_transfers(record, *largest).into_iter().map(|flow| flow.paused.as_s());
                 pauses.reduce(|a, b| a + b)
             }
+            Measure::Timeouts { largest } => {
+                let timeouts = largest_transfers(record, *largest).into_iter().map(|flow| flow.timeouts as f64);
+                timeouts.reduce(|a, b| a + b)
+            }
             Measure::PacketsPerFragment { from, to } => {
                 let flows = record.episodes.iter().filter(|row| within(row.data_packets, *from, *to));
                 let (packets, fragments) =
@@ -168,6 +174,7 @@ impl Measure {
             Measure::MeanOfIncomplete { .. } => "mean size of the incomplete, segments".to_owned(),
             Measure::LongestPause { largest } => format!("longest pause of the {largest} largest"),
             Measure::Paused { largest } => format!("pauses of the {largest} largest, in all"),
+            Measure::Timeouts { largest } => format!("timeouts of the {largest} largest"),
             Measure::PacketsPerFragment { from, to } => {
                 format!("packets per fragment of {}", sizes(from, to).replace("segments", "packets"))
             }
@@ -188,7 +195,10 @@ impl Measure {
             Measure::Completed { .. } | Measure::ShareOfIncomplete { .. } => Unit::Share,
             Measure::ShortShareOfInserted { .. } => Unit::Share,
             Measure::OfferedBytes { .. } => Unit::Bytes,
-            Measure::Step { .. } | Measure::MeanOfIncomplete { .. } | Measure::PacketsPerFragment { .. } => Unit::Plain,
+            Measure::Step { .. }
+            | Measure::MeanOfIncomplete { .. }
+            | Measure::Timeouts { .. }
+            | Measure::PacketsPerFragment { .. } => Unit::Plain,
         }
     }
 }

@@ -41,6 +41,9 @@ pub(crate) struct About {
     pub doi: String,
     /// What it is about, in our words.
     pub about: String,
+    /// What the verdicts come to: paragraphs, parted by empty lines.
+    #[serde(default)]
+    pub conclusion: String,
     /// How many seeds, of everything that is not said to be run with few.
     pub seeds: u32,
     /// What it leaves open.

@@ -11,6 +11,10 @@ use crate::verdict::{Judged, Verdict, flowing};
 pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document {
     let about = &study.paper.about;
     let mut parts = vec![Part::Text(flowing(&about.about)), Part::Text(summary(study, results, judged))];
+    if !about.conclusion.is_empty() && !study.scope.quick && study.scope.figure.is_none() {
+        parts.push(Part::Heading("What it comes to".to_owned()));
+        parts.push(Part::Text(about.conclusion.clone()));
+    }
     parts.push(Part::Heading("Verdicts".to_owned()));
     parts.push(Part::Table(verdicts(judged)));
     let differing: Vec<String> = judged

@@ -277,12 +277,15 @@ fn why(claim: &Claim, verdict: Verdict, results: &Results, study: &Study) -> Str
         return String::new();
     }
     let mut sentences: Vec<String> = claim.why.iter().map(|why| flowing(why)).collect();
-    for test in &claim.shown {
-        let judged = tested(test, results, study.paper.about.main(), study);
-        if judged.mean.is_some() {
-            let says = test.says.as_deref().map_or_else(|| judged.what.clone(), flowing);
-            sentences.push(format!("{says}: {}.", number(&results.estimate(test, study.paper.about.main()), test)));
-        }
+    let shown = claim.shown.iter().filter_map(|test| {
+        let estimate = results.estimate(test, study.paper.about.main());
+        estimate.mean?;
+        let says = test.says.as_deref().map_or_else(|| what(test, study), flowing);
+        Some(format!("{says}: {}", number(&estimate, test)))
+    });
+    let shown: Vec<String> = shown.collect();
+    if !shown.is_empty() {
+        sentences.push(format!("Measured: {}.", shown.join("; ")));
     }
     if sentences.is_empty() {
         sentences.push("No reason is recorded for this.".to_owned());

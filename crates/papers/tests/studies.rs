@@ -107,7 +107,7 @@ of = "efd"
 over = { of = "fifo" }
 at_least = 100.0
 [[claim.shown]]
-says = "With little load the ratio is"
+says = "with little load the ratio is"
 variant = "calm"
 experiment = "busy"
 measure = { kind = "response", to = 20 }
@@ -209,7 +209,7 @@ fn every_claim_gets_its_verdict() {
         ]
     );
     let slower = claim(&judged, "slower");
-    assert!(slower.why.starts_with("It is not. With little load the ratio is: "), "{}", slower.why);
+    assert!(slower.why.starts_with("It is not. Measured: with little load the ratio is: "), "{}", slower.why);
     assert!(slower.ours.ends_with("(at least 100; 0 of 3 seeds)"), "{}", slower.ours);
     assert_eq!(slower.otherwise, [("with little load".to_owned(), Verdict::Differs)]);
     assert_eq!(claim(&judged, "better-life").why, "We have no measure for it.");
