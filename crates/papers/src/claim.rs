@@ -25,6 +25,9 @@ struct Written {
     /// Why we see something else, where we do.
     #[serde(default)]
     why: Option<String>,
+    /// What there is to say when it reproduces.
+    #[serde(default)]
+    note: Option<String>,
     /// Why it cannot be tested.
     #[serde(default)]
     not_testable: Option<String>,
@@ -33,7 +36,7 @@ struct Written {
     each: Each,
     #[serde(default)]
     test: Vec<WrittenTest>,
-    /// Measurements that show why.
+    /// Measurements that show why, or what the note says.
     #[serde(default)]
     shown: Vec<WrittenTest>,
 }
@@ -93,10 +96,11 @@ pub(crate) struct Claim {
     /// The paper's number or word.
     pub paper: String,
     pub why: Option<String>,
+    pub note: Option<String>,
     pub not_testable: Option<String>,
     /// All of them must hold.
     pub tests: Vec<Test>,
-    /// What shows why it differs.
+    /// What shows why it differs, or what the note says.
     pub shown: Vec<Test>,
 }
 
@@ -178,6 +182,7 @@ impl Written {
             statement: self.statement,
             paper: self.paper,
             why: self.why,
+            note: self.note,
             not_testable: self.not_testable,
             tests,
             shown,

@@ -124,9 +124,9 @@ impl Source<'_> {
 
     /// A series in the colour of its discipline.
     fn series(&self, name: &str, points: Vec<Point>) -> Series {
-        let about = &self.study.paper.about;
-        let experiment = about.experiment(&self.panel.experiments[0]).expect("it was checked");
-        Series { name: name.to_owned(), discipline: about.spec(name, experiment), points }
+        // Without its limit: a discipline has one colour, whatever the buffer of the experiment.
+        let discipline = self.study.paper.about.disciplines[name].clone();
+        Series { name: name.to_owned(), discipline, points }
     }
 }
 

@@ -27,7 +27,8 @@ pub fn terminal(study: &Study, results: &Results, judged: &[Judged], mark: &dyn 
         let _ = writeln!(text, "      paper  {} ({})", claim.paper, claim.source);
         let _ = writeln!(text, "      ours   {}", claim.ours);
         if !claim.why.is_empty() {
-            let _ = writeln!(text, "      why    {}", claim.why);
+            let word = if claim.verdict == Verdict::Reproduces { "note" } else { "why " };
+            let _ = writeln!(text, "      {word}   {}", claim.why);
         }
     }
     let _ = writeln!(text, "\n{}", counted(judged));
@@ -82,7 +83,7 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
     }
     let why: Vec<&Judged> = judged.iter().filter(|claim| !claim.why.is_empty()).collect();
     if !why.is_empty() {
-        let _ = writeln!(text, "\n## Where we see something else, and why\n");
+        let _ = writeln!(text, "\n## Where we see something else and why, and where more is to be said\n");
         for claim in why {
             let _ = writeln!(text, "- **{}** {}", claim.statement.trim_end_matches('.').to_owned() + ".", claim.why);
         }

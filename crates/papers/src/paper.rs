@@ -75,6 +75,8 @@ pub(crate) struct Decision {
 pub(crate) struct Variant {
     pub id: String,
     pub name: String,
+    /// Its name where there is little room.
+    pub short: String,
     /// What it changes in a scenario, as `giveway run --set` would.
     #[serde(default)]
     pub set: Vec<String>,

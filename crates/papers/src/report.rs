@@ -23,7 +23,7 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
         .map(|claim| format!("{}. {}", claim.statement.trim_end_matches('.'), claim.why))
         .collect();
     if !differing.is_empty() {
-        parts.push(Part::Heading("Where we see something else, and why".to_owned()));
+        parts.push(Part::Heading("Where we see something else and why, and where more is to be said".to_owned()));
         parts.push(Part::List(differing));
     }
     if !judged.iter().all(|claim| claim.otherwise.is_empty()) {
@@ -85,22 +85,27 @@ fn verdicts(judged: &[Judged]) -> Sheet {
 }
 
 fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
-    let variants: Vec<&str> =
-        study.paper.about.variant.iter().map(|variant| variant.name.as_str()).collect();
+    let variants = &study.paper.about.variant;
     let mut head = vec!["claim".to_owned()];
-    head.extend(variants.iter().map(|name| (*name).to_owned()));
+    head.extend(variants.iter().map(|variant| variant.short.clone()));
     let row = |claim: &Judged| {
         let mut row = vec![plain(&claim.statement), verdict(claim.verdict)];
-        for name in &variants[1..] {
-            let found = claim.otherwise.iter().find(|(variant, _)| variant == name);
+        for variant in &variants[1..] {
+            let found = claim.otherwise.iter().find(|(name, _)| *name == variant.name);
             row.push(found.map_or_else(|| Cell { text: "-".to_owned(), tone: Tone::Faint }, |(_, told)| verdict(*told)));
         }
         row
     };
+    let changes = |claim: &&Judged| claim.otherwise.iter().any(|(_, verdict)| *verdict != claim.verdict);
+    let names: Vec<String> = variants.iter().map(|variant| format!("{}: {}", variant.short, variant.name)).collect();
     Sheet {
-        caption: "The same tests, in runs that decide otherwise what the paper leaves open. The first column of verdicts is the one that counts.".to_owned(),
+        caption: format!(
+            "The claims whose verdict hangs on what the paper leaves open; the others get the same whatever is assumed. The first \
+             column of verdicts is the one that counts. {}.",
+            names.join("; ")
+        ),
         head,
-        rows: judged.iter().filter(|claim| !claim.tests.is_empty()).map(row).collect(),
+        rows: judged.iter().filter(changes).map(row).collect(),
     }
 }
 

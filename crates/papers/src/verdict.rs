@@ -49,7 +49,7 @@ pub struct Judged {
     pub ours: String,
     /// What we say about it.
     pub verdict: Verdict,
-    /// Why it differs, or cannot be tested; empty where it reproduces.
+    /// Why it differs, or cannot be tested; where it reproduces, what else there is to say, often nothing.
     pub why: String,
     /// Every test.
     pub tests: Vec<JudgedTest>,
@@ -273,10 +273,11 @@ fn why(claim: &Claim, verdict: Verdict, results: &Results, study: &Study) -> Str
     if verdict == Verdict::NotTestable {
         return "not measured: none of the runs that it needs finished, or nothing of the kind happened in them".to_owned();
     }
-    if verdict == Verdict::Reproduces {
+    let said = if verdict == Verdict::Reproduces { &claim.note } else { &claim.why };
+    if verdict == Verdict::Reproduces && said.is_none() {
         return String::new();
     }
-    let mut sentences: Vec<String> = claim.why.iter().map(|why| flowing(why)).collect();
+    let mut sentences: Vec<String> = said.iter().map(|said| flowing(said)).collect();
     let shown = claim.shown.iter().filter_map(|test| {
         let estimate = results.estimate(test, study.paper.about.main());
         estimate.mean?;

@@ -26,9 +26,11 @@ drr = "drr limit {limit}"
 [[variant]]
 id = "as-it-is"
 name = "as it is"
+short = "as is"
 [[variant]]
 id = "calm"
 name = "with little load"
+short = "calm"
 set = ["traffic.ftp.load=500 kbit/s"]
 
 [[experiment]]
