@@ -9,12 +9,16 @@ use crate::scenarios::{Profile, build, program};
 pub fn first_look(repository: &Repository) -> Done {
     for id in ids(repository)? {
         let out = repository.root.join("target/xtask").join(format!("{id}-quick"));
-        let told = reproduce(repository, &[&id, "--quick", "--quiet", "--json", "--out", &out.to_string_lossy()])?;
+        let told =
+            reproduce(repository, &[&id, "--quick", "--quiet", "--json", "--out", &out.to_string_lossy()])?;
         let told: Value = serde_json::from_str(&told).map_err(|error| format!("{id}: not JSON: {error}"))?;
         let claims = told["claims"].as_array().ok_or_else(|| format!("{id}: it lists no claims"))?;
         let count = |verdict: &str| claims.iter().filter(|claim| claim["verdict"] == verdict).count();
         let (reproduce, differ, open) = (count("reproduces"), count("differs"), count("not testable"));
-        println!("{id}: {} claims: {reproduce} reproduce, {differ} differ, {open} not testable", claims.len());
+        println!(
+            "{id}: {} claims: {reproduce} reproduce, {differ} differ, {open} not testable",
+            claims.len()
+        );
         if claims.is_empty() || reproduce + differ + open != claims.len() {
             return Err(format!("{id}: a claim has no verdict"));
         }

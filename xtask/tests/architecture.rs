@@ -27,7 +27,17 @@ const PLACES: &[Place] = &[
     Place { name: "papers", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
     Place {
         name: "cli",
-        knows: &["qdisc", "disciplines", "sim", "capture", "workload", "theory", "scenario", "record", "papers"],
+        knows: &[
+            "qdisc",
+            "disciplines",
+            "sim",
+            "capture",
+            "workload",
+            "theory",
+            "scenario",
+            "record",
+            "papers",
+        ],
         tests_know: &[],
     },
     Place { name: "docs", knows: &["disciplines", "sim", "scenario"], tests_know: &[] },

@@ -99,7 +99,11 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         outcome = outcome.max(Outcome::Failed);
     } else if !args.quiet {
         show::sentence(&format!("the report is {}", dir.join(record::REPORT).display()));
-        show::sentence(&format!("{} runs, {:.1} s of processor time", results.finished, cpu::user_s() - before));
+        show::sentence(&format!(
+            "{} runs, {:.1} s of processor time",
+            results.finished,
+            cpu::user_s() - before
+        ));
     }
     Ok(outcome)
 }

@@ -257,12 +257,14 @@ fn papers_are_listed_and_done_again() {
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("Figure 1b: ") && out.contains(", of 1 claims."), "{out}");
     assert!(err.contains("the report is runs/efd-quick/report.html"), "{err}");
-    let told = std::fs::read_to_string(folder.path().join("runs/efd-quick/claims.json")).expect("it was written");
+    let told =
+        std::fs::read_to_string(folder.path().join("runs/efd-quick/claims.json")).expect("it was written");
     let told: Value = serde_json::from_str(&told).expect("it is JSON");
     let (code, out, _) = ran(folder.path(), &[&asked[..], &["--json", "--jobs", "1"]].concat());
     assert_eq!(code, 0);
     assert_eq!(serde_json::from_str::<Value>(&out).expect("it is JSON"), told, "whatever the number of jobs");
-    let page = std::fs::read_to_string(folder.path().join("runs/efd-quick/report.html")).expect("it was written");
+    let page =
+        std::fs::read_to_string(folder.path().join("runs/efd-quick/report.html")).expect("it was written");
     assert!(page.contains("Figure 1b"));
 }
 

@@ -30,7 +30,8 @@
 
 use qdisc::blocks::{FlowMap, LongestQueue, Rank};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Place, Qdisc, Site,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Place,
+    Qdisc, Site,
 };
 use qdisc::{Slots, check_limit};
 use schemars::JsonSchema;

@@ -32,8 +32,8 @@ use std::collections::VecDeque;
 use qdisc::blocks::codel::{Codel as State, Law};
 use qdisc::hash::mix;
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets, Qdisc,
-    Site, Slots, Span,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets,
+    Qdisc, Site, Slots, Span,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

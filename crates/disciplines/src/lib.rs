@@ -14,10 +14,10 @@
 
 #[macro_use]
 mod registry;
-mod sent;
-mod spec;
 #[cfg(test)]
 mod line;
+mod sent;
+mod spec;
 #[cfg(test)]
 mod trace;
 

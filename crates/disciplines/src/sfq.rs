@@ -31,7 +31,8 @@
 use qdisc::blocks::{LongestQueue, Rank};
 use qdisc::hash::mix;
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets, Place,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets,
+    Place,
 };
 use qdisc::{Qdisc, Site, Slots, Span, Time, check_limit};
 use schemars::JsonSchema;

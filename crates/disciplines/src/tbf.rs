@@ -25,7 +25,9 @@
 
 use qdisc::blocks::{Head, Lookahead, TokenBucket};
 use qdisc::check_limit;
-use qdisc::{Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rate, Site, Span};
+use qdisc::{
+    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rate, Site, Span,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

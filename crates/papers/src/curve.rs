@@ -6,9 +6,7 @@ use qdisc::Ending;
 use record::Record;
 use serde::Deserialize;
 
-use crate::measure::{
-    Measure, Size, Unfinished, incomplete, largest_transfers, segments, time, transfers,
-};
+use crate::measure::{Measure, Size, Unfinished, incomplete, largest_transfers, segments, time, transfers};
 
 /// What is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -61,7 +59,9 @@ impl Curve {
                 table_sizes(record).for_each(|(_, size)| *counts.entry(size as u64).or_insert(0) += 1);
                 Data::Counts(counts)
             }
-            Curve::Incomplete { size } => Data::Numbers(incomplete(record).map(|flow| size.of(flow)).collect(), 1),
+            Curve::Incomplete { size } => {
+                Data::Numbers(incomplete(record).map(|flow| size.of(flow)).collect(), 1)
+            }
             Curve::Response { unfinished } => {
                 let mut bins = BTreeMap::new();
                 for flow in transfers(record) {

@@ -14,7 +14,13 @@ use crate::verdict::flowing;
 const MOST_POINTS: usize = 1_500;
 
 /// A figure of a section, with everything of it that was run.
-pub(crate) fn figure(number: usize, figure: &Figure, section: &Section, study: &Study, results: &Results) -> Drawn {
+pub(crate) fn figure(
+    number: usize,
+    figure: &Figure,
+    section: &Section,
+    study: &Study,
+    results: &Results,
+) -> Drawn {
     let panels: Vec<Drawing> =
         figure.panel.iter().flat_map(|panel| panels(panel, section, study, results)).collect();
     Drawn {
@@ -81,11 +87,14 @@ impl Source<'_> {
                 Data::Lines(lines) => lines,
                 _ => return None,
             };
-            let series = lines.iter().zip(["largest", "second", "third", "fourth", "fifth"]).map(|(line, place)| Series {
-                name: place.to_owned(),
-                discipline: String::new(),
-                points: points(line.iter().copied()),
-            });
+            let series =
+                lines.iter().zip(["largest", "second", "third", "fourth", "fifth"]).map(|(line, place)| {
+                    Series {
+                        name: place.to_owned(),
+                        discipline: String::new(),
+                        points: points(line.iter().copied()),
+                    }
+                });
             Some(Drawing {
                 title: (*name).clone(),
                 x: axis("time since the transfer began (s)"),

@@ -109,13 +109,15 @@ impl Measure {
                 pauses.reduce(|a, b| a + b)
             }
             Measure::Timeouts { largest } => {
-                let timeouts = largest_transfers(record, *largest).into_iter().map(|flow| flow.timeouts as f64);
+                let timeouts =
+                    largest_transfers(record, *largest).into_iter().map(|flow| flow.timeouts as f64);
                 timeouts.reduce(|a, b| a + b)
             }
             Measure::PacketsPerFragment { from, to } => {
                 let flows = record.episodes.iter().filter(|row| within(row.data_packets, *from, *to));
-                let (packets, fragments) =
-                    flows.fold((0, 0), |(packets, fragments), row| (packets + row.packets, fragments + row.episodes));
+                let (packets, fragments) = flows.fold((0, 0), |(packets, fragments), row| {
+                    (packets + row.packets, fragments + row.episodes)
+                });
                 (fragments > 0).then(|| packets as f64 / fragments as f64)
             }
             Measure::ShortShareOfInserted { probability, to } => {
@@ -127,7 +129,8 @@ impl Measure {
             }
             Measure::OfferedBytes { source } => {
                 let name = |flow: &&FlowReport| record.layout.source_name(flow.source) == *source;
-                let streams = record.flows.iter().filter(|flow| flow.kind == FlowKind::Datagrams).filter(name);
+                let streams =
+                    record.flows.iter().filter(|flow| flow.kind == FlowKind::Datagrams).filter(name);
                 streams.map(|flow| flow.bytes as f64).reduce(|a, b| a + b)
             }
         };
@@ -170,7 +173,9 @@ impl Measure {
                 above[0], above[1], below[0], below[1]
             ),
             Measure::Completed { from, to } => format!("share completed of {}", sizes(from, to)),
-            Measure::ShareOfIncomplete { from, to, .. } => format!("share of {} among the incomplete", sizes(from, to)),
+            Measure::ShareOfIncomplete { from, to, .. } => {
+                format!("share of {} among the incomplete", sizes(from, to))
+            }
             Measure::MeanOfIncomplete { .. } => "mean size of the incomplete, segments".to_owned(),
             Measure::LongestPause { largest } => format!("longest pause of the {largest} largest"),
             Measure::Paused { largest } => format!("pauses of the {largest} largest, in all"),
@@ -178,7 +183,9 @@ impl Measure {
             Measure::PacketsPerFragment { from, to } => {
                 format!("packets per fragment of {}", sizes(from, to).replace("segments", "packets"))
             }
-            Measure::ShortShareOfInserted { to, .. } => format!("share of flows of up to {to} packets in the table"),
+            Measure::ShortShareOfInserted { to, .. } => {
+                format!("share of flows of up to {to} packets in the table")
+            }
             Measure::OfferedBytes { source } => format!("bytes sent by {source}"),
         }
     }

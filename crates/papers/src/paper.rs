@@ -187,7 +187,8 @@ impl Paper {
     pub fn in_folder(folder: &Path) -> Result<Paper, PaperError> {
         let file = |name: &str| {
             let path = folder.join(name);
-            std::fs::read_to_string(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+            std::fs::read_to_string(&path)
+                .map_err(|error| format!("{} cannot be read: {error}", path.display()))
         };
         let id = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
         Paper::read(&id, &file)
@@ -198,7 +199,8 @@ impl Paper {
         let about = file("paper.toml").map_err(PaperError)?;
         let about: About = toml::from_str(&about).map_err(|error| wrong("paper.toml", error.to_string()))?;
         let claims = file("claims.toml").map_err(PaperError)?;
-        let claims: Claims = toml::from_str(&claims).map_err(|error| wrong("claims.toml", error.to_string()))?;
+        let claims: Claims =
+            toml::from_str(&claims).map_err(|error| wrong("claims.toml", error.to_string()))?;
         about.check().map_err(|why| wrong("paper.toml", why))?;
         let claims = claims.expand(&about).map_err(|why| wrong("claims.toml", why))?;
         let mut scenarios = BTreeMap::new();
@@ -234,13 +236,18 @@ impl About {
             let whom = format!("experiment \"{}\"", experiment.id);
             for name in experiment.disciplines.iter().chain(&experiment.beyond) {
                 if !self.disciplines.contains_key(name) {
-                    return Err(format!("{whom} names the discipline \"{name}\", which [disciplines] does not have"));
+                    return Err(format!(
+                        "{whom} names the discipline \"{name}\", which [disciplines] does not have"
+                    ));
                 }
             }
             for id in experiment.variants.iter().chain(&experiment.few) {
-                self.variant(id).ok_or_else(|| format!("{whom} names the variant \"{id}\", which there is not"))?;
+                self.variant(id)
+                    .ok_or_else(|| format!("{whom} names the variant \"{id}\", which there is not"))?;
             }
-            if experiment.variants.first().map(String::as_str) != self.variant.first().map(|first| first.id.as_str()) {
+            if experiment.variants.first().map(String::as_str)
+                != self.variant.first().map(|first| first.id.as_str())
+            {
                 return Err(format!("{whom} must begin with the first variant: verdicts are about that"));
             }
         }
@@ -250,15 +257,21 @@ impl About {
                     let experiment = self.experiment(id).ok_or_else(|| {
                         format!("figure {} names the experiment \"{id}\", which there is not", figure.id)
                     })?;
-                    if let Some(other) = panel.disciplines.iter().find(|name| !experiment.disciplines.contains(name)) {
-                        return Err(format!("figure {}: experiment \"{id}\" has no discipline \"{other}\"", figure.id));
+                    if let Some(other) =
+                        panel.disciplines.iter().find(|name| !experiment.disciplines.contains(name))
+                    {
+                        return Err(format!(
+                            "figure {}: experiment \"{id}\" has no discipline \"{other}\"",
+                            figure.id
+                        ));
                     }
                 }
             }
         }
         for section in &self.section {
-            self.variant(&section.variant)
-                .ok_or_else(|| format!("section \"{}\" names the variant \"{}\"", section.title, section.variant))?;
+            self.variant(&section.variant).ok_or_else(|| {
+                format!("section \"{}\" names the variant \"{}\"", section.title, section.variant)
+            })?;
             for id in &section.figures {
                 self.figure(id).ok_or_else(|| format!("section \"{}\" names figure {id}", section.title))?;
             }
@@ -314,7 +327,11 @@ mod tests {
             };
             Paper::read("efd", &file).unwrap_err().0
         };
-        assert!(with("drr = ", "dwrr = ").contains("names the discipline \"drr\""), "{}", with("drr = ", "dwrr = "));
+        assert!(
+            with("drr = ", "dwrr = ").contains("names the discipline \"drr\""),
+            "{}",
+            with("drr = ", "dwrr = ")
+        );
         assert!(with("of = \"efd\"", "of = \"edf\"").contains("no discipline \"edf\""));
         assert!(with("doi = ", "dio = ").contains("unknown field `dio`"));
         assert!(Paper::find("edf").unwrap_err().0.contains("there are: efd"));

@@ -23,7 +23,9 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
         .map(|claim| format!("{}. {}", claim.statement.trim_end_matches('.'), claim.why))
         .collect();
     if !differing.is_empty() {
-        parts.push(Part::Heading("Where we see something else and why, and where more is to be said".to_owned()));
+        parts.push(Part::Heading(
+            "Where we see something else and why, and where more is to be said".to_owned(),
+        ));
         parts.push(Part::List(differing));
     }
     if !judged.iter().all(|claim| claim.otherwise.is_empty()) {
@@ -41,8 +43,10 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
     }
     parts.push(Part::Heading("What the paper leaves open, and what we chose".to_owned()));
     parts.push(Part::Table(decisions(study)));
-    let tests: Vec<String> =
-        judged.iter().flat_map(|claim| claim.tests.iter().map(|test| format!("{}: {}", claim.id, test.said))).collect();
+    let tests: Vec<String> = judged
+        .iter()
+        .flat_map(|claim| claim.tests.iter().map(|test| format!("{}: {}", claim.id, test.said)))
+        .collect();
     parts.push(Part::Details { summary: "Every test, with its numbers".to_owned(), text: tests.join("\n") });
     for (name, text) in &study.paper.scenarios {
         parts.push(Part::Details { summary: format!("The scenario {name}"), text: text.clone() });
@@ -92,12 +96,16 @@ fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
         let mut row = vec![plain(&claim.statement), verdict(claim.verdict)];
         for variant in &variants[1..] {
             let found = claim.otherwise.iter().find(|(name, _)| *name == variant.name);
-            row.push(found.map_or_else(|| Cell { text: "-".to_owned(), tone: Tone::Faint }, |(_, told)| verdict(*told)));
+            row.push(found.map_or_else(
+                || Cell { text: "-".to_owned(), tone: Tone::Faint },
+                |(_, told)| verdict(*told),
+            ));
         }
         row
     };
     let changes = |claim: &&Judged| claim.otherwise.iter().any(|(_, verdict)| *verdict != claim.verdict);
-    let names: Vec<String> = variants.iter().map(|variant| format!("{}: {}", variant.short, variant.name)).collect();
+    let names: Vec<String> =
+        variants.iter().map(|variant| format!("{}: {}", variant.short, variant.name)).collect();
     Sheet {
         caption: format!(
             "The claims whose verdict hangs on what the paper leaves open; the others get the same whatever is assumed. The first \

@@ -161,7 +161,9 @@ impl Study {
         let mut named: Vec<String> = Vec::new();
         for claim in self.claims() {
             // Tests are judged under every variant; what shows a reason, under its own.
-            let shown = claim.shown.iter().filter(|test| test.values().any(|value| value.variant.as_deref().unwrap_or(main) == variant));
+            let shown = claim.shown.iter().filter(|test| {
+                test.values().any(|value| value.variant.as_deref().unwrap_or(main) == variant)
+            });
             for value in claim.tests.iter().chain(shown).flat_map(Test::values) {
                 if need(value, &mut measures).is_some() {
                     named.push(value.discipline.clone());
@@ -212,12 +214,14 @@ impl Study {
         curves: &[Curve],
     ) -> Result<Scenario, PaperError> {
         let about = &self.paper.about;
-        let specs: Vec<String> = disciplines.iter().map(|name| format!("\"{}\"", about.spec(name, experiment))).collect();
+        let specs: Vec<String> =
+            disciplines.iter().map(|name| format!("\"{}\"", about.spec(name, experiment))).collect();
         let mut sets = experiment.set.clone();
         sets.extend(about.variant(variant).expect("it was checked").set.iter().cloned());
         sets.push(format!("disciplines=[{}]", specs.join(", ")));
         sets.push(format!("record.senders={}", curves.iter().any(Curve::needs_senders)));
-        let episodes = measures.iter().any(Measure::needs_episodes) || curves.iter().any(Curve::needs_episodes);
+        let episodes =
+            measures.iter().any(Measure::needs_episodes) || curves.iter().any(Curve::needs_episodes);
         sets.push(format!("record.episodes={episodes}"));
         if self.scope.quick {
             sets.push(format!("duration={}", experiment.quick));
@@ -227,7 +231,11 @@ impl Study {
         let scenario = draft.finish().map_err(|wrong| {
             let said: Vec<String> = wrong.diagnostics.iter().map(|each| each.message.clone()).collect();
             let (paper, file) = (&self.paper.id, &experiment.scenario);
-            PaperError(format!("{paper}/{file}, experiment \"{}\", variant \"{variant}\": {}", experiment.id, said.join("; ")))
+            PaperError(format!(
+                "{paper}/{file}, experiment \"{}\", variant \"{variant}\": {}",
+                experiment.id,
+                said.join("; ")
+            ))
         })?;
         Ok(scenario.with_seeds(experiment.seeds(variant, self.seeds())))
     }
@@ -278,7 +286,8 @@ impl Study {
             let key = (scene.experiment.clone(), scene.variant.clone(), discipline);
             let several = results.cells.entry(key).or_default();
             if several.numbers.is_empty() && several.data.is_empty() {
-                several.numbers = scene.measures.iter().map(|measure| (measure.clone(), Vec::new())).collect();
+                several.numbers =
+                    scene.measures.iter().map(|measure| (measure.clone(), Vec::new())).collect();
                 several.data = scene.curves.iter().cloned().zip(observed.data).collect();
             } else {
                 for ((_, all), more) in several.data.iter_mut().zip(observed.data) {
@@ -325,7 +334,13 @@ impl Results {
     }
 
     /// A number of a discipline, for a bar.
-    pub(crate) fn bar(&self, experiment: &str, variant: &str, discipline: &str, measure: &Measure) -> Estimate {
+    pub(crate) fn bar(
+        &self,
+        experiment: &str,
+        variant: &str,
+        discipline: &str,
+        measure: &Measure,
+    ) -> Estimate {
         let value = Value {
             experiment: experiment.to_owned(),
             discipline: discipline.to_owned(),
@@ -336,7 +351,13 @@ impl Results {
     }
 
     /// What there is to draw of a discipline.
-    pub(crate) fn data(&self, experiment: &str, variant: &str, discipline: &str, curve: &Curve) -> Option<&Data> {
+    pub(crate) fn data(
+        &self,
+        experiment: &str,
+        variant: &str,
+        discipline: &str,
+        curve: &Curve,
+    ) -> Option<&Data> {
         let key = (experiment.to_owned(), variant.to_owned(), discipline.to_owned());
         let several = self.cells.get(&key)?;
         several.data.iter().find(|(known, _)| known == curve).map(|(_, data)| data)

@@ -95,7 +95,8 @@ pub fn judge(study: &Study, results: &Results) -> Vec<Judged> {
 
 fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
     let about = &study.paper.about;
-    let tests: Vec<JudgedTest> = claim.tests.iter().map(|test| tested(test, results, about.main(), study)).collect();
+    let tests: Vec<JudgedTest> =
+        claim.tests.iter().map(|test| tested(test, results, about.main(), study)).collect();
     let verdict = verdict(&tests);
     let otherwise = about.variant.iter().skip(1).filter(|variant| {
         let mut experiments = claim.tests.iter().flat_map(Test::values).map(|value| &value.experiment);
@@ -135,7 +136,8 @@ fn tested(test: &Test, results: &Results, variant: &str, study: &Study) -> Judge
     let estimate = results.estimate(test, variant);
     let values: Vec<f64> = estimate.per_seed.iter().flatten().copied().collect();
     let held = values.iter().filter(|value| test.holds(**value)).count();
-    let holds = estimate.mean.map(|mean| test.holds(mean) && held as f64 >= SEEDS_NEEDED * values.len() as f64);
+    let holds =
+        estimate.mean.map(|mean| test.holds(mean) && held as f64 >= SEEDS_NEEDED * values.len() as f64);
     let what = what(test, study);
     let short = match estimate.mean {
         None => "not measured".to_owned(),
@@ -245,7 +247,9 @@ fn ours(tests: &[JudgedTest]) -> String {
     match tests {
         [] => "-".to_owned(),
         [only] => only.short.clone(),
-        few if few.len() <= FEW_TESTS => few.iter().map(|test| test.said.clone()).collect::<Vec<_>>().join("; "),
+        few if few.len() <= FEW_TESTS => {
+            few.iter().map(|test| test.said.clone()).collect::<Vec<_>>().join("; ")
+        }
         many => {
             let held = many.iter().filter(|test| test.holds == Some(true)).count();
             let decides = many.iter().min_by(|a, b| slack(a).total_cmp(&slack(b))).expect("there are many");

@@ -10,7 +10,8 @@ fn pauses() -> Vec<(String, f64)> {
         let mut recorder = Recorder::new(papers::layout(&scenario, false));
         scenario.run(cell, &mut recorder, &|_| true).unwrap();
         let record = recorder.finish();
-        let first = record.flows.iter().find(|flow| record.layout.source_name(flow.source) == "first").unwrap();
+        let first =
+            record.flows.iter().find(|flow| record.layout.source_name(flow.source) == "first").unwrap();
         (cell.spec.name().to_owned(), first.longest_pause.as_s())
     };
     scenario.cells().iter().map(pause).collect()

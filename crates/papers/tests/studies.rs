@@ -199,7 +199,8 @@ fn every_claim_gets_its_verdict() {
     let (results, judged) = all(&study);
     // Three seeds of two disciplines, and of three with little load, where few would be three as well.
     assert_eq!((results.finished, results.planned), (15, 15));
-    let verdicts: Vec<(&str, Verdict)> = judged.iter().map(|claim| (claim.id.as_str(), claim.verdict)).collect();
+    let verdicts: Vec<(&str, Verdict)> =
+        judged.iter().map(|claim| (claim.id.as_str(), claim.verdict)).collect();
     assert_eq!(
         verdicts,
         [
@@ -245,7 +246,8 @@ fn one_figure_has_its_claims_and_no_others() {
 fn a_stopped_study_judges_what_it_has() {
     let study = study(Scope { quick: true, ..Scope::default() });
     let jobs = study.jobs();
-    let observed = jobs.iter().enumerate().map(|(at, job)| if at == 1 { None } else { study.run(job, &|_| true) });
+    let observed =
+        jobs.iter().enumerate().map(|(at, job)| if at == 1 { None } else { study.run(job, &|_| true) });
     let results = study.finish(&jobs, observed.collect());
     let judged = judge(&study, &results);
     assert_eq!((results.finished, claim(&judged, "faster").tests[0].seeds), (5, 2));
@@ -261,7 +263,10 @@ fn the_same_study_says_the_same() {
     assert_eq!(judged, again);
     assert_eq!(document(&study, &one, &judged).html(), document(&study, &other, &again).html());
     let told = terminal(&study, &one, &judged, &|verdict| verdict.word().to_owned());
-    assert!(told.contains("Figure 1: Response times") && told.contains("2 reproduce, 1 differ, 2 could not be tested"));
+    assert!(
+        told.contains("Figure 1: Response times")
+            && told.contains("2 reproduce, 1 differ, 2 could not be tested")
+    );
     assert!(told.contains("why    It is not."));
     let as_json = json(&study, &one, &judged);
     for key in ["id", "source", "statement", "paper", "ours", "verdict", "why"] {
@@ -277,7 +282,9 @@ fn a_wrong_claim_is_named() {
         Paper::in_folder(Path::new(folder.path())).unwrap_err().0
     };
     assert!(wrong("at_most = 1.0", "").ends_with("claim \"faster\": a test needs at_least or at_most"));
-    assert!(wrong("experiment = \"busy\"", "experiment = \"bsy\"").contains("there is no experiment \"bsy\""));
+    assert!(
+        wrong("experiment = \"busy\"", "experiment = \"bsy\"").contains("there is no experiment \"bsy\"")
+    );
     assert!(wrong("variant = \"calm\"", "variant = \"clam\"").contains("has no variant \"clam\""));
     assert!(wrong("kind = \"response\"", "kind = \"respond\"").contains("unknown variant `respond`"));
     assert!(wrong("id = \"slower\"", "id = \"faster\"").contains("two claims \"faster\""));
