@@ -25,7 +25,7 @@ pub fn terminal(
                     None => format!("Figure {id}"),
                 },
             );
-            let _ = write!(text, "{}{head}\n", if text.is_empty() { "" } else { "\n" });
+            let _ = writeln!(text, "{}{head}", if text.is_empty() { "" } else { "\n" });
             last = Some(&claim.figure);
         }
         let _ = writeln!(text, "  {} {}", mark(claim.verdict), claim.statement);
