@@ -36,10 +36,9 @@
 
 use std::num::NonZeroU32;
 
-use qdisc::blocks::{Memory, Ranked, RecentFlows};
+use qdisc::blocks::{Memory, RankedPackets, RecentFlows};
 use qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Place, Qdisc, Site,
-    Span,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
 };
 use qdisc::{Time, check_limit};
 use schemars::JsonSchema;
@@ -84,16 +83,12 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Lars<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
-        if self.flows == 0 {
-            return Err(Invalid::new("flows", "0 flows remember nothing: write for example 65536"));
-        }
-        let memory = Memory { sweep: self.sweep, idle: self.idle, flows: self.flows as usize };
+        let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         Ok(Lars {
             limit: self.limit,
             fading: Fading::new(self.lockout)?,
             flows: RecentFlows::new(memory, Flow::is_queued),
-            queue: Ranked::with_capacity(self.limit.most_packets(64).min(1 << 12)),
-            held: Backlog::ZERO,
+            queue: RankedPackets::with_capacity(self.limit.most_packets(64).min(1 << 12)),
         })
     }
 
@@ -148,8 +143,7 @@ pub struct Lars<P> {
     limit: Limit,
     fading: Fading,
     flows: RecentFlows<Flow>,
-    queue: Ranked<Packet<P>>,
-    held: Backlog,
+    queue: RankedPackets<P>,
 }
 
 /// A flow that was seen lately.
@@ -180,32 +174,27 @@ impl<P> Qdisc<P> for Lars<P> {
             return cx.drop(pkt, DropReason::TooLarge);
         }
         let rank = self.count_in(&pkt, cx.now());
-        self.held.add(pkt.bytes());
-        let place = self.queue.push(rank, pkt);
-        if !self.limit.allows(self.held) {
-            self.push_out(place, cx);
-        }
+        let Lars { limit, flows, queue, .. } = self;
+        queue.push_within(*limit, rank, pkt, cx, |rank, victim| {
+            count_out(flows, victim.meta.flow, Some(rank))
+        });
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.flows.sweep(cx.now());
         let Some((_, pkt)) = self.queue.pop() else { return Next::Empty };
-        self.held.sub(pkt.bytes());
-        self.count_out(pkt.meta.flow, None);
+        count_out(&mut self.flows, pkt.meta.flow, None);
         Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.queue.held()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        while let Some((_, pkt)) = self.queue.pop() {
-            cx.drop(pkt, DropReason::Reset);
-        }
+        self.queue.reset(cx);
         self.flows.clear();
-        self.held = Backlog::ZERO;
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -223,28 +212,15 @@ impl<P> Lars<P> {
         flow.queued = flow.queued.saturating_add(1);
         before
     }
+}
 
-    /// A packet of this flow is no longer queued. One that is `unserved` was its last, and had this rank: what the volume
-    /// was before it, and on this scale still is without it, however much time has passed.
-    #[inline]
-    fn count_out(&mut self, flow: FlowKey, unserved: Option<u64>) {
-        let entry = self.flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
-        entry.volume = unserved.unwrap_or(entry.volume);
-        entry.queued = NonZeroU32::new(entry.queued.get() - 1).expect("a packet that leaves was queued");
-    }
-
-    /// Gives up the worst in line until the rest fits. `arrival` is where the packet is that just came.
-    fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.held) {
-            let (_, place) = self.queue.worst().expect("what exceeds the limit is queued");
-            let (rank, victim) = self.queue.remove(place);
-            self.held.sub(victim.bytes());
-            self.count_out(victim.meta.flow, Some(rank));
-            // Without the arrival everything fits, so it is the last to go if it goes.
-            let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
-            cx.drop(victim, why);
-        }
-    }
+/// A packet of this flow is no longer queued. One that is `unserved` was its last, and had this rank: what the volume
+/// was before it, and on this scale still is without it, however much time has passed.
+#[inline]
+fn count_out(flows: &mut RecentFlows<Flow>, flow: FlowKey, unserved: Option<u64>) {
+    let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
+    entry.volume = unserved.unwrap_or(entry.volume);
+    entry.queued = NonZeroU32::new(entry.queued.get() - 1).expect("a packet that leaves was queued");
 }
 
 /// The shortest time in which volumes can halve: 213 days of it, all the time there is, fit a rank.

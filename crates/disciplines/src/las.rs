@@ -34,10 +34,9 @@
 
 use std::num::NonZeroU32;
 
-use qdisc::blocks::{Memory, Ranked, RecentFlows};
+use qdisc::blocks::{Memory, RankedPackets, RecentFlows};
 use qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Place, Qdisc, Site,
-    Span,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
 };
 use qdisc::{Time, check_limit};
 use schemars::JsonSchema;
@@ -80,16 +79,12 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Las<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
-        if self.flows == 0 {
-            return Err(Invalid::new("flows", "0 flows remember nothing: write for example 65536"));
-        }
-        let memory = Memory { sweep: self.sweep, idle: self.idle, flows: self.flows as usize };
+        let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         Ok(Las {
             limit: self.limit,
             include_self: self.include_self,
             flows: RecentFlows::new(memory, Flow::is_queued),
-            queue: Ranked::with_capacity(self.limit.most_packets(64).min(1 << 12)),
-            held: Backlog::ZERO,
+            queue: RankedPackets::with_capacity(self.limit.most_packets(64).min(1 << 12)),
         })
     }
 
@@ -131,8 +126,7 @@ pub struct Las<P> {
     limit: Limit,
     include_self: bool,
     flows: RecentFlows<Flow>,
-    queue: Ranked<Packet<P>>,
-    held: Backlog,
+    queue: RankedPackets<P>,
 }
 
 /// A flow that was seen lately.
@@ -163,32 +157,27 @@ impl<P> Qdisc<P> for Las<P> {
             return cx.drop(pkt, DropReason::TooLarge);
         }
         let rank = self.count_in(&pkt, cx.now());
-        self.held.add(pkt.bytes());
-        let place = self.queue.push(rank, pkt);
-        if !self.limit.allows(self.held) {
-            self.push_out(place, cx);
-        }
+        let Las { limit, flows, queue, .. } = self;
+        queue.push_within(*limit, rank, pkt, cx, |_, victim| {
+            count_out(flows, victim.meta.flow, Some(victim.bytes()))
+        });
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.flows.sweep(cx.now());
         let Some((_, pkt)) = self.queue.pop() else { return Next::Empty };
-        self.held.sub(pkt.bytes());
-        self.count_out(pkt.meta.flow, 0);
+        count_out(&mut self.flows, pkt.meta.flow, None);
         Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.queue.held()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        while let Some((_, pkt)) = self.queue.pop() {
-            cx.drop(pkt, DropReason::Reset);
-        }
+        self.queue.reset(cx);
         self.flows.clear();
-        self.held = Backlog::ZERO;
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -196,9 +185,9 @@ impl<P> Qdisc<P> for Las<P> {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        let bytes = |end: Option<(u64, Place)>| end.map_or(0.0, |(rank, _)| rank as f64);
-        visit("best_rank_bytes", bytes(self.queue.best()));
-        visit("worst_rank_bytes", bytes(self.queue.worst()));
+        let (best, worst) = self.queue.ranks().unwrap_or_default();
+        visit("best_rank_bytes", best as f64);
+        visit("worst_rank_bytes", worst as f64);
     }
 }
 
@@ -212,27 +201,14 @@ impl<P> Las<P> {
         flow.queued = flow.queued.saturating_add(1);
         if self.include_self { flow.attained } else { before }
     }
+}
 
-    /// A packet of this flow is no longer queued, and `unserved` bytes of it were never sent.
-    #[inline]
-    fn count_out(&mut self, flow: FlowKey, unserved: u32) {
-        let entry = self.flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
-        entry.attained -= u64::from(unserved);
-        entry.queued = NonZeroU32::new(entry.queued.get() - 1).expect("a packet that leaves was queued");
-    }
-
-    /// Gives up the worst in line until the rest fits. `arrival` is where the packet is that just came.
-    fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.held) {
-            let (_, place) = self.queue.worst().expect("what exceeds the limit is queued");
-            let (_, victim) = self.queue.remove(place);
-            self.held.sub(victim.bytes());
-            self.count_out(victim.meta.flow, victim.bytes());
-            // Without the arrival everything fits, so it is the last to go if it goes.
-            let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
-            cx.drop(victim, why);
-        }
-    }
+/// A packet of this flow is no longer queued, and `unserved` bytes of it were never sent.
+#[inline]
+fn count_out(flows: &mut RecentFlows<Flow>, flow: FlowKey, unserved: Option<u32>) {
+    let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
+    entry.attained -= u64::from(unserved.unwrap_or(0));
+    entry.queued = NonZeroU32::new(entry.queued.get() - 1).expect("a packet that leaves was queued");
 }
 
 #[cfg(test)]
@@ -301,7 +277,7 @@ mod tests {
         assert!(warnings("las idle 1s").contains("idle 1s is shorter than sweep 5s"));
         assert!(warnings("las flows 200").contains("200 flows are fewer than limit 300p"));
         let none = "las flows 0".parse::<Spec>().unwrap().build::<()>(&site).err().unwrap();
-        assert_eq!(none.to_string(), "flows: 0 flows remember nothing: write for example 65536");
+        assert_eq!(none.to_string(), "flows: 0 is not between 1 and 4194304: write for example 65536");
     }
 
     /// The other reading of the paper, as lists: the flow is chosen at departure, by what it has sent until then. What has
@@ -403,7 +379,7 @@ mod tests {
                 }
                 let attained: BTreeMap<u64, u64> = las.flows.iter().map(|(key, flow)| (key.0, flow.attained)).collect();
                 prop_assert_eq!(attained, reference.attained());
-                prop_assert_eq!(las.queue.best().is_some(), las.held.packets > 0);
+                prop_assert_eq!(las.queue.ranks().is_some(), las.queue.held().packets > 0);
             }
         }
 

@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::sent::{self, Sent, Source};
+use crate::sent::{Sent, Source};
 
 /// Parameters of `pias`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -104,7 +104,7 @@ impl Discipline for Config {
         Ok(Pias {
             limit: self.limit,
             thresholds: self.thresholds.iter().map(|bytes| bytes.0).collect(),
-            sent: Sent::new(self.source, sent::memory(self.sweep, self.idle, self.flows)?),
+            sent: Sent::new(self.source, Memory::checked(self.sweep, self.idle, self.flows)?),
             queue: Levels::with_capacity(room),
         })
     }

@@ -41,7 +41,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::sent::{self, Sent, Source};
+use crate::sent::{Sent, Source};
 
 /// Parameters of `run2c`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -86,7 +86,7 @@ impl Discipline for Config {
         Ok(Run2c {
             limit: self.limit,
             threshold: self.threshold.0,
-            sent: Sent::new(self.source, sent::memory(self.sweep, self.idle, self.flows)?),
+            sent: Sent::new(self.source, Memory::checked(self.sweep, self.idle, self.flows)?),
             queue: TwoLevel::with_capacity(room),
         })
     }

@@ -1,7 +1,7 @@
 //! How much of its flow came before a packet: what Run2C and PIAS sort by. Carried by the packet, or counted in a table.
 
 use qdisc::blocks::{Level, Memory, RecentFlows};
-use qdisc::{FlowKey, FlowTable, Invalid, Meta, Span, Time};
+use qdisc::{FlowKey, FlowTable, Meta, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -92,17 +92,4 @@ impl Sent {
         let Sent::Table(flows) = self else { return std::collections::BTreeMap::new() };
         flows.iter().filter(|(_, flow)| flow.below > 0).map(|(key, flow)| (key, flow.below)).collect()
     }
-}
-
-/// When a table of flows forgets, from the parameters of a discipline.
-///
-/// # Errors
-/// A table for no flow, or for more than a few million.
-pub(crate) fn memory(sweep: Span, idle: Span, flows: u32) -> Result<Memory, Invalid> {
-    const MOST: u32 = 1 << 22;
-    if !(1..=MOST).contains(&flows) {
-        let message = format!("{flows} is not between 1 and {MOST}: write for example 65536");
-        return Err(Invalid::new("flows", message));
-    }
-    Ok(Memory { sweep, idle, flows: flows as usize })
 }

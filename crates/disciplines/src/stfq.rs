@@ -29,9 +29,9 @@
 //!   Networks", SIGCOMM 1996: section 2 for the algorithm, theorem 1 for its fairness.
 //! - A. Sivaraman et al., "Programmable Packet Scheduling at Line Rate", SIGCOMM 2016: figure 1, the same as a rank.
 
-use qdisc::blocks::{FlowMap, Memory, Ranked, Weights};
+use qdisc::blocks::{FlowMap, Memory, RankedPackets, Weights};
 use qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Place, Qdisc, Site,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
     check_limit,
 };
 use schemars::JsonSchema;
@@ -64,20 +64,17 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Stfq<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
-        if self.flows == 0 {
-            return Err(Invalid::new("flows", "0 flows remember nothing: write for example 65536"));
-        }
+        let remembered = Memory::checked(Span::ZERO, Span::ZERO, self.flows)?.flows;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Stfq {
             limit: self.limit,
             weights: Weights::new("weights", &self.weights)?,
-            remembered: self.flows as usize,
+            remembered,
             flows: FlowMap::with_capacity(room),
-            full: FEW.min(self.flows as usize),
-            queue: Ranked::with_capacity(room),
+            full: FEW.min(remembered),
+            queue: RankedPackets::with_capacity(room),
             now: 0,
             finished: 0,
-            held: Backlog::ZERO,
         })
     }
 
@@ -115,12 +112,11 @@ pub struct Stfq<P> {
     /// How many entries there are when passed ones are looked for.
     full: usize,
     /// By start.
-    queue: Ranked<Packet<P>>,
+    queue: RankedPackets<P>,
     /// Virtual time: the start of the packet that left last.
     now: u64,
     /// The latest finish of a packet that left: virtual time when nothing is being sent.
     finished: u64,
-    held: Backlog,
 }
 
 /// A flow that has sent.
@@ -144,11 +140,10 @@ impl<P> Qdisc<P> for Stfq<P> {
             return cx.drop(pkt, DropReason::TooLarge);
         }
         let start = self.count_in(&pkt);
-        self.held.add(pkt.bytes());
-        let place = self.queue.push(start, pkt);
-        if !self.limit.allows(self.held) {
-            self.push_out(place, cx);
-        }
+        let Stfq { limit, flows, queue, .. } = self;
+        queue.push_within(*limit, start, pkt, cx, |start, victim| {
+            count_out(flows, victim.meta.flow, Some(start))
+        });
     }
 
     #[inline]
@@ -158,10 +153,9 @@ impl<P> Qdisc<P> for Stfq<P> {
             self.now = self.finished;
             return Next::Empty;
         };
-        self.held.sub(pkt.bytes());
         self.now = start;
         self.finished = self.finished.max(start + self.weights.cost(&pkt.meta));
-        self.count_out(pkt.meta.flow, None);
+        count_out(&mut self.flows, pkt.meta.flow, None);
         if self.now > FAR {
             self.start_again();
         }
@@ -169,15 +163,13 @@ impl<P> Qdisc<P> for Stfq<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.queue.held()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        while let Some((_, pkt)) = self.queue.pop() {
-            cx.drop(pkt, DropReason::Reset);
-        }
+        self.queue.reset(cx);
         self.flows.clear();
-        (self.now, self.finished, self.held) = (0, 0, Backlog::ZERO);
+        (self.now, self.finished) = (0, 0);
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -201,28 +193,6 @@ impl<P> Stfq<P> {
         flow.finish = start + self.weights.cost(&pkt.meta);
         flow.queued += 1;
         start
-    }
-
-    /// A packet of this flow is no longer queued. One that was pushed out was its last, and `unsent` is where it would have
-    /// started: where the next one starts instead.
-    #[inline]
-    fn count_out(&mut self, flow: FlowKey, unsent: Option<u64>) {
-        let entry = self.flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
-        entry.finish = unsent.unwrap_or(entry.finish);
-        entry.queued -= 1;
-    }
-
-    /// Gives up the latest start until the rest fits. `arrival` is where the packet is that just came.
-    fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.held) {
-            let (start, place) = self.queue.worst().expect("what exceeds the limit is queued");
-            let (_, victim) = self.queue.remove(place);
-            self.held.sub(victim.bytes());
-            self.count_out(victim.meta.flow, Some(start));
-            // Without the arrival everything fits, so it is the last to go if it goes.
-            let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
-            cx.drop(victim, why);
-        }
     }
 
     /// Forgets the flows that virtual time has passed; if too many are left, all that have no packet queued.
@@ -252,6 +222,15 @@ impl<P> Stfq<P> {
             true
         });
     }
+}
+
+/// A packet of this flow is no longer queued. One that was pushed out was its last, and `unsent` is where it would have
+/// started: where the next one starts instead.
+#[inline]
+fn count_out(flows: &mut FlowMap<Flow>, flow: FlowKey, unsent: Option<u64>) {
+    let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
+    entry.finish = unsent.unwrap_or(entry.finish);
+    entry.queued -= 1;
 }
 
 #[cfg(test)]

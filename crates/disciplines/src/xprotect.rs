@@ -47,7 +47,7 @@ use qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Discipline, sent};
+use crate::Discipline;
 
 /// Parameters of `xprotect`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,7 +108,7 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, site: &Site) -> Result<XProtect<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
-        let memory = sent::memory(self.sweep, self.idle, self.flows)?;
+        let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(XProtect {
             limit: self.limit,

@@ -13,7 +13,7 @@
 
 use super::FlowMap;
 use crate::packet::FlowKey;
-use crate::qdisc::FlowTable;
+use crate::qdisc::{FlowTable, Invalid};
 use crate::units::{Span, Time};
 
 /// When flows are forgotten.
@@ -31,6 +31,21 @@ impl Default for Memory {
     /// As in section 5.1 of the EFD paper; the most is ours.
     fn default() -> Memory {
         Memory { sweep: Span::s(5), idle: Span::s(30), flows: 65_536 }
+    }
+}
+
+impl Memory {
+    /// A memory as its users write it: parameters `sweep`, `idle` and `flows`.
+    ///
+    /// # Errors
+    /// When `flows` is none, or more than a table should have.
+    pub fn checked(sweep: Span, idle: Span, flows: u32) -> Result<Memory, Invalid> {
+        const MOST: u32 = 1 << 22;
+        if !(1..=MOST).contains(&flows) {
+            let message = format!("{flows} is not between 1 and {MOST}: write for example 65536");
+            return Err(Invalid::new("flows", message));
+        }
+        Ok(Memory { sweep, idle, flows: flows as usize })
     }
 }
 

@@ -1,0 +1,122 @@
+//! A buffer in the order of ranks that gives way at its end: what LAS, LARS and STFQ have in common beside their ranks.
+
+use super::Ranked;
+use crate::cx::{Cx, DropReason};
+use crate::packet::Packet;
+use crate::qdisc::Backlog;
+use crate::store::Place;
+use crate::units::Limit;
+
+/// Packets by rank, then by arrival, and what they come to.
+#[derive(Debug)]
+pub struct RankedPackets<P> {
+    queue: Ranked<Packet<P>>,
+    held: Backlog,
+}
+
+impl<P> RankedPackets<P> {
+    /// Room for `packets` packets before it first grows.
+    pub fn with_capacity(packets: usize) -> RankedPackets<P> {
+        RankedPackets { queue: Ranked::with_capacity(packets), held: Backlog::ZERO }
+    }
+
+    /// Takes a packet in, behind those of the same rank, and gives up the worst until the rest is within `limit`. Each
+    /// victim goes to [`Cx::drop`] after `gone` has seen its rank and it: as [`DropReason::Overlimit`] when it is the packet
+    /// that just came, as [`DropReason::Pushout`] otherwise.
+    #[inline]
+    pub fn push_within(
+        &mut self,
+        limit: Limit,
+        rank: u64,
+        pkt: Packet<P>,
+        cx: &mut Cx<'_, P>,
+        gone: impl FnMut(u64, &Packet<P>),
+    ) {
+        self.held.add(pkt.bytes());
+        let arrival = self.queue.push(rank, pkt);
+        if !limit.allows(self.held) {
+            self.shrink(limit, arrival, cx, gone);
+        }
+    }
+
+    fn shrink(
+        &mut self,
+        limit: Limit,
+        arrival: Place,
+        cx: &mut Cx<'_, P>,
+        mut gone: impl FnMut(u64, &Packet<P>),
+    ) {
+        while !limit.allows(self.held) {
+            let (_, place) = self.queue.worst().expect("what exceeds the limit is queued");
+            let (rank, victim) = self.queue.remove(place);
+            self.held.sub(victim.bytes());
+            gone(rank, &victim);
+            // Without the arrival everything fits, so it is the last to go if it goes.
+            let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
+            cx.drop(victim, why);
+        }
+    }
+
+    /// Takes the best packet out, with its rank.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(u64, Packet<P>)> {
+        let (rank, pkt) = self.queue.pop()?;
+        self.held.sub(pkt.bytes());
+        Some((rank, pkt))
+    }
+
+    /// What it holds.
+    #[inline]
+    pub fn held(&self) -> Backlog {
+        self.held
+    }
+    /// The lowest rank and the highest.
+    pub fn ranks(&self) -> Option<(u64, u64)> {
+        Some((self.queue.best()?.0, self.queue.worst()?.0))
+    }
+    /// Lowers all ranks by as much; those that are below that become zero.
+    pub fn lower(&mut self, by: u64) {
+        self.queue.lower(by);
+    }
+    /// Ranks and packets, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Packet<P>)> {
+        self.queue.iter()
+    }
+
+    /// Gives every packet up.
+    pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        while let Some((_, pkt)) = self.queue.pop() {
+            cx.drop(pkt, DropReason::Reset);
+        }
+        self.held = Backlog::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cx::Outbox;
+    use crate::packet::FlowKey;
+    use crate::units::Time;
+
+    #[test]
+    fn the_worst_give_way_until_the_rest_fits() {
+        let mut queue = RankedPackets::with_capacity(4);
+        let mut out = Outbox::default();
+        let mut ranks = Vec::new();
+        for (name, rank, bytes) in [("a", 5, 400), ("b", 7, 300), ("c", 6, 300), ("d", 1, 900), ("e", 9, 200)]
+        {
+            let mut cx = Cx::new(Time::ZERO, &mut out);
+            let pkt = Packet::new(FlowKey(0), bytes, name);
+            queue.push_within(Limit::Bytes(1000), rank, pkt, &mut cx, |rank, _| ranks.push(rank));
+        }
+        let dropped: Vec<(&str, DropReason)> =
+            out.dropped.iter().map(|(pkt, why)| (pkt.payload, *why)).collect();
+        let pushed = DropReason::Pushout;
+        assert_eq!(dropped, [("b", pushed), ("c", pushed), ("a", pushed), ("e", DropReason::Overlimit)]);
+        assert_eq!((ranks, queue.held()), (vec![7, 6, 5, 9], Backlog { packets: 1, bytes: 900 }));
+        assert_eq!(queue.ranks(), Some((1, 1)));
+        assert_eq!(queue.pop().map(|(rank, pkt)| (rank, pkt.payload)), Some((1, "d")));
+        assert_eq!((queue.held(), queue.ranks()), (Backlog::ZERO, None));
+    }
+}
