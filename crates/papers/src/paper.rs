@@ -232,6 +232,9 @@ impl Paper {
 impl About {
     /// Every name that is used is there.
     fn check(&self) -> Result<(), String> {
+        if self.variant.is_empty() {
+            return Err("it has no [[variant]]: one is needed, which verdicts are about".to_owned());
+        }
         for experiment in &self.experiment {
             let whom = format!("experiment \"{}\"", experiment.id);
             for name in experiment.disciplines.iter().chain(&experiment.beyond) {
@@ -253,6 +256,13 @@ impl About {
         }
         for figure in &self.figure {
             for panel in &figure.panel {
+                let bars = matches!(panel.curve, Curve::Bars { .. });
+                if panel.experiments.is_empty() || (panel.experiments.len() > 1 && !bars) {
+                    let (id, title) = (&figure.id, &panel.title);
+                    return Err(format!(
+                        "figure {id}, panel \"{title}\": it needs one experiment; bars may have several"
+                    ));
+                }
                 for id in &panel.experiments {
                     let experiment = self.experiment(id).ok_or_else(|| {
                         format!("figure {} names the experiment \"{id}\", which there is not", figure.id)
@@ -332,6 +342,9 @@ mod tests {
             "{}",
             with("drr = ", "dwrr = ")
         );
+        let both = with("experiments = [\"load-8\"]", "experiments = [\"load-8\", \"load-15\"]");
+        assert!(both.contains("figure 1b, panel \"EFD, 8 Mbit/s\": it needs one experiment"), "{both}");
+        assert!(with("experiments = [\"load-8\"]", "experiments = []").contains("it needs one experiment"));
         assert!(with("of = \"efd\"", "of = \"edf\"").contains("no discipline \"edf\""));
         assert!(with("doi = ", "dio = ").contains("unknown field `dio`"));
         assert!(Paper::find("edf").unwrap_err().0.contains("there are: efd"));
