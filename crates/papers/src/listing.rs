@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use record::report::document::{Cell, Sheet, Tone};
 use serde_json::{Value, json};
 
+use crate::report;
 use crate::study::{Results, Study};
 use crate::verdict::{Judged, Verdict, flowing};
 
@@ -79,80 +81,53 @@ pub fn json(study: &Study, results: &Results, judged: &[Judged]) -> Value {
     })
 }
 
-/// A page of the book.
+/// A page of the book: the tables of the report, and the text around them.
 pub fn markdown(study: &Study, judged: &[Judged]) -> String {
     let about = &study.paper.about;
-    let mut text = format!(
-        "# {}\n\n{}, {}. [doi:{}](https://doi.org/{})\n\n",
-        about.title, about.authors, about.published, about.doi, about.doi
-    );
-    let _ = writeln!(text, "{}\n", flowing(&about.about));
-    let _ = writeln!(
-        text,
-        "`giveway reproduce {}` makes this page and a report with every figure. {} seeds; a claim reproduces when its tests hold for the mean and for at least 8 of 10 seeds. {}\n",
-        study.paper.id,
-        study.seeds(),
-        counted(judged)
-    );
+    let mut parts = vec![
+        format!("# {}", about.title),
+        format!(
+            "{}, {}. [doi:{doi}](https://doi.org/{doi})",
+            about.authors,
+            about.published,
+            doi = about.doi
+        ),
+        flowing(&about.about),
+        format!(
+            "`giveway reproduce {}` makes this page and a report with every figure. {} seeds; a claim reproduces when its tests \
+             hold for the mean and for at least 8 of 10 seeds. {}",
+            study.paper.id,
+            study.seeds(),
+            counted(judged)
+        ),
+    ];
     if !about.conclusion.is_empty() {
-        let paragraphs: Vec<String> = about.conclusion.trim().split("\n\n").map(flowing).collect();
-        let _ = writeln!(text, "## What it comes to\n\n{}\n", paragraphs.join("\n\n"));
+        parts.push("## What it comes to".to_owned());
+        parts.extend(about.conclusion.trim().split("\n\n").map(flowing));
     }
-    let _ = writeln!(text, "## Verdicts\n\n| claim | paper | ours | verdict |\n| --- | --- | --- | --- |");
-    for claim in judged {
-        let verdict = if claim.verdict == Verdict::Reproduces {
-            "reproduces".to_owned()
-        } else {
-            format!("**{}**", claim.verdict.word())
-        };
-        let _ = writeln!(
-            text,
-            "| {} ({}) | {} | {} | {verdict} |",
-            cell(&claim.statement),
-            cell(&claim.source),
-            cell(&claim.paper),
-            cell(&claim.ours)
-        );
+    parts.push("## Verdicts".to_owned());
+    parts.push(table(&report::verdicts(judged)));
+    let more = report::reasons(judged);
+    if !more.is_empty() {
+        parts.push(format!("## {}", report::REASONS));
+        parts.push(more.iter().map(|reason| format!("- {reason}")).collect::<Vec<_>>().join("\n"));
     }
-    let why: Vec<&Judged> = judged.iter().filter(|claim| !claim.why.is_empty()).collect();
-    if !why.is_empty() {
-        let _ = writeln!(text, "\n## Where we see something else and why, and where more is to be said\n");
-        for claim in why {
-            let _ = writeln!(
-                text,
-                "- **{}** {}",
-                claim.statement.trim_end_matches('.').to_owned() + ".",
-                claim.why
-            );
-        }
-    }
-    let _ = writeln!(text, "\n## Under other assumptions\n\nWhere the verdict would be another one:\n");
-    let changes: Vec<String> = judged
-        .iter()
-        .flat_map(|claim| {
-            let changed = claim.otherwise.iter().filter(|(_, verdict)| *verdict != claim.verdict);
-            changed.map(move |(variant, verdict)| {
-                format!("- {}: {} if {variant}.", claim.statement, verdict.word())
-            })
-        })
-        .collect();
-    let _ = writeln!(text, "{}", if changes.is_empty() { "Nowhere.".to_owned() } else { changes.join("\n") });
-    let _ = writeln!(
-        text,
-        "\n## What the paper leaves open, and what we chose\n\nDecided before any result was looked at.\n\n| what | chosen | why |\n| --- | --- | --- |"
-    );
-    for decision in &about.decision {
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} |",
-            cell(&decision.what),
-            cell(&decision.chosen),
-            cell(&decision.why)
-        );
-    }
-    text
+    parts.push("## The verdicts under other assumptions".to_owned());
+    parts.push(table(&report::otherwise(study, judged)));
+    parts.push("## What the paper leaves open, and what we chose".to_owned());
+    parts.push(table(&report::decisions(study)));
+    parts.join("\n\n") + "\n"
 }
 
-fn cell(text: &str) -> String {
-    flowing(text).replace('|', "\\|")
+/// A table of the report, with its caption.
+fn table(sheet: &Sheet) -> String {
+    let row = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+    let plain = |cell: &Cell| {
+        let text = cell.text.replace('|', "\\|");
+        if cell.tone == Tone::Bad { format!("**{text}**") } else { text }
+    };
+    let mut lines = vec![sheet.caption.clone(), String::new(), row(sheet.head.clone())];
+    lines.push(row(sheet.head.iter().map(|_| "---".to_owned()).collect()));
+    lines.extend(sheet.rows.iter().map(|cells| row(cells.iter().map(plain).collect())));
+    lines.join("\n")
 }

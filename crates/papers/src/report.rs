@@ -17,16 +17,10 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
     }
     parts.push(Part::Heading("Verdicts".to_owned()));
     parts.push(Part::Table(verdicts(judged)));
-    let differing: Vec<String> = judged
-        .iter()
-        .filter(|claim| !claim.why.is_empty())
-        .map(|claim| format!("{}. {}", claim.statement.trim_end_matches('.'), claim.why))
-        .collect();
-    if !differing.is_empty() {
-        parts.push(Part::Heading(
-            "Where we see something else and why, and where more is to be said".to_owned(),
-        ));
-        parts.push(Part::List(differing));
+    let reasons = reasons(judged);
+    if !reasons.is_empty() {
+        parts.push(Part::Heading(REASONS.to_owned()));
+        parts.push(Part::List(reasons));
     }
     if !judged.iter().all(|claim| claim.otherwise.is_empty()) {
         parts.push(Part::Heading("The verdicts under other assumptions".to_owned()));
@@ -58,6 +52,15 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
     }
 }
 
+/// What stands above the reasons.
+pub(crate) const REASONS: &str = "Where we see something else and why, and where more is to be said";
+
+/// Claims about which there is something to say, each with that.
+pub(crate) fn reasons(judged: &[Judged]) -> Vec<String> {
+    let said = judged.iter().filter(|claim| !claim.why.is_empty());
+    said.map(|claim| format!("{}. {}", claim.statement.trim_end_matches('.'), claim.why)).collect()
+}
+
 fn summary(study: &Study, results: &Results, judged: &[Judged]) -> String {
     let mut text = counted(judged);
     text.push_str(" A claim reproduces when each of its tests holds for the mean over the seeds, and for at least 8 of 10 of them.");
@@ -71,7 +74,7 @@ fn summary(study: &Study, results: &Results, judged: &[Judged]) -> String {
     text
 }
 
-fn verdicts(judged: &[Judged]) -> Sheet {
+pub(crate) fn verdicts(judged: &[Judged]) -> Sheet {
     let row = |claim: &Judged| {
         vec![
             plain(claim.figure.as_deref().unwrap_or("")),
@@ -88,7 +91,7 @@ fn verdicts(judged: &[Judged]) -> Sheet {
     }
 }
 
-fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
+pub(crate) fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
     let variants = &study.paper.about.variant;
     let mut head = vec!["claim".to_owned()];
     head.extend(variants.iter().map(|variant| variant.short.clone()));
@@ -117,7 +120,7 @@ fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
     }
 }
 
-fn decisions(study: &Study) -> Sheet {
+pub(crate) fn decisions(study: &Study) -> Sheet {
     let decisions = &study.paper.about.decision;
     Sheet {
         caption: "Decided before any result was looked at.".to_owned(),

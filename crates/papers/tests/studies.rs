@@ -272,7 +272,7 @@ fn the_same_study_says_the_same() {
     for key in ["id", "source", "statement", "paper", "ours", "verdict", "why"] {
         assert!(as_json["claims"][1][key].is_string(), "{key}");
     }
-    assert!(markdown(&study, &judged).contains("| EFD is a hundred times slower (section 2) | 100 |"));
+    assert!(markdown(&study, &judged).contains("| 1 | EFD is a hundred times slower (section 2) | 100 |"));
 }
 
 #[test]
