@@ -8,6 +8,7 @@ use clap::value_parser;
 use papers::{Job, Judged, Paper, Results, SHIPPED, Scope, Study, Verdict};
 use rayon::prelude::*;
 
+use crate::markdown::wrap;
 use crate::progress::Progress;
 use crate::{Outcome, cpu, show, stop, terminal};
 
@@ -91,8 +92,7 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     } else if args.markdown {
         write!(out, "{}", papers::markdown(&study, &judged))?;
     } else {
-        writeln!(out, "{}\n{}\n", terminal::bold(study.title()), study.reference())?;
-        write!(out, "{}", papers::terminal(&study, &results, &judged, &mark))?;
+        print(&study, &results, &judged, args.quick, out)?;
     }
     if let Err(sentence) = keep(&dir, &study, &results, &judged) {
         show::sentence(&sentence);
@@ -178,12 +178,63 @@ fn keep(dir: &Path, study: &Study, results: &Results, judged: &[Judged]) -> Resu
     Ok(())
 }
 
+/// Every claim with its verdict, figure by figure.
+fn print(
+    study: &Study,
+    results: &Results,
+    judged: &[Judged],
+    quick: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    const INDENT: &str = "             ";
+    let width = terminal::width();
+    let paragraph = |first: &str, text: &str| wrap(text, width, &format!("      {first:<7}"), INDENT);
+    writeln!(out, "{}\n{}", terminal::bold(study.title()), study.reference())?;
+    let mut last = None;
+    for claim in judged {
+        if last != Some(&claim.figure) {
+            let head = match claim.figure.as_deref() {
+                Some(id) => format!("Figure {id}: {}", study.figure_title(id).unwrap_or_default()),
+                None => "The paper as a whole".to_owned(),
+            };
+            writeln!(out, "\n{}", terminal::bold(&head))?;
+            last = Some(&claim.figure);
+        }
+        // Wrapped without its colour, which has no width.
+        let statement =
+            wrap(&claim.statement, width, &format!("  {:<12} ", claim.verdict.word()), "               ");
+        write!(out, "{}", statement.replacen(claim.verdict.word(), &mark(claim.verdict), 1))?;
+        write!(out, "{}", paragraph("paper", &format!("{} ({})", claim.paper, claim.source)))?;
+        write!(out, "{}", paragraph("ours", &claim.ours))?;
+        if !claim.why.is_empty() {
+            let word = if claim.verdict == Verdict::Reproduces { "note" } else { "why" };
+            write!(out, "{}", paragraph(word, &claim.why))?;
+        }
+    }
+    writeln!(out, "\n{}", papers::counted(judged))?;
+    if results.finished < results.planned {
+        writeln!(
+            out,
+            "{} of {} runs finished: verdicts are about those.",
+            results.finished, results.planned
+        )?;
+    }
+    if quick {
+        writeln!(
+            out,
+            "A first look: shorter runs and {} seeds. Without --quick it is the paper's.",
+            study.seeds()
+        )?;
+    }
+    Ok(())
+}
+
 /// A verdict as a coloured word.
 fn mark(verdict: Verdict) -> String {
-    let word = format!("{:<12}", verdict.word());
+    let word = verdict.word();
     match verdict {
-        Verdict::Reproduces => terminal::good(&word),
-        Verdict::Differs => terminal::bad(&word),
-        Verdict::NotTestable => terminal::faint(&word),
+        Verdict::Reproduces => terminal::good(word),
+        Verdict::Differs => terminal::bad(word),
+        Verdict::NotTestable => terminal::faint(word),
     }
 }

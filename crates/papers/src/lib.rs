@@ -12,7 +12,7 @@
 //! study.rs     which runs are needed, one of them, and all their results
 //! verdict.rs   tests against results
 //! drawing.rs   figures from curves
-//! report.rs    the page; listing.rs the terminal, JSON and the book
+//! report.rs    the page; listing.rs JSON and the book
 //! ```
 //!
 //! This crate brings scenarios and records together and knows neither threads nor terminals: a front end runs
@@ -32,7 +32,7 @@ mod study;
 mod verdict;
 
 pub use layout::layout;
-pub use listing::{json, markdown, terminal};
+pub use listing::{counted, json, markdown};
 pub use paper::{Paper, PaperError};
 pub use report::document;
 pub use study::{Job, Results, Scope, Study};

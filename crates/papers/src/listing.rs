@@ -1,6 +1,4 @@
-//! Verdicts as text: for the terminal, as JSON, and as a page of the book.
-
-use std::fmt::Write as _;
+//! Verdicts as text: in a sentence, as JSON, and as a page of the book.
 
 use record::report::document::{Cell, Sheet, Tone};
 use serde_json::{Value, json};
@@ -9,55 +7,8 @@ use crate::report;
 use crate::study::{Results, Study};
 use crate::verdict::{Judged, Verdict, flowing};
 
-/// For the terminal: what `bold` and `faint` do to a word is the caller's; lines are not wrapped.
-pub fn terminal(
-    study: &Study,
-    results: &Results,
-    judged: &[Judged],
-    mark: &dyn Fn(Verdict) -> String,
-) -> String {
-    let mut text = String::new();
-    let mut last: Option<&Option<String>> = None;
-    for claim in judged {
-        if last != Some(&claim.figure) {
-            let head = claim.figure.as_ref().map_or_else(
-                || "The introduction's objectives".to_owned(),
-                |id| match study.paper.about.figure(id) {
-                    Some(figure) => format!("Figure {id}: {}", figure.title),
-                    None => format!("Figure {id}"),
-                },
-            );
-            let _ = writeln!(text, "{}{head}", if text.is_empty() { "" } else { "\n" });
-            last = Some(&claim.figure);
-        }
-        let _ = writeln!(text, "  {} {}", mark(claim.verdict), claim.statement);
-        let _ = writeln!(text, "      paper  {} ({})", claim.paper, claim.source);
-        let _ = writeln!(text, "      ours   {}", claim.ours);
-        if !claim.why.is_empty() {
-            let word = if claim.verdict == Verdict::Reproduces { "note" } else { "why " };
-            let _ = writeln!(text, "      {word}   {}", claim.why);
-        }
-    }
-    let _ = writeln!(text, "\n{}", counted(judged));
-    if results.finished < results.planned {
-        let _ = writeln!(
-            text,
-            "{} of {} runs finished: verdicts are about those.",
-            results.finished, results.planned
-        );
-    }
-    if study.scope.quick {
-        let _ = writeln!(
-            text,
-            "A first look: shorter runs and {} seeds. Without --quick it is the paper's.",
-            study.seeds()
-        );
-    }
-    text
-}
-
 /// "40 reproduce, 7 differ, 1 cannot be tested, of 48 claims".
-pub(crate) fn counted(judged: &[Judged]) -> String {
+pub fn counted(judged: &[Judged]) -> String {
     let count = |verdict| judged.iter().filter(|claim| claim.verdict == verdict).count();
     format!(
         "{} reproduce, {} differ, {} could not be tested, of {} claims.",

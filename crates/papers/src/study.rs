@@ -114,6 +114,11 @@ impl Study {
         self.paper.reference()
     }
 
+    /// What a figure of the paper shows.
+    pub fn figure_title(&self, figure: &str) -> Option<&str> {
+        self.paper.about.figure(figure).map(|figure| figure.title.as_str())
+    }
+
     /// Whether a variant is part of it.
     fn covers(&self, variant: &str) -> bool {
         !self.scope.quick || variant == self.paper.about.main()
@@ -138,7 +143,7 @@ impl Study {
     }
 
     /// How many seeds everything has that is not run with few.
-    pub(crate) fn seeds(&self) -> u32 {
+    pub fn seeds(&self) -> u32 {
         let usual = if self.scope.quick { QUICK_SEEDS } else { self.paper.about.seeds };
         self.scope.seeds.unwrap_or(usual)
     }
