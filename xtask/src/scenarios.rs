@@ -140,10 +140,10 @@ fn in_folders(repository: &Repository, folders: &[&str]) -> Vec<String> {
 }
 
 pub fn build(repository: &Repository, profile: Profile) -> Done {
-    let build = ["build", "--locked", "--package", "giveway-cli"];
     match profile {
-        Profile::Release => repository.cargo(&[&build[..], &["--release"]].concat()),
-        Profile::Debug => repository.cargo(&build),
+        Profile::Release => repository.cargo(&["build", "--locked", "--release", "--package", "giveway-cli"]),
+        // The tests have built it. Asked for alone it would get dependencies with fewer features, and be built again.
+        Profile::Debug => repository.cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"]),
     }
 }
 

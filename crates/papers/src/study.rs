@@ -9,7 +9,7 @@ use scenario::{Cell, Draft, Scenario};
 use crate::claim::{Against, Claim, How, Test, Value};
 use crate::curve::{Curve, Data};
 use crate::measure::Measure;
-use crate::paper::{Experiment, Figure, Paper, PaperError, Section};
+use crate::paper::{Experiment, Figure, Panel, Paper, PaperError, Section};
 
 /// How much of a paper is done again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,36 @@ struct Scene {
     scenario: Scenario,
     measures: Vec<Measure>,
     curves: Vec<Curve>,
+}
+
+/// What claims and figures need of an experiment.
+#[derive(Debug, Default)]
+struct Needs {
+    measures: Vec<Measure>,
+    curves: Vec<Curve>,
+    disciplines: BTreeSet<String>,
+}
+
+impl Needs {
+    fn value(&mut self, value: &Value) {
+        self.disciplines.insert(value.discipline.clone());
+        once(&mut self.measures, &value.measure);
+    }
+
+    fn panel(&mut self, panel: &Panel) {
+        self.disciplines.extend(panel.disciplines.iter().cloned());
+        match &panel.curve {
+            Curve::Bars { measure, .. } => once(&mut self.measures, measure),
+            curve => once(&mut self.curves, curve),
+        }
+    }
+}
+
+/// Adds what is not there yet.
+fn once<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
+    if !all.contains(one) {
+        all.push(one.clone());
+    }
 }
 
 /// One run of a study.
@@ -148,66 +178,41 @@ impl Study {
         self.scope.seeds.unwrap_or(usual)
     }
 
-    /// What is needed of an experiment under a variant; `None` when nothing is.
-    fn scene(&self, experiment: &Experiment, variant: &str) -> Result<Option<Scene>, PaperError> {
-        let mut measures: Vec<Measure> = Vec::new();
-        let mut curves: Vec<Curve> = Vec::new();
-        let mut whom: BTreeSet<&str> = BTreeSet::new();
-        let need = |value: &Value, measures: &mut Vec<Measure>| {
-            if value.experiment != experiment.id {
-                return None;
-            }
-            if !measures.contains(&value.measure) {
-                measures.push(value.measure.clone());
-            }
-            Some(())
-        };
+    /// What claims and figures need of an experiment under a variant.
+    fn needs(&self, experiment: &Experiment, variant: &str) -> Needs {
+        let mut needs = Needs::default();
         let main = self.paper.about.main();
-        let mut named: Vec<String> = Vec::new();
         for claim in self.claims() {
             // Tests are judged under every variant; what shows a reason, under its own.
             let shown = claim.shown.iter().filter(|test| {
                 test.values().any(|value| value.variant.as_deref().unwrap_or(main) == variant)
             });
-            for value in claim.tests.iter().chain(shown).flat_map(Test::values) {
-                if need(value, &mut measures).is_some() {
-                    named.push(value.discipline.clone());
-                }
-            }
+            let values = claim.tests.iter().chain(shown).flat_map(Test::values);
+            values.filter(|value| value.experiment == experiment.id).for_each(|value| needs.value(value));
         }
         for section in self.sections().filter(|section| section.variant == variant) {
-            for panel in self.figures(section).iter().flat_map(|figure| &figure.panel) {
-                if !panel.experiments.contains(&experiment.id) {
-                    continue;
-                }
-                if let Curve::Bars { measure, .. } = &panel.curve {
-                    if !measures.contains(measure) {
-                        measures.push(measure.clone());
-                    }
-                } else if !curves.contains(&panel.curve) {
-                    curves.push(panel.curve.clone());
-                }
-                named.extend(panel.disciplines.iter().cloned());
+            let panels = self.figures(section).into_iter().flat_map(|figure| &figure.panel);
+            for panel in panels.filter(|panel| panel.experiments.contains(&experiment.id)) {
+                needs.panel(panel);
                 if section.beyond {
-                    named.extend(experiment.beyond.iter().cloned());
+                    needs.disciplines.extend(experiment.beyond.iter().cloned());
                 }
             }
         }
-        whom.extend(named.iter().map(String::as_str));
-        let both = experiment.disciplines.iter().chain(&experiment.beyond);
-        let disciplines: Vec<String> = both.filter(|name| whom.contains(name.as_str())).cloned().collect();
+        needs
+    }
+
+    /// An experiment under a variant, as far as it is needed; `None` when nothing of it is.
+    fn scene(&self, experiment: &Experiment, variant: &str) -> Result<Option<Scene>, PaperError> {
+        let Needs { measures, curves, disciplines: needed } = self.needs(experiment, variant);
+        let all = experiment.disciplines.iter().chain(&experiment.beyond);
+        let disciplines: Vec<String> = all.filter(|name| needed.contains(*name)).cloned().collect();
         if disciplines.is_empty() {
             return Ok(None);
         }
         let scenario = self.scenario(experiment, variant, &disciplines, &measures, &curves)?;
-        Ok(Some(Scene {
-            experiment: experiment.id.clone(),
-            variant: variant.to_owned(),
-            disciplines,
-            scenario,
-            measures,
-            curves,
-        }))
+        let (experiment, variant) = (experiment.id.clone(), variant.to_owned());
+        Ok(Some(Scene { experiment, variant, disciplines, scenario, measures, curves }))
     }
 
     fn scenario(
