@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use crate::markdown::wrap;
 use crate::progress::Progress;
+use crate::run::{pool, said_in};
 use crate::{Outcome, cpu, show, stop, terminal};
 
 /// Does a paper again: runs what it ran, and holds each of its claims against what comes out.
@@ -135,10 +136,7 @@ fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
 /// All runs, as far as nobody stops them.
 fn run(study: &Study, args: &Args) -> Result<(Results, Outcome), String> {
     let jobs = study.jobs();
-    let count = args.jobs.unwrap_or(0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(count)).build();
-    let pool = pool.map_err(|error| format!("cannot start {count} jobs: {error}"))?;
-    stop::listen();
+    let pool = pool(args.jobs.unwrap_or(0))?;
     // The bar counts simulated seconds: runs differ tenfold in length.
     let seconds: Vec<u64> = jobs.iter().map(|job| (study.weight(job).as_s() as u64).max(1)).collect();
     let progress = Progress::new(study.id(), seconds.iter().sum::<u64>() as usize, args.quiet);
@@ -152,14 +150,16 @@ fn run(study: &Study, args: &Args) -> Result<(Results, Outcome), String> {
             !stop::asked()
         };
         // A run that panics takes no other with it.
-        catch_unwind(AssertUnwindSafe(|| study.run(job, &go_on))).map_err(|_| study.name(job))
+        let running = AssertUnwindSafe(|| study.run(job, &go_on));
+        catch_unwind(running)
+            .map_err(|panic| format!("{} failed: {}", study.name(job), said_in(panic.as_ref())))
     };
     let ran: Vec<_> = pool.install(|| jobs.par_iter().zip(&seconds).with_max_len(1).map(one).collect());
     progress.finish();
     let mut outcome = if stop::asked() { Outcome::Interrupted } else { Outcome::Done };
     let observed = ran.into_iter().map(|ran| {
-        ran.unwrap_or_else(|name| {
-            show::sentence(&format!("{name} failed: it panicked"));
+        ran.unwrap_or_else(|sentence| {
+            show::sentence(&sentence);
             outcome = outcome.max(Outcome::Failed);
             None
         })

@@ -106,15 +106,31 @@ pub struct Session {
     export: Option<PathBuf>,
 }
 
+/// Threads for `jobs` runs at a time (0: as many as there are processors). Listens for Ctrl-C from now on.
+///
+/// # Errors
+/// A sentence when they cannot be started.
+pub fn pool(jobs: u16) -> Result<rayon::ThreadPool, String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
+    let pool = pool.map_err(|error| format!("cannot start {jobs} jobs: {error}"))?;
+    stop::listen();
+    Ok(pool)
+}
+
+/// What a run said when it panicked.
+pub fn said_in(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("it panicked").to_owned()
+}
+
 impl Session {
     /// A session with `jobs` runs at a time (0: as many as there are processors). Listens for Ctrl-C from now on.
     ///
     /// # Errors
     /// A sentence when the threads cannot be started.
     pub fn new(jobs: u16, json: bool, quiet: bool, asked: String) -> Result<Session, String> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
-        let pool = pool.map_err(|error| format!("cannot start {jobs} jobs: {error}"))?;
-        stop::listen();
+        let pool = pool(jobs)?;
         Ok(Session { pool, json, quiet, asked, export: None })
     }
 
@@ -386,11 +402,7 @@ fn cell_run(
     let (record, remarks) = match catch_unwind(running) {
         Ok(Some(ran)) => ran,
         Ok(None) => return Ran::Stopped,
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            return Ran::Failed(text.unwrap_or("it panicked").to_owned());
-        }
+        Err(panic) => return Ran::Failed(said_in(panic.as_ref())),
     };
     match folder.map(|folder| folder.write(&recorded(cell), &record)) {
         Some(Err(error)) => Ran::Failed(error.to_string()),

@@ -222,9 +222,8 @@ pub(crate) enum Unit {
 
 /// Transfers that began within the measured part.
 pub(crate) fn transfers(record: &Record) -> impl Iterator<Item = &FlowReport> {
-    let (from, until) = (record.layout.from, record.layout.until);
     let transfers = record.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
-    transfers.filter(move |flow| from <= flow.start && flow.start < until)
+    transfers.filter(|flow| record.layout.measures(flow.start))
 }
 
 /// Those that did not complete: neither given up nor unfinished ones were torn down properly.
@@ -234,11 +233,8 @@ pub(crate) fn incomplete(record: &Record) -> impl Iterator<Item = &FlowReport> {
 
 /// Response time in seconds, or the age at the end of the run.
 pub(crate) fn time(flow: &FlowReport, record: &Record, unfinished: Unfinished) -> Option<f64> {
-    match (flow.ending, unfinished) {
-        (Ending::Completed, _) => Some(flow.end.since(flow.start).as_s()),
-        (_, Unfinished::LeftOut) => None,
-        (_, Unfinished::AtTheirAge) => Some(record.layout.until.since(flow.start).as_s()),
-    }
+    let counts = flow.ending == Ending::Completed || unfinished == Unfinished::AtTheirAge;
+    counts.then(|| record.layout.age(flow).as_s())
 }
 
 /// The largest transfers that were asked for in the first half of the measured part; of equals the earliest. Sizes and

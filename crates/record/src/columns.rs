@@ -31,7 +31,7 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     let response =
         |flow: &FlowReport| Some(flow).filter(completed).map(|flow| flow.end.since(flow.start).as_s());
     // Whether its response time is one of the summary.
-    let measured = |flow: &FlowReport| record.layout.from <= flow.start && flow.start < record.layout.until;
+    let measured = |flow: &FlowReport| record.layout.measures(flow.start);
     let delay = |flow: &FlowReport, delay: qdisc::Span| (!flow.delay_mean.is_zero()).then_some(delay.as_s());
     let pause =
         |flow: &FlowReport, pause: qdisc::Span| (!flow.longest_pause.is_zero()).then_some(pause.as_s());

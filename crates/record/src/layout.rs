@@ -1,6 +1,6 @@
 //! What the recorder is told about a run before it starts: which ports matter, what things are called, when to measure.
 
-use qdisc::{PortId, Rate, Span, Time};
+use qdisc::{Ending, FlowReport, PortId, Rate, Span, Time};
 
 /// The plan of a recording. Fill in what is known and take the rest from [`Layout::default`].
 ///
@@ -64,6 +64,17 @@ impl Layout {
     /// The first measured port.
     pub fn bottleneck(&self) -> Option<PortId> {
         self.measured.first().copied()
+    }
+
+    /// Whether what happens then is measured.
+    pub fn measures(&self, now: Time) -> bool {
+        self.from <= now && now < self.until
+    }
+
+    /// How long a flow took that completed; otherwise its age at the end of the run.
+    pub fn age(&self, flow: &FlowReport) -> Span {
+        let end = if flow.ending == Ending::Completed { flow.end } else { flow.end.max(self.until) };
+        end.since(flow.start)
     }
 
     /// How long is measured.

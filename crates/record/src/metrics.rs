@@ -164,10 +164,7 @@ fn response_times(heard: &Heard<'_>, out: &mut Metrics) {
 /// Who only looks at what completed praises a discipline for what it starved. So here the others count, too, with their
 /// age at the end of the run.
 fn aged(layout: &Layout, transfers: &[&FlowReport], out: &mut Metrics) {
-    let age = |flow: &&FlowReport| match flow.ending {
-        Ending::Completed => response(flow),
-        Ending::Aborted | Ending::Unfinished => flow.end.max(layout.until).since(flow.start),
-    };
+    let age = |flow: &&FlowReport| layout.age(flow);
     out.push("fct_aged_mean_s", Times::new(transfers.iter().map(age)).mean_s());
     for (class, name) in layout.class_names().iter().enumerate() {
         let in_class = transfers.iter().filter(|flow| layout.class_of(flow.bytes) == class);
@@ -210,8 +207,7 @@ fn times(out: &mut Metrics, prefix: &str, times: &Times) {
 
 /// Transfers that belong together: a page with all its objects.
 fn pages(heard: &Heard<'_>, out: &mut Metrics) {
-    let Layout { from, until, .. } = *heard.layout;
-    let begun = |flow: &&FlowReport| from <= flow.start && flow.start < until;
+    let begun = |flow: &&FlowReport| heard.layout.measures(flow.start);
     let pages: Vec<&FlowReport> =
         heard.flows().filter(|flow| flow.kind == FlowKind::Group).filter(begun).collect();
     let completed = || pages.iter().filter(|page| page.ending == Ending::Completed);
@@ -368,9 +364,9 @@ fn is_datagrams(flow: &FlowReport) -> bool {
 impl<'a> Heard<'a> {
     /// Transfers that started within the measured part.
     fn transfers(&self) -> impl Iterator<Item = &'a FlowReport> {
-        let Layout { from, until, .. } = *self.layout;
+        let layout = self.layout;
         let transfers = self.flows().filter(|flow| flow.kind == FlowKind::Transfer);
-        transfers.filter(move |flow| from <= flow.start && flow.start < until)
+        transfers.filter(|flow| layout.measures(flow.start))
     }
 
     /// Those of them that completed.

@@ -214,8 +214,9 @@ impl<P> Probe<P> for Recorder<P> {
     }
 
     fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
-        let measures = self.layout.from <= now && now < self.layout.until;
-        if measures && let Some(table) = self.flow_tables.get_mut(index(at)) {
+        if self.layout.measures(now)
+            && let Some(table) = self.flow_tables.get_mut(index(at))
+        {
             table.see(gauges);
         }
         if self.layout.keep_series {
