@@ -84,7 +84,7 @@ impl Ending {
 /// What became of one flow: a transfer, a request with its response, or a stream of datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowReport {
-    /// Its number in the run, in the order of starting.
+    /// Its number in the run: in the order of starting, where the source does not say that it numbers its flows otherwise.
     pub id: u64,
     /// Which traffic source it belongs to: its place in the scenario.
     pub source: u16,

@@ -265,6 +265,13 @@ impl Net<'_> {
         self.stream_of(from, to, flow)
     }
 
+    /// The same, numbered now, for a flow whose first datagram comes at a moment that is known.
+    pub fn stream_from(&mut self, from: u16, to: u16, start: Time) -> StreamId {
+        let stream = self.stream(from, to);
+        self.transport.streams[stream.0 as usize].start = start;
+        stream
+    }
+
     /// The same for a flow that is known already, such as one of a capture.
     pub fn stream_of(&mut self, from: u16, to: u16, flow: FlowKey) -> StreamId {
         let id = self.transport.next_flow();

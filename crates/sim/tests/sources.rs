@@ -133,6 +133,7 @@ fn every_source(folder: &Path) -> Vec<TrafficSpec> {
     vec![
         spec("bulk", json!({ "flows": 3 })),
         spec("cbr", json!({ "rate": "4mbit", "flows": 3 })),
+        spec("cbr", json!({ "rate": "3mbit", "flows": 3, "step": "1mbit", "stagger": "30ms" })),
         spec(
             "transfers",
             json!({ "load": "12mbit", "size": { "zipf": { "exponent": 1.2, "max": "300p" } } }),
@@ -145,6 +146,7 @@ fn every_source(folder: &Path) -> Vec<TrafficSpec> {
             }),
         ),
         spec("web", json!({ "users": 20, "think": "300ms" })),
+        spec("web", json!({ "users": 20, "think": "300ms", "connections": "kept" })),
         spec(
             "onoff",
             json!({ "rate": "2mbit", "sources": 12, "off": "300ms", "on": "300ms", "packet": "1000b" }),
@@ -207,7 +209,7 @@ fn arrivals_do_not_depend_on_the_discipline() {
         assert_eq!(small.1, large.1, "{spec:?}");
         compared += 1;
     }
-    assert_eq!(compared, 8);
+    assert_eq!(compared, 9);
 }
 
 /// The n-th page of a user is the same; only when it is clicked follows from the network.
@@ -357,6 +359,49 @@ fn pages_of_seven_objects_over_each_kind_of_connection() {
     assert!(uploads.iter().all(|page| (page.from, page.to) == (CLIENT, SERVER) && page.delivered == 56_000));
 }
 
+/// The first page takes the handshake, request and response; all others find the connection open: request and response.
+#[test]
+fn a_page_on_a_kept_connection_has_no_handshake() {
+    let parameters = json!({
+        "think": "1s", "objects": { "fixed": 1 }, "object": { "fixed": "1000b" }, "connections": "kept",
+    });
+    let (log, _) = run_one("web", parameters, Time::s(60));
+    // Propagation 21 ms each way; serialisation at 100, 10 and 100 Mbit/s.
+    let exact = |ways, bytes| {
+        Span::ms(21) * ways + Rate::mbit(100).time_for(bytes) * 2 + Rate::mbit(10).time_for(bytes)
+    };
+    let pages: Vec<_> = log.transfers(Ending::Completed).collect();
+    assert!(pages.len() > 30);
+    for (number, page) in pages.iter().enumerate() {
+        let took = page.end.since(page.start);
+        let exact = if number == 0 { exact(4, 52 + 52 + 390 + 1040) } else { exact(2, 390 + 1040) };
+        assert!(took >= exact && took < exact + Span::us(1), "page {number}: {took}, exactly {exact}");
+        assert_eq!((page.bytes, page.delivered, page.packets), (1000, 1000, 1));
+    }
+    let handshake: Vec<u16> =
+        log.sent.iter().filter(|sent| sent.meta.bytes == 52).map(|sent| sent.node).collect();
+    assert_eq!(handshake, [CLIENT, SERVER], "one connection for all pages");
+    assert!(log.flows.len() - pages.len() <= 1, "what waits for a page at the end is no page");
+}
+
+/// Pages of 1 to 5 objects over at most 3 connections: each user opens no more than 3 in all, and those when first needed.
+#[test]
+fn kept_connections_are_as_many_as_a_page_needed_at_once() {
+    let connections = |objects: Value| {
+        let parameters = json!({
+            "think": "200ms", "objects": objects, "object": { "fixed": "1000b" }, "connections": "kept",
+            "parallel": 3, "users": 4,
+        });
+        let (log, _) = run_one("web", parameters, Time::s(30));
+        assert!(log.transfers(Ending::Completed).count() > 200);
+        assert!(log.transfers(Ending::Completed).all(|page| page.delivered == page.bytes));
+        log.sent.iter().filter(|sent| sent.meta.bytes == 52 && sent.node == CLIENT).count()
+    };
+    assert_eq!(connections(json!({ "fixed": 2 })), 4 * 2);
+    assert_eq!(connections(json!({ "fixed": 5 })), 4 * 3);
+    assert_eq!(connections(json!({ "pareto": { "shape": 1.1, "min": 1, "max": 5 } })), 4 * 3);
+}
+
 #[test]
 fn pages_that_are_not_there_at_the_end_are_reported_with_what_arrived() {
     let mut lab = home(1, "fifo limit 100p");
@@ -393,7 +438,115 @@ fn a_page_whose_connections_break_is_aborted_and_the_user_goes_on() {
     assert!(log.transfers(Ending::Completed).all(|page| page.delivered == page.bytes));
 }
 
+/// One connection at a time: the first, and another for every aborted page but perhaps the last. A connection can also
+/// break between pages, when the acknowledgement of the last byte is lost again and again.
+#[test]
+fn a_kept_connection_that_was_given_up_is_replaced_by_the_next_page() {
+    let mut lab = Lab::new(2, 1);
+    lab.lossy_link(0, 1, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.15);
+    lab.lossy_link(1, 0, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.15);
+    let tcp = TcpConfig { give_up: 2, give_up_handshake: 3, rto_min: Span::ms(200), ..TcpConfig::default() };
+    let parameters = json!({
+        "think": "100ms", "objects": { "fixed": 2 }, "object": { "fixed": "9000b" }, "parallel": 1,
+        "connections": "kept",
+    });
+    let source = spec("web", parameters).build(&lab.place(&[(0, 1)], &tcp)).unwrap();
+    push(&mut lab, source, &tcp);
+    let (log, _) = run(lab, Time::s(600));
+    let mut connections: Vec<_> =
+        log.sent.iter().filter(|sent| sent.node == 0).map(|sent| sent.meta.flow).collect();
+    connections.sort_unstable();
+    connections.dedup();
+    let (done, broken) = (log.transfers(Ending::Completed).count(), log.transfers(Ending::Aborted).count());
+    assert!(broken > 100 && done > broken, "{done} {broken}");
+    assert!((broken..broken + 10).contains(&connections.len()), "{} for {broken}", connections.len());
+    assert!(log.transfers(Ending::Completed).all(|page| page.delivered == page.bytes));
+    let endings: Vec<Ending> = log.flows.iter().map(|page| page.ending).collect();
+    let after = endings.windows(2).filter(|two| *two == [Ending::Aborted, Ending::Completed]).count();
+    assert!(after > 50, "users go on: {after}");
+}
+
 // -- datagrams ---------------------------------------------------------------------------------------
+
+/// Three flows for each of two pairs: rates are counted through the first flow of each pair, then the second of each. The
+/// numbers of flows follow that order, whichever begins first.
+#[test]
+fn cbr_flows_can_be_an_arithmetic_series() {
+    let series = |more: &[(&str, Value)]| {
+        let mut parameters = json!({ "rate": "100kbit", "step": "50kbit", "flows": 3, "packet": "500b" });
+        for (key, value) in more {
+            parameters[*key] = value.clone();
+        }
+        let mut lab = home(1, "fifo limit 100p");
+        add(&mut lab, &spec("cbr", parameters), &TcpConfig::default(), |place| {
+            place.pairs = vec![(CLIENT, SERVER), (CLIENT, 2)];
+            place.stop = Time::s(101);
+        });
+        let (log, _) = run(lab, Time::s(102));
+        let mut flows = log.flows;
+        flows.sort_by_key(|flow| flow.id);
+        flows
+    };
+    let starts = |flows: &[FlowReport]| {
+        flows.iter().map(|flow| flow.start.as_ps() / 1_000_000_000).collect::<Vec<u64>>()
+    };
+
+    let flows = series(&[]);
+    let rates: Vec<f64> =
+        flows.iter().map(|flow| (flow.bytes as f64 * 8.0 / 100.0 / 5_000.0).round() * 5_000.0).collect();
+    assert_eq!(rates, [100e3, 150e3, 200e3, 250e3, 300e3, 350e3]);
+    assert_eq!(flows.iter().map(|flow| flow.to).collect::<Vec<_>>(), [3, 2, 3, 2, 3, 2]);
+    // A random moment in its first interval: 40 ms at 100 kbit/s.
+    let intervals = [40, 27, 20, 16, 14, 12];
+    assert!(starts(&flows).iter().zip(intervals).all(|(start, most)| *start < most), "{flows:?}");
+
+    let later = series(&[("stagger", json!("50ms"))]);
+    assert_eq!(starts(&later), [0, 50, 100, 150, 200, 250]);
+    let fastest_first = series(&[("stagger", json!("50ms")), ("fastest_first", json!(true))]);
+    assert_eq!(starts(&fastest_first), [250, 200, 150, 100, 50, 0]);
+    for flows in [&later, &fastest_first] {
+        assert!(flows.windows(2).all(|two| two[0].id + 1 == two[1].id));
+        assert!(flows.windows(2).all(|two| two[0].bytes < two[1].bytes), "the same rates in the same order");
+        assert!(flows.iter().all(|flow| flow.lost == 0));
+    }
+}
+
+/// The report says when the first datagram left.
+#[test]
+fn a_staggered_flow_begins_when_it_says() {
+    let (log, _) = run_one(
+        "cbr",
+        json!({ "rate": "100kbit", "flows": 4, "stagger": "1500ms", "packet": "500b" }),
+        Time::s(6),
+    );
+    let mut begun: Vec<_> = Vec::new();
+    for sent in &log.sent {
+        if begun.iter().all(|(flow, _)| *flow != sent.meta.flow) {
+            begun.push((sent.meta.flow, sent.at));
+        }
+    }
+    let begun: Vec<Time> = begun.into_iter().map(|(_, at)| at).collect();
+    assert_eq!(begun, [Time::ZERO, Time::ms(1_500), Time::ms(3_000), Time::ms(4_500)]);
+    assert_eq!(log.flows.iter().map(|flow| flow.start).collect::<Vec<_>>(), begun);
+}
+
+#[test]
+fn a_series_that_makes_no_sense_is_refused() {
+    let lab = home(1, "fifo limit 100p");
+    let message = |parameters| {
+        let mut place = lab.place(&[(CLIENT, SERVER)], &TcpConfig::default());
+        (place.start, place.stop) = (Time::s(1), Time::s(3));
+        spec("cbr", parameters).build(&place).err().expect("it is refused").to_string()
+    };
+    assert_eq!(
+        message(json!({ "rate": "1mbit", "flows": 20, "stagger": "200ms" })),
+        "stagger: flow 10 of 0 to 19 would begin 2s after the source, which stops before that: write less than 200ms"
+    );
+    let needs = "fastest_first: it turns round in which order flows of different rates begin: it needs a step, such as \
+                 step = \"500kbit\", and a stagger, such as stagger = \"50ms\"";
+    assert_eq!(message(json!({ "rate": "1mbit", "step": "1mbit", "fastest_first": true })), needs);
+    assert_eq!(message(json!({ "rate": "1mbit", "stagger": "1ms", "fastest_first": true })), needs);
+}
 
 #[test]
 fn audio_is_a_packet_of_160_bytes_every_20_milliseconds() {

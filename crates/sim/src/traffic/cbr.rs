@@ -5,6 +5,13 @@
 //!   senders lock into phase with a drop-tail queue: one flow finds the only free place every time, another
 //!   never does, and the result says nothing about the discipline.
 //! - Flows begin at a random moment within one interval.
+//! - A study of fair shares wants flows that ask for different amounts, and that come one after the other. So rates and
+//!   beginnings can be arithmetic series over the flows of a source: with `step` flow k has the rate `rate + k step`,
+//!   with `stagger` it begins exactly k times `stagger` after the source, with `fastest_first` the last flow, which is
+//!   the fastest, begins first and flow 0 last.
+//! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes them, then
+//!   the second of each pair, and so on. With `step` or `stagger` the flow numbers in reports follow this order: the
+//!   k-th smallest `id` among the flows of the source is flow k. Without, flows are alike and numbered as they begin.
 //!
 //! # Deviations
 //! - Jitter is on by default (half the interval); ns-2's generator has it off.
@@ -26,7 +33,7 @@ use crate::transport::{Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rate of each flow, IP packets counted whole.
+    /// Rate of each flow, IP packets counted whole; with `step` that of the first.
     pub rate: Rate,
     /// Length of each IP packet.
     #[serde(default = "default_packet")]
@@ -37,6 +44,16 @@ pub struct Config {
     /// How many flows each pair of nodes has.
     #[serde(default = "default_flows")]
     pub flows: u32,
+    /// How much faster each flow is than the one before it.
+    #[serde(default)]
+    pub step: Rate,
+    /// How much later each flow begins than the one before it, the first with the source. Without it each begins at a
+    /// random moment within its first interval.
+    #[serde(default)]
+    pub stagger: Option<Span>,
+    /// Whether the order of beginning is turned round: the last flow, which is the fastest, begins first.
+    #[serde(default)]
+    pub fastest_first: bool,
 }
 
 fn default_packet() -> Bytes {
@@ -57,39 +74,73 @@ impl Traffic for Config {
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
-        let interval = self.rate.time_for(self.packet.0);
+        let count = u64::from(self.flows) * place.pairs.len() as u64;
+        self.check_series(count, place)?;
         let mut rng = place.streams.rng();
-        let flows = (0..self.flows)
-            .flat_map(|_| &place.pairs)
-            .map(|(from, to)| Flow {
-                next: spread(place.start, interval, &mut rng),
-                from: *from,
-                to: *to,
-                stream: None,
-            })
-            .collect();
-        Ok(Box::new(Cbr {
-            flows,
-            bytes,
-            interval,
-            jitter: Span::from_s_f64(interval.as_s() * self.jitter.get()),
-            stop: place.stop,
-            rng,
-        }))
+        let flows = (0..self.flows).flat_map(|_| &place.pairs).zip(0..).map(|((from, to), number)| {
+            let interval = self.rate_of(number).time_for(bytes.into());
+            let begin = match self.stagger {
+                Some(_) => place.start + self.delay_of(number, count),
+                None => spread(place.start, interval, &mut rng),
+            };
+            let jitter = Span::from_s_f64(interval.as_s() * self.jitter.get());
+            Flow { next: begin, interval, jitter, from: *from, to: *to, stream: None }
+        });
+        let flows = flows.collect();
+        let in_order = self.step > Rate::default() || self.stagger.is_some();
+        Ok(Box::new(Cbr { flows, bytes, to_number: in_order, stop: place.stop, rng }))
+    }
+}
+
+impl Config {
+    /// Refuses series that say nothing, or that leave flows out.
+    fn check_series(&self, count: u64, place: &Place) -> Result<(), Invalid> {
+        if self.fastest_first && (self.stagger.is_none() || self.step == Rate::default()) {
+            let message = "it turns round in which order flows of different rates begin: it needs a step, such as \
+                           step = \"500kbit\", and a stagger, such as stagger = \"50ms\"";
+            return Err(Invalid::new("fastest_first", message));
+        }
+        let late = (0..count).find(|number| self.delay_of(*number, count) >= place.stop.since(place.start));
+        match (self.stagger, late) {
+            (Some(stagger), Some(number)) => {
+                let message = format!(
+                    "flow {number} of 0 to {} would begin {} after the source, which stops before that: \
+                     write less than {stagger}",
+                    count - 1,
+                    self.delay_of(number, count),
+                );
+                Err(Invalid::new("stagger", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The rate of a flow.
+    fn rate_of(&self, number: u64) -> Rate {
+        Rate::bit(self.rate.as_bit().saturating_add(self.step.as_bit().saturating_mul(number)))
+    }
+
+    /// How long after the source a flow begins.
+    fn delay_of(&self, number: u64, count: u64) -> Span {
+        let turn = if self.fastest_first { count - 1 - number } else { number };
+        self.stagger.unwrap_or_default() * turn
     }
 }
 
 struct Cbr {
     flows: Vec<Flow>,
     bytes: u32,
-    interval: Span,
-    jitter: Span,
+    /// Whether flows have still to be numbered, in their order. Otherwise they are as they begin.
+    to_number: bool,
     stop: Time,
     rng: Rng,
 }
 
 struct Flow {
     next: Time,
+    /// Mean time between its packets, and how far one may lie from it.
+    interval: Span,
+    jitter: Span,
     from: u16,
     to: u16,
     stream: Option<StreamId>,
@@ -98,6 +149,11 @@ struct Flow {
 impl Source for Cbr {
     fn wake(&mut self, net: &mut Net<'_>) {
         let now = net.now();
+        if std::mem::take(&mut self.to_number) {
+            for flow in &mut self.flows {
+                flow.stream = Some(net.stream_from(flow.from, flow.to, flow.next));
+            }
+        }
         let mut earliest = Time::NEVER;
         for flow in &mut self.flows {
             if flow.next <= now {
@@ -105,8 +161,8 @@ impl Source for Cbr {
                 net.datagram(stream, self.bytes);
                 // Uniform in [interval - jitter, interval + jitter]: the mean stays.
                 let early =
-                    if self.jitter.is_zero() { 0 } else { self.rng.below(2 * self.jitter.as_ps() + 1) };
-                flow.next = now + (self.interval + Span::from_ps(early)).saturating_sub(self.jitter);
+                    if flow.jitter.is_zero() { 0 } else { self.rng.below(2 * flow.jitter.as_ps() + 1) };
+                flow.next = now + (flow.interval + Span::from_ps(early)).saturating_sub(flow.jitter);
             }
             if flow.next < self.stop {
                 earliest = earliest.min(flow.next);

@@ -7,23 +7,27 @@
 //! - A page is a number of objects, over several connections at once. Each object is a request up and a response
 //!   down: the way up matters, since on a home line it is often the congested one.
 //! - With `main` the page itself comes first and its objects are asked for when it is there, as browsers do.
-//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1.
+//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1. Those of HTTP/1.1
+//!   end with their page, or are kept for the user's next one: then only the first page has handshakes in its time, and
+//!   TCP's windows and estimates of the round trip outlive a page (after a pause the window begins again: RFC 5681
+//!   section 4.1).
 //! - Each user draws think times, numbers and sizes from streams of its own: its n-th page is the same under every
 //!   discipline.
 //!
 //! # Deviations
 //! - No name look-up, no TLS handshake, no caching, and servers answer at once.
-//! - A new page opens new connections: users go from site to site. HTTP/2 with one connection is `parallel = 1` here,
-//!   where objects come one after another instead of interleaved; the time of the page is nearly the same.
+//! - By default a new page opens new connections: users go from site to site. With `connections = "kept"` a user stays on
+//!   one site, and no end ever closes an idle connection. HTTP/2 with one connection is `parallel = 1` here, where
+//!   objects come one after another instead of interleaved; the time of the page is nearly the same.
 //! - When a connection is given up, the page asks for nothing more; it is reported as aborted as soon as the objects on
-//!   their way are there.
+//!   their way are there. Where connections are kept, the next page opens another in its place.
 //! - The model of the defaults has a document before 0 to 53 objects; here `main` is off, and 2 to 55 objects are asked
 //!   for at once.
 //! - The default think time of 5 s is shorter than the 30 s of the model that the other defaults come from, so that
 //!   short runs hold pages.
 //!
 //! # Cost
-//! - One connection per object, or `parallel` per page; one look into a table per segment received.
+//! - One connection per object, or `parallel` per page, or per user; one look into a table per segment received.
 //!
 //! # References
 //! - IEEE 802.16m evaluation methodology, and 3GPP2 C.R1002 before it: the model of web traffic whose numbers and sizes
@@ -57,7 +61,7 @@ pub struct Config {
     pub objects: Counts,
     /// How large objects are.
     pub object: Sizes,
-    /// Whether a connection serves one object or many.
+    /// What a connection serves: one object, the objects of a page, or one page after another.
     pub connections: Connections,
     /// How many connections a page may have at once.
     pub parallel: u32,
@@ -69,7 +73,7 @@ pub struct Config {
     pub report: Report,
 }
 
-/// Whether a connection serves one object or many.
+/// What a connection serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Connections {
@@ -77,6 +81,8 @@ pub enum Connections {
     PerObject,
     /// A connection serves objects until its page is complete.
     Persistent,
+    /// A connection stays open from page to page of its user.
+    Kept,
 }
 
 /// What is reported as a flow.
@@ -132,7 +138,7 @@ impl Traffic for Config {
             (0..self.users).flat_map(|_| &place.pairs).enumerate().map(|(number, (client, server))| {
                 let streams = place.streams.within(&number.to_string());
                 let (think, pages) = (streams.within("think").rng(), streams.within("pages").rng());
-                User { client: *client, server: *server, think, pages, page: None }
+                User { client: *client, server: *server, think, pages, page: None, kept: Vec::new() }
             });
         let mut web = Web { kind, users: users.collect(), clicks: BinaryHeap::new(), lines: BTreeMap::new() };
         for user in 0..web.users.len() {
@@ -157,7 +163,7 @@ struct Web {
     users: Vec<User>,
     /// Who clicks when.
     clicks: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Connections that an object travels on, or waits for.
+    /// Connections that an object travels on, or waits for, and those that are kept.
     lines: BTreeMap<ConnId, Line>,
 }
 
@@ -167,6 +173,8 @@ struct User {
     think: Rng,
     pages: Rng,
     page: Option<Page>,
+    /// Connections that wait for the next page.
+    kept: Vec<ConnId>,
 }
 
 /// A page on its way.
@@ -277,6 +285,7 @@ impl Web {
             Some(main) => (VecDeque::from([main]), objects),
             None => (objects, VecDeque::new()),
         };
+        let kept = std::mem::take(&mut this.kept);
         this.page = Some(Page {
             id: net.flow_id(),
             start: net.now(),
@@ -286,8 +295,8 @@ impl Web {
             under_way: 0,
             got: Got::default(),
             failed: false,
-            lines: Vec::new(),
-            idle: Vec::new(),
+            lines: kept.clone(),
+            idle: kept,
         });
         self.ask(user, net);
     }
@@ -364,7 +373,7 @@ impl Web {
                 self.lines.remove(&conn);
                 page.lines.retain(|known| *known != conn);
             }
-            Connections::Persistent => page.idle.push(conn),
+            Connections::Persistent | Connections::Kept => page.idle.push(conn),
         }
         self.go_on(user, net);
     }
@@ -372,6 +381,7 @@ impl Web {
     /// A connection was given up with an object on it, or while it was idle.
     fn broken(&mut self, conn: ConnId, mut line: Line, net: &mut Net<'_>) {
         let user = line.user;
+        self.users[user].kept.retain(|known| *known != conn);
         let Some(page) = self.users[user].page.as_mut() else { return };
         page.lines.retain(|known| *known != conn);
         page.idle.retain(|known| *known != conn);
@@ -406,11 +416,15 @@ impl Web {
         if open.under_way > 0 {
             return;
         }
-        let page = this.page.take().expect("its page is open");
-        for conn in &page.lines {
-            self.lines.remove(conn);
-            net.close(*conn, Side::Client);
-            net.close(*conn, Side::Server);
+        let mut page = this.page.take().expect("its page is open");
+        if self.kind.config.connections == Connections::Kept {
+            this.kept = std::mem::take(&mut page.idle); // all of them: nothing is under way
+        } else {
+            for conn in &page.lines {
+                self.lines.remove(conn);
+                net.close(*conn, Side::Client);
+                net.close(*conn, Side::Server);
+            }
         }
         let ending = if page.failed { Ending::Aborted } else { Ending::Completed };
         self.kind.report_page(this.client, this.server, &page, ending, net);
