@@ -41,7 +41,11 @@ use crate::recorder::FlowTables;
 /// | `flow_table_entry_bytes`, `flow_table_bytes` | what one of them takes, and the most that all of the table took |
 /// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
 /// | `src.NAME.goodput_bps` | as above, of one group of sources |
-/// | `src.NAME.fct_p50_s` | as above |
+/// | `src.NAME.fct_mean_s`, `src.NAME.fct_p50_s` | as above |
+/// | `src.NAME.fct_aged_mean_s` | as above: with those that did not complete, at their age at the end of the run |
+/// | `src.NAME.flows_completed`, `_incomplete`, `_aborted` | as above |
+/// | `src.NAME.completed_share` | the completed among all transfers that *started* within the measured part, from 0 to 1 |
+/// | `src.NAME.jain` | Jain's index of what each flow delivered per second while it was there within the measured part. A transfer is there from its start to its end, refused ones never; a stream of datagrams from its start to the end of the measured part, so that one of which nothing more arrives counts as what it is. Flows that ask for different rates are not set off against what they ask for |
 /// | `src.NAME.delay_p99_s` | the largest 99th percentile among its datagram streams |
 /// | `src.NAME.retransmitted` | data packets that its transfers sent again, over all that they sent, over their whole life |
 /// | `src.NAME.loss` | lost over sent packets of its datagram streams, over their whole life |
@@ -335,8 +339,11 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
         let of_group =
             |flow: &&FlowReport| heard.layout.source_names.get(usize::from(flow.source)) == Some(name);
         out.push(format!("src.{name}.goodput_bps"), goodput_bps(heard, heard.flows().filter(of_group)));
-        let responses = Times::new(heard.completed().filter(of_group).map(response));
-        out.push(format!("src.{name}.fct_p50_s"), responses.quantile_s(500));
+        responses_of_source(heard.layout, name, &heard.transfers().filter(of_group).collect::<Vec<_>>(), out);
+        out.push(
+            format!("src.{name}.jain"),
+            jain(&throughputs(heard.layout, heard.flows().filter(of_group))),
+        );
         out.push(format!("src.{name}.retransmitted"), retransmitted(heard.flows().filter(of_group)));
         let streams: Vec<&FlowReport> =
             heard.flows().filter(of_group).filter(|flow| is_datagrams(flow)).collect();
@@ -347,6 +354,32 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
         let lost: u64 = streams.iter().map(|flow| flow.lost).sum();
         out.push(format!("src.{name}.loss"), (sent > 0).then(|| lost as f64 / sent as f64));
     }
+}
+
+/// Response times of the transfers of a source that started within the measured part, and how they ended.
+fn responses_of_source(layout: &Layout, name: &str, begun: &[&FlowReport], out: &mut Metrics) {
+    let count = |ending| begun.iter().filter(|flow| flow.ending == ending).count() as f64;
+    let any = |value: f64| (!begun.is_empty()).then_some(value);
+    let completed = begun.iter().filter(|flow| flow.ending == Ending::Completed);
+    let responses = Times::new(completed.map(|flow| response(flow)));
+    let aged = Times::new(begun.iter().map(|flow| layout.age(flow)));
+    out.push(format!("src.{name}.fct_mean_s"), responses.mean_s());
+    out.push(format!("src.{name}.fct_p50_s"), responses.quantile_s(500));
+    out.push(format!("src.{name}.fct_aged_mean_s"), aged.mean_s());
+    out.push(format!("src.{name}.flows_completed"), any(count(Ending::Completed)));
+    out.push(format!("src.{name}.flows_incomplete"), any(count(Ending::Unfinished)));
+    out.push(format!("src.{name}.flows_aborted"), any(count(Ending::Aborted)));
+    out.push(format!("src.{name}.completed_share"), any(count(Ending::Completed) / begun.len() as f64));
+}
+
+/// What each of these flows delivered within the measured part, bytes per second while it was there.
+fn throughputs<'a>(layout: &Layout, flows: impl Iterator<Item = &'a FlowReport>) -> Vec<f64> {
+    let throughput = |flow: &FlowReport| {
+        let end = if is_datagrams(flow) { layout.until } else { flow.end.min(layout.until) };
+        let there = end.since(flow.start.max(layout.from)).as_s();
+        (there > 0.0).then(|| flow.delivered_measured as f64 / there)
+    };
+    flows.filter(|flow| flow.kind != FlowKind::Group).filter_map(throughput).collect()
 }
 
 /// The part of the data packets of these transfers that were sent again.

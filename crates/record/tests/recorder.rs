@@ -233,6 +233,17 @@ fn response_times_and_what_did_not_finish() {
     missing(&record, "fct_aged_gt3MB_mean_s");
     // 1,000 + 1,000 + 100,000 + 400 + 2,000 bytes in one second.
     close(&record, "goodput_bps", 835_200.0);
+    // All of them are of one source.
+    close(&record, "src.web.fct_mean_s", 1.4 / 3.0);
+    close(&record, "src.web.fct_aged_mean_s", 3.4 / 5.0);
+    close(&record, "src.web.flows_completed", 3.0);
+    close(&record, "src.web.flows_incomplete", 1.0);
+    close(&record, "src.web.flows_aborted", 1.0);
+    close(&record, "src.web.completed_share", 0.6);
+    missing(&record, "src.calls.fct_mean_s");
+    missing(&record, "src.calls.fct_aged_mean_s");
+    missing(&record, "src.calls.flows_completed");
+    missing(&record, "src.calls.completed_share");
 }
 
 /// Two bulk transfers without end, 3 : 1, so (3 + 1)²/(2·(9 + 1)) = 0.8. The short one, the call and the transfer do not
@@ -294,6 +305,47 @@ fn each_group_of_sources_by_itself() {
     missing(&record, "src.calls.retransmitted");
     missing(&record, "src.web.loss");
     missing(&record, "src.web.delay_p99_s");
+}
+
+/// Transfers, measured from 1 s to 2 s: 1,000 bytes in 0.1 s, 1,000 bytes of the 0.2 s that one is there beyond the
+/// warm-up, and 500 bytes in the 0.5 s that one had until the end: 10,000, 5,000 and 1,000 bytes/s, so
+/// 16²/(3·126) = 128/189. One that was refused, one that was over before, and a group do not count.
+///
+/// Streams: 3,000 bytes in the whole second and, of one that begins in the middle, 500 bytes in half a second: 3 : 1, so
+/// 16/20, although the second heard nothing more after 1.6 s.
+#[test]
+fn fairness_within_a_source() {
+    let refused = FlowReport { end: Time::ms(1_000), delivered_measured: 0, ..report(4) };
+    let before = FlowReport { start: Time::ms(500), end: Time::ms(900), delivered_measured: 0, ..report(5) };
+    let stream = |id, start, end, delivered_measured| FlowReport {
+        source: 1,
+        kind: FlowKind::Datagrams,
+        start,
+        end,
+        delivered_measured,
+        ..report(id)
+    };
+    let record = with_flows([
+        report(1),
+        FlowReport { start: Time::ms(300), end: Time::ms(1_200), ..report(2) },
+        FlowReport {
+            start: Time::ms(1_500),
+            end: Time::ms(2_000),
+            delivered_measured: 500,
+            ending: Ending::Unfinished,
+            ..report(3)
+        },
+        refused,
+        before,
+        FlowReport { kind: FlowKind::Group, ..report(6) },
+        stream(7, Time::ZERO, Time::ms(2_000), 3_000),
+        stream(8, Time::ms(1_500), Time::ms(1_600), 500),
+    ]);
+    close(&record, "src.web.jain", 128.0 / 189.0);
+    close(&record, "src.calls.jain", 0.8);
+    // Whoever is alone is not treated unfairly.
+    missing(&with_flows([report(1)]), "src.web.jain");
+    missing(&with_flows([report(1)]), "src.calls.jain");
 }
 
 /// Transfers and endless ones: 1 + 3 of 10 + 30 data packets were sent again. Groups and datagrams do not count.
