@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use disciplines::{ALL, Discipline, Spec, Visit};
-use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Rng, Site, Streams, Time};
+use qdisc::{Cx, FlowKey, Label, Next, Outbox, Packet, Qdisc, Rate, Rng, Site, Streams, Time};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -53,7 +53,11 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         pkt.meta.class = (pkt.meta.flow.0 % 4) as u16;
         pkt.meta.arrived = self.now;
         pkt.meta.offset = u32::try_from(self.serial * 700).unwrap_or(u32::MAX);
-        pkt.meta.label = Rate::kbit(self.rng.below(1000));
+        pkt.meta.label = match self.serial % 3 {
+            0 => Label::NONE,
+            1 => Label::SHORT,
+            _ => Label::of(Rate::kbit(self.rng.below(1000))),
+        };
         pkt.meta.reserved = Rate::kbit(100);
         pkt.meta.remaining = self.rng.below(100_000) as u32;
         self.serial += 1;

@@ -1,10 +1,14 @@
 //! Mechanisms that several disciplines share, each under its own name and with its own tests.
 
+mod averaging;
+mod buffer;
 pub mod codel;
+mod edge;
 mod flow_map;
 mod levels;
 mod longest_queue;
 mod lookahead;
+pub mod pip;
 mod ranked;
 mod ranked_packets;
 mod recent_flows;
@@ -12,6 +16,9 @@ pub mod red;
 mod token_bucket;
 mod weights;
 
+pub use averaging::{AveragedRate, Averaging, SameInstant, Step};
+pub use buffer::Buffer;
+pub use edge::Edge;
 pub use flow_map::FlowMap;
 pub use levels::{Level, Levels, TwoLevel};
 pub use longest_queue::{LongestQueue, Rank};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::cx::{Cx, DropReason, Outbox};
+use crate::label::Label;
 use crate::packet::{Ecn, FlowKey, Meta, Packet};
 use crate::qdisc::{Backlog, Nature, Next, Qdisc};
 use crate::units::{Rate, Span, Time};
@@ -105,7 +106,11 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                     arrived: self.now,
                     offset: u32::try_from(self.serial * 700).unwrap_or(u32::MAX),
                     remaining: u32::from(bytes) * 8,
-                    label: Rate::kbit(u64::from(bytes)),
+                    label: match bytes % 4 {
+                        0 => Label::NONE,
+                        1 => Label::SHORT,
+                        _ => Label::of(Rate::kbit(u64::from(bytes))),
+                    },
                     ..Meta::default()
                 };
                 self.serial += 1;

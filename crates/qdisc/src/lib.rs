@@ -62,6 +62,7 @@ pub mod classify;
 pub mod contract;
 mod cx;
 pub mod hash;
+mod label;
 mod packet;
 pub mod port;
 mod probe;
@@ -72,6 +73,7 @@ pub mod units;
 
 pub use classify::{Classifier, FiveTuple};
 pub use cx::{Cx, DropReason, Outbox};
+pub use label::Label;
 pub use packet::{Ahead, Ecn, FlowKey, Meta, Packet};
 pub use port::{Books, Port, Wire};
 pub use probe::{Ending, FlowKind, FlowReport, PortId, Probe, SenderSample};

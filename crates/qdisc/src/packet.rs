@@ -1,5 +1,6 @@
 //! What a discipline sees of a packet.
 
+use crate::label::Label;
 use crate::units::{Rate, Time};
 
 /// A packet: what is known about it, and what the host needs to carry it on.
@@ -28,8 +29,8 @@ pub struct Meta {
     pub flow: FlowKey,
     /// When it arrived at this port.
     pub arrived: Time,
-    /// The rate of its flow as the edge measured it; travels with the packet. CSFQ, FPIP. Zero: no label.
-    pub label: Rate,
+    /// The rate of its flow as an edge router measured it; travels with the packet. CSFQ, FPIP.
+    pub label: Label,
     /// Bytes that the flow sent before this packet. Run2C. It stays at the largest number: 4 GiB or more.
     pub offset: u32,
     /// Bytes that the flow has still to send, this packet's included, where its sender knows. SRPT. Zero: not known. It

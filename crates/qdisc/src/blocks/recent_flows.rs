@@ -114,12 +114,28 @@ impl<V> RecentFlows<V> {
     /// A packet of this flow came: its value, made by `new` when the flow is not known.
     #[inline]
     pub fn seen(&mut self, flow: FlowKey, now: Time, new: impl FnOnce() -> V) -> &mut V {
+        self.seen_since(flow, now, new).1
+    }
+
+    /// The same, with the time of the packet before it, where the flow was known.
+    #[inline]
+    pub fn seen_since(
+        &mut self,
+        flow: FlowKey,
+        now: Time,
+        new: impl FnOnce() -> V,
+    ) -> (Option<Time>, &mut V) {
         if self.flows.len() >= self.full && self.flows.get(flow).is_none() {
             self.make_room();
         }
-        let recent = self.flows.entry(flow, || Recent { seen: now, value: new() });
+        let mut known = true;
+        let recent = self.flows.entry(flow, || {
+            known = false;
+            Recent { seen: now, value: new() }
+        });
+        let before = known.then_some(recent.seen);
         recent.seen = now;
-        &mut recent.value
+        (before, &mut recent.value)
     }
 
     /// A packet of this flow came: its value, if the flow is known.
@@ -139,6 +155,15 @@ impl<V> RecentFlows<V> {
     /// The value of a flow.
     pub fn get(&self, flow: FlowKey) -> Option<&V> {
         self.flows.get(flow).map(|recent| &recent.value)
+    }
+
+    /// How many flows are known.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
     }
 
     /// Every flow.

@@ -1,0 +1,65 @@
+//! A bounded FIFO: what is behind every discipline that decides at arrival alone.
+
+use std::collections::VecDeque;
+
+use crate::cx::{Cx, DropReason};
+use crate::packet::Packet;
+use crate::qdisc::Backlog;
+use crate::units::Limit;
+
+/// Packets in order of arrival, up to a limit.
+#[derive(Debug)]
+pub struct Buffer<P> {
+    limit: Limit,
+    queue: VecDeque<Packet<P>>,
+    held: Backlog,
+}
+
+impl<P> Buffer<P> {
+    /// An empty one.
+    pub fn new(limit: Limit) -> Buffer<P> {
+        let room = limit.most_packets(64).min(1 << 12);
+        Buffer { limit, queue: VecDeque::with_capacity(room), held: Backlog::ZERO }
+    }
+
+    /// Whether a packet of this length fits now.
+    #[inline]
+    pub fn admits(&self, bytes: u32) -> bool {
+        self.limit.admits(self.held, bytes)
+    }
+
+    /// A packet goes to the end, or is dropped when it does not fit. Whether it was taken.
+    #[inline]
+    pub fn push(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) -> bool {
+        if !self.admits(pkt.bytes()) {
+            let alone = self.limit.admits(Backlog::ZERO, pkt.bytes());
+            cx.drop(pkt, if alone { DropReason::Overlimit } else { DropReason::TooLarge });
+            return false;
+        }
+        self.held.add(pkt.bytes());
+        self.queue.push_back(pkt);
+        true
+    }
+
+    /// The first leaves.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Packet<P>> {
+        let pkt = self.queue.pop_front()?;
+        self.held.sub(pkt.bytes());
+        Some(pkt)
+    }
+
+    /// What is held.
+    #[inline]
+    pub fn held(&self) -> Backlog {
+        self.held
+    }
+
+    /// Drops everything.
+    pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        for pkt in self.queue.drain(..) {
+            cx.drop(pkt, DropReason::Reset);
+        }
+        self.held = Backlog::ZERO;
+    }
+}

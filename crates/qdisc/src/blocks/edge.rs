@@ -1,0 +1,130 @@
+//! What an edge router does: it tells short flows from long ones, measures the rate of the long ones, and writes that on their
+//! packets, so that core routers need not know flows.
+//!
+//! CSFQ (1998) measures every flow; FPIP (2007, section 2.2.1) only those that have sent more than a threshold, since most
+//! flows are short and most bytes are in long ones. A threshold of 0 is CSFQ.
+//!
+//! What the papers leave open, and what is chosen here:
+//!
+//! - **The packet that crosses the threshold** is long: it is counted first, then compared ("once the counter exceeds").
+//! - **The rate at the crossing** begins at 0, and the time since the flow's packet before is its first interval: short flows
+//!   keep the time of their last packet for that.
+//! - **When a flow ends.** Nobody says. What has been silent for 5 s at a visit (every second) is forgotten, and begins again as
+//!   a new, short flow.
+//! - **How many flows** are known has a bound; the longest silent make room ([`RecentFlows`]).
+
+use std::num::NonZeroU32;
+
+use super::{AveragedRate, Averaging, Memory, RecentFlows};
+use crate::label::Label;
+use crate::packet::FlowKey;
+use crate::qdisc::FlowTable;
+use crate::units::{Rate, Time};
+
+/// The flows that an edge router knows.
+#[derive(Debug)]
+pub struct Edge {
+    averaging: Averaging,
+    flows: RecentFlows<Flow>,
+}
+
+/// A flow that was seen lately.
+#[derive(Debug)]
+struct Flow {
+    /// Bits per second; 0 while it is short.
+    rate: f64,
+    /// Bytes of the last instant that do not count yet.
+    pending: u32,
+    /// Bytes that it has sent, plus one; stays at the largest number.
+    sent: NonZeroU32,
+}
+
+/// Two flows share a cache line.
+const _: () = assert!(RecentFlows::<Flow>::bytes_per_slot() == 32);
+
+impl Flow {
+    const NEW: Flow = Flow { rate: 0.0, pending: 0, sent: NonZeroU32::MIN };
+}
+
+impl Edge {
+    /// An edge router that knows no flow yet.
+    pub fn new(averaging: Averaging, memory: Memory) -> Edge {
+        Edge { averaging, flows: RecentFlows::new(memory, |_| false) }
+    }
+
+    /// The label of a packet of `bytes` that comes now; flows are long when they have sent more than `threshold` bytes.
+    #[inline]
+    pub fn label(&mut self, flow: FlowKey, bytes: u32, threshold: u32, now: Time) -> Label {
+        self.flows.sweep(now);
+        let (before, flow) = self.flows.seen_since(flow, now, || Flow::NEW);
+        flow.sent = flow.sent.saturating_add(bytes);
+        if flow.sent.get() - 1 <= threshold {
+            return Label::SHORT;
+        }
+        let mut average = AveragedRate { rate: flow.rate, pending: flow.pending };
+        self.averaging.step(before, now).apply(&mut average, bytes);
+        (flow.rate, flow.pending) = (average.rate, average.pending);
+        Label::of(Rate::bit(average.rate as u64))
+    }
+
+    /// What there is to report.
+    pub fn table(&self) -> FlowTable {
+        self.flows.table()
+    }
+
+    /// Forgets all flows.
+    pub fn clear(&mut self) {
+        self.flows.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::SameInstant;
+    use crate::units::Span;
+
+    fn edge(idle: Span) -> Edge {
+        let averaging = Averaging::new("window", Span::ms(100), SameInstant::Limit).unwrap();
+        Edge::new(averaging, Memory { sweep: Span::s(1), idle, flows: 1000 })
+    }
+
+    /// Worked by hand: a threshold of 24,000 bits, K = 100 ms.
+    #[test]
+    fn short_until_the_threshold_is_crossed_then_the_rate() {
+        let mut edge = edge(Span::s(5));
+        let packets =
+            [(0, 1000), (10, 1000), (20, 1000), (30, 1000), (40, 1000), (50, 500), (150, 1000), (160, 1000)];
+        let labels = packets.map(|(ms, bytes)| edge.label(FlowKey(1), bytes, 3000, Time::ms(ms)));
+        assert_eq!(labels[..3], [Label::SHORT; 3]);
+        let rates = labels[3..].iter().map(|label| label.rate().as_bit()).collect::<Vec<_>>();
+        assert_eq!(rates, [76_130, 145_015, 169_280, 112_844, 178_235]);
+    }
+
+    #[test]
+    fn ten_packets_of_a_kilobyte_are_short_at_the_default_threshold() {
+        let mut edge = edge(Span::s(5));
+        let labels: Vec<Label> = (0..12).map(|n| edge.label(FlowKey(1), 1000, 10_000, Time::ms(n))).collect();
+        assert!(labels[..10].iter().all(|label| *label == Label::SHORT));
+        assert!(labels[10..].iter().all(|label| label.rate().as_bit() > 0));
+    }
+
+    #[test]
+    fn without_a_threshold_every_packet_has_a_rate() {
+        let mut edge = edge(Span::s(5));
+        assert_eq!(edge.label(FlowKey(1), 1000, 0, Time::ms(5)).rate(), Rate::bit(80_000));
+        assert_eq!(edge.label(FlowKey(1), 1000, 0, Time::ms(5)).rate(), Rate::bit(160_000));
+    }
+
+    #[test]
+    fn a_flow_that_was_silent_begins_again() {
+        let mut edge = edge(Span::s(5));
+        let mut at = |ms| edge.label(FlowKey(1), 1000, 1500, Time::ms(ms));
+        assert_eq!(at(0), Label::SHORT);
+        assert!(at(100).rate().as_bit() > 0);
+        // Visits are on whole seconds: at 5 s it was silent for 4.9 s only, and so still known at 5.5 s.
+        assert!(at(5_500).rate().as_bit() > 0);
+        assert_eq!(at(11_500), Label::SHORT);
+        assert_eq!(edge.table().flows, 1);
+    }
+}
