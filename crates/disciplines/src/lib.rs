@@ -16,6 +16,8 @@
 mod registry;
 #[cfg(test)]
 mod line;
+#[cfg(test)]
+mod rates;
 mod sent;
 mod spec;
 #[cfg(test)]
@@ -45,4 +47,8 @@ registry! {
     codel,
     fq_codel,
     pie,
+    pip,
+    fpip,
+    fpip_edge,
+    csfq,
 }

@@ -2,7 +2,8 @@
 //! a flow that means it still gets through.
 //!
 //! The bounds hold for every discipline, by the reason why its state is bounded: nothing per flow; a fixed number of
-//! buckets; only flows that have packets queued; or a table of recent flows with a cap, at most 65,536 by default.
+//! buckets; only flows that have packets queued; or a table of recent flows with a cap, by default 65,536, or 131,072 in routers that
+//! label.
 
 use disciplines::{ALL, Discipline, Spec, Visit};
 use qdisc::hash::mix;
@@ -14,7 +15,7 @@ const STRANGERS: u64 = 10_000_000;
 /// A flow stays for twice as many packets as any discipline holds by default, and as many of it are to get through.
 const STAYS: u64 = 20_000;
 /// The largest number of flows that a table may remember beyond those that are queued.
-const CAP: u64 = 65_536;
+const CAP: u64 = 131_072;
 /// The most memory for state per flow.
 const MEMORY: u64 = 16_000_000;
 

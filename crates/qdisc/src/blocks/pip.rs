@@ -16,7 +16,8 @@
 //! - **A long pause** counts whole, with the length at its end, as printed; `most` bounds it.
 //! - The first arrival has no pause before it, and found an empty queue before.
 
-use crate::units::{Span, Time};
+use crate::qdisc::{Backlog, Invalid};
+use crate::units::{Bytes, Limit, Span, Time};
 
 /// The controller's constants.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,77 @@ impl Default for Gains {
     /// The paper's, and odds that stay odds.
     fn default() -> Gains {
         Gains { t: 200.0, tau: 0.4, kh: 0.0014, target: 50.0, clamp: true, most: None }
+    }
+}
+
+impl Gains {
+    /// The constants as their users write them: parameters `t`, `tau`, `kh` and `max_dt`.
+    ///
+    /// # Errors
+    /// Constants that are no numbers of a controller: `t` not above 0, `kh` negative.
+    pub fn checked(self) -> Result<Gains, Invalid> {
+        if !(self.t > 0.0 && self.t.is_finite()) {
+            let message = format!("{} is no integral time: the paper has 200 (packet-seconds)", self.t);
+            return Err(Invalid::new("t", message));
+        }
+        if !(self.kh >= 0.0 && self.kh.is_finite()) {
+            let message = format!("{} is no gain: the paper has 0.0014 (per packet)", self.kh);
+            return Err(Invalid::new("kh", message));
+        }
+        Ok(self)
+    }
+
+    /// What is unusual about them, in a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.tau / self.t <= self.kh {
+            warnings.push(format!(
+                "tau: {} s over t {} is not above kh {}: a growing queue lowers the odds",
+                self.tau, self.t, self.kh
+            ));
+        }
+        if !self.clamp {
+            warnings.push(
+                "noclamp: odds fall far below 0 while the link is idle, and the next congestion is not seen for as long"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+}
+
+/// How long a queue is, in packets: counted, or its bytes in packets of one length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// Packets are counted, whatever their lengths.
+    Packets,
+    /// Bytes are counted, in packets of so many.
+    Average(f64),
+}
+
+impl Length {
+    /// How a queue is measured whose reference is written so, and the reference in packets.
+    ///
+    /// # Errors
+    /// When a packet has no bytes.
+    pub fn new(target: Limit, avpkt: Bytes) -> Result<(Length, f64), Invalid> {
+        if avpkt.0 == 0 {
+            return Err(Invalid::new("avpkt", "no packet has 0 bytes: 1000b is a good value"));
+        }
+        let average = avpkt.0 as f64;
+        Ok(match target {
+            Limit::Packets(packets) => (Length::Packets, packets as f64),
+            Limit::Bytes(bytes) => (Length::Average(average), bytes as f64 / average),
+        })
+    }
+
+    /// The length of what is held.
+    #[inline]
+    pub fn of(self, held: Backlog) -> f64 {
+        match self {
+            Length::Packets => held.packets as f64,
+            Length::Average(bytes) => held.bytes as f64 / bytes,
+        }
     }
 }
 

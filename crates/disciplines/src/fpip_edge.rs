@@ -1,0 +1,199 @@
+//! FPIP's edge router alone: writes the rate of long flows on their packets, and leaves those of short flows alone.
+//!
+//! # Principles
+//! - A flow is short until it has sent more than `threshold` bytes. Its packets say so, and nobody drops them early.
+//! - Of a long flow the rate is measured, packet by packet, and written on each packet: core routers need not know the flow.
+//! - Labels from outside mean nothing here: whoever could write them could write a low one. So every packet is labelled anew,
+//!   unless what comes is to be trusted (`trust`): then only packets without a label are.
+//! - The queue itself is a plain FIFO: it drops by nothing but its limit. `fpip` and `csfq` label
+//!   as well as act; this is for access links in front of them. With `threshold 0` it measures every flow, as CSFQ's edge does.
+//!
+//! # Deviations
+//! - What the paper leaves open is told and decided in the blocks `edge` (when a flow is long, when it ends) and `averaging`
+//!   (packets of one instant).
+//! - The number of flows is bounded; the longest silent make room.
+//!
+//! # Cost
+//! - A table look-up per packet, and an exponential for those of long flows. 64 bytes per flow of the last five seconds, in a
+//!   table that is half full.
+//!
+//! # References
+//! - H. Zhang, J. Jiang, W. Dou, "A Fair Bandwidth Allocation Mechanism with Preference to Short Flows", Journal of Software
+//!   18(3), 2007: section 2.2.1, equation (1); section 4.1 for the threshold.
+//! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998: section 3.2.
+
+use qdisc::blocks::{Averaging, Buffer, Edge, Memory, SameInstant};
+use qdisc::{
+    Backlog, Bytes, Cx, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span, check_limit,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+
+/// Parameters of `fpip_edge`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much it holds, in packets or in bytes.
+    pub limit: Limit,
+    /// What a flow sends before it is long (bitThresh): bytes, or packets of the link's MTU.
+    pub threshold: Limit,
+    /// The time that rates are averaged over (K_r).
+    pub window: Span,
+    /// What packets of one instant add to a rate.
+    pub same_instant: SameInstant,
+    /// Whether labels that packets already have are kept.
+    pub trust: bool,
+    /// How often the table is visited to forget flows. Zero: never.
+    pub sweep: Span,
+    /// How long a flow must have been silent at a visit to be forgotten; then it begins again as a short one.
+    pub idle: Span,
+    /// How many flows are known, at most.
+    pub flows: u32,
+}
+
+/// Visits, silence and size of the tables of routers.
+pub(crate) const MEMORY: Memory = Memory { sweep: Span::s(1), idle: Span::s(5), flows: 1 << 17 };
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            limit: Limit::Packets(1000),
+            threshold: Limit::Bytes(10_000),
+            window: Span::ms(100),
+            same_instant: SameInstant::Limit,
+            trust: false,
+            sweep: MEMORY.sweep,
+            idle: MEMORY.idle,
+            flows: MEMORY.flows as u32,
+        }
+    }
+}
+
+/// A threshold in bytes.
+pub(crate) fn threshold(threshold: Limit, mtu: Bytes) -> u32 {
+    let bytes = match threshold {
+        Limit::Bytes(bytes) => bytes,
+        Limit::Packets(packets) => packets.saturating_mul(mtu.0),
+    };
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "labels packets of long flows with their rate, as an edge router of FPIP or CSFQ";
+    type Qdisc<P: 'static> = FpipEdge<P>;
+
+    fn build<P: 'static>(&self, site: &Site) -> Result<FpipEdge<P>, Invalid> {
+        check_limit("limit", self.limit, site.mtu)?;
+        let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
+        let averaging = Averaging::new("window", self.window, self.same_instant)?;
+        Ok(FpipEdge {
+            threshold: threshold(self.threshold, site.mtu),
+            trust: self.trust,
+            edge: Edge::new(averaging, memory),
+            queue: Buffer::new(self.limit),
+        })
+    }
+
+    fn nature(&self, _: &Site) -> Nature {
+        Nature::plain(self.limit)
+    }
+
+    fn variants() -> Vec<Config> {
+        let plain = Config::default();
+        vec![
+            Config { limit: Limit::Packets(5), threshold: Limit::Bytes(0), trust: true, ..plain.clone() },
+            Config { limit: Limit::Bytes(6000), sweep: Span::ms(20), idle: Span::ms(30), ..plain.clone() },
+            Config { same_instant: SameInstant::Accumulate, threshold: Limit::Packets(3), flows: 3, ..plain },
+        ]
+    }
+}
+
+/// The table and the queue.
+pub struct FpipEdge<P> {
+    /// Bytes.
+    threshold: u32,
+    trust: bool,
+    edge: Edge,
+    queue: Buffer<P>,
+}
+
+impl<P> Qdisc<P> for FpipEdge<P> {
+    #[inline]
+    fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        if !(self.trust && pkt.meta.label.is_set()) {
+            pkt.meta.label = self.edge.label(pkt.meta.flow, pkt.bytes(), self.threshold, cx.now());
+        }
+        self.queue.push(pkt, cx);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _: &mut Cx<'_, P>) -> Next<P> {
+        self.queue.pop().map_or(Next::Empty, Next::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.held()
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        self.queue.reset(cx);
+        self.edge.clear();
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        self.edge.table()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+    use qdisc::{FlowKey, Label, Outbox, Rate, Streams, Time};
+
+    /// The labels with which packets of one flow leave: milliseconds, bytes and the label that each came with.
+    fn labels(spec: &str, packets: &[(u64, u32, Label)]) -> Vec<Label> {
+        let site = Site::new(Rate::mbit(10), Streams::new(1));
+        let mut edge = spec.parse::<Spec>().unwrap().build::<()>(&site).unwrap();
+        let mut out = Outbox::default();
+        let mut through = |(ms, bytes, label): &(u64, u32, Label)| {
+            let mut pkt = Packet::new(FlowKey(1), *bytes, ());
+            pkt.meta.label = *label;
+            let mut cx = Cx::new(Time::ms(*ms), &mut out);
+            edge.enqueue(pkt, &mut cx);
+            edge.dequeue(&mut cx).packet().unwrap().meta.label
+        };
+        packets.iter().map(&mut through).collect()
+    }
+
+    const FIVE: [(u64, u32, Label); 5] = [
+        (0, 1000, Label::NONE),
+        (10, 1000, Label::NONE),
+        (20, 1000, Label::NONE),
+        (30, 1000, Label::NONE),
+        (40, 1000, Label::NONE),
+    ];
+
+    #[test]
+    fn labels_what_is_beyond_the_threshold() {
+        let rate = |bits| Label::of(Rate::bit(bits));
+        let fpip = [Label::SHORT, Label::SHORT, Label::SHORT, rate(76_130), rate(145_015)];
+        assert_eq!(labels("fpip_edge threshold 3000b", &FIVE), fpip);
+        // The size of three packets, section 4.1: of 1,500 bytes here.
+        let mut sizes = labels("fpip_edge threshold 3p", &FIVE).into_iter();
+        assert_eq!(sizes.by_ref().take(4).collect::<Vec<_>>(), [Label::SHORT; 4]);
+        assert!(sizes.next().unwrap().rate().as_bit() > 0);
+        // As CSFQ's edge.
+        assert_eq!(labels("fpip_edge threshold 0b", &FIVE)[..2], [rate(80_000), rate(148_517)]);
+    }
+
+    #[test]
+    fn trusts_labels_from_outside_only_where_it_is_told_to() {
+        let forged = [(0, 1000, Label::of(Rate::bit(1)))];
+        assert_eq!(labels("fpip_edge threshold 0b", &forged), [Label::of(Rate::bit(80_000))]);
+        assert_eq!(labels("fpip_edge threshold 0b trust", &forged), [Label::of(Rate::bit(1))]);
+        assert_eq!(labels("fpip_edge threshold 0b trust", &FIVE[..1]), [Label::of(Rate::bit(80_000))]);
+    }
+}
