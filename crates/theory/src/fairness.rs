@@ -11,9 +11,61 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
+/// The fair share R of a link: what each flow may have at most, so that the link is full and nobody who asks for less is held
+/// back. The solution of C = Σ min(r_i, R).
+///
+/// `rates` and `capacity` in the same unit, none negative. `None` when the flows together ask for no more than the link has:
+/// then nobody need be held back.
+///
+/// Max-min fairness: Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2; equation (5) of FPIP (Zhang, Jiang and Dou
+/// 2007).
+pub fn fair_share(rates: &[f64], capacity: f64) -> Option<f64> {
+    let mut rates = rates.to_vec();
+    rates.sort_unstable_by(f64::total_cmp);
+    let mut left = capacity;
+    for (served, rate) in rates.iter().enumerate() {
+        let share = left / (rates.len() - served) as f64;
+        if *rate > share {
+            return Some(share);
+        }
+        left -= rate;
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn who_asks_for_little_gets_that_and_the_others_share_the_rest() {
+        // Twenty senders of 0.5, 1, ... 10 at a link of 10: each half a unit.
+        let twenty: Vec<f64> = (1..=20).map(|i| 0.5 * f64::from(i)).collect();
+        assert_eq!(fair_share(&twenty, 10.0), Some(0.5));
+        // Ten of 0.2 leave 8 to ten of 2.
+        assert_eq!(fair_share(&[[0.2; 10], [2.0; 10]].concat(), 10.0), Some(0.8));
+        assert_eq!(fair_share(&[4.0, 4.0, 4.0, 4.0, 4.0, 5.0], 10.0), Some(10.0 / 6.0));
+        assert_eq!(fair_share(&[1.0, 2.0], 10.0), None);
+        assert_eq!(fair_share(&[], 10.0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_link_is_full_and_nobody_has_more_than_the_share(
+            rates in prop::collection::vec(0.0..100.0f64, 1..50),
+            capacity in 0.1..1000.0f64,
+        ) {
+            let asked: f64 = rates.iter().sum();
+            match fair_share(&rates, capacity) {
+                Some(share) => {
+                    let used: f64 = rates.iter().map(|rate| rate.min(share)).sum();
+                    prop_assert!((used / capacity - 1.0).abs() < 1e-9, "{used} of {capacity}");
+                }
+                None => prop_assert!(asked <= capacity * (1.0 + 1e-9)),
+            }
+        }
+    }
 
     #[test]
     fn between_equal_shares_and_one_winner() {
