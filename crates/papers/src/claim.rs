@@ -412,3 +412,20 @@ impl Test {
         self.at_least.is_none_or(|least| number >= least) && self.at_most.is_none_or(|most| number <= most)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_numbers_become_one() {
+        let fold = |fold: Fold| Place::Across(vec![String::new(); 3], fold).fold(&[1.0, 5.0, 3.0]);
+        assert_eq!(fold(Fold::Mean), 3.0);
+        assert_eq!(fold(Fold::Max), 5.0);
+        assert_eq!(fold(Fold::Min), 1.0);
+        // Around (2, 3): ((-1)(-2) + 0 + (1)(0)) / 2.
+        assert_eq!(fold(Fold::Slope(vec![1.0, 2.0, 3.0])), 1.0);
+        let line = Place::Across(vec![String::new(); 3], Fold::Slope(vec![1.0, 2.0, 5.0]));
+        assert!((line.fold(&[10.0, 13.0, 22.0]) - 3.0).abs() < 1e-12);
+    }
+}

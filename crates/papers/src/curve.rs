@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! curve = { kind = "over", measure = { kind = "normalized", source = "tcp" }, axis = "normalised bandwidth" }
-//! curve = { kind = "flow_rates", source = "udp" }
+//! curve = { kind = "flow_rates", source = "udp-*" }
 //! curve = { kind = "queue", unit = "packets" }
 //! curve = { kind = "gauge", name = "fair_share_bps" }
 //! curve = { kind = "trade", x = { kind = "metric", name = "flow_table_bytes" }, y = { kind = "jain" }, log_x = true }
@@ -269,7 +269,10 @@ fn progress(record: &Record, largest: usize) -> Vec<Vec<(f64, f64)>> {
 
 #[cfg(test)]
 mod tests {
+    use qdisc::{FlowKind, Time};
+
     use super::*;
+    use crate::measure::tests::{lasting_flow, record};
 
     #[test]
     fn bins_are_single_sizes_then_ten_per_decade() {
@@ -288,5 +291,28 @@ mod tests {
         let first = Data::Points(vec![(0.0, 1.0)]);
         assert_eq!(first.clone().with(Data::Points(Vec::new())), first);
         assert_eq!(Data::Numbers(vec![1], 1).with(Data::Numbers(vec![2], 1)), Data::Numbers(vec![1, 2], 2));
+    }
+
+    #[test]
+    fn flows_are_numbered_as_in_the_scenario() {
+        let flow = |id, source, delivered| lasting_flow(id, source, FlowKind::Datagrams, 500, delivered);
+        let run = record(&[flow(1, 2, 100), flow(2, 1, 200)], &[]);
+        let rates = Curve::FlowRates { source: "udp-*".to_owned(), axis: None };
+        assert_eq!(rates.of(&run, true), Data::Bins(BTreeMap::from([(1, (0.8, 1)), (2, (0.4, 1))])));
+        let of_one = Curve::FlowRates { source: "udp-2".to_owned(), axis: None };
+        assert_eq!(of_one.of(&run, false), Data::Bins(BTreeMap::from([(1, (0.4, 1))])));
+    }
+
+    #[test]
+    fn queues_and_gauges_are_those_of_the_first_seed() {
+        let run = record(&[], &[(Time::s(0), 1_000, 1e6), (Time::s(2), 4_500, 2.5e6)]);
+        let queue = Curve::Queue { unit: Held::Bytes };
+        assert_eq!(queue.of(&run, true), Data::Points(vec![(0.0, 1.0), (2.0, 4.5)]));
+        assert_eq!(queue.of(&run, false), Data::Points(Vec::new()));
+        let packets = Curve::Queue { unit: Held::Packets };
+        assert_eq!(packets.of(&run, true), Data::Points(vec![(0.0, 2.0), (2.0, 9.0)]));
+        let gauge = Curve::Gauge { name: "share_bps".to_owned(), axis: None };
+        assert_eq!(gauge.of(&run, true), Data::Points(vec![(0.0, 1.0), (2.0, 2.5)]));
+        assert!(queue.needs_series() && gauge.needs_series());
     }
 }

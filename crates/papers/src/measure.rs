@@ -7,10 +7,10 @@
 //! measure = { kind = "metric", name = "queue_mean_bytes" }
 //! ```
 //!
-//! A source is the traffic of that name in the scenario; traffic of one name is one source. A flow's throughput is what
-//! it delivered within the measured part, over the length of that: of datagrams whole IP packets that were *sent* within
-//! it, of TCP data without headers. Throughputs are compared among flows that last, endless transfers and streams of
-//! datagrams; a transfer of some size has none, since it is over when it is over.
+//! A source is the traffic of that name in the scenario; with a star at its end, `udp-*`, all traffic whose names begin
+//! so. A flow's throughput is what it delivered within the measured part, over the length of that: of datagrams whole IP
+//! packets that were *sent* within it, of TCP data without headers. Throughputs are compared among flows that last,
+//! endless transfers and streams of datagrams; a transfer of some size has none, since it is over when it is over.
 
 use qdisc::{Ending, FlowKind, FlowReport, Rate, Span, Time};
 use record::{Record, jain};
@@ -253,7 +253,7 @@ impl Measure {
     /// What it is called beside a number.
     pub fn words(&self) -> String {
         let sizes_of = |source: &Option<String>, from: &u64, to: &Option<u64>| {
-            let whose = source.as_deref().unwrap_or("transfers");
+            let whose = source.as_deref().map_or("transfers", called);
             match (*from, *to) {
                 (0, None) if source.is_none() => "all transfers".to_owned(),
                 (0, None) => whose.to_owned(),
@@ -264,7 +264,7 @@ impl Measure {
         };
         let sizes = |from: &u64, to: &Option<u64>| sizes_of(&None, from, to);
         let of = |source: &Option<String>| {
-            source.as_ref().map_or_else(String::new, |source| format!(" of {source}"))
+            source.as_deref().map_or_else(String::new, |source| format!(" of {}", called(source)))
         };
         match self {
             Measure::Metric { name } => match name.as_str() {
@@ -308,11 +308,11 @@ impl Measure {
             Measure::ShortShareOfInserted { to, .. } => {
                 format!("share of flows of up to {to} packets in the table")
             }
-            Measure::OfferedBytes { source } => format!("bytes sent by {source}"),
-            Measure::Goodput { source } => format!("goodput of {source}"),
-            Measure::Normalized { source } => format!("normalised bandwidth of {source}"),
+            Measure::OfferedBytes { source } => format!("bytes sent by {}", called(source)),
+            Measure::Goodput { source } => format!("goodput of {}", called(source)),
+            Measure::Normalized { source } => format!("normalised bandwidth of {}", called(source)),
             Measure::WorstShare { source } => {
-                format!("largest deviation of a flow of {source} from its fair share")
+                format!("largest deviation of a flow of {} from its fair share", called(source))
             }
             Measure::Jain { source } => format!("Jain's index{}", of(source)),
             Measure::Correlation { source } => format!("correlation of sent and arrived{}", of(source)),
@@ -426,7 +426,24 @@ pub(crate) fn transfers(record: &Record) -> impl Iterator<Item = &FlowReport> {
 
 /// Whether a flow is of a source; any is of none.
 fn is_of(record: &Record, source: Option<&str>, flow: &FlowReport) -> bool {
-    source.is_none_or(|source| record.layout.source_name(flow.source) == source)
+    source.is_none_or(|source| names(source, &record.layout.source_name(flow.source)))
+}
+
+/// Whether a source means the traffic of this name.
+pub(crate) fn names(source: &str, traffic: &str) -> bool {
+    match source.strip_suffix('*') {
+        Some(beginning) => traffic.starts_with(beginning),
+        None => traffic == source,
+    }
+}
+
+/// What a source is called in a sentence.
+fn called(source: &str) -> &str {
+    match source.strip_suffix('*') {
+        Some("") => "all traffic",
+        Some(beginning) => beginning.trim_end_matches(['-', '_', '.']),
+        None => source,
+    }
 }
 
 /// Endless transfers and streams of datagrams, of a source or of all, in the order of the scenario: by its traffic, then
@@ -529,4 +546,187 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// The share of flows that `is` says yes to.
 fn share<'a>(flows: impl Iterator<Item = &'a FlowReport>, is: impl Fn(&FlowReport) -> bool) -> Option<f64> {
     mean(flows.map(|flow| f64::from(u8::from(is(flow)))))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use qdisc::{Backlog, PortId, Probe};
+    use record::{Layout, Recorder};
+
+    use super::*;
+
+    const BOTTLENECK: PortId = PortId(0);
+
+    /// A flow of the third traffic, from 1 s on; measured is from 1 s to 3 s.
+    pub fn flow(id: u64, kind: FlowKind) -> FlowReport {
+        FlowReport {
+            id,
+            source: 2,
+            kind,
+            from: 0,
+            to: 1,
+            start: Time::s(1),
+            end: Time::s(2),
+            bytes: 1_460,
+            delivered: 1_460,
+            delivered_measured: 1_460,
+            packets: 1,
+            retransmitted: 0,
+            lost: 0,
+            timeouts: 0,
+            delay_mean: Span::ZERO,
+            delay_p99: Span::ZERO,
+            longest_pause: Span::ZERO,
+            paused: Span::ZERO,
+            ending: Ending::Completed,
+        }
+    }
+
+    /// A run that reported these flows, with samples of its bottleneck: when, bytes held, and the gauge `share_bps`.
+    pub fn record(flows: &[FlowReport], samples: &[(Time, u64, f64)]) -> Record {
+        let mut recorder: Recorder = Recorder::new(Layout {
+            measured: vec![BOTTLENECK],
+            source_names: ["tcp", "udp-1", "udp-2", "web"].map(str::to_owned).to_vec(),
+            from: Time::s(1),
+            until: Time::s(3),
+            keep_series: true,
+            ..Layout::default()
+        });
+        for (now, bytes, share) in samples {
+            let held = Backlog { packets: bytes / 500, bytes: *bytes };
+            Probe::<()>::sample(&mut recorder, BOTTLENECK, held, &[("share_bps", *share)], *now);
+            // Another port is of no interest.
+            Probe::<()>::sample(&mut recorder, PortId(1), held, &[("share_bps", 1e9)], *now);
+        }
+        flows.iter().for_each(|flow| Probe::<()>::flow(&mut recorder, flow));
+        recorder.finish()
+    }
+
+    /// A flow that sent and delivered so many kilobytes within the two measured seconds.
+    pub fn lasting_flow(id: u64, source: u16, kind: FlowKind, sent: u64, delivered: u64) -> FlowReport {
+        // What came before is not measured.
+        let delivered_measured = delivered * 1_000;
+        let delivered = delivered_measured + 5_000;
+        FlowReport { source, bytes: sent * 1_000, delivered, delivered_measured, ..flow(id, kind) }
+    }
+
+    /// One TCP and three streams that get the less the more they send; and two transfers of 1 s and 3 s.
+    fn mixed() -> Record {
+        let web = |id, end| FlowReport { source: 3, end: Time::s(end), ..flow(id, FlowKind::Transfer) };
+        let given_up = FlowReport { ending: Ending::Aborted, ..web(8, 3) };
+        record(
+            &[
+                lasting_flow(1, 2, FlowKind::Datagrams, 500, 100),
+                lasting_flow(2, 1, FlowKind::Datagrams, 125, 125),
+                lasting_flow(3, 2, FlowKind::Datagrams, 250, 150),
+                lasting_flow(4, 0, FlowKind::Endless, 250, 250),
+                flow(5, FlowKind::Transfer),
+                web(6, 2),
+                web(7, 4),
+                given_up,
+                FlowReport { source: 3, ..flow(9, FlowKind::Group) },
+            ],
+            &[(Time::ms(500), 9_000, 9e6), (Time::s(1), 1_000, 1e6), (Time::s(2), 4_000, 2e6)],
+        )
+    }
+
+    fn measured(text: &str) -> Option<f64> {
+        read(text).of(&mixed(), Some("500 kbit/s".parse().unwrap()))
+    }
+
+    fn read(text: &str) -> Measure {
+        #[derive(Deserialize)]
+        struct Written {
+            measure: Measure,
+        }
+        let Written { measure } = toml::from_str(&format!("measure = {{ {text} }}")).unwrap();
+        measure
+    }
+
+    #[test]
+    fn transfers_are_those_of_a_source() {
+        // Of 1 s: the other transfer, and the pages or objects of the web.
+        assert_eq!(measured("kind = 'response'"), Some((1.0 + 1.0 + 3.0) / 3.0));
+        assert_eq!(measured("kind = 'response', source = 'web'"), Some(2.0));
+        assert_eq!(measured("kind = 'response', source = 'web', from = 2"), None);
+        assert_eq!(measured("kind = 'completed', source = 'web'"), Some(2.0 / 3.0));
+        assert_eq!(measured("kind = 'completed', source = 'udp-2'"), Some(1.0));
+        assert_eq!(measured("kind = 'completed', source = 'tcp'"), None);
+    }
+
+    #[test]
+    fn throughput_is_that_of_the_measured_part() {
+        assert_eq!(measured("kind = 'goodput', source = 'tcp'"), Some(1e6));
+        assert_eq!(measured("kind = 'goodput', source = 'udp-*'"), Some(1.5e6 + 1_460.0 * 4.0));
+        assert_eq!(measured("kind = 'goodput', source = 'web'"), Some(3.0 * 1_460.0 * 4.0), "no groups");
+        assert_eq!(measured("kind = 'normalized', source = 'tcp'"), Some(2.0));
+        assert_eq!(measured("kind = 'normalized', source = 'udp-2'"), Some(1.0), "the mean of 0.8 and 1.2");
+        assert_eq!(measured("kind = 'normalized', source = 'web'"), None, "transfers have none");
+        let worst = measured("kind = 'worst_share', source = 'udp-*'").unwrap();
+        assert!((worst - 0.2).abs() < 1e-12, "{worst}");
+        assert_eq!(read("kind = 'normalized', source = 'tcp'").of(&mixed(), None), None);
+    }
+
+    #[test]
+    fn fairness_is_among_flows_that_last() {
+        let jain = |of: &str| measured(&format!("kind = 'jain'{of}")).unwrap();
+        let all: f64 =
+            625.0 * 625.0 / (4.0 * (100.0 * 100.0 + 125.0 * 125.0 + 150.0 * 150.0 + 250.0 * 250.0));
+        assert!((jain("") - all).abs() < 1e-12);
+        assert!((jain(", source = 'udp-2'") - 250.0 * 250.0 / (2.0 * 32_500.0)).abs() < 1e-12);
+        assert_eq!(measured("kind = 'jain', source = 'tcp'"), None, "who is alone is not treated unfairly");
+    }
+
+    #[test]
+    fn what_arrives_is_held_against_what_was_sent() {
+        // (500, 100), (250, 150), (125, 125): deviations (625, -75), (-125, 75), (-500, 0), over 3.
+        let by_hand = (-46_875.0 - 9_375.0) / libm::sqrt((390_625.0 + 15_625.0 + 250_000.0) * 11_250.0);
+        let told = measured("kind = 'correlation', source = 'udp-*'").unwrap();
+        assert!((told - by_hand).abs() < 1e-9, "{told} and {by_hand}");
+        assert_eq!(measured("kind = 'correlation', source = 'tcp'"), None, "only datagrams");
+        assert_eq!(measured("kind = 'correlation', source = 'udp-1'"), None, "one does not vary");
+    }
+
+    #[test]
+    fn a_gauge_is_the_mean_of_the_measured_samples() {
+        assert_eq!(measured("kind = 'gauge', name = 'share_bps'"), Some(1.5e6));
+        assert_eq!(measured("kind = 'gauge', name = 'of_nobody'"), None);
+    }
+
+    #[test]
+    fn the_worst_link_is_the_least_used() {
+        let mut run = mixed();
+        let link = run.links[0].clone();
+        let used = |utilization| record::LinkRow { utilization, ..link.clone() };
+        run.links = vec![used(Some(0.9)), used(None), used(Some(0.4))];
+        assert_eq!(read("kind = 'utilization_min'").of(&run, None), Some(0.4));
+        run.links.clear();
+        assert_eq!(read("kind = 'utilization_min'").of(&run, None), None);
+    }
+
+    #[test]
+    fn numbers_have_words_and_units() {
+        let told = |text: &str| (read(text).words(), read(text).unit());
+        let is = |words: &str, unit| (words.to_owned(), unit);
+        assert_eq!(
+            told("kind = 'response', source = 'web', to = 7"),
+            is("mean response time of web up to 7 segments", Unit::Seconds)
+        );
+        assert_eq!(told("kind = 'response'"), is("mean response time of all transfers", Unit::Seconds));
+        assert_eq!(told("kind = 'jain', source = 'udp-*'"), is("Jain's index of udp", Unit::Plain));
+        assert_eq!(
+            told("kind = 'normalized', source = 'tcp'"),
+            is("normalised bandwidth of tcp", Unit::Plain)
+        );
+        assert_eq!(told("kind = 'gauge', name = 'fair_share_bps'"), is("fair share, mean", Unit::Rate));
+        assert_eq!(told("kind = 'metric', name = 'queue_mean_bytes'"), is("queue, mean", Unit::Room));
+        assert_eq!(told("kind = 'metric', name = 'queue_mean_packets'"), is("queue, mean", Unit::Packets));
+        assert_eq!(
+            told("kind = 'metric', name = 'flow_table_bytes'"),
+            is("memory for flows, most", Unit::Room)
+        );
+        assert_eq!(told("kind = 'metric', name = 'src.udp.loss'"), is("loss of udp", Unit::Share));
+        assert_eq!(Unit::Rate.titled("fair share"), "fair share (Mbit/s)");
+        assert_eq!(Unit::Share.titled("loss"), "loss");
+    }
 }

@@ -311,7 +311,8 @@ impl About {
         if panel.experiments.is_empty() || !(one || panel.curve.takes_several()) {
             return Err("it needs one experiment; bars, over and trade may have several".to_owned());
         }
-        if !panel.variants.is_empty() && !(one && matches!(panel.curve, Curve::Bars { .. })) {
+        let bars_of_one = one && matches!(panel.curve, Curve::Bars { .. });
+        if !(panel.variants.is_empty() || bars_of_one) {
             return Err("variants stand side by side in bars of one experiment".to_owned());
         }
         for id in &panel.experiments {

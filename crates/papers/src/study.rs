@@ -8,7 +8,7 @@ use scenario::{Cell, Draft, Scenario};
 
 use crate::claim::{Against, Claim, How, Place, Test, Value};
 use crate::curve::{Curve, Data};
-use crate::measure::Measure;
+use crate::measure::{self, Measure};
 use crate::paper::{Experiment, Figure, Panel, Paper, PaperError, Section};
 
 /// How much of a paper is done again.
@@ -222,7 +222,7 @@ impl Study {
         let known = scenario.measured().sources;
         let named = measures.iter().map(Measure::source).chain(curves.iter().map(Curve::source)).flatten();
         for source in named {
-            if !known.iter().any(|known| known == source) {
+            if !known.iter().any(|traffic| measure::names(source, traffic)) {
                 let why = format!("there is no traffic \"{source}\"; there are: {}", known.join(", "));
                 return Err(self.wrong(experiment, variant, &why));
             }
