@@ -81,11 +81,8 @@ impl Source<'_> {
             });
             self.series(name, points.collect())
         });
-        let title = match along {
-            Some(along) => along.to_owned(),
-            None if self.panel.variants.is_empty() => about.axis_along(&self.panel.experiments),
-            None => String::new(),
-        };
+        // The groups have names of their own.
+        let title = along.unwrap_or_default().to_owned();
         Drawing {
             title: self.panel.title.clone(),
             series: series.filter(|series| !series.points.is_empty()).collect(),
