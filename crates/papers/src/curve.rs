@@ -1,4 +1,15 @@
 //! What a figure draws of one run, and how the runs of several seeds come together.
+//!
+//! ```toml
+//! curve = { kind = "over", measure = { kind = "normalized", source = "tcp" }, axis = "normalised bandwidth" }
+//! curve = { kind = "flow_rates", source = "udp-*" }
+//! curve = { kind = "queue", unit = "packets" }
+//! curve = { kind = "gauge", name = "fair_share_bps" }
+//! curve = { kind = "trade", x = { kind = "metric", name = "flow_table_bytes" }, y = { kind = "jain" }, log_x = true }
+//! ```
+//!
+//! `axis` is what stands at the y axis, `along` at the x axis, where that is not known. Rates are drawn in Mbit/s, memory
+//! and queues in kB, times in seconds and shares from 0 to 1, so titles should say so.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +17,10 @@ use qdisc::Ending;
 use record::Record;
 use serde::Deserialize;
 
-use crate::measure::{Measure, Size, Unfinished, incomplete, largest_transfers, segments, time, transfers};
+use crate::measure::{
+    Measure, Size, Unfinished, Unit, gauge, incomplete, largest_transfers, segments, throughputs, time,
+    transfers,
+};
 
 /// What is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -27,8 +41,63 @@ pub(crate) enum Curve {
     Progress { largest: usize },
     /// Fragments of each connection, by its packets; of the first seed.
     Fragments,
-    /// A number of each discipline, side by side for several experiments.
-    Bars { measure: Measure, axis: String },
+    /// A number of each discipline, side by side for several experiments, or for the panel's variants.
+    Bars {
+        measure: Measure,
+        axis: String,
+        #[serde(default)]
+        along: Option<String>,
+        #[serde(default)]
+        log_y: bool,
+    },
+    /// A number of each discipline at the points of a family: the mean over seeds, with its interval.
+    Over {
+        measure: Measure,
+        axis: String,
+        /// As in the family's name, if it does not say.
+        #[serde(default)]
+        along: Option<String>,
+        #[serde(default)]
+        log_x: bool,
+        #[serde(default)]
+        log_y: bool,
+    },
+    /// Throughput of each flow of a source, by its number in the scenario: the mean over seeds, beside the experiment's
+    /// `ideal`.
+    FlowRates {
+        source: String,
+        #[serde(default)]
+        axis: Option<String>,
+    },
+    /// How much the bottleneck's queue holds over time, of the first seed.
+    Queue {
+        #[serde(default)]
+        unit: Held,
+    },
+    /// A gauge of the bottleneck's discipline over time, of the first seed.
+    Gauge {
+        name: String,
+        #[serde(default)]
+        axis: Option<String>,
+    },
+    /// Two numbers of each discipline against each other, a point for each experiment: means over seeds.
+    Trade {
+        x: Measure,
+        y: Measure,
+        #[serde(default)]
+        log_x: bool,
+        #[serde(default)]
+        log_y: bool,
+    },
+}
+
+/// What a queue is measured in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Held {
+    #[default]
+    Bytes,
+    Packets,
 }
 
 /// What there is to draw, of one run or of several.
@@ -80,13 +149,46 @@ impl Curve {
                 let flows = record.episodes.iter().filter(|row| row.data_packets > 0);
                 Data::Points(flows.map(|row| (row.packets as f64, row.episodes as f64)).collect())
             }
-            Curve::Bars { .. } => Data::Nothing,
+            Curve::FlowRates { source, .. } => {
+                let rates = throughputs(record, Some(source));
+                let numbered = (1..).zip(rates);
+                Data::Bins(numbered.map(|(flow, rate)| (flow, (rate / Unit::Rate.scale(), 1))).collect())
+            }
+            Curve::Queue { .. } | Curve::Gauge { .. } if !first => Data::Points(Vec::new()),
+            Curve::Queue { unit } => Data::Points(queue(record, *unit).collect()),
+            Curve::Gauge { name, .. } => {
+                let scale = Unit::of_name(name).scale();
+                let samples = gauge(record, name);
+                Data::Points(samples.map(|(time, value)| (time.as_s(), value / scale)).collect())
+            }
+            Curve::Bars { .. } | Curve::Over { .. } | Curve::Trade { .. } => Data::Nothing,
+        }
+    }
+
+    /// The numbers that it draws, where it draws those.
+    pub fn measures(&self) -> Vec<&Measure> {
+        match self {
+            Curve::Bars { measure, .. } | Curve::Over { measure, .. } => vec![measure],
+            Curve::Trade { x, y, .. } => vec![x, y],
+            _ => Vec::new(),
+        }
+    }
+    /// Whether it may draw several experiments.
+    pub fn takes_several(&self) -> bool {
+        !self.measures().is_empty()
+    }
+    /// The source that it names.
+    pub fn source(&self) -> Option<&str> {
+        match self {
+            Curve::FlowRates { source, .. } => Some(source),
+            _ => None,
         }
     }
 
     /// Whether it needs what changes over time.
     pub fn needs_series(&self) -> bool {
-        matches!(self, Curve::FlowTable | Curve::FlowTableHistogram)
+        use Curve::{FlowTable, FlowTableHistogram, Gauge, Queue};
+        matches!(self, FlowTable | FlowTableHistogram | Queue { .. } | Gauge { .. })
     }
     /// Whether it needs samples of senders.
     pub fn needs_senders(&self) -> bool {
@@ -134,11 +236,20 @@ fn bin(size: u64) -> u64 {
 
 /// Time and size of the flow table, sample by sample.
 fn table_sizes(record: &Record) -> impl Iterator<Item = (f64, f64)> {
+    gauge(record, "flow_table").map(|(time, size)| (time.as_s(), size))
+}
+
+/// Time and what the bottleneck's queue holds, sample by sample.
+fn queue(record: &Record, unit: Held) -> impl Iterator<Item = (f64, f64)> {
     let port = record.layout.bottleneck();
     let here = record.queue.iter().filter(move |row| Some(row.port) == port);
-    here.filter_map(|row| match row.gauge {
-        Some(("flow_table", size)) => Some((row.time.as_s(), size)),
-        _ => None,
+    here.filter_map(move |row| {
+        let held = row.held?;
+        let held = match unit {
+            Held::Bytes => held.bytes as f64 / Unit::Room.scale(),
+            Held::Packets => held.packets as f64,
+        };
+        Some((row.time.as_s(), held))
     })
 }
 
@@ -158,7 +269,10 @@ fn progress(record: &Record, largest: usize) -> Vec<Vec<(f64, f64)>> {
 
 #[cfg(test)]
 mod tests {
+    use qdisc::{FlowKind, Time};
+
     use super::*;
+    use crate::measure::tests::{lasting_flow, record};
 
     #[test]
     fn bins_are_single_sizes_then_ten_per_decade() {
@@ -177,5 +291,28 @@ mod tests {
         let first = Data::Points(vec![(0.0, 1.0)]);
         assert_eq!(first.clone().with(Data::Points(Vec::new())), first);
         assert_eq!(Data::Numbers(vec![1], 1).with(Data::Numbers(vec![2], 1)), Data::Numbers(vec![1, 2], 2));
+    }
+
+    #[test]
+    fn flows_are_numbered_as_in_the_scenario() {
+        let flow = |id, source, delivered| lasting_flow(id, source, FlowKind::Datagrams, 500, delivered);
+        let run = record(&[flow(1, 2, 100), flow(2, 1, 200)], &[]);
+        let rates = Curve::FlowRates { source: "udp-*".to_owned(), axis: None };
+        assert_eq!(rates.of(&run, true), Data::Bins(BTreeMap::from([(1, (0.8, 1)), (2, (0.4, 1))])));
+        let of_one = Curve::FlowRates { source: "udp-2".to_owned(), axis: None };
+        assert_eq!(of_one.of(&run, false), Data::Bins(BTreeMap::from([(1, (0.4, 1))])));
+    }
+
+    #[test]
+    fn queues_and_gauges_are_those_of_the_first_seed() {
+        let run = record(&[], &[(Time::s(0), 1_000, 1e6), (Time::s(2), 4_500, 2.5e6)]);
+        let queue = Curve::Queue { unit: Held::Bytes };
+        assert_eq!(queue.of(&run, true), Data::Points(vec![(0.0, 1.0), (2.0, 4.5)]));
+        assert_eq!(queue.of(&run, false), Data::Points(Vec::new()));
+        let packets = Curve::Queue { unit: Held::Packets };
+        assert_eq!(packets.of(&run, true), Data::Points(vec![(0.0, 2.0), (2.0, 9.0)]));
+        let gauge = Curve::Gauge { name: "share_bps".to_owned(), axis: None };
+        assert_eq!(gauge.of(&run, true), Data::Points(vec![(0.0, 1.0), (2.0, 2.5)]));
+        assert!(queue.needs_series() && gauge.needs_series());
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use record::Estimate;
 use record::report::document::{Axis, Figure as Drawn, Mark, Panel as Drawing, Point, Series};
 
-use crate::curve::{Curve, Data};
-use crate::measure::Measure;
-use crate::paper::{Figure, Panel, Section};
+use crate::curve::{Curve, Data, Held};
+use crate::measure::{Measure, Unit, bits_per_s, gauge_words};
+use crate::paper::{Experiment, Figure, Panel, Section};
 use crate::study::{Results, Study};
 use crate::verdict::flowing;
 
@@ -47,37 +48,116 @@ fn panels(panel: &Panel, section: &Section, study: &Study, results: &Results) ->
     let disciplines = panel.disciplines.iter().chain(beyond).collect();
     let source = Source { panel, variant: &section.variant, disciplines, study, results };
     match &panel.curve {
-        Curve::Bars { measure, axis } => vec![source.bars(measure, axis)],
+        Curve::Bars { measure, axis, along, log_y } => {
+            vec![source.bars(measure, numbers(axis, *log_y), along.as_deref())]
+        }
+        Curve::Over { measure, axis, along, log_x, log_y } => {
+            let known = || study.paper.about.axis_along(&panel.experiments);
+            let x = numbers(&along.clone().unwrap_or_else(known), *log_x);
+            vec![source.over(measure, x, numbers(axis, *log_y))]
+        }
+        Curve::Trade { x, y, log_x, log_y } => vec![source.trade((x, *log_x), (y, *log_y))],
+        Curve::FlowRates { axis, .. } => vec![source.flow_rates(axis.as_deref())],
         Curve::Progress { .. } => source.progress(),
         curve => vec![source.lines(curve)],
     }
 }
 
 impl Source<'_> {
-    /// A number of each discipline, side by side for each experiment.
-    fn bars(&self, measure: &Measure, axis: &str) -> Drawing {
+    /// A number of each discipline, side by side for each experiment or variant.
+    fn bars(&self, measure: &Measure, y: Axis, along: Option<&str>) -> Drawing {
         let about = &self.study.paper.about;
-        let categories: Vec<String> = self
-            .panel
-            .experiments
-            .iter()
-            .map(|id| about.experiment(id).map_or_else(|| id.clone(), |experiment| experiment.name.clone()))
-            .collect();
+        let variants = self.panel.variants.iter().map(|id| {
+            let short = about.variant(id).expect("it was checked").short.clone();
+            (short, &self.panel.experiments[0], id.as_str())
+        });
+        let experiments =
+            self.experiments().map(|experiment| (experiment.name.clone(), &experiment.id, self.variant));
+        let groups: Vec<(String, &String, &str)> =
+            if self.panel.variants.is_empty() { experiments.collect() } else { variants.collect() };
         let series = self.disciplines.iter().map(|name| {
-            let points = self.panel.experiments.iter().enumerate().filter_map(|(at, id)| {
-                let estimate = self.results.bar(id, self.variant, name, measure);
-                let (y, ci) = (estimate.mean?, estimate.ci95.unwrap_or(0.0));
-                Some(Point { x: at as f64, y, low: (y - ci).max(0.0), high: y + ci })
+            let points = groups.iter().enumerate().filter_map(|(at, (_, experiment, variant))| {
+                self.point(at as f64, &self.results.number(experiment, variant, name, measure), measure)
             });
             self.series(name, points.collect())
         });
+        // The groups have names of their own.
+        let title = along.unwrap_or_default().to_owned();
         Drawing {
             title: self.panel.title.clone(),
-            x: Axis { title: "load of the transfers".to_owned(), categories, ..Axis::default() },
-            y: Axis { title: axis.to_owned(), ..Axis::default() },
-            mark: Mark::Bars,
             series: series.filter(|series| !series.points.is_empty()).collect(),
+            x: Axis {
+                title,
+                categories: groups.into_iter().map(|(name, ..)| name).collect(),
+                ..Axis::default()
+            },
+            y,
+            mark: Mark::Bars,
         }
+    }
+
+    /// A number of each discipline at the points of a family.
+    fn over(&self, measure: &Measure, x: Axis, y: Axis) -> Drawing {
+        let series = self.disciplines.iter().map(|name| {
+            let points = self.experiments().filter_map(|experiment| {
+                let estimate = self.results.number(&experiment.id, self.variant, name, measure);
+                self.point(experiment.along()?, &estimate, measure)
+            });
+            let mut points: Vec<Point> = points.collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            self.series(name, points)
+        });
+        self.drawing(x, y, Mark::Line, series.collect())
+    }
+
+    /// Two numbers of each discipline against each other, a point for each experiment.
+    fn trade(&self, (x, log_x): (&Measure, bool), (y, log_y): (&Measure, bool)) -> Drawing {
+        let series = self.disciplines.iter().map(|name| {
+            let points = self.experiments().filter_map(|experiment| {
+                let of = |measure| self.results.number(&experiment.id, self.variant, name, measure);
+                self.point(of(x).mean? / x.unit().scale(), &of(y), y)
+            });
+            self.series(name, points.collect())
+        });
+        let axis = |measure: &Measure, log| numbers(&measure.unit().titled(&measure.words()), log);
+        self.drawing(axis(x, log_x), axis(y, log_y), Mark::Points, series.collect())
+    }
+
+    /// Throughput of each flow, beside the fair share.
+    fn flow_rates(&self, title: Option<&str>) -> Drawing {
+        let drawn = |name: &&String| Some(self.series(name, drawn(self.data(name)?)));
+        let mut series: Vec<Series> = self.disciplines.iter().filter_map(drawn).collect();
+        let flows = series.iter().flat_map(|series| &series.points).map(|point| point.x).reduce(f64::max);
+        let ideal = self.experiments().next().and_then(|experiment| experiment.ideal);
+        if let (Some(flows), Some(ideal)) = (flows, ideal) {
+            let share = bits_per_s(ideal) / Unit::Rate.scale();
+            series.push(Series {
+                name: "fair share".to_owned(),
+                discipline: String::new(),
+                points: points([(1.0, share), (flows, share)]),
+            });
+        }
+        let title = title.map_or_else(|| Unit::Rate.titled("throughput"), str::to_owned);
+        self.drawing(axis("flow"), axis(&title), Mark::Line, series)
+    }
+
+    fn drawing(&self, x: Axis, y: Axis, mark: Mark, mut series: Vec<Series>) -> Drawing {
+        series.retain(|series| !series.points.is_empty());
+        Drawing { title: self.panel.title.clone(), x, y, mark, series }
+    }
+
+    /// A mean with its interval, which does not reach below zero where the number cannot.
+    fn point(&self, x: f64, estimate: &Estimate, measure: &Measure) -> Option<Point> {
+        let scale = measure.unit().scale();
+        let (y, ci) = (estimate.mean? / scale, estimate.ci95.unwrap_or(0.0) / scale);
+        let low = if measure.is_signed() { y - ci } else { (y - ci).max(0.0) };
+        Some(Point { x, y, low, high: y + ci })
+    }
+
+    /// Those of the panel.
+    fn experiments(&self) -> impl Iterator<Item = &Experiment> {
+        let about = &self.study.paper.about;
+        self.panel.experiments.iter().map(|id| about.experiment(id).expect("it was checked"))
     }
 
     /// A panel for each discipline, with a line for each transfer.
@@ -118,13 +198,21 @@ impl Source<'_> {
                 (logarithmic("size (segments)"), logarithmic("mean response time (s)"), Mark::Line)
             }
             Curve::Fragments => (logarithmic("packets"), axis("fragments"), Mark::Points),
-            Curve::Progress { .. } | Curve::Bars { .. } => unreachable!("they have panels of their own"),
+            Curve::Queue { unit: Held::Bytes } => (axis("time (s)"), axis("queue (kB)"), Mark::Line),
+            Curve::Queue { unit: Held::Packets } => (axis("time (s)"), axis("queue (packets)"), Mark::Line),
+            Curve::Gauge { name, axis: title } => {
+                let known = || Unit::of_name(name).titled(&gauge_words(name));
+                (axis("time (s)"), axis(&title.clone().unwrap_or_else(known)), Mark::Line)
+            }
+            Curve::Progress { .. }
+            | Curve::Bars { .. }
+            | Curve::Over { .. }
+            | Curve::FlowRates { .. }
+            | Curve::Trade { .. } => unreachable!("they have panels of their own"),
         };
-        let series = self.disciplines.iter().filter_map(|name| {
-            let points = drawn(self.data(name)?);
-            (!points.is_empty()).then(|| self.series(name, points))
-        });
-        Drawing { title: self.panel.title.clone(), x, y, mark, series: series.collect() }
+        let series =
+            self.disciplines.iter().filter_map(|name| Some(self.series(name, drawn(self.data(name)?))));
+        self.drawing(x, y, mark, series.collect())
     }
 
     fn data(&self, discipline: &str) -> Option<&Data> {
@@ -196,7 +284,11 @@ fn axis(title: &str) -> Axis {
 }
 
 fn logarithmic(title: &str) -> Axis {
-    Axis { logarithmic: true, ..axis(title) }
+    numbers(title, true)
+}
+
+fn numbers(title: &str, logarithmic: bool) -> Axis {
+    Axis { logarithmic, ..axis(title) }
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 //!
 //! ```text
 //! paper.rs     paper.toml: decisions, variants, experiments, figures, sections
+//! family.rs    experiments at several points along an axis
 //! claim.rs     claims.toml: claims and their tests
-//! measure.rs   a number of one run, which tests and bars are about
+//! measure.rs   a number of one run, which tests, bars and lines over an axis are about
 //! curve.rs     what a figure draws of one run, put together over seeds
 //! study.rs     which runs are needed, one of them, and all their results
 //! verdict.rs   tests against results
@@ -23,6 +24,7 @@
 mod claim;
 mod curve;
 mod drawing;
+mod family;
 mod layout;
 mod listing;
 mod measure;

@@ -1,8 +1,22 @@
 //! One number of one run.
+//!
+//! ```toml
+//! measure = { kind = "response", source = "web", to = 20 }
+//! measure = { kind = "normalized", source = "tcp" }
+//! measure = { kind = "gauge", name = "fair_share_bps" }
+//! measure = { kind = "metric", name = "queue_mean_bytes" }
+//! ```
+//!
+//! A source is the traffic of that name in the scenario; with a star at its end, `udp-*`, all traffic whose names begin
+//! so. A flow's throughput is what it delivered within the measured part, over the length of that: of datagrams whole IP
+//! packets that were *sent* within it, of TCP data without headers. Throughputs are compared among flows that last,
+//! endless transfers and streams of datagrams; a transfer of some size has none, since it is over when it is over.
 
-use qdisc::{Ending, FlowKind, FlowReport, Span, Time};
-use record::Record;
+use qdisc::{Ending, FlowKind, FlowReport, Rate, Span, Time};
+use record::{Record, jain};
 use serde::Deserialize;
+
+use crate::paper::Experiment;
 
 /// What is measured. Sizes are in full segments of 1,460 bytes, both ends included; without an end all larger ones count.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -10,8 +24,11 @@ use serde::Deserialize;
 pub(crate) enum Measure {
     /// A metric of the run's summary, by its name.
     Metric { name: String },
-    /// Mean response time of transfers of these sizes, seconds.
+    /// Mean response time of transfers of these sizes, seconds; of one source, if it is named. What `web` reports, pages
+    /// or objects, are transfers, too.
     Response {
+        #[serde(default)]
+        source: Option<String>,
         #[serde(default)]
         from: u64,
         #[serde(default)]
@@ -21,8 +38,10 @@ pub(crate) enum Measure {
     },
     /// How much longer transfers just above a size take than those just below: the ratio of mean response times.
     Step { below: [u64; 2], above: [u64; 2] },
-    /// Share of the transfers of these sizes that completed.
+    /// Share of the transfers of these sizes that completed; of one source, if it is named.
     Completed {
+        #[serde(default)]
+        source: Option<String>,
         #[serde(default)]
         from: u64,
         #[serde(default)]
@@ -56,6 +75,26 @@ pub(crate) enum Measure {
     ShortShareOfInserted { probability: f64, to: u64 },
     /// Bytes that a source of datagrams sent.
     OfferedBytes { source: String },
+    /// What a source delivered within the measured part, bit/s.
+    Goodput { source: String },
+    /// Throughput of a flow of a source over the experiment's `ideal`; of several flows the mean.
+    Normalized { source: String },
+    /// How far the throughput of a source's flows is from the experiment's `ideal` at most, either way, as a share of it.
+    WorstShare { source: String },
+    /// Jain's index of throughputs: of the flows of a source, or of all.
+    Jain {
+        #[serde(default)]
+        source: Option<String>,
+    },
+    /// Pearson's correlation between what streams of datagrams sent and what of it arrived: of a source, or of all.
+    Correlation {
+        #[serde(default)]
+        source: Option<String>,
+    },
+    /// Mean over time of a gauge of the bottleneck's discipline.
+    Gauge { name: String },
+    /// The smallest utilization among the measured ports.
+    UtilizationMin,
 }
 
 /// What becomes of transfers that did not complete in a mean of response times.
@@ -83,18 +122,22 @@ pub(crate) enum Size {
 const SEGMENT: u64 = 1460;
 
 impl Measure {
-    /// The number; `None` where there is nothing to measure.
-    pub fn of(&self, record: &Record) -> Option<f64> {
+    /// The number; `None` where there is nothing to measure. `ideal` is the experiment's.
+    pub fn of(&self, record: &Record, ideal: Option<Rate>) -> Option<f64> {
         let value = match self {
             Measure::Metric { name } => record.summary.metrics.value(name),
-            Measure::Response { from, to, unfinished } => response(record, *from, *to, *unfinished),
+            Measure::Response { source, from, to, unfinished } => {
+                response(record, source.as_deref(), (*from, *to), *unfinished)
+            }
             Measure::Step { below, above } => {
-                let mean = |[from, to]: [u64; 2]| response(record, from, Some(to), Unfinished::LeftOut);
+                let mean =
+                    |[from, to]: [u64; 2]| response(record, None, (from, Some(to)), Unfinished::LeftOut);
                 Some(mean(*above)? / mean(*below)?)
             }
-            Measure::Completed { from, to } => {
-                let of_size = || transfers(record).filter(|flow| within(segments(flow.bytes), *from, *to));
-                share(of_size(), |flow| flow.ending == Ending::Completed)
+            Measure::Completed { source, from, to } => {
+                let asked = transfers(record).filter(|flow| is_of(record, source.as_deref(), flow));
+                let of_size = asked.filter(|flow| within(segments(flow.bytes), *from, *to));
+                share(of_size, |flow| flow.ending == Ending::Completed)
             }
             Measure::ShareOfIncomplete { from, to, size } => {
                 share(incomplete(record), |flow| within(size.of(flow), *from, *to))
@@ -128,10 +171,39 @@ impl Measure {
                 (all > 0.0).then(|| short / all)
             }
             Measure::OfferedBytes { source } => {
-                let name = |flow: &&FlowReport| record.layout.source_name(flow.source) == *source;
-                let streams =
-                    record.flows.iter().filter(|flow| flow.kind == FlowKind::Datagrams).filter(name);
+                let streams = lasting(record, Some(source));
+                let streams = streams.into_iter().filter(|flow| flow.kind == FlowKind::Datagrams);
                 streams.map(|flow| flow.bytes as f64).reduce(|a, b| a + b)
+            }
+            Measure::Goodput { source } => {
+                // A group is told of in its transfers, too.
+                let flows = record.flows.iter().filter(|flow| flow.kind != FlowKind::Group);
+                let mine = flows.filter(|flow| is_of(record, Some(source), flow));
+                mine.map(|flow| throughput(flow, record)).reduce(|a, b| a + b)
+            }
+            Measure::Normalized { source } => {
+                let ideal = bits_per_s(ideal?);
+                mean(throughputs(record, Some(source)).into_iter().map(|rate| rate / ideal))
+            }
+            Measure::WorstShare { source } => {
+                let ideal = bits_per_s(ideal?);
+                let off =
+                    throughputs(record, Some(source)).into_iter().map(|rate| (rate / ideal - 1.0).abs());
+                off.reduce(f64::max)
+            }
+            Measure::Jain { source } => jain(&throughputs(record, source.as_deref())),
+            Measure::Correlation { source } => {
+                let streams = lasting(record, source.as_deref());
+                let streams = streams.into_iter().filter(|flow| flow.kind == FlowKind::Datagrams);
+                let both = streams.map(|flow| (flow.bytes as f64, flow.delivered_measured as f64));
+                correlation(&both.collect::<Vec<_>>())
+            }
+            Measure::Gauge { name } => {
+                let samples = gauge(record, name).filter(|(time, _)| record.layout.measures(*time));
+                mean(samples.map(|(_, value)| value))
+            }
+            Measure::UtilizationMin => {
+                record.links.iter().filter_map(|link| link.utilization).reduce(f64::min)
             }
         };
         value.filter(|number| number.is_finite())
@@ -141,14 +213,58 @@ impl Measure {
     pub fn needs_episodes(&self) -> bool {
         matches!(self, Measure::PacketsPerFragment { .. })
     }
+    /// Whether it needs what changes over time.
+    pub fn needs_series(&self) -> bool {
+        matches!(self, Measure::Gauge { .. })
+    }
+
+    /// Whether it may be below zero.
+    pub fn is_signed(&self) -> bool {
+        matches!(self, Measure::Correlation { .. } | Measure::Gauge { .. })
+    }
+
+    /// The source that it names.
+    pub fn source(&self) -> Option<&str> {
+        match self {
+            Measure::Response { source, .. } | Measure::Completed { source, .. } => source.as_deref(),
+            Measure::Jain { source } | Measure::Correlation { source } => source.as_deref(),
+            Measure::OfferedBytes { source }
+            | Measure::Goodput { source }
+            | Measure::Normalized { source }
+            | Measure::WorstShare { source } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// That an experiment says what it needs.
+    pub fn check(&self, experiment: &Experiment) -> Result<(), String> {
+        if matches!(self, Measure::Normalized { .. } | Measure::WorstShare { .. })
+            && experiment.ideal.is_none_or(|ideal| ideal.bytes_per_s() == 0.0)
+        {
+            return Err(format!(
+                "experiment \"{}\" has no ideal, which \"{}\" compares with: write for example ideal = \"5 Mbit/s\"",
+                experiment.id,
+                self.words()
+            ));
+        }
+        Ok(())
+    }
 
     /// What it is called beside a number.
     pub fn words(&self) -> String {
-        let sizes = |from: &u64, to: &Option<u64>| match (*from, *to) {
-            (0, None) => "all transfers".to_owned(),
-            (0, Some(to)) => format!("transfers up to {to} segments"),
-            (from, None) => format!("transfers from {from} segments"),
-            (from, Some(to)) => format!("transfers of {from} to {to} segments"),
+        let sizes_of = |source: &Option<String>, from: &u64, to: &Option<u64>| {
+            let whose = source.as_deref().map_or("transfers", called);
+            match (*from, *to) {
+                (0, None) if source.is_none() => "all transfers".to_owned(),
+                (0, None) => whose.to_owned(),
+                (0, Some(to)) => format!("{whose} up to {to} segments"),
+                (from, None) => format!("{whose} from {from} segments"),
+                (from, Some(to)) => format!("{whose} of {from} to {to} segments"),
+            }
+        };
+        let sizes = |from: &u64, to: &Option<u64>| sizes_of(&None, from, to);
+        let of = |source: &Option<String>| {
+            source.as_deref().map_or_else(String::new, |source| format!(" of {}", called(source)))
         };
         match self {
             Measure::Metric { name } => match name.as_str() {
@@ -159,20 +275,26 @@ impl Measure {
                 "src.cbr.loss" => "loss of the stream".to_owned(),
                 "src.ftp.retransmitted" => "segments of the transfers sent again".to_owned(),
                 "src.ftp.goodput_bps" => "goodput of the transfers".to_owned(),
-                other => other.to_owned(),
+                "queue_mean_bytes" | "queue_mean_packets" => "queue, mean".to_owned(),
+                "queue_max_packets" => "queue, most".to_owned(),
+                "flow_table_bytes" => "memory for flows, most".to_owned(),
+                "goodput_bps" => "goodput of all".to_owned(),
+                other => of_source(other).unwrap_or_else(|| other.to_owned()),
             },
-            Measure::Response { from, to, unfinished } => {
+            Measure::Response { source, from, to, unfinished } => {
                 let aged = match unfinished {
                     Unfinished::LeftOut => "",
                     Unfinished::AtTheirAge => ", unfinished ones at their age",
                 };
-                format!("mean response time of {}{aged}", sizes(from, to))
+                format!("mean response time of {}{aged}", sizes_of(source, from, to))
             }
             Measure::Step { below, above } => format!(
                 "response time of {} to {} over {} to {} segments",
                 above[0], above[1], below[0], below[1]
             ),
-            Measure::Completed { from, to } => format!("share completed of {}", sizes(from, to)),
+            Measure::Completed { source, from, to } => {
+                format!("share completed of {}", sizes_of(source, from, to))
+            }
             Measure::ShareOfIncomplete { from, to, .. } => {
                 format!("share of {} among the incomplete", sizes(from, to))
             }
@@ -186,23 +308,37 @@ impl Measure {
             Measure::ShortShareOfInserted { to, .. } => {
                 format!("share of flows of up to {to} packets in the table")
             }
-            Measure::OfferedBytes { source } => format!("bytes sent by {source}"),
+            Measure::OfferedBytes { source } => format!("bytes sent by {}", called(source)),
+            Measure::Goodput { source } => format!("goodput of {}", called(source)),
+            Measure::Normalized { source } => format!("normalised bandwidth of {}", called(source)),
+            Measure::WorstShare { source } => {
+                format!("largest deviation of a flow of {} from its fair share", called(source))
+            }
+            Measure::Jain { source } => format!("Jain's index{}", of(source)),
+            Measure::Correlation { source } => format!("correlation of sent and arrived{}", of(source)),
+            Measure::Gauge { name } => format!("{}, mean", gauge_words(name)),
+            Measure::UtilizationMin => "utilization of the least used link".to_owned(),
         }
     }
 
     /// Its unit: what stands behind a number of it.
     pub fn unit(&self) -> Unit {
         match self {
-            Measure::Metric { name } if name.ends_with("_bps") => Unit::Rate,
-            Measure::Metric { name } if name.ends_with("_s") => Unit::Seconds,
-            Measure::Metric { name } if name == "utilization" || name.ends_with("loss") => Unit::Share,
+            Measure::Metric { name } if name.ends_with("utilization") || name.ends_with("loss") => {
+                Unit::Share
+            }
             Measure::Metric { name } if name.ends_with("retransmitted") => Unit::Share,
-            Measure::Metric { .. } => Unit::Plain,
+            Measure::Metric { name } | Measure::Gauge { name } => Unit::of_name(name),
             Measure::Response { .. } | Measure::LongestPause { .. } | Measure::Paused { .. } => Unit::Seconds,
             Measure::Completed { .. } | Measure::ShareOfIncomplete { .. } => Unit::Share,
-            Measure::ShortShareOfInserted { .. } => Unit::Share,
+            Measure::ShortShareOfInserted { .. } | Measure::WorstShare { .. } => Unit::Share,
+            Measure::UtilizationMin => Unit::Share,
             Measure::OfferedBytes { .. } => Unit::Bytes,
-            Measure::Step { .. }
+            Measure::Goodput { .. } => Unit::Rate,
+            Measure::Normalized { .. }
+            | Measure::Jain { .. }
+            | Measure::Correlation { .. }
+            | Measure::Step { .. }
             | Measure::MeanOfIncomplete { .. }
             | Measure::Timeouts { .. }
             | Measure::PacketsPerFragment { .. } => Unit::Plain,
@@ -216,14 +352,139 @@ pub(crate) enum Unit {
     Plain,
     Seconds,
     Share,
+    /// Of traffic: megabytes.
     Bytes,
+    /// Of queues and memory: bytes, kilobytes or megabytes.
+    Room,
+    Packets,
     Rate,
+}
+
+impl Unit {
+    /// By the end of a metric's or a gauge's name.
+    pub fn of_name(name: &str) -> Unit {
+        let ends: [(&str, Unit); 4] = [
+            ("_bps", Unit::Rate),
+            ("_s", Unit::Seconds),
+            ("_bytes", Unit::Room),
+            ("_packets", Unit::Packets),
+        ];
+        ends.into_iter().find(|(end, _)| name.ends_with(end)).map_or(Unit::Plain, |(_, unit)| unit)
+    }
+
+    /// How much one is in what figures draw, and what that is called.
+    fn drawn(self) -> (f64, &'static str) {
+        match self {
+            Unit::Plain | Unit::Share => (1.0, ""),
+            Unit::Packets => (1.0, "packets"),
+            Unit::Seconds => (1.0, "s"),
+            Unit::Bytes => (1e6, "MB"),
+            Unit::Room => (1e3, "kB"),
+            Unit::Rate => (1e6, "Mbit/s"),
+        }
+    }
+
+    /// What one of the drawn unit is.
+    pub fn scale(self) -> f64 {
+        self.drawn().0
+    }
+
+    /// What stands at an axis, with the unit that is drawn.
+    pub fn titled(self, what: &str) -> String {
+        match self.drawn().1 {
+            "" => what.to_owned(),
+            unit => format!("{what} ({unit})"),
+        }
+    }
+}
+
+/// "loss of udp" for "src.udp.loss".
+fn of_source(metric: &str) -> Option<String> {
+    let (source, what) = metric.strip_prefix("src.")?.rsplit_once('.')?;
+    let what = match what {
+        "goodput_bps" => "goodput",
+        "fct_p50_s" => "median response time",
+        "delay_p99_s" => "99th percentile of the delay",
+        "retransmitted" => "share sent again",
+        "loss" => "loss",
+        _ => return None,
+    };
+    Some(format!("{what} of {source}"))
+}
+
+/// A gauge in words: its name without its unit.
+pub(crate) fn gauge_words(name: &str) -> String {
+    let bare = ["_bps", "_s", "_bytes", "_packets"].iter().find_map(|unit| name.strip_suffix(unit));
+    bare.unwrap_or(name).replace('_', " ")
 }
 
 /// Transfers that began within the measured part.
 pub(crate) fn transfers(record: &Record) -> impl Iterator<Item = &FlowReport> {
     let transfers = record.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
     transfers.filter(|flow| record.layout.measures(flow.start))
+}
+
+/// Whether a flow is of a source; any is of none.
+fn is_of(record: &Record, source: Option<&str>, flow: &FlowReport) -> bool {
+    source.is_none_or(|source| names(source, &record.layout.source_name(flow.source)))
+}
+
+/// Whether a source means the traffic of this name.
+pub(crate) fn names(source: &str, traffic: &str) -> bool {
+    match source.strip_suffix('*') {
+        Some(beginning) => traffic.starts_with(beginning),
+        None => traffic == source,
+    }
+}
+
+/// What a source is called in a sentence.
+fn called(source: &str) -> &str {
+    match source.strip_suffix('*') {
+        Some("") => "all traffic",
+        Some(beginning) => beginning.trim_end_matches(['-', '_', '.']),
+        None => source,
+    }
+}
+
+/// Endless transfers and streams of datagrams, of a source or of all, in the order of the scenario: by its traffic, then
+/// by the nodes between which they go.
+pub(crate) fn lasting<'a>(record: &'a Record, source: Option<&str>) -> Vec<&'a FlowReport> {
+    let last = |flow: &&FlowReport| matches!(flow.kind, FlowKind::Endless | FlowKind::Datagrams);
+    let flows = record.flows.iter().filter(last).filter(|flow| is_of(record, source, flow));
+    let mut flows: Vec<&FlowReport> = flows.collect();
+    flows.sort_by_key(|flow| (flow.source, flow.from, flow.to, flow.id));
+    flows
+}
+
+/// What a flow delivered within the measured part, bit/s.
+fn throughput(flow: &FlowReport, record: &Record) -> f64 {
+    flow.delivered_measured as f64 * 8.0 / record.layout.measured_time().as_s()
+}
+
+/// Of flows that last, in the order of the scenario, bit/s.
+pub(crate) fn throughputs(record: &Record, source: Option<&str>) -> Vec<f64> {
+    lasting(record, source).into_iter().map(|flow| throughput(flow, record)).collect()
+}
+
+pub(crate) fn bits_per_s(rate: Rate) -> f64 {
+    rate.bytes_per_s() * 8.0
+}
+
+/// Pearson's coefficient; not a number where either does not vary.
+fn correlation(both: &[(f64, f64)]) -> Option<f64> {
+    let (x, y) = (mean(both.iter().map(|(x, _)| *x))?, mean(both.iter().map(|(_, y)| *y))?);
+    let sum = |of: fn((f64, f64)) -> f64| both.iter().map(|(a, b)| of((a - x, b - y))).sum::<f64>();
+    Some(sum(|(a, b)| a * b) / (sum(|(a, _)| a * a) * sum(|(_, b)| b * b)).sqrt())
+}
+
+/// The samples of a gauge at the bottleneck, of the whole run.
+pub(crate) fn gauge<'a>(record: &'a Record, name: &'a str) -> impl Iterator<Item = (Time, f64)> + 'a {
+    let port = record.layout.bottleneck();
+    let here = record.queue.iter().filter(move |row| Some(row.port) == port);
+    here.filter_map(move |row| match row.gauge {
+        Some((known, value)) if known == name => Some((row.time, value)),
+        _ => None,
+    })
 }
 
 /// Those that did not complete: neither given up nor unfinished ones were torn down properly.
@@ -266,8 +527,14 @@ fn within(number: u64, from: u64, to: Option<u64>) -> bool {
     from <= number && to.is_none_or(|to| number <= to)
 }
 
-fn response(record: &Record, from: u64, to: Option<u64>, unfinished: Unfinished) -> Option<f64> {
-    let of_size = transfers(record).filter(|flow| within(segments(flow.bytes), from, to));
+fn response(
+    record: &Record,
+    source: Option<&str>,
+    (from, to): (u64, Option<u64>),
+    unfinished: Unfinished,
+) -> Option<f64> {
+    let asked = transfers(record).filter(|flow| is_of(record, source, flow));
+    let of_size = asked.filter(|flow| within(segments(flow.bytes), from, to));
     mean(of_size.filter_map(|flow| time(flow, record, unfinished)))
 }
 
@@ -279,4 +546,187 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// The share of flows that `is` says yes to.
 fn share<'a>(flows: impl Iterator<Item = &'a FlowReport>, is: impl Fn(&FlowReport) -> bool) -> Option<f64> {
     mean(flows.map(|flow| f64::from(u8::from(is(flow)))))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use qdisc::{Backlog, PortId, Probe};
+    use record::{Layout, Recorder};
+
+    use super::*;
+
+    const BOTTLENECK: PortId = PortId(0);
+
+    /// A flow of the third traffic, from 1 s on; measured is from 1 s to 3 s.
+    pub fn flow(id: u64, kind: FlowKind) -> FlowReport {
+        FlowReport {
+            id,
+            source: 2,
+            kind,
+            from: 0,
+            to: 1,
+            start: Time::s(1),
+            end: Time::s(2),
+            bytes: 1_460,
+            delivered: 1_460,
+            delivered_measured: 1_460,
+            packets: 1,
+            retransmitted: 0,
+            lost: 0,
+            timeouts: 0,
+            delay_mean: Span::ZERO,
+            delay_p99: Span::ZERO,
+            longest_pause: Span::ZERO,
+            paused: Span::ZERO,
+            ending: Ending::Completed,
+        }
+    }
+
+    /// A run that reported these flows, with samples of its bottleneck: when, bytes held, and the gauge `share_bps`.
+    pub fn record(flows: &[FlowReport], samples: &[(Time, u64, f64)]) -> Record {
+        let mut recorder: Recorder = Recorder::new(Layout {
+            measured: vec![BOTTLENECK],
+            source_names: ["tcp", "udp-1", "udp-2", "web"].map(str::to_owned).to_vec(),
+            from: Time::s(1),
+            until: Time::s(3),
+            keep_series: true,
+            ..Layout::default()
+        });
+        for (now, bytes, share) in samples {
+            let held = Backlog { packets: bytes / 500, bytes: *bytes };
+            Probe::<()>::sample(&mut recorder, BOTTLENECK, held, &[("share_bps", *share)], *now);
+            // Another port is of no interest.
+            Probe::<()>::sample(&mut recorder, PortId(1), held, &[("share_bps", 1e9)], *now);
+        }
+        flows.iter().for_each(|flow| Probe::<()>::flow(&mut recorder, flow));
+        recorder.finish()
+    }
+
+    /// A flow that sent and delivered so many kilobytes within the two measured seconds.
+    pub fn lasting_flow(id: u64, source: u16, kind: FlowKind, sent: u64, delivered: u64) -> FlowReport {
+        // What came before is not measured.
+        let delivered_measured = delivered * 1_000;
+        let delivered = delivered_measured + 5_000;
+        FlowReport { source, bytes: sent * 1_000, delivered, delivered_measured, ..flow(id, kind) }
+    }
+
+    /// One TCP and three streams that get the less the more they send; and two transfers of 1 s and 3 s.
+    fn mixed() -> Record {
+        let web = |id, end| FlowReport { source: 3, end: Time::s(end), ..flow(id, FlowKind::Transfer) };
+        let given_up = FlowReport { ending: Ending::Aborted, ..web(8, 3) };
+        record(
+            &[
+                lasting_flow(1, 2, FlowKind::Datagrams, 500, 100),
+                lasting_flow(2, 1, FlowKind::Datagrams, 125, 125),
+                lasting_flow(3, 2, FlowKind::Datagrams, 250, 150),
+                lasting_flow(4, 0, FlowKind::Endless, 250, 250),
+                flow(5, FlowKind::Transfer),
+                web(6, 2),
+                web(7, 4),
+                given_up,
+                FlowReport { source: 3, ..flow(9, FlowKind::Group) },
+            ],
+            &[(Time::ms(500), 9_000, 9e6), (Time::s(1), 1_000, 1e6), (Time::s(2), 4_000, 2e6)],
+        )
+    }
+
+    fn measured(text: &str) -> Option<f64> {
+        read(text).of(&mixed(), Some("500 kbit/s".parse().unwrap()))
+    }
+
+    fn read(text: &str) -> Measure {
+        #[derive(Deserialize)]
+        struct Written {
+            measure: Measure,
+        }
+        let Written { measure } = toml::from_str(&format!("measure = {{ {text} }}")).unwrap();
+        measure
+    }
+
+    #[test]
+    fn transfers_are_those_of_a_source() {
+        // Of 1 s: the other transfer, and the pages or objects of the web.
+        assert_eq!(measured("kind = 'response'"), Some((1.0 + 1.0 + 3.0) / 3.0));
+        assert_eq!(measured("kind = 'response', source = 'web'"), Some(2.0));
+        assert_eq!(measured("kind = 'response', source = 'web', from = 2"), None);
+        assert_eq!(measured("kind = 'completed', source = 'web'"), Some(2.0 / 3.0));
+        assert_eq!(measured("kind = 'completed', source = 'udp-2'"), Some(1.0));
+        assert_eq!(measured("kind = 'completed', source = 'tcp'"), None);
+    }
+
+    #[test]
+    fn throughput_is_that_of_the_measured_part() {
+        assert_eq!(measured("kind = 'goodput', source = 'tcp'"), Some(1e6));
+        assert_eq!(measured("kind = 'goodput', source = 'udp-*'"), Some(1.5e6 + 1_460.0 * 4.0));
+        assert_eq!(measured("kind = 'goodput', source = 'web'"), Some(3.0 * 1_460.0 * 4.0), "no groups");
+        assert_eq!(measured("kind = 'normalized', source = 'tcp'"), Some(2.0));
+        assert_eq!(measured("kind = 'normalized', source = 'udp-2'"), Some(1.0), "the mean of 0.8 and 1.2");
+        assert_eq!(measured("kind = 'normalized', source = 'web'"), None, "transfers have none");
+        let worst = measured("kind = 'worst_share', source = 'udp-*'").unwrap();
+        assert!((worst - 0.2).abs() < 1e-12, "{worst}");
+        assert_eq!(read("kind = 'normalized', source = 'tcp'").of(&mixed(), None), None);
+    }
+
+    #[test]
+    fn fairness_is_among_flows_that_last() {
+        let jain = |of: &str| measured(&format!("kind = 'jain'{of}")).unwrap();
+        let all: f64 =
+            625.0 * 625.0 / (4.0 * (100.0 * 100.0 + 125.0 * 125.0 + 150.0 * 150.0 + 250.0 * 250.0));
+        assert!((jain("") - all).abs() < 1e-12);
+        assert!((jain(", source = 'udp-2'") - 250.0 * 250.0 / (2.0 * 32_500.0)).abs() < 1e-12);
+        assert_eq!(measured("kind = 'jain', source = 'tcp'"), None, "who is alone is not treated unfairly");
+    }
+
+    #[test]
+    fn what_arrives_is_held_against_what_was_sent() {
+        // (500, 100), (250, 150), (125, 125): deviations (625, -75), (-125, 75), (-500, 0), over 3.
+        let by_hand = (-46_875.0 - 9_375.0) / libm::sqrt((390_625.0 + 15_625.0 + 250_000.0) * 11_250.0);
+        let told = measured("kind = 'correlation', source = 'udp-*'").unwrap();
+        assert!((told - by_hand).abs() < 1e-9, "{told} and {by_hand}");
+        assert_eq!(measured("kind = 'correlation', source = 'tcp'"), None, "only datagrams");
+        assert_eq!(measured("kind = 'correlation', source = 'udp-1'"), None, "one does not vary");
+    }
+
+    #[test]
+    fn a_gauge_is_the_mean_of_the_measured_samples() {
+        assert_eq!(measured("kind = 'gauge', name = 'share_bps'"), Some(1.5e6));
+        assert_eq!(measured("kind = 'gauge', name = 'of_nobody'"), None);
+    }
+
+    #[test]
+    fn the_worst_link_is_the_least_used() {
+        let mut run = mixed();
+        let link = run.links[0].clone();
+        let used = |utilization| record::LinkRow { utilization, ..link.clone() };
+        run.links = vec![used(Some(0.9)), used(None), used(Some(0.4))];
+        assert_eq!(read("kind = 'utilization_min'").of(&run, None), Some(0.4));
+        run.links.clear();
+        assert_eq!(read("kind = 'utilization_min'").of(&run, None), None);
+    }
+
+    #[test]
+    fn numbers_have_words_and_units() {
+        let told = |text: &str| (read(text).words(), read(text).unit());
+        let is = |words: &str, unit| (words.to_owned(), unit);
+        assert_eq!(
+            told("kind = 'response', source = 'web', to = 7"),
+            is("mean response time of web up to 7 segments", Unit::Seconds)
+        );
+        assert_eq!(told("kind = 'response'"), is("mean response time of all transfers", Unit::Seconds));
+        assert_eq!(told("kind = 'jain', source = 'udp-*'"), is("Jain's index of udp", Unit::Plain));
+        assert_eq!(
+            told("kind = 'normalized', source = 'tcp'"),
+            is("normalised bandwidth of tcp", Unit::Plain)
+        );
+        assert_eq!(told("kind = 'gauge', name = 'fair_share_bps'"), is("fair share, mean", Unit::Rate));
+        assert_eq!(told("kind = 'metric', name = 'queue_mean_bytes'"), is("queue, mean", Unit::Room));
+        assert_eq!(told("kind = 'metric', name = 'queue_mean_packets'"), is("queue, mean", Unit::Packets));
+        assert_eq!(
+            told("kind = 'metric', name = 'flow_table_bytes'"),
+            is("memory for flows, most", Unit::Room)
+        );
+        assert_eq!(told("kind = 'metric', name = 'src.udp.loss'"), is("loss of udp", Unit::Share));
+        assert_eq!(Unit::Rate.titled("fair share"), "fair share (Mbit/s)");
+        assert_eq!(Unit::Share.titled("loss"), "loss");
+    }
 }

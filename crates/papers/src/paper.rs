@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use qdisc::Rate;
 use serde::Deserialize;
 
 use crate::claim::{Claim, Claims};
 use crate::curve::Curve;
+use crate::family::{self, AT};
 use crate::{SHIPPED, Shipped};
 
 /// A paper with its claims, read and checked.
@@ -49,7 +51,7 @@ pub(crate) struct About {
     /// What it leaves open.
     #[serde(default)]
     pub decision: Vec<Decision>,
-    /// Disciplines by the name that claims and figures use; `{limit}` stands for the experiment's.
+    /// Disciplines by the name that claims and figures use; `{limit}` and `{at}` stand for the experiment's.
     pub disciplines: BTreeMap<String, String>,
     /// Other decisions that could have been taken. The first is the one that verdicts are about.
     pub variant: Vec<Variant>,
@@ -82,7 +84,7 @@ pub(crate) struct Variant {
     pub set: Vec<String>,
 }
 
-/// A scenario with changes, and who is compared in it.
+/// A scenario with changes, and who is compared in it; as it is written, perhaps a family of them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Experiment {
@@ -107,6 +109,15 @@ pub(crate) struct Experiment {
     pub few: Vec<String>,
     /// How long it lasts in a quick study.
     pub quick: String,
+    /// The fair share of each of the flows that measures compare with it.
+    #[serde(default)]
+    pub ideal: Option<Rate>,
+    /// Its points, where it is a family; none once the paper is read.
+    #[serde(default)]
+    pub point: Vec<family::Point>,
+    /// Of which family it is a point.
+    #[serde(skip)]
+    pub of: Option<family::Place>,
 }
 
 /// A figure of the paper.
@@ -126,8 +137,11 @@ pub(crate) struct Figure {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Panel {
     pub title: String,
-    /// One, or those that stand side by side at the axis.
+    /// One, or those that stand side by side at the axis. A family is all its points.
     pub experiments: Vec<String>,
+    /// Variants that stand side by side at the axis of bars, in place of experiments and whatever the section's.
+    #[serde(default)]
+    pub variants: Vec<String>,
     pub disciplines: Vec<String>,
     pub curve: Curve,
 }
@@ -197,7 +211,9 @@ impl Paper {
     fn read(id: &str, file: &dyn Fn(&str) -> Result<String, String>) -> Result<Paper, PaperError> {
         let wrong = |name: &str, why: String| PaperError(format!("{id}/{name}: {why}"));
         let about = file("paper.toml").map_err(PaperError)?;
-        let about: About = toml::from_str(&about).map_err(|error| wrong("paper.toml", error.to_string()))?;
+        let mut about: About =
+            toml::from_str(&about).map_err(|error| wrong("paper.toml", error.to_string()))?;
+        about.expand().map_err(|why| wrong("paper.toml", why))?;
         let claims = file("claims.toml").map_err(PaperError)?;
         let claims: Claims =
             toml::from_str(&claims).map_err(|error| wrong("claims.toml", error.to_string()))?;
@@ -230,6 +246,20 @@ impl Paper {
 }
 
 impl About {
+    /// Families become their points, in experiments and in figures.
+    fn expand(&mut self) -> Result<(), String> {
+        self.experiment = family::expand(std::mem::take(&mut self.experiment))?;
+        let mut figures = std::mem::take(&mut self.figure);
+        for figure in &mut figures {
+            for panel in &mut figure.panel {
+                panel.experiments =
+                    self.each(&panel.experiments).map_err(|why| format!("figure {}: {why}", figure.id))?;
+            }
+        }
+        self.figure = figures;
+        Ok(())
+    }
+
     /// Every name that is used is there.
     fn check(&self) -> Result<(), String> {
         if self.variant.is_empty() {
@@ -241,6 +271,11 @@ impl About {
                 if !self.disciplines.contains_key(name) {
                     return Err(format!(
                         "{whom} names the discipline \"{name}\", which [disciplines] does not have"
+                    ));
+                }
+                if experiment.of.is_none() && self.disciplines[name].contains(AT) {
+                    return Err(format!(
+                        "{whom} has no points, and the discipline \"{name}\" wants their number ({AT})"
                     ));
                 }
             }
@@ -256,26 +291,8 @@ impl About {
         }
         for figure in &self.figure {
             for panel in &figure.panel {
-                let bars = matches!(panel.curve, Curve::Bars { .. });
-                if panel.experiments.is_empty() || (panel.experiments.len() > 1 && !bars) {
-                    let (id, title) = (&figure.id, &panel.title);
-                    return Err(format!(
-                        "figure {id}, panel \"{title}\": it needs one experiment; bars may have several"
-                    ));
-                }
-                for id in &panel.experiments {
-                    let experiment = self.experiment(id).ok_or_else(|| {
-                        format!("figure {} names the experiment \"{id}\", which there is not", figure.id)
-                    })?;
-                    if let Some(other) =
-                        panel.disciplines.iter().find(|name| !experiment.disciplines.contains(name))
-                    {
-                        return Err(format!(
-                            "figure {}: experiment \"{id}\" has no discipline \"{other}\"",
-                            figure.id
-                        ));
-                    }
-                }
+                self.check_panel(panel)
+                    .map_err(|why| format!("figure {}, panel \"{}\": {why}", figure.id, panel.title))?;
             }
         }
         for section in &self.section {
@@ -285,6 +302,34 @@ impl About {
             for id in &section.figures {
                 self.figure(id).ok_or_else(|| format!("section \"{}\" names figure {id}", section.title))?;
             }
+        }
+        Ok(())
+    }
+
+    fn check_panel(&self, panel: &Panel) -> Result<(), String> {
+        let one = panel.experiments.len() == 1;
+        if panel.experiments.is_empty() || !(one || panel.curve.takes_several()) {
+            return Err("it needs one experiment; bars, over and trade may have several".to_owned());
+        }
+        let bars_of_one = one && matches!(panel.curve, Curve::Bars { .. });
+        if !(panel.variants.is_empty() || bars_of_one) {
+            return Err("variants stand side by side in bars of one experiment".to_owned());
+        }
+        for id in &panel.experiments {
+            let experiment = self.experiment(id).expect("families and experiments were found");
+            if let Some(other) = panel.disciplines.iter().find(|name| !experiment.disciplines.contains(name))
+            {
+                return Err(format!("experiment \"{id}\" has no discipline \"{other}\""));
+            }
+            if let Some(other) = panel.variants.iter().find(|name| !experiment.variants.contains(name)) {
+                return Err(format!("experiment \"{id}\" has no variant \"{other}\""));
+            }
+            if matches!(panel.curve, Curve::Over { .. }) && experiment.of.is_none() {
+                return Err(format!(
+                    "experiment \"{id}\" is no point of a family, so it has no place on an axis"
+                ));
+            }
+            panel.curve.measures().into_iter().try_for_each(|measure| measure.check(experiment))?;
         }
         Ok(())
     }
@@ -304,7 +349,11 @@ impl About {
     }
     /// A discipline as it is spelled in an experiment.
     pub fn spec(&self, discipline: &str, experiment: &Experiment) -> String {
-        self.disciplines[discipline].replace("{limit}", &experiment.limit)
+        let spec = self.disciplines[discipline].replace("{limit}", &experiment.limit);
+        match experiment.along() {
+            Some(at) => spec.replace(AT, &at.to_string()),
+            None => spec,
+        }
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use qdisc::Span;
+use qdisc::{Rate, Span};
 use record::{Estimate, Recorder};
 use scenario::{Cell, Draft, Scenario};
 
-use crate::claim::{Against, Claim, How, Test, Value};
+use crate::claim::{Against, Claim, How, Place, Test, Value};
 use crate::curve::{Curve, Data};
-use crate::measure::Measure;
+use crate::measure::{self, Measure};
 use crate::paper::{Experiment, Figure, Panel, Paper, PaperError, Section};
 
 /// How much of a paper is done again.
@@ -41,6 +41,8 @@ struct Scene {
     /// Whom claims and figures name, in the order of the scenario's disciplines.
     disciplines: Vec<String>,
     scenario: Scenario,
+    /// What measures compare with.
+    ideal: Option<Rate>,
     measures: Vec<Measure>,
     curves: Vec<Curve>,
 }
@@ -61,10 +63,11 @@ impl Needs {
 
     fn panel(&mut self, panel: &Panel) {
         self.disciplines.extend(panel.disciplines.iter().cloned());
-        match &panel.curve {
-            Curve::Bars { measure, .. } => once(&mut self.measures, measure),
-            curve => once(&mut self.curves, curve),
+        let measures = panel.curve.measures();
+        if measures.is_empty() {
+            once(&mut self.curves, &panel.curve);
         }
+        measures.into_iter().for_each(|measure| once(&mut self.measures, measure));
     }
 }
 
@@ -188,11 +191,16 @@ impl Study {
                 test.values().any(|value| value.variant.as_deref().unwrap_or(main) == variant)
             });
             let values = claim.tests.iter().chain(shown).flat_map(Test::values);
-            values.filter(|value| value.experiment == experiment.id).for_each(|value| needs.value(value));
+            let here = |value: &&Value| value.place.experiments().contains(&experiment.id);
+            values.filter(here).for_each(|value| needs.value(value));
         }
-        for section in self.sections().filter(|section| section.variant == variant) {
+        for section in self.sections() {
             let panels = self.figures(section).into_iter().flat_map(|figure| &figure.panel);
-            for panel in panels.filter(|panel| panel.experiments.contains(&experiment.id)) {
+            let drawn = |panel: &&Panel| match panel.variants.as_slice() {
+                [] => section.variant == variant,
+                own => own.iter().any(|own| own == variant),
+            };
+            for panel in panels.filter(drawn).filter(|panel| panel.experiments.contains(&experiment.id)) {
                 needs.panel(panel);
                 if section.beyond {
                     needs.disciplines.extend(experiment.beyond.iter().cloned());
@@ -211,8 +219,22 @@ impl Study {
             return Ok(None);
         }
         let scenario = self.scenario(experiment, variant, &disciplines, &measures, &curves)?;
-        let (experiment, variant) = (experiment.id.clone(), variant.to_owned());
-        Ok(Some(Scene { experiment, variant, disciplines, scenario, measures, curves }))
+        let known = scenario.measured().sources;
+        let named = measures.iter().map(Measure::source).chain(curves.iter().map(Curve::source)).flatten();
+        for source in named {
+            if !known.iter().any(|traffic| measure::names(source, traffic)) {
+                let why = format!("there is no traffic \"{source}\"; there are: {}", known.join(", "));
+                return Err(self.wrong(experiment, variant, &why));
+            }
+        }
+        let (ideal, experiment, variant) = (experiment.ideal, experiment.id.clone(), variant.to_owned());
+        Ok(Some(Scene { experiment, variant, disciplines, scenario, ideal, measures, curves }))
+    }
+
+    /// What is wrong with the scenario of an experiment.
+    fn wrong(&self, experiment: &Experiment, variant: &str, why: &str) -> PaperError {
+        let (paper, file) = (&self.paper.id, &experiment.scenario);
+        PaperError(format!("{paper}/{file}, experiment \"{}\", variant \"{variant}\": {why}", experiment.id))
     }
 
     fn scenario(
@@ -240,12 +262,7 @@ impl Study {
         let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
         let scenario = draft.finish().map_err(|wrong| {
             let said: Vec<String> = wrong.diagnostics.iter().map(|each| each.message.clone()).collect();
-            let (paper, file) = (&self.paper.id, &experiment.scenario);
-            PaperError(format!(
-                "{paper}/{file}, experiment \"{}\", variant \"{variant}\": {}",
-                experiment.id,
-                said.join("; ")
-            ))
+            self.wrong(experiment, variant, &said.join("; "))
         })?;
         Ok(scenario.with_seeds(experiment.seeds(variant, self.seeds())))
     }
@@ -274,13 +291,15 @@ impl Study {
     /// Does one run. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false there is no result.
     pub fn run(&self, job: &Job, go_on: &dyn Fn(f64) -> bool) -> Option<Observed> {
         let scene = &self.scenes[job.scene];
-        let layout = crate::layout(&scene.scenario, scene.curves.iter().any(Curve::needs_series));
+        let series =
+            scene.curves.iter().any(Curve::needs_series) || scene.measures.iter().any(Measure::needs_series);
+        let layout = crate::layout(&scene.scenario, series);
         let mut recorder = Recorder::new(layout).with_sources(|segment: &sim::Segment| segment.source);
         scene.scenario.run(&job.cell, &mut recorder, go_on)?;
         let record = recorder.finish();
         let first = Some(&job.cell.seed) == scene.scenario.seeds.first();
         Some(Observed {
-            numbers: scene.measures.iter().map(|measure| measure.of(&record)).collect(),
+            numbers: scene.measures.iter().map(|measure| measure.of(&record, scene.ideal)).collect(),
             data: scene.curves.iter().map(|curve| curve.of(&record, first)).collect(),
         })
     }
@@ -316,26 +335,35 @@ impl Study {
 
 impl Results {
     /// A number of each seed; empty where it was not measured.
-    fn numbers(&self, value: &Value, variant: &str) -> &[Option<f64>] {
+    fn numbers(&self, value: &Value, variant: &str) -> Vec<Option<f64>> {
         let variant = value.variant.as_deref().unwrap_or(variant);
-        let key = (value.experiment.clone(), variant.to_owned(), value.discipline.clone());
-        let found = self.cells.get(&key).and_then(|several| {
-            several.numbers.iter().find(|(measure, _)| *measure == value.measure).map(|(_, numbers)| numbers)
-        });
-        found.map_or(&[], Vec::as_slice)
+        let of = |experiment: &String| {
+            let key = (experiment.clone(), variant.to_owned(), value.discipline.clone());
+            let several = self.cells.get(&key)?;
+            let (_, numbers) = several.numbers.iter().find(|(measure, _)| *measure == value.measure)?;
+            Some(numbers.as_slice())
+        };
+        let all: Vec<&[Option<f64>]> =
+            value.place.experiments().iter().map(|experiment| of(experiment).unwrap_or(&[])).collect();
+        let seeds = all.iter().map(|numbers| numbers.len()).min().unwrap_or(0);
+        let fold = |seed: usize| {
+            let of_seed: Option<Vec<f64>> = all.iter().map(|numbers| numbers[seed]).collect();
+            of_seed.map(|numbers| value.place.fold(&numbers))
+        };
+        (0..seeds).map(fold).collect()
     }
 
     /// The number that a test is about, under a variant: seed by seed, so that what all seeds share cancels out.
     pub(crate) fn estimate(&self, test: &Test, variant: &str) -> Estimate {
         let left = self.numbers(&test.value, variant);
         let per_seed = match &test.against {
-            None => left.to_vec(),
+            None => left,
             Some(Against { how, value }) => {
                 let right = self.numbers(value, variant);
-                let both = left.iter().zip(right);
-                let together = |(left, right): (&Option<f64>, &Option<f64>)| match how {
-                    How::Over => Some((*left)? / (*right)?).filter(|ratio| ratio.is_finite()),
-                    How::Minus => Some((*left)? - (*right)?),
+                let both = left.into_iter().zip(right);
+                let together = |(left, right): (Option<f64>, Option<f64>)| match how {
+                    How::Over => Some(left? / right?).filter(|ratio| ratio.is_finite()),
+                    How::Minus => Some(left? - right?),
                 };
                 both.map(together).collect()
             }
@@ -343,8 +371,8 @@ impl Results {
         Estimate::over(per_seed)
     }
 
-    /// A number of a discipline, for a bar.
-    pub(crate) fn bar(
+    /// A number of a discipline, for a figure.
+    pub(crate) fn number(
         &self,
         experiment: &str,
         variant: &str,
@@ -352,12 +380,12 @@ impl Results {
         measure: &Measure,
     ) -> Estimate {
         let value = Value {
-            experiment: experiment.to_owned(),
+            place: Place::One(experiment.to_owned()),
             discipline: discipline.to_owned(),
             measure: measure.clone(),
             variant: None,
         };
-        Estimate::over(self.numbers(&value, variant).to_vec())
+        Estimate::over(self.numbers(&value, variant))
     }
 
     /// What there is to draw of a discipline.

@@ -3,7 +3,7 @@
 use record::Estimate;
 use serde::Serialize;
 
-use crate::claim::{Claim, How, Test};
+use crate::claim::{Claim, Fold, How, Place, Test};
 use crate::measure::Unit;
 use crate::study::{Results, Study};
 
@@ -99,7 +99,8 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
         claim.tests.iter().map(|test| tested(test, results, about.main(), study)).collect();
     let verdict = verdict(&tests);
     let otherwise = about.variant.iter().skip(1).filter(|variant| {
-        let mut experiments = claim.tests.iter().flat_map(Test::values).map(|value| &value.experiment);
+        let values = claim.tests.iter().flat_map(Test::values);
+        let mut experiments = values.flat_map(|value| value.place.experiments());
         !claim.tests.is_empty() && experiments.all(|experiment| results.has(experiment, &variant.id))
     });
     let otherwise = otherwise.map(|variant| {
@@ -164,9 +165,15 @@ fn tested(test: &Test, results: &Results, variant: &str, study: &Study) -> Judge
 fn what(test: &Test, study: &Study) -> String {
     let about = &study.paper.about;
     let main = &test.value;
-    let place = |id: &str| match about.experiment(id) {
-        Some(experiment) => experiment.place.as_ref().unwrap_or(&experiment.name).clone(),
-        None => id.to_owned(),
+    let at = |place: &Place| {
+        let how = match place {
+            Place::One(_) => "at",
+            Place::Across(_, Fold::Mean) => "mean at",
+            Place::Across(_, Fold::Max) => "largest at",
+            Place::Across(_, Fold::Min) => "smallest at",
+            Place::Across(_, Fold::Slope(_)) => "slope along",
+        };
+        format!("{how} {}", about.places(place.experiments()))
     };
     let mut words = format!("{}, {}", main.measure.words(), main.discipline);
     if let Some(against) = &test.against {
@@ -179,8 +186,8 @@ fn what(test: &Test, study: &Study) -> String {
         if other.discipline != main.discipline {
             parts.push(other.discipline.clone());
         }
-        if other.experiment != main.experiment {
-            parts.push(format!("at {}", place(&other.experiment)));
+        if other.place != main.place {
+            parts.push(at(&other.place));
         }
         if other.variant != main.variant {
             let id = other.variant.as_deref().unwrap_or(about.main());
@@ -188,7 +195,7 @@ fn what(test: &Test, study: &Study) -> String {
         }
         words.push_str(&format!(" {how} {}", parts.join(", ")));
     }
-    words.push_str(&format!(", at {}", place(&main.experiment)));
+    words.push_str(&format!(", {}", at(&main.place)));
     if let Some(id) = &test.variant {
         words.push_str(&about.variant(id).map_or_else(String::new, |variant| format!(", {}", variant.name)));
     }
@@ -230,6 +237,10 @@ pub(crate) fn told(value: f64, unit: Unit) -> String {
         Unit::Seconds => format!("{} s", digits(value)),
         Unit::Share => format!("{} %", digits(value * 100.0)),
         Unit::Bytes => format!("{} MB", digits(value / 1e6)),
+        Unit::Room if value.abs() >= 1e6 => format!("{} MB", digits(value / 1e6)),
+        Unit::Room if value.abs() >= 1e3 => format!("{} kB", digits(value / 1e3)),
+        Unit::Room => format!("{} B", digits(value)),
+        Unit::Packets => format!("{} packets", digits(value)),
         Unit::Rate => format!("{} Mbit/s", digits(value / 1e6)),
     }
 }
@@ -317,5 +328,8 @@ mod tests {
         assert_eq!(told(-0.00001, Unit::Share), "-0.001 %");
         assert_eq!(told(7_920_000.0, Unit::Bytes), "7.92 MB");
         assert_eq!(told(0.0, Unit::Seconds), "0 s");
+        assert_eq!(told(33_400.0, Unit::Room), "33.4 kB");
+        assert_eq!(told(960.0, Unit::Room), "960 B");
+        assert_eq!(told(1_920_000.0, Unit::Room), "1.92 MB");
     }
 }

@@ -58,7 +58,7 @@ pub use findings::findings;
 pub use fingerprint::Fingerprint;
 pub use folder::{Cell, FolderError, Manifest, REPORT, RunFolder};
 pub use layout::Layout;
-pub use metrics::{Metrics, Summary, responses};
+pub use metrics::{Metrics, Summary, jain, responses};
 pub use names::short_names;
 pub use recorder::Recorder;
 pub use rows::{DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};

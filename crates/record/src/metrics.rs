@@ -323,8 +323,9 @@ fn stream_delays(heard: &Heard<'_>, out: &mut Metrics) {
     out.push("flow_delay_p95_s", means.quantile_s(950));
 }
 
-/// (Σx)² / (n Σx²); Jain, Chiu and Hawe 1984.
-fn jain(shares: &[f64]) -> Option<f64> {
+/// Jain's index of fairness, (Σx)² / (n Σx²): 1 where all have the same, 1/n where one has it all; `None` for fewer than
+/// two, or where nobody has anything. Jain, Chiu and Hawe 1984.
+pub fn jain(shares: &[f64]) -> Option<f64> {
     if shares.len() < 2 {
         return None; // whoever is alone is not treated unfairly
     }

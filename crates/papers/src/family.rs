@@ -1,0 +1,188 @@
+//! Families of experiments: one experiment at several points along an axis.
+//!
+//! ```toml
+//! [[experiment]]
+//! id = "tcp-udp"              # its points are the experiments tcp-udp-2 and tcp-udp-10
+//! name = "{at} flows"         # {at} is the point's number: in name, place, scenario, set, limit and in disciplines
+//! set = ["traffic.udp.flows={at}"]
+//! # ... and what every experiment has
+//! [[experiment.point]]
+//! at = 2
+//! ideal = "5 Mbit/s"          # the fair share there; it may stand on the experiment as well
+//! [[experiment.point]]
+//! at = 10
+//! set = ["duration=100 s"]    # besides the experiment's own, after them
+//! limit = "30kb"              # in place of the experiment's own
+//! ```
+//!
+//! The points take the family's place when a paper is read; from then on each is an experiment like any other. Where a
+//! figure or a claim names the family, it means all its points, in their order.
+
+use qdisc::Rate;
+use serde::Deserialize;
+
+use crate::paper::{About, Experiment};
+
+/// What stands for the number of a point.
+pub(crate) const AT: &str = "{at}";
+
+/// A point, as it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Point {
+    at: f64,
+    #[serde(default)]
+    set: Vec<String>,
+    #[serde(default)]
+    limit: Option<String>,
+    #[serde(default)]
+    ideal: Option<Rate>,
+}
+
+/// Of which family an experiment is a point, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Place {
+    pub family: String,
+    pub at: f64,
+    /// Its name and its place in a sentence, with `{at}` for the number.
+    name: String,
+    place: String,
+}
+
+/// Every experiment, with families as their points.
+pub(crate) fn expand(written: Vec<Experiment>) -> Result<Vec<Experiment>, String> {
+    let mut families: Vec<String> = Vec::new();
+    let mut all: Vec<Experiment> = Vec::new();
+    for experiment in written {
+        if experiment.point.is_empty() {
+            experiment.check_alone()?;
+            all.push(experiment);
+            continue;
+        }
+        families.push(experiment.id.clone());
+        for point in &experiment.point {
+            all.push(experiment.at(point)?);
+        }
+    }
+    let ids = || all.iter().map(|experiment| &experiment.id).chain(&families);
+    match ids().enumerate().find(|(at, id)| ids().take(*at).any(|before| before == *id)) {
+        Some((_, id)) => Err(format!("there are two experiments \"{id}\"")),
+        None => Ok(all),
+    }
+}
+
+impl Experiment {
+    /// That it asks for no number of a point, where it has none.
+    fn check_alone(&self) -> Result<(), String> {
+        let texts = [&self.id, &self.name, &self.scenario, &self.limit];
+        let mut texts = texts.into_iter().chain(&self.place).chain(&self.set);
+        match texts.find(|text| text.contains(AT)) {
+            Some(text) => Err(format!(
+                "experiment \"{}\" has {AT} in \"{text}\", but no points: write for example [[experiment.point]] \
+                 with at = 2",
+                self.id
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// One of its points.
+    fn at(&self, point: &Point) -> Result<Experiment, String> {
+        if !point.at.is_finite() {
+            return Err(format!("experiment \"{}\": at = {} is no place on an axis", self.id, point.at));
+        }
+        let number = point.at.to_string();
+        let here = |text: &String| text.replace(AT, &number);
+        let sentence = self.place.as_ref().unwrap_or(&self.name);
+        Ok(Experiment {
+            id: format!("{}-{number}", self.id),
+            name: here(&self.name),
+            place: self.place.as_ref().map(here),
+            scenario: here(&self.scenario),
+            set: self.set.iter().chain(&point.set).map(here).collect(),
+            limit: here(point.limit.as_ref().unwrap_or(&self.limit)),
+            ideal: point.ideal.or(self.ideal),
+            point: Vec::new(),
+            of: Some(Place {
+                family: self.id.clone(),
+                at: point.at,
+                name: self.name.clone(),
+                place: sentence.clone(),
+            }),
+            ..self.clone()
+        })
+    }
+
+    /// Where it stands on the axis of its family.
+    pub fn along(&self) -> Option<f64> {
+        self.of.as_ref().map(|place| place.at)
+    }
+}
+
+impl About {
+    /// The experiment of this name, or all points of the family of this name; `None` where there is neither.
+    pub fn experiments(&self, id: &str) -> Option<Vec<&Experiment>> {
+        let of_family =
+            |experiment: &&Experiment| experiment.of.as_ref().is_some_and(|place| place.family == id);
+        let points: Vec<&Experiment> = self.experiment.iter().filter(of_family).collect();
+        match self.experiment(id) {
+            Some(one) => Some(vec![one]),
+            None => Some(points).filter(|points| !points.is_empty()),
+        }
+    }
+
+    /// The identifiers of all of these, families as their points.
+    pub fn each(&self, ids: &[String]) -> Result<Vec<String>, String> {
+        let mut all = Vec::new();
+        for id in ids {
+            let found = self.experiments(id).ok_or_else(|| format!("there is no experiment \"{id}\""))?;
+            all.extend(found.into_iter().map(|experiment| experiment.id.clone()));
+        }
+        Ok(all)
+    }
+
+    /// What stands at the axis that experiments are points along: their name without its number.
+    pub fn axis_along(&self, ids: &[String]) -> String {
+        let place = ids.first().and_then(|id| self.experiment(id)?.of.as_ref());
+        place.map_or_else(String::new, |place| place.name.replace(AT, " ").trim().to_owned())
+    }
+
+    /// Experiments in a sentence: "3 to 6 flows" where they follow each other in a family, otherwise one by one.
+    pub fn places(&self, ids: &[String]) -> String {
+        let one = |id: &String| match self.experiment(id) {
+            Some(experiment) => experiment.place.as_ref().unwrap_or(&experiment.name).clone(),
+            None => id.clone(),
+        };
+        let place = |id: &String| self.experiment(id)?.of.clone();
+        let places: Option<Vec<Place>> = ids.iter().map(place).collect();
+        let Some(places) = places.filter(|places| {
+            let [first, .., last] = places.as_slice() else { return false };
+            places.iter().all(|place| place.family == first.family) && last.place.matches(AT).count() == 1
+        }) else {
+            return listed(&ids.iter().map(one).collect::<Vec<_>>());
+        };
+        let numbers: Vec<String> = places.iter().map(|place| place.at.to_string()).collect();
+        let family: Vec<&str> = self
+            .experiments(&places[0].family)
+            .into_iter()
+            .flatten()
+            .map(|experiment| experiment.id.as_str())
+            .collect();
+        let follow = numbers.len() > 2
+            && family.windows(ids.len()).any(|window| window.iter().zip(ids).all(|(a, b)| a == b));
+        let numbers = match numbers.as_slice() {
+            [first, .., last] if follow => format!("{first} to {last}"),
+            all => listed(all),
+        };
+        places[0].place.replace(AT, &numbers)
+    }
+}
+
+/// "1, 2 and 3".
+fn listed(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => one.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}
