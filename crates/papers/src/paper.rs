@@ -367,12 +367,18 @@ impl Experiment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Scope, Study};
 
     #[test]
     fn every_shipped_paper_is_right() {
         for shipped in SHIPPED {
             let paper = Paper::shipped(shipped).unwrap();
             assert!(paper.claims() > 0 && paper.figures().count() > 0);
+            let found = Paper::find(shipped.id).unwrap();
+            assert_eq!((found.id.as_str(), found.claims()), (shipped.id, paper.claims()));
+            // Its scenarios are right under every variant, and have the traffic that it measures.
+            let study = Study::new(paper, Scope::default()).unwrap();
+            assert!(!study.jobs().is_empty());
         }
     }
 

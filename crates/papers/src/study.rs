@@ -406,3 +406,53 @@ impl Results {
         self.cells.keys().any(|(one, other, _)| one == experiment && other == variant)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::Fold;
+
+    fn results(of: &[(&str, &str, &[Option<f64>])]) -> Results {
+        let mut results = Results { cells: BTreeMap::new(), finished: 0, planned: 0 };
+        for (experiment, discipline, numbers) in of {
+            let key = (String::from(*experiment), "main".to_owned(), String::from(*discipline));
+            let several =
+                Several { numbers: vec![(Measure::UtilizationMin, numbers.to_vec())], data: Vec::new() };
+            results.cells.insert(key, several);
+        }
+        results
+    }
+
+    fn value(discipline: &str, fold: Fold) -> Value {
+        Value {
+            place: Place::Across(vec!["few".to_owned(), "many".to_owned()], fold),
+            discipline: discipline.to_owned(),
+            measure: Measure::UtilizationMin,
+            variant: None,
+        }
+    }
+
+    fn test(value: Value, against: Option<Against>) -> Test {
+        Test { says: None, variant: None, value, against, at_least: None, at_most: None }
+    }
+
+    /// Each seed by itself; one that lacks an experiment has no number, and what was never run has none at all.
+    #[test]
+    fn seeds_are_folded_one_by_one() {
+        let results = results(&[
+            ("few", "efd", &[Some(1.0), Some(2.0), Some(3.0)]),
+            ("many", "efd", &[Some(5.0), None, Some(7.0)]),
+            ("few", "drr", &[Some(1.0), Some(1.0)]),
+            ("many", "drr", &[Some(0.5), Some(1.0)]),
+            ("few", "fifo", &[Some(1.0)]),
+        ]);
+        let per_seed = |test: Test| results.estimate(&test, "main").per_seed;
+        assert_eq!(per_seed(test(value("efd", Fold::Mean), None)), [Some(3.0), None, Some(5.0)]);
+        assert_eq!(per_seed(test(value("fifo", Fold::Mean), None)), []);
+        // The mean over the mean, not the mean of ratios; seeds that only one of them has are left out.
+        let over = Against { how: How::Over, value: value("drr", Fold::Mean) };
+        assert_eq!(per_seed(test(value("efd", Fold::Mean), Some(over))), [Some(4.0), None]);
+        let slope = Fold::Slope(vec![2.0, 10.0]);
+        assert_eq!(per_seed(test(value("efd", slope), None)), [Some(0.5), None, Some(0.5)]);
+    }
+}
