@@ -17,7 +17,10 @@ mod registry;
 #[cfg(test)]
 mod line;
 mod sent;
+#[cfg(test)]
+mod shares;
 mod spec;
+mod thresholds;
 #[cfg(test)]
 mod trace;
 
@@ -42,6 +45,7 @@ registry! {
     srpt,
     red,
     ared,
+    choke,
     codel,
     fq_codel,
     pie,

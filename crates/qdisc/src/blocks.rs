@@ -1,6 +1,7 @@
 //! Mechanisms that several disciplines share, each under its own name and with its own tests.
 
 pub mod codel;
+mod dense_fifo;
 mod flow_map;
 mod levels;
 mod longest_queue;
@@ -12,6 +13,7 @@ pub mod red;
 mod token_bucket;
 mod weights;
 
+pub use dense_fifo::DenseFifo;
 pub use flow_map::FlowMap;
 pub use levels::{Level, Levels, TwoLevel};
 pub use longest_queue::{LongestQueue, Rank};
