@@ -46,6 +46,7 @@ registry! {
     red,
     ared,
     choke,
+    sfb,
     codel,
     fq_codel,
     pie,
