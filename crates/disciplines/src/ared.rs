@@ -28,7 +28,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::red::{Red, Setup, Unit, Victim};
+use crate::red::{Red, Setup, Victim};
+use crate::thresholds::Unit;
 
 /// Parameters of `ared`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -19,7 +19,10 @@ mod line;
 #[cfg(test)]
 mod rates;
 mod sent;
+#[cfg(test)]
+mod shares;
 mod spec;
+mod thresholds;
 #[cfg(test)]
 mod trace;
 
@@ -44,6 +47,8 @@ registry! {
     srpt,
     red,
     ared,
+    choke,
+    sfb,
     codel,
     fq_codel,
     pie,

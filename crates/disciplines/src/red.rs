@@ -33,15 +33,16 @@
 
 use std::collections::VecDeque;
 
-use qdisc::blocks::red::{Adapt, Curve, Detector, Verdict, weight_for_burst, weight_for_rate};
+use qdisc::blocks::red::{Adapt, Curve, Detector, Verdict};
 use qdisc::{
     Backlog, Bytes, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rate, Rng, Share,
-    Site, Time, check_limit,
+    Site, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::thresholds::{Idle, Thresholds, Unit, bandwidth};
 
 /// Parameters of `red`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -119,75 +120,23 @@ impl Default for Config {
     }
 }
 
-/// What the average counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Packets,
-    Bytes,
-}
-
-/// A length with its unit.
-fn amount(limit: Limit) -> (Unit, f64) {
-    match limit {
-        Limit::Packets(packets) => (Unit::Packets, packets as f64),
-        Limit::Bytes(bytes) => (Unit::Bytes, bytes as f64),
-    }
-}
-
 impl Config {
+    fn thresholds(&self) -> Thresholds {
+        Thresholds {
+            limit: self.limit,
+            min: self.min,
+            max: self.max,
+            gentle: self.gentle,
+            avpkt: self.avpkt,
+            burst: self.burst,
+            weight: self.weight,
+            auto_weight: self.auto_weight,
+        }
+    }
+
     /// The thresholds and what they count.
     fn curve(&self) -> Result<(Unit, Curve), Invalid> {
-        let (limit_unit, limit) = amount(self.limit);
-        let (unit, max) = self.max.map_or((limit_unit, limit / 4.0), amount);
-        let (min_unit, min) = self.min.map_or((unit, max / 3.0), amount);
-        if min_unit != unit {
-            return Err(Invalid::new(
-                "min",
-                "min and max count different things: write both in packets or both in bytes",
-            ));
-        }
-        if !(min > 0.0 && min < max) {
-            return Err(Invalid::new("min", format!("min ({min}) must lie above 0 and below max ({max})")));
-        }
-        if unit == limit_unit && max > limit {
-            return Err(Invalid::new(
-                "max",
-                format!("the average never reaches {max} with a limit of {}", self.limit),
-            ));
-        }
-        Ok((unit, Curve { min, max, gentle: self.gentle }))
-    }
-
-    /// One average packet in the unit of the thresholds.
-    fn mean(&self, unit: Unit) -> f64 {
-        match unit {
-            Unit::Packets => 1.0,
-            Unit::Bytes => self.avpkt.0 as f64,
-        }
-    }
-
-    fn weight(&self, unit: Unit, curve: &Curve, bandwidth: Rate) -> Result<f64, Invalid> {
-        match (self.weight, self.auto_weight, self.burst) {
-            (Some(weight), false, None) if weight.get() > 0.0 => Ok(weight.get()),
-            (Some(_), false, None) => {
-                Err(Invalid::new("weight", "0 never moves the average: write for example 0.002"))
-            }
-            (None, true, None) => Ok(weight_for_rate(bandwidth.bytes_per_s() / self.avpkt.0 as f64)),
-            (None, false, burst) => {
-                let (min, max) = (curve.min / self.mean(unit), curve.max / self.mean(unit));
-                let usual = libm::floor((2.0 * min + max) / 3.0).max(libm::ceil(min)) as u64;
-                weight_for_burst(burst.map_or(usual, |burst| burst.0), min).ok_or_else(|| {
-                    Invalid::new(
-                        "burst",
-                        format!("fewer packets than min ({min:.1}): about {usual} are usual"),
-                    )
-                })
-            }
-            _ => Err(Invalid::new(
-                "weight",
-                "give one of weight, auto_weight and burst: each says how fast the average moves",
-            )),
-        }
+        self.thresholds().curve()
     }
 }
 
@@ -197,9 +146,7 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Red<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
-        if self.avpkt.0 == 0 {
-            return Err(Invalid::new("avpkt", "no packet has 0 bytes: 1000b is a good value"));
-        }
+        self.thresholds().check_avpkt()?;
         if self.nodrop && !self.ecn {
             return Err(Invalid::new(
                 "nodrop",
@@ -207,11 +154,8 @@ impl Discipline for Config {
             ));
         }
         let (unit, curve) = self.curve()?;
-        let bandwidth = self.bandwidth.unwrap_or(site.rate);
-        if bandwidth == Rate::bit(0) {
-            return Err(Invalid::new("bandwidth", "a link has a rate: write for example \"10mbit\""));
-        }
-        let weight = self.weight(unit, &curve, bandwidth)?;
+        let bandwidth = bandwidth(self.bandwidth, site)?;
+        let weight = self.thresholds().weight(unit, &curve, bandwidth)?;
         let adapt = self.adaptive.then(Adapt::default);
         let setup = Setup {
             limit: self.limit,
@@ -261,30 +205,8 @@ impl Discipline for Config {
     }
 
     fn warnings(&self, site: &Site) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let Ok((unit, curve)) = self.curve() else { return warnings };
-        let mean = self.mean(unit);
-        if curve.max < 2.0 * curve.min {
-            warnings.push(format!(
-                "max: {} is less than twice min ({}): senders are told all at once, and slow down all at once",
-                curve.max, curve.min
-            ));
-        }
-        let (limit_unit, limit) = amount(self.limit);
-        if limit_unit == unit && limit < 1.5 * curve.max {
-            warnings.push(format!(
-                "limit: {} leaves little room above max ({}): bursts overflow before the average tells; several times max is usual",
-                self.limit, curve.max
-            ));
-        }
-        let least = if unit == Unit::Bytes { site.mtu.0 as f64 } else { mean };
-        if curve.min < 2.0 * least {
-            warnings.push(format!(
-                "min: {} is less than two packets: hardly any queue is left to keep the link busy",
-                curve.min
-            ));
-        }
-        if self.probability.get() == 0.0 {
+        let mut warnings = self.thresholds().warnings(site);
+        if self.curve().is_ok() && self.probability.get() == 0.0 {
             warnings.push("probability: 0 tells nobody below max".into());
         }
         warnings
@@ -311,15 +233,14 @@ pub struct Red<P> {
     rng: Rng,
     queue: VecDeque<Packet<P>>,
     held: Backlog,
-    /// When the link will have sent, or has sent, the last packet that it was given; set while the queue is empty.
-    idle_since: Option<Time>,
+    idle: Idle,
 }
 
 impl<P> Qdisc<P> for Red<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let length = self.length();
-        let missed = self.missed(cx.now());
+        let length = self.setup.unit.length(self.held);
+        let missed = self.idle.missed(self.held, cx.now());
         self.detector.observe(length, missed, cx.now());
         let size = if self.setup.bytemode { f64::from(pkt.bytes()) / self.setup.avpkt as f64 } else { 1.0 };
         let verdict = self.detector.decide(length, size, || self.rng.uniform());
@@ -340,9 +261,7 @@ impl<P> Qdisc<P> for Red<P> {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
         self.held.sub(pkt.bytes());
-        if self.queue.is_empty() {
-            self.idle_since = Some(cx.now() + self.setup.bandwidth.time_for(u64::from(pkt.bytes())));
-        }
+        self.idle.departed(pkt.bytes(), cx.now());
         Next::Packet(pkt)
     }
 
@@ -356,15 +275,11 @@ impl<P> Qdisc<P> for Red<P> {
         }
         self.held = Backlog::ZERO;
         self.detector.reset();
-        self.idle_since = None;
+        self.idle.reset();
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        let average = match self.setup.unit {
-            Unit::Packets => "average_packets",
-            Unit::Bytes => "average_bytes",
-        };
-        visit(average, self.detector.average());
+        visit(self.setup.unit.average(), self.detector.average());
         visit("drop_probability", self.detector.base());
         visit("max_p", self.detector.max_p());
     }
@@ -373,33 +288,8 @@ impl<P> Qdisc<P> for Red<P> {
 impl<P> Red<P> {
     pub(crate) fn new(setup: Setup, detector: Detector, rng: Rng) -> Red<P> {
         let room = setup.limit.most_packets(64).min(1 << 12);
-        Red {
-            setup,
-            detector,
-            rng,
-            queue: VecDeque::with_capacity(room),
-            held: Backlog::ZERO,
-            idle_since: None,
-        }
-    }
-
-    /// The queue's length in the thresholds' unit.
-    fn length(&self) -> f64 {
-        match self.setup.unit {
-            Unit::Packets => self.held.packets as f64,
-            Unit::Bytes => self.held.bytes as f64,
-        }
-    }
-
-    /// How many average packets the link could have sent while it had none.
-    fn missed(&mut self, now: Time) -> u64 {
-        if self.held.packets > 0 {
-            return 0;
-        }
-        let Some(since) = self.idle_since else { return 0 };
-        // Counted once, should this arrival not be queued.
-        self.idle_since = Some(since.max(now));
-        self.setup.bandwidth.bytes_in(now.since(since)) / self.setup.avpkt
+        let idle = Idle::new(setup.bandwidth, setup.avpkt);
+        Red { setup, detector, rng, queue: VecDeque::with_capacity(room), held: Backlog::ZERO, idle }
     }
 
     /// Whether a packet whose sender is to be told stays: marked, or out of mercy.
@@ -435,7 +325,7 @@ mod tests {
     use super::*;
     use crate::trace::{T1, trace};
     use proptest::prelude::*;
-    use qdisc::{Ecn, FlowKey, Outbox, Span, Streams};
+    use qdisc::{Ecn, FlowKey, Outbox, Span, Streams, Time};
 
     fn site() -> Site {
         Site::new(Rate::mbit(8), Streams::new(1))
@@ -588,7 +478,7 @@ mod tests {
     fn idle_time_counts_once() {
         let mut q = built("red limit 6000b weight 0.5");
         q.detector.observe(4000.0, 0, Time::ZERO);
-        q.idle_since = Some(Time::ZERO);
+        q.idle.since = Some(Time::ZERO);
         // Too large for the buffer, so the queue stays empty: the second finds no further idle time.
         for average in [2000.0 / 16.0, 2000.0 / 32.0] {
             assert_eq!(

@@ -3,6 +3,7 @@
 mod averaging;
 mod buffer;
 pub mod codel;
+mod dense_fifo;
 mod edge;
 mod flow_map;
 mod levels;
@@ -18,6 +19,7 @@ mod weights;
 
 pub use averaging::{AveragedRate, Averaging, SameInstant, Step};
 pub use buffer::Buffer;
+pub use dense_fifo::DenseFifo;
 pub use edge::Edge;
 pub use flow_map::FlowMap;
 pub use levels::{Level, Levels, TwoLevel};

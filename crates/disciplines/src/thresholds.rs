@@ -1,0 +1,198 @@
+//! What `red` and `choke` share: thresholds and weight as they are written, and the time in which the link had nothing to
+//! send.
+
+use qdisc::blocks::red::{Curve, weight_for_burst, weight_for_rate};
+use qdisc::{Backlog, Bytes, Invalid, Limit, Packets, Rate, Share, Site, Time};
+
+/// What the average counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Packets,
+    Bytes,
+}
+
+impl Unit {
+    /// How long a queue is in this unit.
+    #[inline]
+    pub fn length(self, held: Backlog) -> f64 {
+        match self {
+            Unit::Packets => held.packets as f64,
+            Unit::Bytes => held.bytes as f64,
+        }
+    }
+
+    /// The name of the average among the gauges.
+    pub fn average(self) -> &'static str {
+        match self {
+            Unit::Packets => "average_packets",
+            Unit::Bytes => "average_bytes",
+        }
+    }
+}
+
+/// A length with its unit.
+pub(crate) fn amount(limit: Limit) -> (Unit, f64) {
+    match limit {
+        Limit::Packets(packets) => (Unit::Packets, packets as f64),
+        Limit::Bytes(bytes) => (Unit::Bytes, bytes as f64),
+    }
+}
+
+/// The parameters that the curve and the weight follow from; what they mean is said where they are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thresholds {
+    pub limit: Limit,
+    pub min: Option<Limit>,
+    pub max: Option<Limit>,
+    pub gentle: bool,
+    pub avpkt: Bytes,
+    pub burst: Option<Packets>,
+    pub weight: Option<Share>,
+    pub auto_weight: bool,
+}
+
+impl Thresholds {
+    /// The thresholds and what they count.
+    pub fn curve(&self) -> Result<(Unit, Curve), Invalid> {
+        let (limit_unit, limit) = amount(self.limit);
+        let (unit, max) = self.max.map_or((limit_unit, limit / 4.0), amount);
+        let (min_unit, min) = self.min.map_or((unit, max / 3.0), amount);
+        if min_unit != unit {
+            return Err(Invalid::new(
+                "min",
+                "min and max count different things: write both in packets or both in bytes",
+            ));
+        }
+        if !(min > 0.0 && min < max) {
+            return Err(Invalid::new("min", format!("min ({min}) must lie above 0 and below max ({max})")));
+        }
+        if unit == limit_unit && max > limit {
+            return Err(Invalid::new(
+                "max",
+                format!("the average never reaches {max} with a limit of {}", self.limit),
+            ));
+        }
+        Ok((unit, Curve { min, max, gentle: self.gentle }))
+    }
+
+    /// One average packet in the unit of the thresholds.
+    fn mean(&self, unit: Unit) -> f64 {
+        match unit {
+            Unit::Packets => 1.0,
+            Unit::Bytes => self.avpkt.0 as f64,
+        }
+    }
+
+    /// How much the newest length counts.
+    pub fn weight(&self, unit: Unit, curve: &Curve, bandwidth: Rate) -> Result<f64, Invalid> {
+        match (self.weight, self.auto_weight, self.burst) {
+            (Some(weight), false, None) if weight.get() > 0.0 => Ok(weight.get()),
+            (Some(_), false, None) => {
+                Err(Invalid::new("weight", "0 never moves the average: write for example 0.002"))
+            }
+            (None, true, None) => Ok(weight_for_rate(bandwidth.bytes_per_s() / self.avpkt.0 as f64)),
+            (None, false, burst) => {
+                let (min, max) = (curve.min / self.mean(unit), curve.max / self.mean(unit));
+                let usual = libm::floor((2.0 * min + max) / 3.0).max(libm::ceil(min)) as u64;
+                weight_for_burst(burst.map_or(usual, |burst| burst.0), min).ok_or_else(|| {
+                    Invalid::new(
+                        "burst",
+                        format!("fewer packets than min ({min:.1}): about {usual} are usual"),
+                    )
+                })
+            }
+            _ => Err(Invalid::new(
+                "weight",
+                "give one of weight, auto_weight and burst: each says how fast the average moves",
+            )),
+        }
+    }
+
+    /// Refuses a packet of no length, which burst and idle times divide by.
+    pub fn check_avpkt(&self) -> Result<(), Invalid> {
+        match self.avpkt.0 {
+            0 => Err(Invalid::new("avpkt", "no packet has 0 bytes: 1000b is a good value")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is legal and usually a mistake; nothing when it is not even legal.
+    pub fn warnings(&self, site: &Site) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let Ok((unit, curve)) = self.curve() else { return warnings };
+        if curve.max < 2.0 * curve.min {
+            warnings.push(format!(
+                "max: {} is less than twice min ({}): senders are told all at once, and slow down all at once",
+                curve.max, curve.min
+            ));
+        }
+        let (limit_unit, limit) = amount(self.limit);
+        if limit_unit == unit && limit < 1.5 * curve.max {
+            warnings.push(format!(
+                "limit: {} leaves little room above max ({}): bursts overflow before the average tells; several times max is usual",
+                self.limit, curve.max
+            ));
+        }
+        let least = if unit == Unit::Bytes { site.mtu.0 as f64 } else { self.mean(unit) };
+        if curve.min < 2.0 * least {
+            warnings.push(format!(
+                "min: {} is less than two packets: hardly any queue is left to keep the link busy",
+                curve.min
+            ));
+        }
+        warnings
+    }
+}
+
+/// The rate of the link whose idle time counts: as written, or the port's.
+pub(crate) fn bandwidth(written: Option<Rate>, site: &Site) -> Result<Rate, Invalid> {
+    match written.unwrap_or(site.rate) {
+        rate if rate == Rate::bit(0) => {
+            Err(Invalid::new("bandwidth", "a link has a rate: write for example \"10mbit\""))
+        }
+        rate => Ok(rate),
+    }
+}
+
+/// How many average packets a link could have sent while it was given none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Idle {
+    bandwidth: Rate,
+    avpkt: u64,
+    /// The last departure.
+    departed: Option<(Time, u32)>,
+    /// When the link will have sent, or has sent, the last packet that it was given, as far as it is not counted yet.
+    pub since: Option<Time>,
+}
+
+impl Idle {
+    pub fn new(bandwidth: Rate, avpkt: u64) -> Idle {
+        Idle { bandwidth, avpkt, departed: None, since: None }
+    }
+
+    /// The link was given a packet.
+    #[inline]
+    pub fn departed(&mut self, bytes: u32, now: Time) {
+        self.departed = Some((now, bytes));
+    }
+
+    /// What an arrival missed that finds `held`; each packet counts once.
+    #[inline]
+    pub fn missed(&mut self, held: Backlog, now: Time) -> u64 {
+        if held.packets > 0 {
+            return 0;
+        }
+        if let Some((at, bytes)) = self.departed.take() {
+            self.since = Some(at + self.bandwidth.time_for(u64::from(bytes)));
+        }
+        let Some(since) = self.since else { return 0 };
+        // Counted once, should this arrival not be queued.
+        self.since = Some(since.max(now));
+        self.bandwidth.bytes_in(now.since(since)) / self.avpkt
+    }
+
+    /// Forgets the past.
+    pub fn reset(&mut self) {
+        *self = Idle::new(self.bandwidth, self.avpkt);
+    }
+}
