@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use capture::{Packet, Reader};
-use qdisc::{DropReason, Ecn, Time};
+use qdisc::{DropReason, Ecn, Label, Rate, Time};
 use record::{Layout, Record, Recorder};
 
 use super::*;
@@ -202,6 +202,59 @@ fn headers_tell_the_story_of_a_connection() {
       160 bytes, 132 of data
       160 bytes, 132 of data
     ");
+}
+
+/// What was kept of every packet.
+fn kept(file: &[u8]) -> Vec<&[u8]> {
+    let word = |at: usize| u32::from_le_bytes(*file[at..].first_chunk().unwrap()) as usize;
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < file.len() {
+        if word(at) == 6 {
+            found.push(&file[at + 28..at + 28 + word(at + 20)]);
+        }
+        at += word(at + 4);
+    }
+    found
+}
+
+/// Datagrams with the rate of their flow, of a short flow, of one that no edge has seen, and one without room for more.
+#[test]
+fn labels_travel_as_an_ip_option() {
+    let scenario = scenario(|text| text);
+    let mut exporter = Exporter::new(Vec::new(), &scenario, &scenario.cells()[0]).unwrap();
+    let megabit = Label::of(Rate::mbit(1));
+    let segment = Segment { flags: Segment::DATAGRAM, to: 1, ..Segment::default() };
+    for (bytes, label) in
+        [(1000, megabit), (1000, Label::SHORT), (1000, Label::NONE), (65_531, megabit), (65_532, megabit)]
+    {
+        exporter.sent(PortId(0), &Meta { bytes, label, ..Meta::default() }, &segment, Time::ZERO);
+    }
+    let dropped = Meta { bytes: 500, label: megabit, ..Meta::default() };
+    let dropped = qdisc::Packet { meta: dropped, payload: segment };
+    exporter.dropped(PortId(0), dropped, DropReason::Overlimit, Time::ZERO);
+    let (file, _) = exporter.finish().unwrap();
+
+    let labels = kept(&file).into_iter().map(|packet| label::read(packet).unwrap());
+    let packets = Reader::new(io::Cursor::new(file.clone())).unwrap().map(|packet| packet.unwrap());
+    let told: Vec<_> = labels.zip(packets).map(|(label, packet)| (label, packet.bytes)).collect();
+    let written = label::decode(label::encode(megabit).unwrap());
+    assert_eq!(
+        told,
+        [
+            (written, 1004),
+            (Label::SHORT, 1004),
+            (Label::NONE, 1000),
+            (written, 65_535),
+            (Label::NONE, 65_532),
+            (written, 504)
+        ]
+    );
+    let data: Vec<_> = Reader::new(io::Cursor::new(file))
+        .unwrap()
+        .map(|packet| packet.unwrap().ip.unwrap().data.unwrap())
+        .collect();
+    assert_eq!(data, [972, 972, 972, 65_503, 65_504, 472], "the option takes nothing from the data");
 }
 
 #[test]

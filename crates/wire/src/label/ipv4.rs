@@ -1,0 +1,130 @@
+//! The label among the options of an IPv4 header: RFC 791 section 3.1.
+
+use super::{LabelError, OPTION, only, value};
+
+/// Copied on fragmentation, class 0, number 30.
+const LABEL: u8 = 158;
+const END_OF_OPTIONS: u8 = 0;
+const NO_OPERATION: u8 = 1;
+/// The header without options, and the longest.
+const FIXED: usize = 20;
+const LONGEST: usize = 60;
+
+/// What a header says that matters here.
+pub(super) struct Header {
+    /// Its own length.
+    length: usize,
+    /// The length of the packet.
+    total: u16,
+    /// Where the label stands.
+    pub label: Option<usize>,
+}
+
+/// Reads a header as far as it matters.
+pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
+    let cut_off = LabelError::CutOff { bytes: packet.len(), within: "IPv4 header" };
+    let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off)?;
+    let length = usize::from(fixed[0] & 15) * 4;
+    if length < FIXED {
+        return Err(LabelError::Malformed { at: 0, what: "the header is said to be shorter than 20 bytes" });
+    }
+    let total = u16::from_be_bytes([fixed[2], fixed[3]]);
+    if usize::from(total) < length {
+        return Err(LabelError::Malformed {
+            at: 2,
+            what: "the packet is said to be shorter than its header",
+        });
+    }
+    let header = packet.get(..length).ok_or(cut_off)?;
+    let mut label = None;
+    let mut at = FIXED;
+    while at < length && header[at] != END_OF_OPTIONS {
+        let kind = header[at];
+        if kind == NO_OPERATION {
+            at += 1;
+            continue;
+        }
+        let option = header.get(at + 1).map_or(0, |length| usize::from(*length));
+        if option < 2 || at + option > length {
+            return Err(LabelError::Malformed {
+                at,
+                what: "an option's length leads out of the header, or nowhere",
+            });
+        }
+        if kind == LABEL {
+            if option != OPTION {
+                return Err(LabelError::Foreign { kind, at, length: option });
+            }
+            label = only(label, at)?;
+        }
+        at += option;
+    }
+    Ok(Header { length, total, label })
+}
+
+pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), LabelError> {
+    let header = look(packet)?;
+    if let Some(at) = header.label {
+        return Err(LabelError::Labelled { at });
+    }
+    if header.length + OPTION > LONGEST {
+        return Err(LabelError::NoRoom { what: "an IPv4 header has at most 40 bytes of options" });
+    }
+    let Some(total) = header.total.checked_add(OPTION as u16) else {
+        return Err(LabelError::NoRoom { what: "an IPv4 packet has at most 65,535 bytes" });
+    };
+    let before = sum(&packet[..header.length]);
+    packet.splice(FIXED..FIXED, [LABEL, OPTION as u8, high, low]);
+    set_lengths(packet, header.length + OPTION, total);
+    let after = sum(&packet[..header.length + OPTION]);
+    update_checksum(packet, before, after);
+    Ok(())
+}
+
+pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), LabelError> {
+    let at = look(packet)?.label.ok_or(LabelError::Unlabelled)? + 2;
+    // Nobody has to align options: the value may lie in two of the words that the checksum counts.
+    let words = at / 2 * 2..(at + 2).next_multiple_of(2);
+    if packet[at..at + 2] != value {
+        let before = sum(&packet[words.clone()]);
+        packet[at..at + 2].copy_from_slice(&value);
+        let after = sum(&packet[words]);
+        update_checksum(packet, before, after);
+    }
+    Ok(())
+}
+
+pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, LabelError> {
+    let header = look(packet)?;
+    let Some(at) = header.label else { return Ok(None) };
+    let value = value(packet, at);
+    let before = sum(&packet[..header.length]);
+    packet.drain(at..at + OPTION);
+    set_lengths(packet, header.length - OPTION, header.total - OPTION as u16);
+    let after = sum(&packet[..header.length - OPTION]);
+    update_checksum(packet, before, after);
+    Ok(Some(value))
+}
+
+fn set_lengths(packet: &mut [u8], header: usize, total: u16) {
+    packet[0] = 0x40 | (header / 4) as u8;
+    packet[2..4].copy_from_slice(&total.to_be_bytes());
+}
+
+/// The header checksum after words with this sum became words with that: RFC 1624, equation 3. What is in both counts for
+/// nothing, be it the old checksum itself.
+fn update_checksum(packet: &mut [u8], before: u16, after: u16) {
+    let old = u16::from_be_bytes([packet[10], packet[11]]);
+    let new = !fold(u32::from(!old) + u32::from(!before) + u32::from(after));
+    packet[10..12].copy_from_slice(&new.to_be_bytes());
+}
+
+/// One's complement sum of words, RFC 1071.
+fn sum(bytes: &[u8]) -> u16 {
+    fold(bytes.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum())
+}
+
+fn fold(sum: u32) -> u16 {
+    let once = (sum & 0xffff) + (sum >> 16);
+    ((once & 0xffff) + (once >> 16)) as u16
+}

@@ -1,0 +1,134 @@
+//! The label in the hop-by-hop options header of IPv6: RFC 8200 sections 4.2 and 4.3.
+
+use super::{LabelError, OPTION, only, value};
+
+/// Skip if unknown (00), may change on the way (1), 11110.
+const LABEL: u8 = 0x3e;
+const PAD_1: u8 = 0;
+const PAD_N: u8 = 1;
+/// As a next header.
+const HOP_BY_HOP: u8 = 0;
+/// As a next header: nothing follows.
+const NOTHING: u8 = 59;
+/// The header that every packet has.
+const FIXED: usize = 40;
+const NEXT_HEADER: usize = 6;
+/// Where the first option stands.
+const FIRST: usize = FIXED + 2;
+/// Extension headers come in units of so many bytes.
+const UNIT: usize = 8;
+/// Padding of four bytes: what stands behind a label that joined other options, and where a label was.
+const PADDING: [u8; 4] = [PAD_N, 2, 0, 0];
+
+/// What a packet says that matters here.
+pub(super) struct Header {
+    /// Bytes behind the fixed header.
+    payload: u16,
+    /// Bytes of the hop-by-hop options header, where there is one.
+    options: Option<usize>,
+    /// Where the label stands.
+    pub label: Option<usize>,
+    /// Whether there are other options, padding aside.
+    others: bool,
+}
+
+/// Reads the headers as far as they matter.
+pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
+    let cut_off = |within| LabelError::CutOff { bytes: packet.len(), within };
+    let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off("IPv6 header"))?;
+    let payload = u16::from_be_bytes([fixed[4], fixed[5]]);
+    if payload == 0 && fixed[NEXT_HEADER] != NOTHING {
+        let what =
+            "a payload of 0 bytes, and something in it: a jumbogram, or a length left to a network card";
+        return Err(LabelError::Malformed { at: 4, what });
+    }
+    let mut found = Header { payload, options: None, label: None, others: false };
+    if fixed[NEXT_HEADER] != HOP_BY_HOP {
+        return Ok(found);
+    }
+    let within = "hop-by-hop options header";
+    let units = packet.get(FIXED + 1).ok_or(cut_off(within))?;
+    let length = (usize::from(*units) + 1) * UNIT;
+    if length > usize::from(payload) {
+        let what = "the hop-by-hop options header is said to be longer than the packet";
+        return Err(LabelError::Malformed { at: FIXED + 1, what });
+    }
+    let header = packet.get(..FIXED + length).ok_or(cut_off(within))?;
+    let mut at = FIRST;
+    while at < header.len() {
+        let kind = header[at];
+        if kind == PAD_1 {
+            at += 1;
+            continue;
+        }
+        let end = header.get(at + 1).map(|data| at + 2 + usize::from(*data));
+        let Some(end) = end.filter(|end| *end <= header.len()) else {
+            return Err(LabelError::Malformed { at, what: "an option's length leads out of the header" });
+        };
+        match kind {
+            LABEL if end - at != OPTION => return Err(LabelError::Foreign { kind, at, length: end - at }),
+            LABEL => found.label = only(found.label, at)?,
+            PAD_N => {}
+            _ => found.others = true,
+        }
+        at = end;
+    }
+    Ok(Header { options: Some(length), ..found })
+}
+
+pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), LabelError> {
+    let header = look(packet)?;
+    if let Some(at) = header.label {
+        return Err(LabelError::Labelled { at });
+    }
+    let Some(payload) = header.payload.checked_add(UNIT as u16) else {
+        return Err(LabelError::NoRoom { what: "an IPv6 packet has at most 65,535 bytes behind its header" });
+    };
+    let label = [LABEL, OPTION as u8 - 2, high, low];
+    if header.options.is_some() {
+        let Some(units) = packet[FIXED + 1].checked_add(1) else {
+            return Err(LabelError::NoRoom { what: "a hop-by-hop options header has at most 2,048 bytes" });
+        };
+        packet[FIXED + 1] = units;
+        packet.splice(FIRST..FIRST, label.into_iter().chain(PADDING));
+    } else {
+        let head = [packet[NEXT_HEADER], 0];
+        packet[NEXT_HEADER] = HOP_BY_HOP;
+        packet.splice(FIXED..FIXED, head.into_iter().chain(label).chain([PAD_N, 0]));
+    }
+    set_payload(packet, payload);
+    Ok(())
+}
+
+pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), LabelError> {
+    let at = look(packet)?.label.ok_or(LabelError::Unlabelled)?;
+    packet[at + 2..at + OPTION].copy_from_slice(&value);
+    Ok(())
+}
+
+pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, LabelError> {
+    let header = look(packet)?;
+    let (Some(at), Some(length)) = (header.label, header.options) else { return Ok(None) };
+    let value = value(packet, at);
+    let behind = at + OPTION;
+    // In a packet that is wrong anyway the header stays, since the packet would be wrong in another way without it: where a
+    // second one like it follows, or something of no length.
+    let next = packet[FIXED];
+    let needed = next == HOP_BY_HOP || (usize::from(header.payload) == UNIT && next != NOTHING);
+    if length == UNIT && !header.others && !needed {
+        packet[NEXT_HEADER] = packet[FIXED];
+        packet.drain(FIXED..FIXED + UNIT);
+        set_payload(packet, header.payload - UNIT as u16);
+    } else if at == FIRST && length > UNIT && packet[behind..].starts_with(&PADDING) {
+        packet[FIXED + 1] -= 1;
+        packet.drain(FIRST..FIRST + UNIT);
+        set_payload(packet, header.payload - UNIT as u16);
+    } else {
+        packet[at..behind].copy_from_slice(&PADDING);
+    }
+    Ok(Some(value))
+}
+
+fn set_payload(packet: &mut [u8], bytes: u16) {
+    packet[4..6].copy_from_slice(&bytes.to_be_bytes());
+}
