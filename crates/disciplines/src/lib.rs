@@ -47,6 +47,7 @@ registry! {
     ared,
     choke,
     sfb,
+    afd,
     codel,
     fq_codel,
     pie,
