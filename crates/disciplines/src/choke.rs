@@ -12,19 +12,17 @@
 //! - Departure order is order of arrival.
 //!
 //! # Deviations
-//! - The paper admits at an average of `min` and below; here, as in `red`, the thresholds themselves belong to the range
-//!   above.
+//! - Both thresholds belong to the range above them, as in `red`.
 //! - A packet that met its own kind does not count in RED's spacing of drops, and neither does its loss: the paper does not
 //!   say. It is dropped even if its sender takes marks: it is not told, it is punished.
 //! - RED's part is that of `red`: a queue of at most one unit is never told, the packet with which the average comes above
 //!   `min` only starts the count. The comparison is made with any queue that is not empty.
 //! - Candidates are drawn one after the other, each from what is then queued: one that did not match may be drawn again.
 //!   All are drawn even if the first one matches, and all that match are dropped. The paper does not say.
-//! - The paper's rule that raises the number of candidates with the average is left out; so is the variant that
-//!   draws the packet at the head.
+//! - The paper's rule that raises the number of candidates with the average is left out.
 //! - `tc` counts packets only and demands `limit`; here thresholds may be bytes as well, and `limit` defaults to 300
-//!   packets, the buffer of the paper. The draw is over packets in either case. `gentle`, `weight` and `candidates` are
-//!   not in `tc`.
+//!   packets, which makes the thresholds 25 and 75. The draw is over packets in either case. `gentle`, `weight` and
+//!   `candidates` are not in `tc`.
 //!
 //! # Cost
 //! - That of `red`, and a draw per candidate and arrival while the average is above `min`. Taking a packet out of the

@@ -49,6 +49,7 @@ registry! {
     ared,
     choke,
     sfb,
+    afd,
     codel,
     fq_codel,
     pie,

@@ -427,6 +427,72 @@ mod tests {
         assert!((waited - 29.5).abs() < 0.3, "uniform in 20 to 39: {waited}");
     }
 
+    /// The routers of FPIP's comparison, whose kilobytes are of 1,000: thresholds, the odds at an average of 50 and of
+    /// 90 KB, the first averages of a queue that grows, and the gaps between drops at odds of 5 %.
+    #[test]
+    fn can_be_set_as_in_fpips_comparison() {
+        let spec = "red limit 300000b min 25000b max 75000b probability 0.1 avpkt 500b weight 0.002 gentle wait bytemode";
+        let crate::Spec::red(config) = spec.parse().unwrap() else { panic!("{spec} is red") };
+        assert_eq!(config.build::<()>(&site()).unwrap().setup.avpkt, 500);
+        let defaults = Config { min: None, max: None, ..config };
+        assert!(
+            <Config as Discipline>::variants().contains(&defaults),
+            "its thresholds are those of the limit"
+        );
+
+        let mut q = built(spec);
+        for average in [0.0, 4.0, 11.992, 23.968, 39.92, 59.84, 83.721, 111.553] {
+            assert_eq!(knock(&mut q, 1000, Ecn::NotCapable, Time::ZERO), Fate::Taken);
+            assert!((gauge(&q, "average_bytes") - average).abs() < 5e-4, "{average}");
+            fill(&mut q, 2, 1000);
+        }
+        let at = |kilobytes| {
+            let mut q = built(&spec.replace("0.002", "1"));
+            fill(&mut q, kilobytes, 1000);
+            knock(&mut q, 500, Ecn::NotCapable, Time::ZERO);
+            gauge(&q, "drop_probability")
+        };
+        assert!((at(50) - 0.05).abs() < 1e-15 && (at(90) - 0.28).abs() < 1e-15);
+        assert_eq!((at(24), at(150)), (0.0, 1.0));
+
+        // Mean packets are 500 bytes: one of 1,000 counts twice, and is twice as likely to go.
+        let gaps = |bytes| {
+            let mut q = built(&spec.replace("0.002", "1"));
+            fill(&mut q, 50_000 / bytes, bytes);
+            let fates = (0..50_000).map(|_| knock(&mut q, bytes, Ecn::NotCapable, Time::ZERO) != Fate::Taken);
+            let drops: Vec<usize> = fates.enumerate().filter(|(_, drop)| *drop).map(|(n, _)| n).collect();
+            let gaps: Vec<usize> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap())
+        };
+        assert_eq!(gaps(500), (20, 39));
+        assert_eq!(gaps(1000).0, 10);
+        assert!(gaps(1000).1 <= 20);
+    }
+
+    /// Whatever the average remembers, a queue of at most one unit is no congestion: one packet, or one byte, which is an
+    /// empty queue.
+    #[test]
+    fn a_queue_of_one_unit_is_never_told() {
+        let above_max = |spec: &str, unit: f64| {
+            let mut q = built(spec);
+            // 90 units of average at a weight of 0.002.
+            q.detector.observe(45_000.0 * unit, 0, Time::ZERO);
+            q
+        };
+        const EARLY: Fate = Fate::Dropped(DropReason::Early);
+        let knocks = |mut q: Red<u32>| {
+            [(); 3].map(|()| {
+                let fate = knock(&mut q, 500, Ecn::NotCapable, Time::ZERO);
+                fill(&mut q, 1, 40);
+                fate
+            })
+        };
+        let bytes = above_max("red limit 300000b weight 0.002", 1000.0);
+        assert_eq!(knocks(bytes), [Fate::Taken, EARLY, EARLY]);
+        let packets = above_max("red limit 300p weight 0.002", 1.0);
+        assert_eq!(knocks(packets), [Fate::Taken, Fate::Taken, EARLY]);
+    }
+
     #[test]
     fn who_is_marked_and_who_is_dropped() {
         let fates = |spec: &str, packets, ecn| {

@@ -24,7 +24,8 @@
 //! - Changes of the hash happen at the start of the call that follows them. Which keys and odds it finds does not depend
 //!   on how often anyone looked: a set that nobody met while it warmed up has odds of 0 everywhere.
 //! - `db 0s` warms up from the beginning, `rehash 0s` never changes the hashes.
-//! - tc-sfb(8) gives each flow its `penalty_burst`; here as there it is one for all.
+//! - The penalty box is one for all flows that do not listen, its rate and its burst; tc-sfb(8) can be read as if each
+//!   flow had a burst of its own.
 //! - A full buffer refuses after the bins have learnt from the packet. `limit` is 1,000 packets, the usual transmit queue
 //!   of a device, where Linux takes that of the device.
 //! - `levels`, `bins` and `ecn` are constants in Linux: 8, 16 and on. Marks end at odds of one half: who has not listened
@@ -37,7 +38,7 @@
 //!
 //! # References
 //! - W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
-//!   INFOCOM 2001; the moving hash with two sets is its section 4.4.
+//!   INFOCOM 2001. The two sets of bins are in section 4.4 of their report CSE-TR-387-99, University of Michigan 1999.
 //! - tc-sfb(8) for names and defaults: `max` 25 and `target` four fifths of it.
 
 use std::collections::VecDeque;

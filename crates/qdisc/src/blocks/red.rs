@@ -322,6 +322,21 @@ mod tests {
         assert_eq!(other.decide(12.0, 1.0, || unreachable!("no draw")), Verdict::SignalAboveMax);
     }
 
+    /// At odds of 5 % with `wait`, nobody is told within 19 packets of an overflow, and the 20th may be.
+    #[test]
+    fn an_overflow_begins_the_count_again() {
+        let mut detector = Detector::new(KB, 1.0, 0.1, true, None);
+        detector.observe(50_000.0, 0, Time::ZERO);
+        for count in 1..=19 {
+            assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), Verdict::Accept, "{count}");
+        }
+        detector.overflowed();
+        for count in 1..=19 {
+            assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), Verdict::Accept, "{count} after the overflow");
+        }
+        assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), Verdict::Signal);
+    }
+
     #[test]
     fn large_packets_are_likelier_when_sizes_count() {
         let curve = Curve { min: 2.0, max: 6.0, gentle: true };
