@@ -17,10 +17,13 @@
 //! - Jitter is on by default (half the interval); ns-2's generator has it off.
 //!
 //! # Cost
-//! - One event per packet and flow.
+//! - One event per packet, and O(log n) for n flows.
 //!
 //! # References
 //! - Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1991.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use qdisc::{Bytes, Invalid, Rate, Rng, Share, Span, Time};
 use schemars::JsonSchema;
@@ -84,11 +87,13 @@ impl Traffic for Config {
                 None => spread(place.start, interval, &mut rng),
             };
             let jitter = Span::from_s_f64(interval.as_s() * self.jitter.get());
-            Flow { next: begin, interval, jitter, from: *from, to: *to, stream: None }
+            Flow { begin, interval, jitter, from: *from, to: *to, stream: None }
         });
-        let flows = flows.collect();
+        let flows: Vec<Flow> = flows.collect();
+        let order = flows.iter().zip(0..).map(|(flow, number)| Reverse((flow.begin, number)));
+        let order = order.filter(|Reverse((begin, _))| *begin < place.stop).collect();
         let in_order = self.step > Rate::default() || self.stagger.is_some();
-        Ok(Box::new(Cbr { flows, bytes, to_number: in_order, stop: place.stop, rng }))
+        Ok(Box::new(Cbr { flows, order, bytes, to_number: in_order, stop: place.stop, rng }))
     }
 }
 
@@ -129,6 +134,8 @@ impl Config {
 
 struct Cbr {
     flows: Vec<Flow>,
+    /// When each sends next; of equals the first.
+    order: BinaryHeap<Reverse<(Time, u32)>>,
     bytes: u32,
     /// Whether flows have still to be numbered, in their order. Otherwise they are as they begin.
     to_number: bool,
@@ -137,7 +144,7 @@ struct Cbr {
 }
 
 struct Flow {
-    next: Time,
+    begin: Time,
     /// Mean time between its packets, and how far one may lie from it.
     interval: Span,
     jitter: Span,
@@ -151,27 +158,25 @@ impl Source for Cbr {
         let now = net.now();
         if std::mem::take(&mut self.to_number) {
             for flow in &mut self.flows {
-                flow.stream = Some(net.stream_from(flow.from, flow.to, flow.next));
+                flow.stream = Some(net.stream_from(flow.from, flow.to, flow.begin));
             }
         }
-        let mut earliest = Time::NEVER;
-        for flow in &mut self.flows {
-            if flow.next <= now {
-                let stream = *flow.stream.get_or_insert_with(|| net.stream(flow.from, flow.to));
-                net.datagram(stream, self.bytes);
-                // Uniform in [interval - jitter, interval + jitter]: the mean stays.
-                let early =
-                    if flow.jitter.is_zero() { 0 } else { self.rng.below(2 * flow.jitter.as_ps() + 1) };
-                flow.next = now + (flow.interval + Span::from_ps(early)).saturating_sub(flow.jitter);
-            }
-            if flow.next < self.stop {
-                earliest = earliest.min(flow.next);
-            } else {
-                flow.next = Time::NEVER;
+        while let Some(Reverse((_, number))) =
+            self.order.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
+            self.order.pop();
+            let flow = &mut self.flows[number as usize];
+            let stream = *flow.stream.get_or_insert_with(|| net.stream(flow.from, flow.to));
+            net.datagram(stream, self.bytes);
+            // Uniform in [interval - jitter, interval + jitter]: the mean stays.
+            let early = if flow.jitter.is_zero() { 0 } else { self.rng.below(2 * flow.jitter.as_ps() + 1) };
+            let next = now + (flow.interval + Span::from_ps(early)).saturating_sub(flow.jitter);
+            if next < self.stop {
+                self.order.push(Reverse((next, number)));
             }
         }
-        if earliest < Time::NEVER {
-            net.wake_at(earliest);
+        if let Some(Reverse((earliest, _))) = self.order.peek() {
+            net.wake_at(*earliest);
         }
     }
 }
