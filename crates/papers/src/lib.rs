@@ -49,12 +49,28 @@ pub struct Shipped {
 }
 
 /// Every paper that is shipped, in the order of listing.
-pub const SHIPPED: &[Shipped] = &[Shipped {
-    id: "efd",
-    files: &[
-        ("paper.toml", include_str!("../../../papers/efd/paper.toml")),
-        ("claims.toml", include_str!("../../../papers/efd/claims.toml")),
-        ("transfers.toml", include_str!("../../../papers/efd/transfers.toml")),
-        ("multimedia.toml", include_str!("../../../papers/efd/multimedia.toml")),
-    ],
-}];
+pub const SHIPPED: &[Shipped] = &[
+    Shipped {
+        id: "efd",
+        files: &[
+            ("paper.toml", include_str!("../../../papers/efd/paper.toml")),
+            ("claims.toml", include_str!("../../../papers/efd/claims.toml")),
+            ("transfers.toml", include_str!("../../../papers/efd/transfers.toml")),
+            ("multimedia.toml", include_str!("../../../papers/efd/multimedia.toml")),
+        ],
+    },
+    Shipped {
+        id: "fpip",
+        files: &[
+            ("paper.toml", include_str!("../../../papers/fpip/paper.toml")),
+            ("claims.toml", include_str!("../../../papers/fpip/claims.toml")),
+            ("unresponsive.toml", include_str!("../../../papers/fpip/unresponsive.toml")),
+            ("tcp-udp.toml", include_str!("../../../papers/fpip/tcp-udp.toml")),
+            ("mixed.toml", include_str!("../../../papers/fpip/mixed.toml")),
+            ("chain-tcp.toml", include_str!("../../../papers/fpip/chain-tcp.toml")),
+            ("chain-udp.toml", include_str!("../../../papers/fpip/chain-udp.toml")),
+            ("chain-web.toml", include_str!("../../../papers/fpip/chain-web.toml")),
+            ("flows.toml", include_str!("../../../papers/fpip/flows.toml")),
+        ],
+    },
+];

@@ -107,8 +107,9 @@ pub(crate) struct Experiment {
     /// Variants that are run with three seeds only, because the runs are long.
     #[serde(default)]
     pub few: Vec<String>,
-    /// How long it lasts in a quick study.
-    pub quick: String,
+    /// How long it lasts in a quick study; without it, it is left out of one.
+    #[serde(default)]
+    pub quick: Option<String>,
     /// The fair share of each of the flows that measures compare with it.
     #[serde(default)]
     pub ideal: Option<Rate>,

@@ -125,7 +125,8 @@ impl Study {
         }
         let mut study = Study { paper, scope, scenes: Vec::new() };
         let mut scenes = Vec::new();
-        for experiment in &study.paper.about.experiment {
+        let experiments = study.paper.about.experiment.iter();
+        for experiment in experiments.filter(|experiment| !study.scope.quick || experiment.quick.is_some()) {
             for variant in experiment.variants.iter().filter(|variant| study.covers(variant)) {
                 scenes.extend(study.scene(experiment, variant)?);
             }
@@ -255,8 +256,8 @@ impl Study {
         let episodes =
             measures.iter().any(Measure::needs_episodes) || curves.iter().any(Curve::needs_episodes);
         sets.push(format!("record.episodes={episodes}"));
-        if self.scope.quick {
-            sets.push(format!("duration={}", experiment.quick));
+        if let Some(quick) = experiment.quick.as_ref().filter(|_| self.scope.quick) {
+            sets.push(format!("duration={quick}"));
         }
         let draft = Draft::parse(&self.paper.scenarios[&experiment.scenario], "");
         let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
