@@ -125,6 +125,10 @@ impl Discipline for Config {
                 "without any it is RED: write at least 1, or take \"red\"",
             ));
         }
+        if self.weight.is_some() && self.burst.is_some() {
+            let message = "give one of weight and burst: each says how fast the average moves";
+            return Err(Invalid::new("weight", message));
+        }
         let (unit, curve) = thresholds.curve()?;
         let bandwidth = bandwidth(self.bandwidth, site)?;
         let weight = thresholds.weight(unit, &curve, bandwidth)?;
