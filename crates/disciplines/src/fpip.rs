@@ -19,10 +19,11 @@
 //!   take R from anywhere to the link's rate) and works, because PIP puts R back. Once per `adjust_every` (`adjust window`), or
 //!   never, the link idles. A test shows all three.
 //! - F2. R is at most the link's rate (`cap`): more means nothing, and takes longer to come down.
-//! - F3. R is at least a thousandth of the link (`floor`). Equation (4) gives 0 when short flows exceed the link; equation (9)
+//! - F3. Long flows together have at least a thousandth of the link (`floor`), so R is never 0. Equation (4) gives 0 when short flows exceed the link; equation (9)
 //!   then multiplies 0, all long packets are dropped, the queue drains, and if PIP's odds are back at 0 by then, equation (4) is
 //!   never asked again: long flows starve for ever. A long flood does not do that (PIP remembers it for seconds), a short burst
-//!   beside slow long flows does; a test shows both.
+//!   beside slow long flows does; a test shows both. A floor for each flow (`floor_each`) is above the fair share
+//!   when there are more than a thousand flows, and then nobody is held back: a test shows that, too.
 //! - F4, F5. No long flow: R stays. Nothing accepted: a thousandth of the link stands for it.
 //! - F6. Rates fade by the time since they were last counted. Read literally, sRate's clock is that of short packets only, and
 //!   what long packets fade in between would fade twice.
@@ -102,8 +103,11 @@ pub struct Config {
     pub adjust: Adjust,
     /// How often it does, with `adjust window`.
     pub adjust_every: Span,
-    /// The least fair share, as a part of the link. Without it short flows that fill the link starve long ones for ever.
+    /// What long flows have at least, all together, as a part of the link. Without it a burst of short flows can starve them for
+    /// ever.
     pub floor: Share,
+    /// The floor is what each of them has at least. With as many flows as it goes into the link, nobody is held back any more.
+    pub floor_each: bool,
     /// Whether the fair share is at most the link's rate. Without it it grows beyond all bounds while the link is idle.
     pub cap: bool,
     /// How often the tables are visited to forget flows. Zero: never.
@@ -150,6 +154,7 @@ impl Default for Config {
             adjust: Adjust::Packet,
             adjust_every: Span::ms(100),
             floor: Share::new(0.001).expect("a thousandth is a share"),
+            floor_each: false,
             cap: true,
             sweep: MEMORY.sweep,
             idle: MEMORY.idle,
@@ -181,7 +186,8 @@ impl Config {
             accepted: (self.short_window != self.accepted_window).then_some(accepted),
             adjust: self.adjust,
             adjust_every: self.adjust_every,
-            least: self.floor.get() * capacity,
+            floor: self.floor.get() * capacity,
+            floor_each: self.floor_each,
             // A number that arithmetic can still scale, where nothing else bounds it.
             most: if self.cap { capacity } else { 1e18 },
             flows: RecentFlows::new(memory, |()| false),
@@ -242,6 +248,7 @@ impl Discipline for Config {
                 threshold: Limit::Packets(3),
                 same_instant: SameInstant::Accumulate,
                 floor: Share::default(),
+                floor_each: true,
                 cap: false,
                 clamp: false,
                 edge: false,
@@ -254,7 +261,11 @@ impl Discipline for Config {
         let mut warnings = self.gains(0.0).warnings();
         warnings.extend(above_limit(self.target, self.limit));
         if self.floor.get() == 0.0 {
-            warnings.push("floor: with none, short flows that fill the link starve long ones for ever".to_owned());
+            warnings.push("floor: with none, a burst of short flows can starve long ones for ever".to_owned());
+        }
+        if self.floor_each && self.floor.get() > 0.0 {
+            let flows = 1.0 / self.floor.get();
+            warnings.push(format!("floor_each: with more than {flows:.0} long flows nobody is held back any more"));
         }
         if !self.cap {
             warnings.push("nocap: the fair share of an idle link grows beyond all bounds".to_owned());
@@ -303,8 +314,9 @@ struct Core {
     accepted: Option<Averaging>,
     adjust: Adjust,
     adjust_every: Span,
-    /// The least fair share, bit/s.
-    least: f64,
+    /// The least fair share, bit/s: of all long flows, or of each.
+    floor: f64,
+    floor_each: bool,
     /// The largest.
     most: f64,
     /// Long flows, and when each sent last (prevtime); as many as there are are active.
@@ -473,7 +485,7 @@ impl Core {
         let flows = self.flows.len();
         if flows > 0 {
             let left = (self.capacity - self.state.short.rate).max(0.0);
-            self.state.fair_share = (left / flows as f64).clamp(self.least, self.most);
+            self.state.fair_share = self.bounded(left / flows as f64);
         }
     }
 
@@ -488,9 +500,17 @@ impl Core {
         };
         if due {
             let accepted = state.accepted.rate.max(LEAST_ACCEPTED * self.capacity);
-            state.fair_share = (state.fair_share * (self.capacity / accepted)).clamp(self.least, self.most);
+            let grown = state.fair_share * (self.capacity / accepted);
             state.adjusted = Some(now);
+            self.state.fair_share = self.bounded(grown);
         }
+    }
+
+    /// A fair share between the floor and the cap.
+    #[inline]
+    fn bounded(&self, fair_share: f64) -> f64 {
+        let sharing = if self.floor_each { 1 } else { self.flows.len().max(1) };
+        fair_share.max(self.floor / sharing as f64).min(self.most)
     }
 
     /// Equation (10): so many bytes of the packet were accepted.
@@ -713,6 +733,22 @@ mod tests {
         assert!(got("fpip").into_iter().all(|got| got >= 48), "{:?}", got("fpip"));
     }
 
+    /// Three thousand senders of 40 or 100 kbit/s, a fair share of 33 kbit/s, and a floor of 100 kbit/s: for all of them together,
+    /// or for each.
+    #[test]
+    fn a_floor_for_each_flow_holds_nobody_back_when_there_are_many() {
+        let mut flows = [Flow { kbit: 40, bytes: 500 }; 3000];
+        flows[..1500].fill(Flow { kbit: 100, bytes: 500 });
+        let offer = |spec: &str| offer(spec, Rate::mbit(100), &flows, 6);
+        let (together, each) = (offer("fpip"), offer("fpip floor_each"));
+        let ratio = |outcome: &Outcome| {
+            let [fast, slow] = [&outcome.got[..1500], &outcome.got[1500..]].map(|got| got.iter().sum::<f64>());
+            fast / slow
+        };
+        assert!((0.9..1.15).contains(&ratio(&together)), "{}", ratio(&together));
+        assert!(ratio(&each) > 1.5, "{}", ratio(&each));
+    }
+
     /// The weakness: all long flows send twice their share, and the queue stands where the start left it, not at the reference.
     #[test]
     fn nothing_drains_the_queue_when_every_flow_sends_too_much() {
@@ -799,7 +835,9 @@ mod tests {
                     prop_assert!(pkt.meta.label.rate() <= before.rate());
                 }
                 let state = &fpip.core.state;
-                prop_assert!((LINK.as_bit() as f64 * 0.001..=LINK.as_bit() as f64).contains(&state.fair_share));
+                let least = LINK.as_bit() as f64 * 0.001 / fpip.core.flows.len().max(1) as f64;
+                // A flow that is new at this packet lowers the bound for the next one.
+                prop_assert!((least..=LINK.as_bit() as f64).contains(&state.fair_share));
                 prop_assert!((0.0..=1.0).contains(&state.pip.odds()));
                 prop_assert!(state.short.rate >= 0.0 && state.accepted.rate >= 0.0);
             }
@@ -816,6 +854,7 @@ mod tests {
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&site()).join("; ");
         assert_eq!(warned("fpip"), "");
         assert!(warned("fpip floor 0%").contains("starve long ones for ever"));
+        assert!(warned("fpip floor_each").contains("with more than 1000 long flows"));
         assert!(warned("fpip nocap").contains("beyond all bounds"));
         assert!(warned("fpip adjust window").contains("leave a part of the link idle"));
         assert!(warned("fpip adaptive threshold 3p").contains("nowhere to go"));

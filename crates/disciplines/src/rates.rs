@@ -1,5 +1,8 @@
 //! Senders who never slow down, at constant rates with jitter, into a discipline in front of a link: what each gets.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use qdisc::hash::mix;
 use qdisc::{
     Backlog, DropReason, FlowKey, Meta, Packet, Port, PortId, Probe, Rate, Rng, Site, Span, Streams, Time,
@@ -61,19 +64,13 @@ pub fn offer_from(spec: &str, link: Rate, flows: &[Flow], starts: &[Span], secon
     };
     let mut rng = Streams::new(3).within("senders").rng();
     let gap = |flow: &Flow| Rate::kbit(flow.kbit).time_for(u64::from(flow.bytes));
-    let mut next: Vec<Time> = flows
-        .iter()
-        .zip(starts)
-        .map(|(flow, start)| Time::ms(1) + *start + Span::from_ps(rng.below(gap(flow).as_ps())))
-        .collect();
+    let begins = flows.iter().zip(starts).enumerate().map(|(which, (flow, start))| {
+        Reverse((Time::ms(1) + *start + Span::from_ps(rng.below(gap(flow).as_ps())), which))
+    });
+    let mut next: BinaryHeap<Reverse<(Time, usize)>> = begins.collect();
     let (mut found, mut arrivals) = (0, 0u64);
     let mut gauges: Vec<(&'static str, f64)> = Vec::new();
-    loop {
-        let (which, at) =
-            next.iter().enumerate().min_by_key(|(_, at)| **at).map(|(which, at)| (which, *at)).unwrap();
-        if at > Time::s(seconds) {
-            break;
-        }
+    while let Some(Reverse((at, which))) = next.pop().filter(|Reverse((at, _))| *at <= Time::s(seconds)) {
         run.until(at);
         if at >= run.heard.from {
             found += run.port.books().held().packets;
@@ -91,7 +88,7 @@ pub fn offer_from(spec: &str, link: Rate, flows: &[Flow], starts: &[Span], secon
         pkt.meta.class = which as u16;
         run.port.offer(pkt, at, &mut run.heard);
         run.pull(at);
-        next[which] = at + jittered(gap(flow), &mut rng);
+        next.push(Reverse((at + jittered(gap(flow), &mut rng), which)));
     }
     let measured = (seconds - 2) as f64;
     let got: Vec<f64> = run.heard.got.iter().map(|bytes| *bytes as f64 * 8e-6 / measured).collect();
