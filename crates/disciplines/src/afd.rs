@@ -36,10 +36,9 @@
 //! - C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP Flows",
 //!   INFOCOM 2001: the controller, and its 160 times per second.
 
-use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-use qdisc::blocks::FlowMap;
+use qdisc::blocks::{Buffer, FlowMap};
 use qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rng,
     Site, Span, Time, check_limit,
@@ -154,7 +153,6 @@ impl Discipline for Config {
         };
         let most = (self.shadow.0 * one) as f64;
         Ok(Afd {
-            limit: self.limit,
             unit,
             law: Law { target, alpha: self.alpha, beta: self.beta, most },
             interval: self.interval,
@@ -164,8 +162,7 @@ impl Discipline for Config {
             fair: Fair { m_fair: most, length: 0.0 },
             due: None,
             shadow: Shadow::new(self.shadow.0 as usize),
-            queue: VecDeque::with_capacity(self.limit.most_packets(64).min(1 << 12)),
-            held: Backlog::ZERO,
+            queue: Buffer::new(self.limit),
         })
     }
 
@@ -273,7 +270,6 @@ const _: () = assert!(FlowMap::<NonZeroU64>::bytes_per_slot() == 16);
 
 /// The queue, and what is remembered of arrivals.
 pub struct Afd<P> {
-    limit: Limit,
     unit: Unit,
     law: Law,
     interval: Span,
@@ -284,8 +280,7 @@ pub struct Afd<P> {
     /// When the next update is due; `None` before the first call.
     due: Option<Time>,
     shadow: Shadow,
-    queue: VecDeque<Packet<P>>,
-    held: Backlog,
+    queue: Buffer<P>,
 }
 
 impl<P> Qdisc<P> for Afd<P> {
@@ -294,33 +289,25 @@ impl<P> Qdisc<P> for Afd<P> {
         self.catch_up(cx.now());
         let too_much = self.is_too_much(pkt.meta.flow);
         self.note(&pkt);
-        if !self.limit.admits(self.held, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::Overlimit);
-        }
-        if too_much && !(self.ecn && cx.mark(&mut pkt)) {
+        let fits = self.queue.admits(pkt.bytes());
+        if too_much && fits && !(self.ecn && cx.mark(&mut pkt)) {
             return cx.drop(pkt, DropReason::Early);
         }
-        self.held.add(pkt.bytes());
-        self.queue.push_back(pkt);
+        self.queue.push(pkt, cx);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.catch_up(cx.now());
-        let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
-        self.held.sub(pkt.bytes());
-        Next::Packet(pkt)
+        self.queue.pop().map_or(Next::Empty, Next::Packet)
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.queue.held()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        for pkt in self.queue.drain(..) {
-            cx.drop(pkt, DropReason::Reset);
-        }
-        self.held = Backlog::ZERO;
+        self.queue.reset(cx);
         self.fair = Fair { m_fair: self.law.most, length: 0.0 };
         self.due = None;
         self.shadow.clear();
@@ -353,7 +340,7 @@ impl<P> Afd<P> {
             Some(due) => {
                 // Between calls the queue does not change.
                 let more = now.since(due).as_ps() / self.interval.as_ps();
-                self.fair = self.law.update(self.fair, self.unit.length(self.held), more);
+                self.fair = self.law.update(self.fair, self.unit.length(self.queue.held()), more);
                 self.due = Some(due + self.interval * (more + 1));
             }
             None => self.due = Some(now + self.interval),
@@ -602,7 +589,7 @@ mod tests {
                 offer(&mut q, rng.below(5), 1000, Ecn::NotCapable, Time::ms(ms));
             }
             let _ = q.dequeue(&mut Cx::new(Time::ms(ms), &mut Outbox::default()));
-            sum += if ms >= 10_000 { q.held.packets } else { 0 };
+            sum += if ms >= 10_000 { q.queue.held().packets } else { 0 };
         }
         let mean = sum as f64 / 30_000.0;
         assert!((mean - 60.0).abs() < 3.0, "{mean}");
@@ -747,7 +734,7 @@ mod tests {
                     prop_assert_eq!(why, plain.enqueue(name, flow, bytes, 15));
                 }
                 prop_assert_eq!(q.fair.m_fair, plain.m_fair);
-                prop_assert_eq!(q.unit.length(q.held), plain.length());
+                prop_assert_eq!(q.unit.length(q.queue.held()), plain.length());
                 for flow in 0..5 {
                     let counted: u64 =
                         plain.samples.iter().filter(|(of, _)| *of == flow).map(|(_, amount)| amount).sum();

@@ -41,9 +41,7 @@
 //!   INFOCOM 2001. The two sets of bins are in section 4.4 of their report CSE-TR-387-99, University of Michigan 1999.
 //! - tc-sfb(8) for names and defaults: `max` 25 and `target` four fifths of it.
 
-use std::collections::VecDeque;
-
-use qdisc::blocks::TokenBucket;
+use qdisc::blocks::{Buffer, TokenBucket};
 use qdisc::hash::mix;
 use qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc,
@@ -166,8 +164,7 @@ impl Discipline for Config {
             warming: false,
             penalty,
             p_min: 0.0,
-            queue: VecDeque::with_capacity(usize::try_from(self.limit.0).unwrap_or(usize::MAX).min(1 << 12)),
-            held: Backlog::ZERO,
+            queue: Buffer::new(Limit::Packets(self.limit.0)),
             config: self.clone(),
         })
     }
@@ -261,8 +258,7 @@ pub struct Sfb<P> {
     penalty: Option<TokenBucket>,
     /// The odds of the last arrival.
     p_min: f64,
-    queue: VecDeque<Packet<P>>,
-    held: Backlog,
+    queue: Buffer<P>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -299,7 +295,7 @@ impl<P> Qdisc<P> for Sfb<P> {
         let flow = pkt.meta.flow;
         let (least, p_min) = self.active.learn(flow, &self.config, self.target);
         self.p_min = p_min;
-        if self.held.packets >= self.config.limit.0 {
+        if !self.queue.admits(pkt.bytes()) {
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if least >= self.max {
@@ -319,28 +315,23 @@ impl<P> Qdisc<P> for Sfb<P> {
             }
         }
         self.count(flow, |queued| *queued += 1);
-        self.held.add(pkt.bytes());
-        self.queue.push_back(pkt);
+        self.queue.push(pkt, cx);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.keep_time(cx.now());
-        let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
-        self.held.sub(pkt.bytes());
+        let Some(pkt) = self.queue.pop() else { return Next::Empty };
         self.count(pkt.meta.flow, |queued| *queued -= 1);
         Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.queue.held()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        for pkt in self.queue.drain(..) {
-            cx.drop(pkt, DropReason::Reset);
-        }
-        self.held = Backlog::ZERO;
+        self.queue.reset(cx);
         self.epoch = None;
         self.active.begin(mix(0, self.secret), &self.queue);
         self.warming = false;
@@ -427,10 +418,10 @@ impl Bins {
     }
 
     /// Other hashes, no odds, and what is queued counted.
-    fn begin<P>(&mut self, key: u64, queue: &VecDeque<Packet<P>>) {
+    fn begin<P>(&mut self, key: u64, queue: &Buffer<P>) {
         self.key = key;
         self.bins.fill(Bin::default());
-        for pkt in queue {
+        for pkt in queue.iter() {
             self.each(pkt.meta.flow, |bin| bin.queued += 1);
         }
     }

@@ -55,6 +55,11 @@ impl<P> Buffer<P> {
         self.held
     }
 
+    /// What is held, in order of arrival.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet<P>> {
+        self.queue.iter()
+    }
+
     /// Drops everything.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for pkt in self.queue.drain(..) {
