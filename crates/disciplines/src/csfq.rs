@@ -32,8 +32,8 @@
 
 use qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, SameInstant};
 use qdisc::{
-    Backlog, Cx, DropReason, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc, Rate, Rng, Share, Site,
-    Span, Time, check_limit,
+    Backlog, Cx, DropReason, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc, Rate, Rng, Share,
+    Site, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,8 @@ impl Default for Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "core-stateless fair queueing: drops by the rate that an edge wrote on the packet";
+    const SUMMARY: &'static str =
+        "core-stateless fair queueing: drops by the rate that an edge wrote on the packet";
     type Qdisc<P: 'static> = Csfq<P>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Csfq<P>, Invalid> {
@@ -340,9 +341,9 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
     use crate::rates::{Flow, Outcome, offer, offer_from};
     use crate::trace::{T1, trace};
-    use crate::Spec;
     use proptest::prelude::*;
     use qdisc::contract::{Op, drive};
     use qdisc::{FlowKey, Outbox, Streams};
@@ -419,7 +420,9 @@ mod tests {
         csfq.core.state.alpha = 1.5e6;
         let mut out = Outbox::default();
         let mut left = Vec::new();
-        for (serial, label) in [rate(1), Label::NONE, Label::SHORT, rate(2)].into_iter().cycle().take(400).enumerate() {
+        for (serial, label) in
+            [rate(1), Label::NONE, Label::SHORT, rate(2)].into_iter().cycle().take(400).enumerate()
+        {
             let mut pkt = Packet::new(FlowKey(1), 500, serial as u64);
             pkt.meta.label = label;
             let mut cx = Cx::new(Time::ms(1), &mut out);
@@ -467,7 +470,8 @@ mod tests {
     fn an_alpha_that_is_too_high_falls_within_two_seconds_where_the_budget_is_reloaded() {
         let after = |spec: &str| {
             let mut csfq = built(spec);
-            csfq.core.state = State { alpha: 1.4e6, congested: true, budget: -1, begun: Time::ms(1), ..State::default() };
+            csfq.core.state =
+                State { alpha: 1.4e6, congested: true, budget: -1, begun: Time::ms(1), ..State::default() };
             let mut out = Outbox::default();
             let (mut now, mut free) = (Time::ms(1), Time::ms(1));
             (0..600).for_each(|serial| {

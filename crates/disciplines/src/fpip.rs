@@ -55,8 +55,8 @@
 use qdisc::blocks::pip::{Gains, Length, Pip};
 use qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, RecentFlows, SameInstant, Step};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc, Rate, Rng,
-    Share, Site, Span, Time, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc,
+    Rate, Rng, Share, Site, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -198,7 +198,8 @@ impl Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "FPIP: short flows first, equal shares of the rest for long ones, by labels from an edge";
+    const SUMMARY: &'static str =
+        "FPIP: short flows first, equal shares of the rest for long ones, by labels from an edge";
     type Qdisc<P: 'static> = Fpip<P>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Fpip<P>, Invalid> {
@@ -261,20 +262,29 @@ impl Discipline for Config {
         let mut warnings = self.gains(0.0).warnings();
         warnings.extend(above_limit(self.target, self.limit));
         if self.floor.get() == 0.0 {
-            warnings.push("floor: with none, a burst of short flows can starve long ones for ever".to_owned());
+            warnings
+                .push("floor: with none, a burst of short flows can starve long ones for ever".to_owned());
         }
         if self.floor_each && self.floor.get() > 0.0 {
             let flows = 1.0 / self.floor.get();
-            warnings.push(format!("floor_each: with more than {flows:.0} long flows nobody is held back any more"));
+            warnings.push(format!(
+                "floor_each: with more than {flows:.0} long flows nobody is held back any more"
+            ));
         }
         if !self.cap {
             warnings.push("nocap: the fair share of an idle link grows beyond all bounds".to_owned());
         }
         if self.adjust != Adjust::Packet {
-            warnings.push("adjust: other than at every packet, slow long flows leave a part of the link idle".to_owned());
+            warnings.push(
+                "adjust: other than at every packet, slow long flows leave a part of the link idle"
+                    .to_owned(),
+            );
         }
         if self.adaptive && matches!(self.threshold, Limit::Packets(0..=3)) {
-            warnings.push(format!("adaptive: a threshold of {} has nowhere to go: three packets are the least", self.threshold));
+            warnings.push(format!(
+                "adaptive: a threshold of {} has nowhere to go: three packets are the least",
+                self.threshold
+            ));
         }
         warnings
     }
@@ -614,7 +624,9 @@ mod tests {
             near("cRate", core.state.accepted.rate, row.accepted, 0.6);
             assert_eq!(core.flows.len(), row.flows, "N at {ms} ms");
             match (verdict, row.leaves) {
-                (Verdict::Accept(label), Some(leaves)) => near("label", label.rate().as_bit() as f64, leaves as f64, 1.0),
+                (Verdict::Accept(label), Some(leaves)) => {
+                    near("label", label.rate().as_bit() as f64, leaves as f64, 1.0)
+                }
                 (verdict, leaves) => assert!(verdict == Verdict::Drop && leaves.is_none(), "at {ms} ms"),
             }
         }
@@ -624,7 +636,8 @@ mod tests {
     #[test]
     fn a_window_adjusts_once() {
         let mut core = built("fpip adjust window").core;
-        core.state = State { accepted: AveragedRate { rate: 8e6, pending: 0 }, fair_share: 1e6, ..core.state };
+        core.state =
+            State { accepted: AveragedRate { rate: 8e6, pending: 0 }, fair_share: 1e6, ..core.state };
         core.grow(Time::ms(10));
         core.grow(Time::ms(109));
         assert_eq!(core.state.fair_share, 1.25e6);
@@ -646,7 +659,8 @@ mod tests {
     /// F1: ten slow flows leave most of their shares, and equation (9) gives that to the ten fast ones. The right share is 0.8.
     #[test]
     fn slow_flows_leave_their_share_to_others_if_it_is_adjusted_at_every_packet() {
-        let flows: Vec<Flow> = [200, 2000].iter().flat_map(|kbit| [Flow { kbit: *kbit, bytes: 500 }; 10]).collect();
+        let flows: Vec<Flow> =
+            [200, 2000].iter().flat_map(|kbit| [Flow { kbit: *kbit, bytes: 500 }; 10]).collect();
         let packet = with("fpip", &flows);
         assert!(packet.utilization > 0.98, "{packet:?}");
         assert!((packet.queue_packets - 50.0).abs() < 10.0, "{packet:?}");
@@ -712,7 +726,10 @@ mod tests {
             fpip.enqueue(Packet::new(FlowKey(1), 1000, 0), &mut Cx::new(now, &mut out));
             let burst = if n == 49 { 2..102 } else { 0..0 };
             for stranger in burst {
-                fpip.enqueue(Packet::new(FlowKey(stranger), 1500, 0), &mut Cx::new(now + Span::ms(1), &mut out));
+                fpip.enqueue(
+                    Packet::new(FlowKey(stranger), 1500, 0),
+                    &mut Cx::new(now + Span::ms(1), &mut out),
+                );
             }
             // The link takes what it can before the next packet: 125,000 bytes.
             for _ in 0..80 {
@@ -742,7 +759,8 @@ mod tests {
         let offer = |spec: &str| offer(spec, Rate::mbit(100), &flows, 6);
         let (together, each) = (offer("fpip"), offer("fpip floor_each"));
         let ratio = |outcome: &Outcome| {
-            let [fast, slow] = [&outcome.got[..1500], &outcome.got[1500..]].map(|got| got.iter().sum::<f64>());
+            let [fast, slow] =
+                [&outcome.got[..1500], &outcome.got[1500..]].map(|got| got.iter().sum::<f64>());
             fast / slow
         };
         assert!((0.9..1.15).contains(&ratio(&together)), "{}", ratio(&together));
@@ -846,7 +864,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let wrong = |text: &str| text.parse::<Spec>().unwrap().build::<()>(&site()).err().unwrap().to_string();
+        let wrong =
+            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&site()).err().unwrap().to_string();
         assert!(wrong("fpip window 0ms").starts_with("window: a rate needs some time"));
         assert!(wrong("fpip accepted_window 0ms").starts_with("accepted_window: a rate needs some time"));
         assert_eq!(wrong("fpip t 0"), "t: 0 is no integral time: the paper has 200 (packet-seconds)");

@@ -81,7 +81,8 @@ pub(crate) fn threshold(threshold: Limit, mtu: Bytes) -> u32 {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "labels packets of long flows with their rate, as an edge router of FPIP or CSFQ";
+    const SUMMARY: &'static str =
+        "labels packets of long flows with their rate, as an edge router of FPIP or CSFQ";
     type Qdisc<P: 'static> = FpipEdge<P>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<FpipEdge<P>, Invalid> {

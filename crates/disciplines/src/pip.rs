@@ -196,7 +196,9 @@ mod tests {
     #[test]
     fn the_queue_stands_at_its_reference() {
         let flows = [Flow { kbit: 2000, bytes: 500 }; 10];
-        for (spec, packets) in [("pip", 50.0), ("pip target 100p", 100.0), ("pip target 30kb avpkt 500b", 60.0)] {
+        for (spec, packets) in
+            [("pip", 50.0), ("pip target 100p", 100.0), ("pip target 30kb avpkt 500b", 60.0)]
+        {
             let outcome = with(spec, &flows);
             assert!((outcome.utilization - 1.0).abs() < 0.001, "{spec}: {outcome:?}");
             assert!((outcome.queue_packets / packets - 1.0).abs() < 0.05, "{spec}: {outcome:?}");

@@ -61,12 +61,8 @@ fn before() -> impl Strategy<Value = Sender> {
         (50..3000u64, bytes(), moment(), moment(), prop::option::of(1..1_000_000_000_000u64)).prop_map(
             |(kbit, bytes, from, until, label)| Sender::Passing { kbit, bytes, from, until, label }
         ),
-        (50..3000u64, 100..1500u32, moment(), moment()).prop_map(|(kbit, bytes, from, until)| Sender::Flood {
-            kbit,
-            bytes,
-            from,
-            until
-        }),
+        (50..3000u64, 100..1500u32, moment(), moment())
+            .prop_map(|(kbit, bytes, from, until)| Sender::Flood { kbit, bytes, from, until }),
     ]
 }
 
