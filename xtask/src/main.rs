@@ -28,6 +28,7 @@ cargo xtask CHORE
   new NAME         a new discipline: its file, its line in the registry, its scenario
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
+  stories          a million random stories in which no flow may starve (about fifteen minutes)
   papers           does every paper again, in full, and writes its page of the book (about ten minutes each)
   bench            benchmarks of every discipline, then the scenarios under scenarios/bench
   licences         checks what the dependencies are licensed under, against deny.toml
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         ["new", name] => new::discipline(&repository, name),
         ["golden"] => scenarios::accept(&repository),
         ["long"] => scenarios::long(&repository),
+        ["stories"] => test::stories(&repository),
         ["papers"] => papers::in_full(&repository),
         ["bench"] => scenarios::bench(&repository),
         ["licences"] => licences::check(&repository),

@@ -50,8 +50,9 @@ pub fn try_it(repository: &Repository) -> Done {
     let elsewhere = Repository { root: copy.clone() };
     let file = format!("crates/disciplines/src/{NAME}.rs");
     let formatted = elsewhere.run("rustfmt", &["--edition", "2024", "--check", &file]);
-    // With a target folder of its own nothing is mixed up, and dependencies are few.
-    let target = copy.join("target").to_string_lossy().into_owned();
+    // Into the same target folder, where what it depends on is built already. Nothing of ours is mixed up: cargo tells crates
+    // apart by their paths.
+    let target = repository.target()?.to_string_lossy().into_owned();
     // What a template can get wrong; how all disciplines together bear ten million flows is tested once.
     let tests = ["--lib", "--test", "contract", "--test", "bytes", "--test", "allocations"];
     let test = ["test", "--quiet", "--package", "giveway-disciplines", "--target-dir", &target];

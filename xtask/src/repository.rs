@@ -63,9 +63,11 @@ impl Repository {
         self.run(&cargo(), arguments)
     }
 
-    /// Writes or checks everything that is generated from the registries.
+    /// Writes or checks everything that is generated from the registries. All programs are built, as tests build them: for one
+    /// alone, cargo would build what it depends on once more, with fewer features.
     pub fn docs(&self, arguments: &[&str]) -> Done {
-        self.cargo(&[&["run", "--quiet", "--package", "giveway-docs", "--"], arguments].concat())
+        self.cargo(&["build", "--quiet", "--workspace", "--bins", "--locked"])?;
+        self.run(&self.built("debug", "giveway-docs")?.to_string_lossy(), arguments)
     }
 
     /// What cargo knows about the workspace and all that it depends on.
@@ -76,12 +78,17 @@ impl Repository {
 
     /// Where a program of the workspace lies once it is built: profile folder, name.
     pub fn built(&self, folder: &str, name: &str) -> Result<PathBuf, String> {
+        Ok(self.target()?.join(folder).join(name).with_extension(std::env::consts::EXE_EXTENSION))
+    }
+
+    /// Where things are built.
+    pub fn target(&self) -> Result<PathBuf, String> {
         let text = self.output(&cargo(), &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
         let metadata: Value =
             serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
         let target =
             metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
-        Ok(Path::new(target).join(folder).join(name).with_extension(std::env::consts::EXE_EXTENSION))
+        Ok(PathBuf::from(target))
     }
 
     /// Every file below the root whose name ends so, in order; build folders and results are left out.

@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use crate::repository::{Done, Repository};
+use crate::repository::{Done, Repository, cargo};
 use crate::steps::Steps;
 use crate::{format, licences, new, scenarios, tools};
 
@@ -36,6 +36,16 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.step("a new discipline", || new::try_it(repository));
     scenarios::steps(repository, &mut steps);
     steps.close()
+}
+
+/// The stories of `disciplines/tests/starvation.rs`, a million of each.
+pub fn stories(repository: &Repository) -> Done {
+    // Each property has eight times the usual number of cases.
+    let mut tests = repository.command(&cargo());
+    tests.env("PROPTEST_CASES", "125000");
+    tests.args(["test", "--package", "giveway-disciplines", "--test", "starvation"]);
+    let status = tests.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("somebody starved".to_owned()) }
 }
 
 fn python(repository: &Repository, steps: &mut Steps) {

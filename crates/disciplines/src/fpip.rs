@@ -14,7 +14,7 @@
 //!   here first (`edge`).
 //!
 //! # Deviations
-//! What the paper leaves open, and what is chosen here; the letters are those of our notes on the paper.
+//! What the paper leaves open, numbered so that tests can name it, and what is chosen here.
 //! - F1. Equation (9) is taken at every packet that finds no congestion (`adjust packet`). It looks wild (some tens of packets
 //!   take R from anywhere to the link's rate) and works, because PIP puts R back. Once per `adjust_every` (`adjust window`), or
 //!   never, the link idles. A test shows all three.

@@ -5,7 +5,7 @@
 //! labels that nobody would write); then streams that send on steadily, beside short flows that leave at least half of the link; a
 //! second for them to settle; two seconds in which everyone is watched.
 //!
-//! `PROPTEST_CASES=125000 cargo test -p giveway-disciplines --test starvation` tries a million stories of each.
+//! `cargo xtask stories` tries a million of them with each discipline.
 
 use std::collections::BinaryHeap;
 
