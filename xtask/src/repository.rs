@@ -63,11 +63,15 @@ impl Repository {
         self.run(&cargo(), arguments)
     }
 
-    /// Writes or checks everything that is generated from the registries. All programs are built, as tests build them: for one
-    /// alone, cargo would build what it depends on once more, with fewer features.
+    /// Writes or checks everything that is generated from the registries.
     pub fn docs(&self, arguments: &[&str]) -> Done {
-        self.cargo(&["build", "--quiet", "--workspace", "--bins", "--locked"])?;
-        self.run(&self.built("debug", "giveway-docs")?.to_string_lossy(), arguments)
+        self.cargo(&[&["run", "--quiet", "--package", "giveway-docs", "--"], arguments].concat())
+    }
+
+    /// Checks the same with the program that tests have built: for it alone, cargo would build what it depends on once more.
+    pub fn docs_are_up_to_date(&self) -> Done {
+        self.cargo(&["test", "--quiet", "--workspace", "--locked", "--no-run"])?;
+        self.run(&self.built("debug", "giveway-docs")?.to_string_lossy(), &["--check"])
     }
 
     /// What cargo knows about the workspace and all that it depends on.

@@ -19,7 +19,15 @@ const OWNED: &[&str] = &[
 ];
 
 fn main() -> ExitCode {
-    let check = std::env::args().any(|argument| argument == "--check");
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let check = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--check"] => true,
+        _ => {
+            eprintln!("\"{}\" is not known: write nothing, or --check", words.join(" "));
+            return ExitCode::FAILURE;
+        }
+    };
     let root =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders deep");
     match docs(root, check) {
