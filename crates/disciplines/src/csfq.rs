@@ -152,10 +152,7 @@ impl Discipline for Config {
     }
 
     fn warnings(&self, _: &Site) -> Vec<String> {
-        let mut warnings: Vec<String> = above_limit(self.threshold, self.limit)
-            .map(|why| why.replacen("target", "threshold", 1))
-            .into_iter()
-            .collect();
+        let mut warnings = Vec::from_iter(above_limit("threshold", self.threshold, self.limit));
         if self.reload == Reload::Transition {
             warnings.push(
                 "reload: with transition a congested link can keep a full buffer and a fair rate that is too high for good"

@@ -52,7 +52,7 @@
 //!   share, 4 to 11), 3.1 (values), 4 (threshold, T_n, state).
 //! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998: labels and their rewriting.
 
-use qdisc::blocks::pip::{Gains, Length, Pip};
+use qdisc::blocks::pip::{Length, Pip};
 use qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, RecentFlows, SameInstant, Step};
 use qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc,
@@ -63,7 +63,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
 use crate::fpip_edge::{MEMORY, threshold};
-use crate::pip::above_limit;
 
 /// Parameters of `fpip`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -168,18 +167,17 @@ impl Default for Config {
 const LEAST_ACCEPTED: f64 = 0.001;
 
 impl Config {
-    fn gains(&self, target: f64) -> Gains {
-        let Config { t, tau, kh, max_dt, clamp, .. } = *self;
-        Gains { t, tau: tau.as_s(), kh, target, clamp, most: max_dt }
+    /// What detects congestion.
+    fn pip(&self) -> crate::pip::Config {
+        let Config { limit, target, avpkt, t, tau, kh, max_dt, clamp, .. } = *self;
+        crate::pip::Config { limit, target, avpkt, t, tau, kh, max_dt, clamp, ecn: false }
     }
 
-    fn core(&self, site: &Site) -> Result<Core, Invalid> {
-        let (_, target) = Length::new(self.target, self.avpkt)?;
+    fn core(&self, site: &Site, pip: Pip) -> Result<Core, Invalid> {
         let capacity = site.rate.as_bit() as f64;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         let short = Averaging::new("short_window", self.short_window, self.same_instant)?;
         let accepted = Averaging::new("accepted_window", self.accepted_window, self.same_instant)?;
-        let pip = Pip::new(self.gains(target).checked()?);
         Ok(Core {
             capacity,
             short,
@@ -204,10 +202,10 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Fpip<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
-        let core = self.core(site)?;
+        let (pip, length) = self.pip().controller()?;
+        let core = self.core(site, pip)?;
         let memory = Memory::checked(self.sweep, self.edge_idle, self.flows)?;
         let averaging = Averaging::new("window", self.window, self.same_instant)?;
-        let (length, _) = Length::new(self.target, self.avpkt)?;
         let most = threshold(self.threshold, site.mtu);
         let least = if self.adaptive { most.min(threshold(Limit::Packets(3), site.mtu)) } else { most };
         Ok(Fpip {
@@ -258,9 +256,8 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
-        let mut warnings = self.gains(0.0).warnings();
-        warnings.extend(above_limit(self.target, self.limit));
+    fn warnings(&self, site: &Site) -> Vec<String> {
+        let mut warnings = self.pip().warnings(site);
         if self.floor.get() == 0.0 {
             warnings
                 .push("floor: with none, a burst of short flows can starve long ones for ever".to_owned());

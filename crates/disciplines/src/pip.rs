@@ -80,6 +80,12 @@ impl Config {
         let Config { t, tau, kh, max_dt, clamp, .. } = *self;
         Gains { t, tau: tau.as_s(), kh, target, clamp, most: max_dt }
     }
+
+    /// The controller, and how it measures the queue.
+    pub(crate) fn controller(&self) -> Result<(Controller, Length), Invalid> {
+        let (length, target) = Length::new(self.target, self.avpkt)?;
+        Ok((Controller::new(self.gains(target).checked()?), length))
+    }
 }
 
 impl Discipline for Config {
@@ -88,8 +94,7 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Pip<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
-        let (length, target) = Length::new(self.target, self.avpkt)?;
-        let controller = Controller::new(self.gains(target).checked()?);
+        let (controller, length) = self.controller()?;
         Ok(Pip {
             fresh: controller,
             controller,
@@ -115,13 +120,13 @@ impl Discipline for Config {
 
     fn warnings(&self, _: &Site) -> Vec<String> {
         let mut warnings = self.gains(0.0).warnings();
-        warnings.extend(above_limit(self.target, self.limit));
+        warnings.extend(above_limit("target", self.target, self.limit));
         warnings
     }
 }
 
-/// What is wrong with a queue that is to be kept at a length that it never has.
-pub(crate) fn above_limit(target: Limit, limit: Limit) -> Option<String> {
+/// What is wrong with a `parameter` that is a length which the queue never has.
+pub(crate) fn above_limit(parameter: &str, target: Limit, limit: Limit) -> Option<String> {
     let never = match (target, limit) {
         (Limit::Packets(target), Limit::Packets(limit)) => target >= limit,
         (Limit::Bytes(target), Limit::Bytes(limit)) => target >= limit,
@@ -129,7 +134,7 @@ pub(crate) fn above_limit(target: Limit, limit: Limit) -> Option<String> {
         (Limit::Packets(target), Limit::Bytes(limit)) => target * 64 >= limit,
         (Limit::Bytes(target), Limit::Packets(limit)) => target >= limit * 1500,
     };
-    never.then(|| format!("target: the queue never is as long as {target} with a limit of {limit}"))
+    never.then(|| format!("{parameter}: the queue never is as long as {target} with a limit of {limit}"))
 }
 
 /// The queue and its controller.
