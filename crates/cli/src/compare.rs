@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ValueEnum, value_parser};
 use disciplines::{ALL, Spec};
-use qdisc::{Bytes, Rate, Site, Span, Streams};
+use qdisc::{Rate, Site, Span, Streams};
 use record::Table;
 use scenario::Scenario;
 use serde_json::json;
@@ -282,7 +282,7 @@ fn all() -> impl Iterator<Item = Spec> {
         let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default is right"));
         known.find(|spec| spec.name() == name)
     };
-    let site = Site { rate: Rate::mbit(10), mtu: Bytes(1500), streams: Streams::new(0) };
+    let site = Site::new(Rate::mbit(10), Streams::new(0));
     ALL.iter()
         .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
         .filter(move |spec| spec.build::<()>(&site).is_ok() && spec.nature(&site).work_conserving)

@@ -128,7 +128,7 @@ impl<W: Write> Exporter<W> {
     fn write(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time, comment: Option<&str>) {
         let (Some(interface), None) = (self.interface(at), &self.error) else { return };
         self.headers.clear();
-        let (from, to) = self.conversations.ends(segment);
+        let (from, to) = self.conversations.ends(meta, segment);
         headers(meta, segment, from, to, &mut self.headers);
         let labelled = meta.label.is_set() && label::insert(&mut self.headers, meta.label).is_ok();
         let packet = EnhancedPacket {
@@ -259,10 +259,10 @@ impl Conversations {
     const MEDIA: u16 = 5004;
 
     /// Where a segment comes from, and where it goes.
-    fn ends(&mut self, segment: &Segment) -> (End, End) {
+    fn ends(&mut self, meta: &Meta, segment: &Segment) -> (End, End) {
         let reply = segment.has(Segment::REPLY);
         let datagram = segment.has(Segment::DATAGRAM);
-        let (client, server) = if reply { (segment.to, segment.from) } else { (segment.from, segment.to) };
+        let (client, server) = if reply { (meta.to, meta.from) } else { (meta.from, meta.to) };
         let pairs = &mut self.pairs;
         let number = *self.numbers.entry((datagram, segment.conn, segment.serial)).or_insert_with(|| {
             let next = pairs.entry((client, server, segment.host)).or_default();

@@ -93,6 +93,10 @@ impl Discipline for Config {
         }
     }
 
+    fn looks_ahead(&self) -> usize {
+        self.specs().map(|spec| spec.looks_ahead()).max().unwrap_or(0)
+    }
+
     fn variants() -> Vec<Config> {
         let read = |text: &str| text.parse().expect("these are written right");
         vec![

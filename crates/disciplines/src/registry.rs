@@ -22,6 +22,11 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     /// What it promises beyond the contract, built so for that site.
     fn nature(&self, site: &Site) -> Nature;
 
+    /// How many hops beyond the link it looks: a host fills in so much of [`qdisc::Meta::ahead`].
+    fn looks_ahead(&self) -> usize {
+        0
+    }
+
     /// Configurations beyond the default that the contract suite, the fuzzer and the benchmarks should try too.
     fn variants() -> Vec<Self> {
         Vec::new()
@@ -134,6 +139,13 @@ macro_rules! registry {
             pub fn nature(&self, site: &qdisc::Site) -> qdisc::Nature {
                 match self {
                     $(Spec::$name(config) => config.nature(site)),*
+                }
+            }
+
+            /// How many hops beyond the link it looks.
+            pub fn looks_ahead(&self) -> usize {
+                match self {
+                    $(Spec::$name(config) => config.looks_ahead()),*
                 }
             }
 

@@ -96,6 +96,10 @@ impl Discipline for Config {
         Nature { work_conserving: false, limit: self.own_limit(site).ok().flatten(), ..child }
     }
 
+    fn looks_ahead(&self) -> usize {
+        self.waiting().looks_ahead()
+    }
+
     fn variants() -> Vec<Config> {
         let plain = Config { rate: Some(Rate::mbit(3)), ..Config::default() };
         let read = |text: &str| Some(Box::new(text.parse().expect("these are written right")));

@@ -27,6 +27,10 @@ pub struct Meta {
     pub short: bool,
     /// Which flow it belongs to.
     pub flow: FlowKey,
+    /// The host that it comes from: a node's number, or 16 bits of a hash of its address.
+    pub from: u16,
+    /// The host that it is for, likewise.
+    pub to: u16,
     /// When it arrived at this port.
     pub arrived: Time,
     /// The rate of its flow as an edge router measured it; travels with the packet. CSFQ, FPIP.
@@ -69,7 +73,7 @@ pub struct Ahead {
 
 impl Ahead {
     /// How far a discipline can look ahead.
-    pub const MOST: usize = 4;
+    pub const MOST: usize = 6;
 
     /// The first hops of `hops`.
     pub fn new(hops: impl IntoIterator<Item = u16>) -> Ahead {
@@ -105,5 +109,5 @@ impl<P> Packet<P> {
     }
 }
 
-// A packet and its host's handle should share a cache line.
-const _: () = assert!(size_of::<Meta>() <= 56);
+// What a discipline reads of a packet is one cache line.
+const _: () = assert!(size_of::<Meta>() <= 64);

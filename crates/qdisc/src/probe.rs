@@ -112,7 +112,8 @@ pub struct FlowReport {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Mean one-way delay of its datagrams; zero for transfers.
+    /// Mean one-way delay of its datagrams, or of its data packets where it is a transfer on a connection of its own: of
+    /// those sent within the measured part that arrived, copies too. Zero where there are none.
     pub delay_mean: Span,
     /// 99th percentile of that delay.
     pub delay_p99: Span,

@@ -1,5 +1,7 @@
 //! The contract of a queue discipline.
 
+use std::sync::Arc;
+
 use crate::cx::Cx;
 use crate::packet::Packet;
 use crate::rng::Streams;
@@ -144,12 +146,45 @@ pub struct Site {
     pub mtu: Bytes,
     /// Where its random numbers come from: a stream of its own.
     pub streams: Streams,
+    /// The links beyond that one, as far as the host knows them.
+    pub onward: Onward,
+}
+
+/// The links beyond a link: what a discipline that looks ahead shares by. Links that are not known have no rate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Onward {
+    /// Where the link leads: the neighbour.
+    pub neighbour: u16,
+    /// Between which nodes there are links, and how fast they are; sorted.
+    links: Arc<[((u16, u16), Rate)]>,
+}
+
+impl Onward {
+    /// What lies beyond a link to `neighbour`: links by the nodes between which they are. Of several between the same
+    /// nodes the first counts. They may be all links of a network.
+    pub fn new(neighbour: u16, links: impl IntoIterator<Item = ((u16, u16), Rate)>) -> Onward {
+        let mut links: Vec<((u16, u16), Rate)> = links.into_iter().collect();
+        links.sort_by_key(|(ends, _)| *ends);
+        links.dedup_by_key(|(ends, _)| *ends);
+        Onward { neighbour, links: links.into() }
+    }
+
+    /// The same links, beyond a link to another neighbour.
+    pub fn beyond(&self, neighbour: u16) -> Onward {
+        Onward { neighbour, links: Arc::clone(&self.links) }
+    }
+
+    /// How fast the link between two nodes is, if it is known.
+    pub fn rate(&self, from: u16, to: u16) -> Option<Rate> {
+        let at = self.links.binary_search_by_key(&(from, to), |(ends, _)| *ends).ok()?;
+        Some(self.links[at].1)
+    }
 }
 
 impl Site {
     /// A link of `rate` with an MTU of 1,500 bytes.
     pub fn new(rate: Rate, streams: Streams) -> Site {
-        Site { rate, mtu: Bytes(1500), streams }
+        Site { rate, mtu: Bytes(1500), streams, onward: Onward::default() }
     }
 
     /// The site of a child: the same link, other random numbers.

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use qdisc::{DropReason, FlowReport, Meta, PortId, Time};
+use qdisc::{DropReason, FlowKind, FlowReport, Meta, PortId, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// 128 bits that stand for a run, a file, or several runs in order. Written as 32 hexadecimal digits.
@@ -62,7 +62,7 @@ impl Fingerprint {
         self.packet(DROPPED + ((why as u64) << 56), at, meta, now);
     }
 
-    /// Pauses are left out: they follow from what is in it, and older fingerprints stay as they are.
+    /// Pauses and transfers' delays are left out: they follow from what is in it, and older fingerprints stay as they are.
     pub(crate) fn flow(&mut self, report: &FlowReport) {
         let FlowReport { id, source, kind, from, to, start, end, bytes, .. } = *report;
         let FlowReport { delivered, delivered_measured, packets, retransmitted, lost, timeouts, .. } =
@@ -80,7 +80,7 @@ impl Fingerprint {
             retransmitted,
             lost,
             timeouts,
-            report.delay_mean.as_ps(),
+            if kind == FlowKind::Datagrams { report.delay_mean.as_ps() } else { 0 },
             report.delay_p99.as_ps(),
             report.ending as u64,
         ];

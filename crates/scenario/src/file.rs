@@ -117,6 +117,18 @@ pub(crate) struct Way {
     pub cost: Option<u32>,
     /// The largest packet, IP length. Default: 1500b.
     pub mtu: Option<Bytes>,
+    /// When it is down: what waits for it stays, and packets that come later go around it. Default: never.
+    pub outages: Option<Vec<Outage>>,
+}
+
+/// A time for which a link is down.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Outage {
+    /// When it goes down.
+    pub at: Span,
+    /// For how long.
+    pub lasts: Span,
 }
 
 /// What every kind of traffic has; its own parameters stand beside.
@@ -164,6 +176,9 @@ pub(crate) struct Record {
     pub senders: bool,
     /// Whether is counted how often each flow became backlogged at the measured ports. Default: false.
     pub episodes: bool,
+    /// Whether is measured how bursty the traffic of each source is, that at the measured ports, and what goes on from
+    /// them to each link beyond. Default: false.
+    pub bursts: bool,
 }
 
 /// How a quick check runs.

@@ -6,7 +6,7 @@ use sim::world::SourcePlan;
 use sim::{LinkPlan, Network, Plan, Segment, Sim, Totals};
 
 use crate::scenario::Scenario;
-use crate::topology::{Queue, Topology};
+use crate::topology::{Queue, Topology, onward};
 
 /// One run: a discipline and a seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,12 +119,14 @@ impl Scenario {
     pub fn plan(&self, cell: &Cell) -> Plan {
         let streams = Streams::new(cell.seed);
         let mut network = Network::new(self.nodes.len());
+        let onward = onward(&self.ports);
         for port in &self.ports {
             let spec = match &port.queue {
                 Queue::Compare => &cell.spec,
                 Queue::Fixed(spec) => spec,
             };
-            let qdisc = spec.build(&port.site(&streams)).expect("it was built when the scenario was read");
+            let qdisc =
+                spec.build(&port.site(&streams, &onward)).expect("it was built when the scenario was read");
             network.link(LinkPlan {
                 from: port.from,
                 to: port.to,
@@ -133,6 +135,7 @@ impl Scenario {
                 jitter: port.jitter,
                 loss: port.loss,
                 cost: port.cost,
+                outages: port.outages.clone(),
                 qdisc,
             });
         }
@@ -155,8 +158,17 @@ impl Scenario {
             sample: Some(self.sample),
             sample_senders: self.senders,
             streams,
-            lookahead: 0,
+            lookahead: self.looks_ahead(cell),
         }
+    }
+
+    /// How many hops beyond a link the disciplines of a cell look, or whoever measures.
+    fn looks_ahead(&self, cell: &Cell) -> usize {
+        let specs = self.ports.iter().map(|port| match &port.queue {
+            Queue::Compare => &cell.spec,
+            Queue::Fixed(spec) => spec,
+        });
+        specs.map(Spec::looks_ahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 
     /// Runs a cell. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false the run stops

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Origin, Severity, Wrong};
 use crate::draft::{Draft, choices};
 use crate::fields::{Reading, keys, mistyped};
 use crate::file::{Record, Short, Top};
-use crate::topology::{self, Port, Queue, Topology};
+use crate::topology::{self, Port, Queue, Topology, onward};
 use crate::traffic::{self, Around, Stream};
 use crate::traps;
 use crate::tree::{Node, Table, Value};
@@ -47,6 +47,8 @@ pub struct Scenario {
     pub senders: bool,
     /// Whether is counted how often each flow became backlogged.
     pub episodes: bool,
+    /// Whether burstiness is measured.
+    pub bursts: bool,
     /// What is legal but hardly meant.
     pub warnings: Vec<Diagnostic>,
     /// How a quick check runs.
@@ -187,6 +189,7 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
         small_packet: record.small_packet,
         senders: record.senders,
         episodes: record.episodes,
+        bursts: record.bursts,
         warnings: Vec::new(),
         short: short?,
         draft,
@@ -299,12 +302,13 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
         None => Vec::new(),
     };
     let streams = Streams::new(0);
+    let onward = onward(&topology.ports);
     for (i, spec) in compared.iter().enumerate() {
         for port in
             topology.ports.iter().filter(|port| port.queue == Queue::Compare && port.rate.as_bit() > 0)
         {
             let at = root.place("disciplines");
-            if !reading.check_built(spec, nodes.get(i), &port.site(&streams), &port.name, &at) {
+            if !reading.check_built(spec, nodes.get(i), &port.site(&streams, &onward), &port.name, &at) {
                 break;
             }
         }
@@ -312,7 +316,7 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
     let end = reading.end();
     for port in topology.ports.iter().filter(|port| port.rate.as_bit() > 0) {
         if let Queue::Fixed(spec) = &port.queue {
-            reading.check_built(spec, port.written.as_ref(), &port.site(&streams), &port.name, &end);
+            reading.check_built(spec, port.written.as_ref(), &port.site(&streams, &onward), &port.name, &end);
         }
     }
 }

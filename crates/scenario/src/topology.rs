@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use disciplines::Spec;
-use qdisc::{Bytes, Rate, Share, Site, Span, Streams};
+use qdisc::{Bytes, Onward, Rate, Share, Site, Span, Streams, Time};
 use sim::network::Routes;
 
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
 use crate::fields::{Reading, head, keys};
-use crate::file::{Ends, Way};
+use crate::file::{Ends, Outage, Way};
 use crate::tree::{Node, Table, Value};
 
 /// One direction of a link. Its place in the list is its number.
@@ -34,6 +34,8 @@ pub struct Port {
     pub cost: u32,
     /// The largest packet.
     pub mtu: Bytes,
+    /// When it is down, from and to, in order.
+    pub outages: Vec<(Time, Time)>,
     /// What waits in front of it.
     pub queue: Queue,
     /// Where its discipline is written; none where it is the default.
@@ -50,11 +52,16 @@ pub enum Queue {
 }
 
 impl Port {
-    /// The site of a discipline there, for a run with these streams.
-    pub fn site(&self, streams: &Streams) -> Site {
+    /// The site of a discipline there, for a run with these streams in a network with these links.
+    pub fn site(&self, streams: &Streams, links: &Onward) -> Site {
         let streams = streams.within("link").within(&self.name).within("qdisc");
-        Site { rate: self.rate, mtu: self.mtu, streams }
+        Site { rate: self.rate, mtu: self.mtu, streams, onward: links.beyond(self.to) }
     }
+}
+
+/// All links, as disciplines are told of them.
+pub fn onward(ports: &[Port]) -> Onward {
+    Onward::new(0, ports.iter().map(|port| ((port.from, port.to), port.rate)))
 }
 
 /// The network of a scenario.
@@ -260,12 +267,22 @@ impl Building {
             loss: way.loss.unwrap_or_default(),
             cost: way.cost.or(like.and_then(|like| like.cost)).unwrap_or(1),
             mtu: way.mtu.or(like.and_then(|like| like.mtu)).unwrap_or(Bytes(1500)),
+            outages: outages(way.outages.as_ref().or(like.and_then(|like| like.outages.as_ref()))),
             queue: direction.queue.clone().unwrap_or_else(default_queue),
             written: direction.qdisc.cloned(),
         };
         self.topology.ports.push(port);
         true
     }
+}
+
+/// Times at which a link is down, as times from the start.
+fn outages(written: Option<&Vec<Outage>>) -> Vec<(Time, Time)> {
+    let times = written.into_iter().flatten().map(|outage| {
+        let down = Time::ZERO + outage.at;
+        (down, down + outage.lasts)
+    });
+    times.collect()
 }
 
 /// What is said about one direction.
@@ -282,10 +299,28 @@ fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Directi
         }
         _ => reading.spec(node).map(Queue::Fixed),
     });
+    check_outages(reading, table, way.outages.as_deref().unwrap_or_default());
     if let Some(back) = table.get("back").and_then(Node::table) {
         check_numbers(reading, back);
     }
     Direction { way, qdisc, queue }
+}
+
+/// Outages come one after the other, and each takes some time.
+fn check_outages(reading: &mut Reading, table: &Table, outages: &[Outage]) {
+    let place = table.place("outages");
+    if outages.iter().any(|outage| outage.lasts.is_zero()) {
+        let wrong = Diagnostic::error(place.clone(), "outages: one of 0 is none");
+        reading.tell(wrong.help("write for example outages = [{ at = \"10 s\", lasts = \"5 s\" }]"));
+    }
+    let late = outages.windows(2).find(|pair| pair[1].at <= pair[0].at + pair[0].lasts);
+    if let Some([first, second]) = late {
+        let message = format!(
+            "outages: the link is still down at {}, from {} for {}",
+            second.at, first.at, first.lasts
+        );
+        reading.tell(Diagnostic::error(place, message).help("write them in order, with time between them"));
+    }
 }
 
 /// Numbers that have a unit and still make no link.

@@ -1,7 +1,7 @@
 //! What is legal but hardly meant: buffers out of proportion, bytes for bits, runs that end before they begin.
 
 use disciplines::Spec;
-use qdisc::{Limit, Rate, Span, Streams, Time};
+use qdisc::{Limit, Onward, Rate, Span, Streams, Time};
 
 use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, head};
@@ -79,7 +79,7 @@ fn queues(reading: &mut Reading, scenario: &Scenario, root: &Table, trips: &[Vec
 }
 
 fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, trips: &[(usize, Span)]) {
-    let site = port.site(&Streams::new(0));
+    let site = port.site(&Streams::new(0), &Onward::default());
     for warning in spec.warnings(&site) {
         let wrong = Diagnostic::warning(node.span.clone(), warning);
         reading.tell(wrong.label(format!("at {}, {} with packets of {}", port.name, port.rate, port.mtu)));

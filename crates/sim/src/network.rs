@@ -3,7 +3,7 @@
 use petgraph::algo::dijkstra;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{EdgeRef, Reversed};
-use qdisc::{Ahead, Qdisc, Rate, Share, Span};
+use qdisc::{Ahead, Qdisc, Rate, Share, Span, Time};
 
 use crate::segment::Segment;
 
@@ -23,6 +23,8 @@ pub struct LinkPlan {
     pub loss: Share,
     /// What the link costs when routes are chosen; 1 counts hops.
     pub cost: u32,
+    /// When it is down, from and to, one after the other: see [`crate::world`].
+    pub outages: Vec<(Time, Time)>,
     /// The discipline at its port.
     pub qdisc: Box<dyn Qdisc<Segment>>,
 }
@@ -75,13 +77,18 @@ impl Network {
 impl Routes {
     /// Shortest paths over links given as (from, to, cost), in order of their numbers.
     pub fn new(nodes: usize, links: impl Iterator<Item = (u16, u16, u32)>) -> Routes {
+        Routes::over(nodes, links.zip(0..).map(|(link, number)| (number, link)))
+    }
+
+    /// The same over some of the links, given with their numbers, ascending.
+    pub(crate) fn over(nodes: usize, links: impl Iterator<Item = (u32, (u16, u16, u32))>) -> Routes {
         let mut graph: DiGraph<(), (u32, u32)> = DiGraph::new();
         for _ in 0..nodes {
             graph.add_node(());
         }
-        for (number, (from, to, cost)) in links.enumerate() {
+        for (number, (from, to, cost)) in links {
             let (from, to) = (NodeIndex::new(usize::from(from)), NodeIndex::new(usize::from(to)));
-            graph.add_edge(from, to, (number as u32, cost));
+            graph.add_edge(from, to, (number, cost));
         }
         let mut next = vec![NONE; nodes * nodes];
         for to in 0..nodes {

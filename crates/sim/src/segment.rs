@@ -1,5 +1,7 @@
 //! What a simulated packet carries besides its [`Meta`](qdisc::Meta): the fields of a TCP or UDP header.
 
+use qdisc::{Span, Time};
+
 /// A TCP segment or a UDP datagram, without its data: only how long that is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
@@ -13,10 +15,8 @@ pub struct Segment {
     pub host: u16,
     /// The node that this host stands behind; means nothing where `host` is 0.
     pub beyond: u16,
-    /// Sending node.
-    pub from: u16,
-    /// Receiving node.
-    pub to: u16,
+    /// When it was sent, in microseconds modulo 2^32: of data segments.
+    pub sent: u32,
     /// Flags, see the constants.
     pub flags: u8,
     /// How many of `sack` are used.
@@ -49,6 +49,16 @@ impl Segment {
     /// The connection is given up.
     pub const RST: u8 = 128;
 
+    /// A time as it stands in `sent`.
+    #[inline]
+    pub const fn stamp(now: Time) -> u32 {
+        (now.as_ps() / 1_000_000) as u32
+    }
+    /// How long ago it was sent, to the microsecond; of data segments that were on their way for less than 71 minutes.
+    #[inline]
+    pub const fn age(&self, now: Time) -> Span {
+        Span::us(Segment::stamp(now).wrapping_sub(self.sent) as u64)
+    }
     /// Whether all of `flags` are set.
     #[inline]
     pub fn has(&self, flags: u8) -> bool {

@@ -13,7 +13,7 @@ mod scoreboard;
 
 pub use config::{Counting, TcpConfig};
 pub use controller::{Ack, CONTROLLERS, Congestion, Controller, ControllerEntry};
-pub use endpoint::{Endpoint, Outcome};
+pub use endpoint::{Endpoint, Identity, Outcome};
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use scoreboard::Scoreboard;

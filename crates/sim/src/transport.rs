@@ -15,7 +15,7 @@ use qdisc::{
 
 use crate::agenda::{Agenda, Slot};
 use crate::segment::{Segment, UDP_HEADER};
-use crate::tcp::{Endpoint, Outcome, TcpConfig};
+use crate::tcp::{Endpoint, Identity, Outcome, TcpConfig};
 
 /// A connection. Valid until its [`Event::Closed`] or [`Event::Aborted`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,6 +133,9 @@ struct Transfer {
     before: u64,
     pauses: Pauses,
     reported: bool,
+    /// Data packets that arrived and were sent within the measured part, and the sum of their delays.
+    arrived: u64,
+    delay_sum: Span,
 }
 
 /// When the receiving application got nothing more in order.
@@ -205,6 +208,8 @@ impl Net<'_> {
             before: 0,
             pauses: Pauses::since(asked),
             reported: false,
+            arrived: 0,
+            delay_sum: Span::ZERO,
         });
         this.client.write(bytes - 1);
         this.client.write(1);
@@ -413,15 +418,19 @@ impl Transport {
         agenda: &mut Agenda,
     ) -> ConnId {
         let tuple = self.tuple(from, to, 6);
-        let (there, back) = (tuple.key(&self.hasher), tuple.reversed().key(&self.hasher));
+        let flow = tuple.key(&self.hasher);
+        let reply_flow = tuple.reversed().key(&self.hasher);
         let place = self.free.pop();
         let number = place.unwrap_or(self.conns.len() as u32);
         let serial = place.map_or(0, |place| self.conns[place as usize].serial + 1);
         let beyond = self.hosts[usize::from(host)].0;
-        let template = Segment { conn: number, serial, source, host, beyond, from, to, ..Segment::default() };
-        let reply = Segment { from: to, to: from, flags: Segment::REPLY, ..template };
+        let template = Segment { conn: number, serial, source, host, beyond, ..Segment::default() };
+        let reply = Segment { flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
-        let end = |fields, flow| Endpoint::new(fields, flow, settings.class, settings.reserved, tcp);
+        let Settings { class, reserved, .. } = *settings;
+        let there = Identity { flow, from, to, class, reserved };
+        let back = Identity { flow: reply_flow, from: to, to: from, ..there };
+        let end = |fields, identity| Endpoint::new(fields, identity, tcp);
         let mut conn = Conn {
             serial,
             source,
@@ -469,8 +478,6 @@ impl Transport {
         let segment = Segment {
             conn: number,
             source: stream.source,
-            from: stream.from,
-            to: stream.to,
             flags: Segment::DATAGRAM,
             seq: stream.number,
             // The time of sending travels along, so that the receiver knows the delay.
@@ -484,6 +491,8 @@ impl Transport {
             ecn,
             short,
             flow: stream.flow,
+            from: stream.from,
+            to: stream.to,
             offset: u32::try_from(stream.offset).unwrap_or(u32::MAX),
             reserved: stream.reserved,
             ..Meta::default()
@@ -508,6 +517,11 @@ impl Transport {
         let conn = &mut self.conns[number as usize];
         if conn.serial != segment.serial || !conn.alive {
             return; // a late packet of a connection that is over
+        }
+        if let Some(transfer) = &mut conn.transfer
+            && segment.len > 0
+        {
+            transfer.heard(segment.age(now), now, self.measured_from);
         }
         let tcp = &*conn.tcp;
         let (end, side) = if segment.has(Segment::REPLY) {
@@ -727,12 +741,27 @@ impl Conn {
             retransmitted: counts.retransmitted,
             lost: 0,
             timeouts: counts.timeouts,
-            delay_mean: Span::ZERO,
+            delay_mean: transfer.delay_mean(),
             delay_p99: Span::ZERO,
             longest_pause,
             paused,
             ending,
         }
+    }
+}
+
+impl Transfer {
+    /// A data packet arrived that was on its way for `delay`.
+    #[inline]
+    fn heard(&mut self, delay: Span, now: Time, measured_from: Time) {
+        if now.since(measured_from) >= delay {
+            self.arrived += 1;
+            self.delay_sum += delay;
+        }
+    }
+
+    fn delay_mean(&self) -> Span {
+        if self.arrived == 0 { Span::ZERO } else { self.delay_sum / self.arrived }
     }
 }
 

@@ -4,6 +4,13 @@
 //! runs out; a source wakes. Each has one slot of the agenda. A packet's way: an end sends it, the route of its node
 //! leads to a link's port, the port's discipline holds it, the link transmits it, the wire delays it, the next node
 //! forwards it or its host takes it.
+//!
+//! A link may be down for a while. Then its transmitter rests, and routes lead around it: each packet takes the shortest
+//! way there is when it comes to a node, and is told what lies ahead on that way. Nothing that is queued is lost and
+//! nothing moves: what waits in front of the link waits until it is up again, and what a discipline has sorted by an
+//! onward way that is no longer taken stays there. So packets of a flow can overtake each other twice: those that go
+//! around a link pass those that wait for it, and after the repair the short way may be faster than the long one. What
+//! is on the wire arrives. Where no way is left packets are dropped as unreachable.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -68,8 +75,11 @@ pub struct Sim {
     /// What each slot of the agenda stands for.
     owners: Vec<Owner>,
     links: Vec<Link>,
+    nodes: usize,
     routes: Routes,
     lookahead: usize,
+    /// Links that go down and come up, the next one last.
+    changes: Vec<Change>,
     transport: Transport,
     sources: Vec<Running>,
     /// Packets between nodes and hosts that stand beyond them.
@@ -90,12 +100,24 @@ enum Owner {
     Beyond,
     Measuring,
     Sample,
+    Outage,
+}
+
+/// A link goes down or comes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    at: Time,
+    link: u32,
+    up: bool,
 }
 
 /// One direction of a link.
 struct Link {
     port: Port<Segment>,
+    from: u16,
     to: u16,
+    cost: u32,
+    up: bool,
     delay: Span,
     jitter: Span,
     loss: f64,
@@ -124,11 +146,23 @@ impl Sim {
             slot
         };
         let routes = plan.network.routes();
+        let nodes = plan.network.nodes;
+        let mut changes: Vec<Change> = Vec::new();
+        for (link, number) in plan.network.links.iter().zip(0..) {
+            for (down, up) in &link.outages {
+                changes.push(Change { at: *down, link: number, up: false });
+                changes.push(Change { at: *up, link: number, up: true });
+            }
+        }
+        changes.sort_unstable_by(|a, b| b.cmp(a));
         let links = plan.network.links.into_iter().enumerate().map(|(number, link)| {
             let place = plan.streams.within("wire").within(&number.to_string());
             Link {
                 port: Port::new(PortId(number as u32), link.qdisc, link.rate),
+                from: link.from,
                 to: link.to,
+                cost: link.cost,
+                up: true,
                 delay: link.delay,
                 jitter: link.jitter,
                 loss: link.loss.get(),
@@ -154,6 +188,10 @@ impl Sim {
             let slot = claim(&mut agenda, Owner::Sample);
             agenda.set(slot, Time::ZERO + every);
         }
+        if let Some(first) = changes.last() {
+            let slot = claim(&mut agenda, Owner::Outage);
+            agenda.set(slot, first.at);
+        }
         let mut keys = plan.streams.within("flows").rng();
         let hasher = SipHasher::new(keys.word(), keys.word());
         Sim {
@@ -162,8 +200,10 @@ impl Sim {
             agenda,
             owners,
             links,
+            nodes,
             routes,
             lookahead: plan.lookahead,
+            changes,
             transport: Transport::new(hasher, plan.measured_from),
             sources,
             beyond,
@@ -200,6 +240,7 @@ impl Sim {
                     self.transport.begin_measuring();
                 }
                 Owner::Sample => self.sample(slot, probe),
+                Owner::Outage => self.outage(slot),
             }
         }
         self.now = self.now.max(until);
@@ -265,7 +306,7 @@ impl Sim {
     /// A packet is at a node: its host takes it, or it goes on.
     #[inline]
     fn arrive<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
-        if pkt.payload.to != node {
+        if pkt.meta.to != node {
             return self.forward(node, pkt, probe);
         }
         if let Some(distance) = self.transport.beyond(node, &pkt.payload) {
@@ -285,7 +326,7 @@ impl Sim {
     /// Packets from beyond a node reach it, or packets for a host beyond it reach that.
     fn beyond_event<R: Probe<Segment>>(&mut self, probe: &mut R) {
         while let Some((node, pkt)) = self.beyond.pop(self.now) {
-            if pkt.payload.from == node {
+            if pkt.meta.from == node {
                 self.forward(node, pkt, probe);
             } else {
                 self.take(node, pkt, probe);
@@ -297,13 +338,13 @@ impl Sim {
     /// A packet goes to the port of the link towards its destination.
     #[inline]
     fn forward<R: Probe<Segment>>(&mut self, node: u16, mut pkt: Packet<Segment>, probe: &mut R) {
-        let Some(number) = self.routes.next(node, pkt.payload.to) else {
+        let Some(number) = self.routes.next(node, pkt.meta.to) else {
             return probe.dropped(PortId(u32::MAX), pkt, DropReason::Unreachable, self.now);
         };
         if self.lookahead > 0 {
             let beyond = self.links[number as usize].to;
             let target = |link: u32| self.links[link as usize].to;
-            pkt.meta.ahead = self.routes.ahead(beyond, pkt.payload.to, self.lookahead, target);
+            pkt.meta.ahead = self.routes.ahead(beyond, pkt.meta.to, self.lookahead, target);
         }
         let now = self.now;
         let link = &mut self.links[number as usize];
@@ -316,6 +357,22 @@ impl Sim {
         self.agenda.set(link.slot, link.next_event());
     }
 
+    /// Links go down or come up: from now on packets take other ways.
+    #[cold]
+    fn outage(&mut self, slot: Slot) {
+        while let Some(change) = self.changes.pop_if(|change| change.at <= self.now) {
+            let link = &mut self.links[change.link as usize];
+            link.up = change.up;
+            let waits = link.port.books().held().packets > 0;
+            link.ask = if change.up && waits { link.port.free_at().max(self.now) } else { Time::NEVER };
+            self.agenda.set(link.slot, link.next_event());
+        }
+        let up = self.links.iter().zip(0..).filter(|(link, _)| link.up);
+        self.routes =
+            Routes::over(self.nodes, up.map(|(link, number)| (number, (link.from, link.to, link.cost))));
+        self.agenda.set(slot, self.changes.last().map_or(Time::NEVER, |change| change.at));
+    }
+
     /// Sends what the ends sent, and tells the sources and the probe what happened, until nothing is left to say.
     fn flush<R: Probe<Segment>>(&mut self, probe: &mut R) {
         loop {
@@ -323,7 +380,7 @@ impl Sim {
                 let mut sending = std::mem::take(&mut self.sending);
                 std::mem::swap(&mut sending, &mut self.transport.out);
                 for pkt in sending.drain(..) {
-                    let from = pkt.payload.from;
+                    let from = pkt.meta.from;
                     probe.emitted(from, &pkt.meta, &pkt.payload, self.now);
                     match self.transport.beyond(from, &pkt.payload) {
                         Some(distance) => self.beyond.add(self.now + distance, (from, pkt), &mut self.agenda),

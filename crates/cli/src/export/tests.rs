@@ -224,13 +224,13 @@ fn labels_travel_as_an_ip_option() {
     let scenario = scenario(|text| text);
     let mut exporter = Exporter::new(Vec::new(), &scenario, &scenario.cells()[0]).unwrap();
     let megabit = Label::of(Rate::mbit(1));
-    let segment = Segment { flags: Segment::DATAGRAM, to: 1, ..Segment::default() };
+    let segment = Segment { flags: Segment::DATAGRAM, ..Segment::default() };
     for (bytes, label) in
         [(1000, megabit), (1000, Label::SHORT), (1000, Label::NONE), (65_531, megabit), (65_532, megabit)]
     {
-        exporter.sent(PortId(0), &Meta { bytes, label, ..Meta::default() }, &segment, Time::ZERO);
+        exporter.sent(PortId(0), &Meta { bytes, label, to: 1, ..Meta::default() }, &segment, Time::ZERO);
     }
-    let dropped = Meta { bytes: 500, label: megabit, ..Meta::default() };
+    let dropped = Meta { bytes: 500, label: megabit, to: 1, ..Meta::default() };
     let dropped = qdisc::Packet { meta: dropped, payload: segment };
     exporter.dropped(PortId(0), dropped, DropReason::Overlimit, Time::ZERO);
     let (file, _) = exporter.finish().unwrap();
@@ -261,8 +261,9 @@ fn labels_travel_as_an_ip_option() {
 fn used_up_ports_are_followed_by_another_client() {
     let mut conversations = Conversations::default();
     let mut client = |conn: u32, to: u16| {
-        let segment = Segment { conn, from: 258, to, ..Segment::default() };
-        let ((address, port), _) = conversations.ends(&segment);
+        let segment = Segment { conn, ..Segment::default() };
+        let meta = Meta { from: 258, to, ..Meta::default() };
+        let ((address, port), _) = conversations.ends(&meta, &segment);
         (address, port)
     };
     assert_eq!(client(0, 3), ([10, 1, 2, 1], 1024));
@@ -280,8 +281,9 @@ fn used_up_ports_are_followed_by_another_client() {
 fn hosts_beyond_a_node_have_addresses_of_their_own() {
     let mut conversations = Conversations::default();
     let mut ends = |conn: u32, from: u16, to: u16, host: u16, flags: u8| {
-        let segment = Segment { conn, from, to, host, beyond: 3, flags, ..Segment::default() };
-        let ((from, from_port), (to, to_port)) = conversations.ends(&segment);
+        let segment = Segment { conn, host, beyond: 3, flags, ..Segment::default() };
+        let meta = Meta { from, to, ..Meta::default() };
+        let ((from, from_port), (to, to_port)) = conversations.ends(&meta, &segment);
         (from, from_port, to, to_port)
     };
     let home = [10, 0, 2, 1];

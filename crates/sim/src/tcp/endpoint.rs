@@ -21,9 +21,8 @@ pub struct Endpoint {
     recovery: Recovery,
     /// Fields of every segment that it sends.
     template: Segment,
-    flow: FlowKey,
-    class: u16,
-    reserved: Rate,
+    /// What every packet of it carries.
+    identity: Identity,
     controller: Box<dyn Controller>,
     board: Scoreboard,
     receiver: Receiver,
@@ -56,6 +55,21 @@ pub struct Endpoint {
     pace_until: Time,
     paced: bool,
     counts: Counts,
+}
+
+/// What every packet of an end carries in its [`Meta`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identity {
+    /// Which flow.
+    pub flow: FlowKey,
+    /// Sending node.
+    pub from: u16,
+    /// Receiving node.
+    pub to: u16,
+    /// Traffic class.
+    pub class: u16,
+    /// The rate that is reserved for it.
+    pub reserved: Rate,
 }
 
 /// What it did so far.
@@ -105,14 +119,12 @@ pub struct Outcome {
 
 impl Endpoint {
     /// An end that waits to be connected to, or to be told to [`open`](Endpoint::open).
-    pub fn new(template: Segment, flow: FlowKey, class: u16, reserved: Rate, config: &TcpConfig) -> Endpoint {
+    pub fn new(template: Segment, identity: Identity, config: &TcpConfig) -> Endpoint {
         Endpoint {
             state: State::Listening,
             recovery: Recovery::None,
             template,
-            flow,
-            class,
-            reserved,
+            identity,
             controller: config.congestion.build(Start::new(config)),
             board: Scoreboard::new(1),
             receiver: Receiver::new(1),
@@ -162,7 +174,7 @@ impl Endpoint {
 
     /// Its node and the other end's.
     pub fn nodes(&self) -> (u16, u16) {
-        (self.template.from, self.template.to)
+        (self.identity.from, self.identity.to)
     }
     /// Data bytes that arrived in order.
     pub fn delivered(&self) -> u64 {
@@ -590,6 +602,7 @@ impl Endpoint {
         // RFC 6691: options come out of the segment; a full one has no room for them.
         let room = config.mss.0.saturating_sub(u64::from(segment.len));
         self.receiver.acknowledge(&mut segment, config.sack && room >= u64::from(sack_option(3)));
+        segment.sent = Segment::stamp(now);
         self.last_sent = now;
         if self.retransmit_at == Time::NEVER {
             self.retransmit_at = now + self.rtt.timeout();
@@ -615,13 +628,15 @@ impl Endpoint {
         }
         let meta = Meta {
             bytes,
-            class: self.class,
+            class: self.identity.class,
             ecn,
             short: bytes <= 64 && segment.len == 0,
-            flow: self.flow,
+            flow: self.identity.flow,
+            from: self.identity.from,
+            to: self.identity.to,
             offset: stays(segment.seq.saturating_sub(1)),
             remaining: stays(self.end.saturating_sub(segment.seq)).max(bytes),
-            reserved: self.reserved,
+            reserved: self.identity.reserved,
             ..Meta::default()
         };
         out.push(Packet { meta, payload: segment });

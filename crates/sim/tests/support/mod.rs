@@ -30,7 +30,17 @@ impl Lab {
         let site = Site::new(rate, self.streams.within(&format!("{from}->{to}")));
         let qdisc = spec.parse::<Spec>().unwrap().build(&site).unwrap();
         let loss = Share::new(loss).unwrap();
-        self.network.link(LinkPlan { from, to, rate, delay, jitter: Span::ZERO, loss, cost: 1, qdisc })
+        self.network.link(LinkPlan {
+            from,
+            to,
+            rate,
+            delay,
+            jitter: Span::ZERO,
+            loss,
+            cost: 1,
+            outages: Vec::new(),
+            qdisc,
+        })
     }
 
     /// Both directions, wide queues.
