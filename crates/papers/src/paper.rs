@@ -322,6 +322,11 @@ impl About {
             {
                 return Err(format!("experiment \"{id}\" has no discipline \"{other}\""));
             }
+            if let Some(base) =
+                panel.curve.relative_to().filter(|base| !experiment.disciplines.contains(base))
+            {
+                return Err(format!("experiment \"{id}\" has no discipline \"{base}\" to be relative to"));
+            }
             if let Some(other) = panel.variants.iter().find(|name| !experiment.variants.contains(name)) {
                 return Err(format!("experiment \"{id}\" has no variant \"{other}\""));
             }

@@ -26,6 +26,8 @@ pub(crate) struct Meter {
     pub bytes_sent: u64,
     pub marks: u64,
     pub drops: Drops,
+    /// Those of the queue, by the place of their source in the scenario.
+    pub drops_by_source: Vec<u64>,
     pub waits: Delays,
     pub small_waits: Delays,
     pub level: Level,
@@ -58,6 +60,7 @@ impl Meter {
             bytes_sent: 0,
             marks: 0,
             drops: Drops::default(),
+            drops_by_source: vec![0; layout.source_names.len()],
             waits: Delays::new(),
             small_waits: Delays::new(),
             level: Level::default(),
@@ -94,8 +97,14 @@ impl Meter {
         }
     }
 
-    pub(crate) fn dropped(&mut self, meta: &Meta, why: DropReason, now: Time) {
+    pub(crate) fn dropped(&mut self, meta: &Meta, source: u16, why: DropReason, now: Time) {
         if was_queued(why) {
+            if let Some(drops) = self.drops_by_source.get_mut(usize::from(source))
+                && self.from <= now
+                && now < self.until
+            {
+                *drops += 1;
+            }
             self.books.dropped.add(meta.bytes);
             self.level.stand(now, self.from, self.until);
             self.level.take(meta.bytes);

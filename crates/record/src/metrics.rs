@@ -48,6 +48,7 @@ use crate::recorder::FlowTables;
 /// | `src.NAME.jain` | Jain's index of what each flow delivered per second while it was there within the measured part. A transfer is there from its start to its end, refused ones never; a stream of datagrams from its start to the end of the measured part, so that one of which nothing more arrives counts as what it is. Flows that ask for different rates are not set off against what they ask for |
 /// | `src.NAME.delay_p99_s` | the largest 99th percentile among its datagram streams |
 /// | `src.NAME.retransmitted` | data packets that its transfers sent again, over all that they sent, over their whole life |
+/// | `src.NAME.drops` | its packets that the queues of the measured ports dropped |
 /// | `src.NAME.loss` | lost over sent packets of its datagram streams, over their whole life |
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(Vec<(String, Option<f64>)>);
@@ -346,6 +347,7 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
             jain(&throughputs(heard.layout, heard.flows().filter(of_group))),
         );
         out.push(format!("src.{name}.retransmitted"), retransmitted(heard.flows().filter(of_group)));
+        out.push(format!("src.{name}.drops"), drops(heard, name));
         let streams: Vec<&FlowReport> =
             heard.flows().filter(of_group).filter(|flow| is_datagrams(flow)).collect();
         let arrived = streams.iter().filter(|flow| flow.packets > flow.lost);
@@ -355,6 +357,15 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
         let lost: u64 = streams.iter().map(|flow| flow.lost).sum();
         out.push(format!("src.{name}.loss"), (sent > 0).then(|| lost as f64 / sent as f64));
     }
+}
+
+/// Packets of a group of sources that the queues of the measured ports dropped.
+fn drops(heard: &Heard<'_>, name: &str) -> Option<f64> {
+    let of_port = |meter: &&Meter| -> u64 {
+        let by_source = heard.layout.source_names.iter().zip(&meter.drops_by_source);
+        by_source.filter(|(source, _)| *source == name).map(|(_, drops)| drops).sum()
+    };
+    heard.any_port().then(|| heard.measured.iter().map(of_port).sum::<u64>() as f64)
 }
 
 /// Response times of the transfers of a source that started within the measured part, and how they ended.

@@ -194,7 +194,7 @@ impl<P> Probe<P> for Recorder<P> {
             }
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.dropped(&pkt.meta, why, now);
+            meter.dropped(&pkt.meta, (self.who)(&pkt.payload), why, now);
             self.fingerprint.dropped(at, &pkt.meta, why, now);
         }
     }
