@@ -274,6 +274,12 @@ impl Measure {
         matches!(self, Gauge { .. } | QueueDeviation { .. } | QueueQuantile { .. })
     }
 
+    /// Whether it needs the record of how bursty traffic is.
+    pub fn needs_bursts(&self) -> bool {
+        let is = |name: &str| ["run_length", "arrivals_", "hurst"].iter().any(|part| name.contains(part));
+        matches!(self, Measure::Metric { name } if is(name))
+    }
+
     /// Whether it may be below zero.
     pub fn is_signed(&self) -> bool {
         matches!(self, Measure::Correlation { .. } | Measure::Gauge { .. } | Measure::Unaccounted { .. })

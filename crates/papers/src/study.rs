@@ -257,6 +257,7 @@ impl Study {
         let episodes =
             measures.iter().any(Measure::needs_episodes) || curves.iter().any(Curve::needs_episodes);
         sets.push(format!("record.episodes={episodes}"));
+        sets.push(format!("record.bursts={}", measures.iter().any(Measure::needs_bursts)));
         if let Some(quick) = experiment.quick.as_ref().filter(|_| self.scope.quick) {
             sets.push(format!("duration={quick}"));
         }
