@@ -33,8 +33,8 @@
 //! - Abry and Veitch, "Wavelet analysis of long-range-dependent traffic", IEEE Transactions on Information Theory 44(1),
 //!   1998; Veitch and Abry, the same journal 45(3), 1999, with the weights and the correction.
 
-/// The fewest samples from which anything is estimated: at 10 ms each, 82 s. Below that, rescaled range has fewer than four
-/// scales to fit a line to.
+/// The fewest samples from which anything is estimated: at 10 ms each, 82 s. Two of the three have four scales then, and a line
+/// through fewer says little.
 pub const FEWEST: usize = 8192;
 
 /// A block of the shortest scale, samples; the next is twice as long.
