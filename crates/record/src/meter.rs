@@ -2,6 +2,7 @@
 
 use qdisc::{Backlog, Books, DropReason, Meta, PortId, Span, Time};
 
+use crate::bursts::Bursts;
 use crate::episodes::Episodes;
 use crate::layout::Layout;
 use crate::quantile::Delays;
@@ -35,6 +36,8 @@ pub(crate) struct Meter {
     pub shares: Option<Shares>,
     /// Only where they are counted; of the whole run.
     pub episodes: Option<Box<Episodes>>,
+    /// Only where they are measured.
+    pub bursts: Option<Box<Bursts>>,
 }
 
 /// How full the queue was, exactly: the level weighed with the time for which it stood.
@@ -66,6 +69,7 @@ impl Meter {
             level: Level::default(),
             shares: layout.keep_series.then(|| Shares::new(layout)),
             episodes: layout.episodes.then(Box::default),
+            bursts: layout.bursts.then(|| Box::new(Bursts::new(layout))),
         }
     }
 
@@ -77,6 +81,9 @@ impl Meter {
         if let Some(episodes) = &mut self.episodes {
             episodes.arrived(meta);
         }
+        if let Some(bursts) = &mut self.bursts {
+            bursts.arrived(now);
+        }
     }
 
     #[inline]
@@ -86,6 +93,9 @@ impl Meter {
         self.level.stand(now, self.from, self.until);
         self.level.take(meta.bytes);
         self.left(meta);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.sent(meta, now);
+        }
         if !self.measures(now) {
             return;
         }
@@ -128,6 +138,9 @@ impl Meter {
     /// Closes the books at the end of the measured part: the last level stands until then.
     pub(crate) fn close(&mut self) {
         self.level.stand(self.until, self.from, self.until);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.close();
+        }
     }
 
     #[inline]
