@@ -217,6 +217,20 @@ mod tests {
         assert_eq!((slow.min, slow.max), (5.0, 15.0));
     }
 
+    /// The thresholds of that link, and averages of 20, 10 and 15 packets at the moments of adaptation.
+    #[test]
+    fn max_p_follows_the_average() {
+        let curve = Config::default().curve(&site(Rate::kbit(12_500)));
+        let averages = [20.0, 20.0, 20.0, 10.0, 10.0, 15.0];
+        let steps = averages.iter().scan(0.1, |max_p, average| {
+            *max_p = Adapt::default().step(*max_p, *average, &curve);
+            Some(*max_p)
+        });
+        for (step, expected) in steps.zip([0.11, 0.12, 0.13, 0.117, 0.1053, 0.1053]) {
+            assert!((step - expected).abs() < 1e-12, "{step} is not {expected}");
+        }
+    }
+
     /// Arrivals above the link's rate that nothing slows down: `max_p` rises by a step per half second, to its top, and
     /// falls to its bottom when the load is gone.
     #[test]

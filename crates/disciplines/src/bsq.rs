@@ -30,8 +30,9 @@
 //!
 //! # Cost
 //! - A table look-up per level and packet in; a few steps per level and packet out, however many branches are empty. The largest
-//!   sub-queue is known at once while all packets have one length, and by `measure packets`; with several lengths it costs
-//!   O(log sub-queues), and only when the buffer is full. `descend` and `drop random` look at branches one by one.
+//!   sub-queue of up to 64 is known at once while all packets have one length, and with `measure packets`; otherwise it costs
+//!   O(log sub-queues) amortised over departures. `descend` and `drop random` look at branches one by one, and the latter at
+//!   a quarter of a sub-queue on average.
 //! - About 300 bytes per node of the tree.
 //!
 //! # References

@@ -15,8 +15,8 @@
 //! - Nothing is marked: the paper drops.
 //!
 //! # Cost
-//! - That of `bsq` and of `ared`. A packet in the middle of a sub-queue is found at once; taking it out moves four bytes for each
-//!   packet of the nearer end. `random_any` looks at branches one by one.
+//! - That of `bsq` and of `ared`. A packet in the middle of a sub-queue is looked for from the nearer end, so a random drop costs a
+//!   quarter of that queue's length on average. `random_any` looks at branches one by one before.
 //!
 //! # References
 //! - V. Darlagiannis, M. Karsten, R. Steinmetz, "Burst Shaping Queueing", Workshop on Mobile Computing, 2003: section 5.2 and
@@ -379,8 +379,9 @@ mod tests {
                 now += Span::us(10);
                 let mut cx = Cx::new(now, &mut out);
                 if !arrives {
-                    let left = queue.dequeue(&mut cx).packet();
-                    left.into_iter().for_each(|pkt| drop(waiting.remove(&pkt.payload)));
+                    if let Some(left) = queue.dequeue(&mut cx).packet() {
+                        waiting.remove(&left.payload);
+                    }
                     continue;
                 }
                 let full = waiting.len() == 30;

@@ -285,7 +285,7 @@ impl<P> Srr<P> {
             let at = match self.visit {
                 Some(at) => at,
                 None => {
-                    let (at, turn) = self.turns.next(self.turn, self.rows.len() as u32)?;
+                    let (at, turn) = self.turns.next(self.turn, Turns::ANY)?;
                     self.turn = turn;
                     self.visit = Some(at);
                     self.rows[at as usize].deficit += self.quantum;
@@ -400,9 +400,9 @@ mod tests {
         drop: Victim,
         /// Flow, weight, deficit, and its packets by number and length.
         rows: Vec<(u8, u64, u64, Vec<(u64, u64)>)>,
-        /// The term of a sequence of order 6, and the rows that it has still to visit.
+        /// The term of a sequence of order 6, and the first row that it has still to visit.
         term: u64,
-        rest: Vec<usize>,
+        row: usize,
         visit: Option<usize>,
     }
 
@@ -444,16 +444,15 @@ mod tests {
             }
             loop {
                 let Some(at) = self.visit else {
-                    let mut rest = std::mem::take(&mut self.rest).into_iter();
                     let bit = 1u64 << 5 >> self.term.trailing_zeros();
-                    self.visit = rest.find(|at| !self.rows[*at].3.is_empty() && self.rows[*at].1 & bit != 0);
-                    self.rest = rest.collect();
+                    let waits = |at: &usize| !self.rows[*at].3.is_empty() && self.rows[*at].1 & bit != 0;
+                    self.visit = (self.row..self.rows.len()).find(waits);
                     match self.visit {
-                        Some(at) => self.rows[at].2 += self.quantum,
-                        None => {
-                            self.term = self.term % 63 + 1;
-                            self.rest = (0..self.rows.len()).collect();
+                        Some(at) => {
+                            self.rows[at].2 += self.quantum;
+                            self.row = at + 1;
                         }
+                        None => (self.term, self.row) = (self.term % 63 + 1, 0),
                     }
                     continue;
                 };
@@ -501,9 +500,9 @@ mod tests {
                 limit: Limit::Packets(limit), quantum: Some(Bytes(quantum * 100)), weights: weights.clone(), drop, flows: 100,
             };
             let mut srr = built(&config);
+            // The first term has not begun: the last one is over.
             let mut tale = Tale {
-                // The first term has not begun.
-                quantum: quantum * 100, weights, limit, drop, rows: Vec::new(), term: 63, rest: Vec::new(), visit: None,
+                quantum: quantum * 100, weights, limit, drop, rows: Vec::new(), term: 63, row: usize::MAX, visit: None,
             };
             let mut out = Outbox::default();
             for (serial, op) in (0u64..).zip(ops) {

@@ -37,6 +37,8 @@ const OVER: u32 = u32::MAX;
 impl Turns {
     /// The largest weight.
     pub const MOST: u64 = (1 << ORDER) - 1;
+    /// So many rows that none is the last one.
+    pub const ANY: u32 = u32::MAX;
 
     /// A row begins to wait.
     #[inline]
@@ -63,7 +65,8 @@ impl Turns {
         }
     }
 
-    /// Whose turn is next after `turn`, of so many `rows`, and where the turns are then. None when nobody waits.
+    /// Whose turn is next after `turn`, and where the turns are then. None when nobody waits. After the last of so many `rows` a
+    /// term is over, even for a row that is new then.
     #[inline]
     pub fn next(&self, turn: Turn, rows: u32) -> Option<(u32, Turn)> {
         if self.busy == 0 {
@@ -128,7 +131,7 @@ fn column(term: u64) -> u32 {
     ORDER - 1 - term.trailing_zeros()
 }
 
-/// The row after one. After the last row the term is over, whoever comes meanwhile.
+/// The row after one.
 #[inline]
 fn after(row: u32, rows: u32) -> u32 {
     if row + 1 >= rows { OVER } else { row + 1 }
@@ -205,6 +208,8 @@ mod tests {
         assert_eq!((row, turns.next(turn, 3).unwrap().0), (0, 1));
         let last = turns.next(turn, 2).unwrap().1;
         assert_eq!(turns.next(last, 3).unwrap().0, 0, "the term was over before there was a third row");
+        let last = turns.next(turn, Turns::ANY).unwrap().1;
+        assert_eq!(turns.next(last, Turns::ANY).unwrap().0, 2, "unless a row may come at any time");
     }
 
     /// The sequence as it is defined.
