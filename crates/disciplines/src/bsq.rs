@@ -131,7 +131,8 @@ pub(crate) fn check_branches(branches: u32) -> Result<usize, Invalid> {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "burst shaping queueing: sub-queues by the hops beyond the next router, in turn";
+    const SUMMARY: &'static str =
+        "burst shaping queueing: sub-queues by the hops beyond the next router, in turn";
     type Qdisc<P: 'static> = Bsq<P>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Bsq<P>, Invalid> {
@@ -196,7 +197,9 @@ impl Discipline for Config {
     fn warnings(&self, _: &Site) -> Vec<String> {
         let mut warnings = Vec::new();
         if !self.finds() {
-            warnings.push("order: literal orders let the link stand still while packets wait: for demonstration".into());
+            warnings.push(
+                "order: literal orders let the link stand still while packets wait: for demonstration".into(),
+            );
         }
         if self.descend && self.drop != Victim::Head {
             warnings.push("descend: only \"drop head\" looks for a largest sub-queue".into());
@@ -285,15 +288,11 @@ mod tests {
         trace_on(spec.parse::<Spec>().unwrap().build(&site()).unwrap(), 500, arrivals, towards)
     }
 
-    const NINE: &str =
-        "0 A1 500, A2 500, A3 500, B1 500, B2 500, Z1 500, C1 500, A4 500";
+    const NINE: &str = "0 A1 500, A2 500, A3 500, B1 500, B2 500, Z1 500, C1 500, A4 500";
 
     #[test]
     fn next_hops_take_turns() {
-        assert_eq!(
-            traced("bsq", NINE),
-            "Z1[0-1] A1[1-2] B1[2-3] C1[3-4] A2[4-5] B2[5-6] A3[6-7] A4[7-8] |"
-        );
+        assert_eq!(traced("bsq", NINE), "Z1[0-1] A1[1-2] B1[2-3] C1[3-4] A2[4-5] B2[5-6] A3[6-7] A4[7-8] |");
         assert_eq!(traced("bsq level 0", NINE), traced("fifo", NINE));
     }
 
@@ -342,7 +341,8 @@ mod tests {
             pkt.meta.ahead = Ahead::new([if number < 3 { 4 } else { 5 }]);
             bsq.enqueue(pkt, &mut cx);
         }
-        let left: Vec<u32> = std::iter::from_fn(|| bsq.dequeue(&mut cx).packet()).map(|pkt| pkt.payload).collect();
+        let left: Vec<u32> =
+            std::iter::from_fn(|| bsq.dequeue(&mut cx).packet()).map(|pkt| pkt.payload).collect();
         assert_eq!(left, [0, 3, 1, 4, 2, 5]);
         assert!(out.dropped.is_empty());
     }
@@ -363,7 +363,10 @@ mod tests {
     }
 
     fn limit() -> impl Strategy<Value = String> {
-        prop_oneof![(1..20u64).prop_map(|most| format!("{most}p")), (1500..20_000u64).prop_map(|most| format!("{most}b"))]
+        prop_oneof![
+            (1..20u64).prop_map(|most| format!("{most}p")),
+            (1500..20_000u64).prop_map(|most| format!("{most}b"))
+        ]
     }
 
     proptest! {

@@ -136,7 +136,8 @@ impl Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "burst shaping queueing with Adaptive RED: early drops from the largest sub-queue";
+    const SUMMARY: &'static str =
+        "burst shaping queueing with Adaptive RED: early drops from the largest sub-queue";
     type Qdisc<P: 'static> = Bsqred<P>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Bsqred<P>, Invalid> {
@@ -154,7 +155,8 @@ impl Discipline for Config {
             inner: self.inner,
             weighted: self.weighted,
             most: site.mtu.0.min(u64::from(u32::MAX)) as u32,
-            largest: matches!(self.drop, Victim::RandomInLargest | Victim::HeadOfLargest).then_some(self.measure),
+            largest: matches!(self.drop, Victim::RandomInLargest | Victim::HeadOfLargest)
+                .then_some(self.measure),
             branches: bsq::check_branches(self.branches)?,
         };
         Ok(Bsqred {
@@ -180,7 +182,12 @@ impl Discipline for Config {
         vec![
             // The queue of the paper.
             Config { limit: Some(Limit::Bytes(20_000)), ..Config::default() },
-            Config { limit: Some(Limit::Packets(12)), level: 2, drop: Victim::HeadOfLargest, ..tight.clone() },
+            Config {
+                limit: Some(Limit::Packets(12)),
+                level: 2,
+                drop: Victim::HeadOfLargest,
+                ..tight.clone()
+            },
             Config { drop: Victim::RandomAny, inner: Inner::Deficit, branches: 4, level: 6, ..tight.clone() },
             Config { drop: Victim::Arriving, gentle: false, inner: Inner::Srr, ..tight.clone() },
             Config { measure: Measure::Packets, limit: Some(Limit::Bytes(6000)), ..tight },

@@ -31,8 +31,8 @@
 
 use qdisc::blocks::{FlowMap, LongestQueue, Rank};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Nature, Next, Packet, Place,
-    Qdisc, Site,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Nature, Next, Packet,
+    Place, Qdisc, Site,
 };
 use qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
@@ -452,7 +452,8 @@ mod tests {
     #[test]
     fn hosts_are_flows_when_told_to() {
         let served = |spec: &str| {
-            let drr = spec.parse::<Spec>().unwrap().build(&Site::new(Rate::mbit(8), Streams::new(1))).unwrap();
+            let drr =
+                spec.parse::<Spec>().unwrap().build(&Site::new(Rate::mbit(8), Streams::new(1))).unwrap();
             let arrivals = "0 A1 1500, A2 1500, B1 1500, B2 1500, C1 1500, C2 1500";
             trace_on(drr, 1500, arrivals, |meta| {
                 meta.from = 1 + meta.class / 2;

@@ -34,8 +34,8 @@ use std::num::NonZeroU32;
 
 use qdisc::blocks::{FlowMap, LongestQueue, Rank, Turn, Turns};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Qdisc, Site,
-    Slots, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Qdisc,
+    Site, Slots, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -305,8 +305,11 @@ impl<P> Srr<P> {
     #[inline]
     fn take(&mut self, at: u32, first: bool) -> Packet<P> {
         let row = &mut self.rows[at as usize];
-        let pkt =
-            if first { self.packets.pop_front(&mut row.queue) } else { self.packets.pop_back(&mut row.queue) };
+        let pkt = if first {
+            self.packets.pop_front(&mut row.queue)
+        } else {
+            self.packets.pop_back(&mut row.queue)
+        };
         let pkt = pkt.expect("the row holds a packet");
         row.bytes -= u64::from(pkt.bytes());
         self.held.sub(pkt.bytes());
@@ -370,18 +373,17 @@ mod tests {
             .into_iter()
             .flat_map(|(flow, weight)| (1..=2 * weight).map(move |n| format!("{flow}{n} 100")))
             .collect();
-        let served = trace("srr quantum 100b weights [5 2 2 3 1]", 100, &format!("0 {}", arrivals.join(", ")));
-        let flows: String = served.split('[').filter_map(|part| part.split(' ').next_back()?.chars().next()).collect();
+        let served =
+            trace("srr quantum 100b weights [5 2 2 3 1]", 100, &format!("0 {}", arrivals.join(", ")));
+        let flows: String =
+            served.split('[').filter_map(|part| part.split(' ').next_back()?.chars().next()).collect();
         assert_eq!(&flows[..26], "ABCDAADEABCDAABCDAADEABCDA");
     }
 
     #[test]
     fn one_row_per_flow_and_the_longest_pays() {
         let arrivals = "0 A1 500, A2 500, A3 500, B1 500, B2 500, C1 500";
-        assert_eq!(
-            trace("srr limit 5p", 500, arrivals),
-            "A1[0-1] A2[1-2] B1[2-3] B2[3-4] C1[4-5] | A3@0"
-        );
+        assert_eq!(trace("srr limit 5p", 500, arrivals), "A1[0-1] A2[1-2] B1[2-3] B2[3-4] C1[4-5] | A3@0");
         assert_eq!(
             trace("srr limit 5p quantum 500b drop head", 500, arrivals),
             "A2[0-1] B1[1-2] C1[2-3] A3[3-4] B2[4-5] | A1@0"
@@ -392,6 +394,9 @@ mod tests {
         );
     }
 
+    /// Number and length of each packet.
+    type Queue = Vec<(u64, u64)>;
+
     /// The algorithm as it is told: rows that are searched, and a sequence that is walked term by term.
     struct Tale {
         quantum: u64,
@@ -399,7 +404,7 @@ mod tests {
         limit: u64,
         drop: Victim,
         /// Flow, weight, deficit, and its packets by number and length.
-        rows: Vec<(u8, u64, u64, Vec<(u64, u64)>)>,
+        rows: Vec<(u8, u64, u64, Queue)>,
         /// The term of a sequence of order 6, and the first row that it has still to visit.
         term: u64,
         row: usize,

@@ -7,7 +7,12 @@ use qdisc::{Onward, Rate, Site, Streams};
 
 fn site() -> Site {
     // Some of the links beyond are known: those of the ways that the contract's flows take.
-    let links = [((0, 1), Rate::mbit(30)), ((0, 2), Rate::mbit(10)), ((1, 1), Rate::kbit(70)), ((1, 2), Rate::gbit(1))];
+    let links = [
+        ((0, 1), Rate::mbit(30)),
+        ((0, 2), Rate::mbit(10)),
+        ((1, 1), Rate::kbit(70)),
+        ((1, 2), Rate::gbit(1)),
+    ];
     let onward = Onward::new(0, links);
     Site { onward, ..Site::new(Rate::mbit(10), Streams::new(42).within("contract")) }
 }

@@ -410,6 +410,9 @@ fn packet(hops: &[u16], bytes: u32, serial: u64) -> Packet<u64> {
     pkt
 }
 
+/// Next hops, or none for the own queue of a node: a place of the tree.
+type Spot = Vec<Option<u16>>;
+
 /// Every count is the sum of what it counts, and a place waits for its turn exactly while it holds packets.
 fn is_consistent(tree: &HopTree<u64>) {
     let sum = |a: Backlog, b: Backlog| a.plus(b);
@@ -491,16 +494,16 @@ proptest! {
         let shape = Shape { depth, weighted: false, ..SHAPE };
         let mut tree = HopTree::new(shape, Onward::default(), 0);
         // What each place of each node holds; a place is the way to it, which for an own queue ends in nothing.
-        let mut held: BTreeMap<Vec<Option<u16>>, u64> = BTreeMap::new();
-        let mut waiting: BTreeMap<u64, Vec<Option<u16>>> = BTreeMap::new();
+        let mut held: BTreeMap<Spot, u64> = BTreeMap::new();
+        let mut waiting: BTreeMap<u64, Spot> = BTreeMap::new();
         // By two places of one node: how far the first is ahead, and the least and most that it was.
-        let mut apart: BTreeMap<[Vec<Option<u16>>; 2], (i64, i64, i64)> = BTreeMap::new();
-        let mut last_of: BTreeMap<Vec<Option<u16>>, u64> = BTreeMap::new();
+        let mut apart: BTreeMap<[Spot; 2], (i64, i64, i64)> = BTreeMap::new();
+        let mut last_of: BTreeMap<Spot, u64> = BTreeMap::new();
         let places = |way: &[Option<u16>]| (1..=way.len()).map(|end| way[..end].to_vec()).collect::<Vec<_>>();
         for (serial, op) in (1u64..).zip(ops) {
             let gone = match op {
                 Op::Push(hops, bytes) => {
-                    let mut way: Vec<Option<u16>> = hops.iter().copied().take(depth).map(Some).collect();
+                    let mut way: Spot = hops.iter().copied().take(depth).map(Some).collect();
                     way.push(None);
                     places(&way).into_iter().for_each(|place| *held.entry(place).or_default() += 1);
                     waiting.insert(serial, way);
@@ -577,7 +580,7 @@ proptest! {
         for (serial, op) in (0u64..).zip(ops) {
             for tree in &mut trees {
                 match &op {
-                    Op::Push(hops, bytes) => drop(tree.push(packet(hops, *bytes, serial))),
+                    Op::Push(hops, bytes) => { tree.push(packet(hops, *bytes, serial)); },
                     Op::Pop => drop(tree.pop()),
                     Op::Evict(pick, draw) if tree.held().packets > 0 => drop(tree.evict(*pick, || *draw)),
                     Op::Evict(_, _) => {}
@@ -607,7 +610,7 @@ proptest! {
             if push {
                 tree.push(packet(&[serial; 3], 500, 0));
             } else {
-                drop(tree.pop());
+                let _ = tree.pop();
             }
             is_consistent(&tree);
             most = most.max(tree.held().packets as usize);
