@@ -13,6 +13,8 @@
 //! the output says what was really queued. `full` rows offer two packets per departure to a buffer that is full, and
 //! count the time per packet offered: the price of choosing a victim.
 //!
+//! Flows part after the link, at 16 next hops and again at the next two: what disciplines that look ahead see.
+//!
 //! Run one discipline with `cargo bench -p giveway-disciplines -- efd/`.
 
 use std::hint::black_box;
@@ -20,7 +22,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use disciplines::{ALL, Discipline, Entry, Spec, Visit};
 use qdisc::hash::mix;
-use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use qdisc::{Ahead, Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 
 const LINK: Rate = Rate::gbit(1000);
 const BYTES: u32 = 1000;
@@ -61,11 +63,18 @@ struct Traffic<Q> {
     serial: u64,
     /// How many flows arrivals cycle through.
     flows: u64,
+    /// Where flows go after the link: 16 next hops, each with two, and so on.
+    ways: [Ahead; WAYS],
 }
+
+/// Ways through the network beyond the link.
+const WAYS: usize = 64;
 
 impl<Q: Qdisc<u64>> Traffic<Q> {
     fn new(qdisc: Q, flows: u64) -> Traffic<Q> {
-        Traffic { qdisc, out: Outbox::default(), now: Time::ms(1), serial: 0, flows }
+        let way = |n: usize| Ahead::new([n % 16, n % 32, n % 64].map(|hop| hop as u16));
+        let ways = std::array::from_fn(way);
+        Traffic { qdisc, out: Outbox::default(), now: Time::ms(1), serial: 0, flows, ways }
     }
 
     #[inline]
@@ -77,6 +86,7 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         pkt.meta.offset = (self.serial * 1000) as u32;
         pkt.meta.remaining = u32::MAX - pkt.meta.offset;
         pkt.meta.reserved = Rate::mbit(1);
+        pkt.meta.ahead = self.ways[flow as usize % WAYS];
         self.serial += 1;
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
     }
@@ -166,6 +176,15 @@ impl Visit for Timed<'_> {
     }
 }
 
+/// What looking further ahead costs, with 300 packets of 100 flows: 1, 16, 32 and 64 sub-queues.
+fn levels(criterion: &mut Criterion) {
+    for level in 0..=3 {
+        let spec: Spec = format!("bsq level {level}").parse().expect("it is written right");
+        let name = ["bsq level 0", "bsq level 1", "bsq level 2", "bsq level 3"][level];
+        spec.with(Timed { criterion, name, flows: 100, packets: 300, full: false });
+    }
+}
+
 fn pair(criterion: &mut Criterion) {
     for entry in ALL {
         for (flows, packets) in CASES {
@@ -184,6 +203,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(std::time::Duration::from_millis(300))
         .measurement_time(std::time::Duration::from_secs(1));
-    targets = pair
+    targets = pair, levels
 }
 criterion_main!(benches);

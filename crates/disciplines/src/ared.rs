@@ -99,18 +99,14 @@ impl Config {
         Curve { min, max: 3.0 * min, gentle: self.gentle }
     }
 
-    fn limit(&self, site: &Site) -> Limit {
+    /// How much it holds there.
+    pub(crate) fn limit(&self, site: &Site) -> Limit {
         self.limit.unwrap_or_else(|| Limit::Packets(libm::ceil(4.0 * self.curve(site).max) as u64))
     }
-}
 
-impl Discipline for Config {
-    const SUMMARY: &'static str = "Adaptive RED: thresholds from a target delay, odds that adapt";
-    type Qdisc<P: 'static> = Red<P>;
-
-    fn build<P: 'static>(&self, site: &Site) -> Result<Red<P>, Invalid> {
-        let limit = self.limit(site);
-        check_limit("limit", limit, site.mtu)?;
+    /// What decides about packets there.
+    pub(crate) fn detector(&self, site: &Site) -> Result<Detector, Invalid> {
+        check_limit("limit", self.limit(site), site.mtu)?;
         if self.avpkt.0 == 0 {
             return Err(Invalid::new("avpkt", "no packet has 0 bytes: 500b is usual"));
         }
@@ -128,8 +124,17 @@ impl Discipline for Config {
             top: self.top.get(),
         };
         let weight = weight_for_rate(self.packets_per_s(site));
-        let detector =
-            Detector::new(self.curve(site), weight, self.probability.get(), self.wait, Some(adapt));
+        Ok(Detector::new(self.curve(site), weight, self.probability.get(), self.wait, Some(adapt)))
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "Adaptive RED: thresholds from a target delay, odds that adapt";
+    type Qdisc<P: 'static> = Red<P>;
+
+    fn build<P: 'static>(&self, site: &Site) -> Result<Red<P>, Invalid> {
+        let limit = self.limit(site);
+        let detector = self.detector(site)?;
         let setup = Setup {
             limit,
             unit: Unit::Packets,
@@ -210,6 +215,20 @@ mod tests {
         // A slow link has the floor.
         let slow = config.curve(&site(Rate::mbit(1)));
         assert_eq!((slow.min, slow.max), (5.0, 15.0));
+    }
+
+    /// The thresholds of that link, and averages of 20, 10 and 15 packets at the moments of adaptation.
+    #[test]
+    fn max_p_follows_the_average() {
+        let curve = Config::default().curve(&site(Rate::kbit(12_500)));
+        let averages = [20.0, 20.0, 20.0, 10.0, 10.0, 15.0];
+        let steps = averages.iter().scan(0.1, |max_p, average| {
+            *max_p = Adapt::default().step(*max_p, *average, &curve);
+            Some(*max_p)
+        });
+        for (step, expected) in steps.zip([0.11, 0.12, 0.13, 0.117, 0.1053, 0.1053]) {
+            assert!((step - expected).abs() < 1e-12, "{step} is not {expected}");
+        }
     }
 
     /// Arrivals above the link's rate that nothing slows down: `max_p` rises by a step per half second, to its top, and

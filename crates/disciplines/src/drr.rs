@@ -12,7 +12,8 @@
 //!
 //! # Deviations
 //! - Flows are told apart by their full key. The authors hash into a fixed number of queues; ns-2 hashes the source
-//!   address into 10.
+//!   address into 10, which is `buckets 10 key source quantum 250b drop head` here: its hash, its quantum, its victim.
+//!   `key` also takes destinations, or pairs of hosts, for flows, with buckets or without.
 //! - A flow joins with a deficit of zero. Linux `drr` starts it with a quantum, which is as much as its first visit
 //!   gives here.
 //! - Linux `drr` is classful and drops what its classes' own queues refuse. Here `quanta` sets the quantum by class.
@@ -30,8 +31,8 @@
 
 use qdisc::blocks::{FlowMap, LongestQueue, Rank};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Place,
-    Qdisc, Site,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Nature, Next, Packet,
+    Place, Qdisc, Site,
 };
 use qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
@@ -51,6 +52,49 @@ pub struct Config {
     pub quanta: Vec<Bytes>,
     /// Which packet goes when it is full.
     pub drop: Victim,
+    /// What makes a flow.
+    pub key: Key,
+    /// How many queues flows are hashed into; with 0 each has its own.
+    pub buckets: u32,
+}
+
+/// Which packets are of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Key {
+    /// Those of one connection.
+    Flow,
+    /// Those from one host.
+    Source,
+    /// Those for one host.
+    Destination,
+    /// Those from one host for one other.
+    Pair,
+}
+
+impl Key {
+    /// The flow of a packet, hashed into so many buckets where there are any.
+    #[inline]
+    fn of(self, meta: &Meta, buckets: u32) -> FlowKey {
+        if self == Key::Flow {
+            return if buckets == 0 { meta.flow } else { FlowKey(meta.flow.0 % u64::from(buckets)) };
+        }
+        let (from, to) = (u32::from(meta.from), u32::from(meta.to));
+        let hosts = match self {
+            Key::Source => from,
+            Key::Destination => to,
+            Key::Flow | Key::Pair => from << 16 | to,
+        };
+        let flow = if buckets == 0 { u64::from(hosts) } else { ns2_hash(hosts) % u64::from(buckets) };
+        FlowKey(flow)
+    }
+}
+
+/// What ns-2's `drr` makes of an address. Its remainder keeps the sign, as C has it; for no 32-bit address is the sum below -1.
+#[inline]
+fn ns2_hash(address: u32) -> u64 {
+    let i = i64::from(address);
+    (((i + (i >> 8) + !(i >> 4)) % ((1 << 24) - 1)) + 1) as u64
 }
 
 /// Which packet a full buffer gives up.
@@ -67,7 +111,14 @@ pub enum Victim {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { limit: Limit::Packets(1000), quantum: None, quanta: Vec::new(), drop: Victim::Longest }
+        Config {
+            limit: Limit::Packets(1000),
+            quantum: None,
+            quanta: Vec::new(),
+            drop: Victim::Longest,
+            key: Key::Flow,
+            buckets: 0,
+        }
     }
 }
 
@@ -81,6 +132,8 @@ impl Discipline for Config {
         Ok(Drr {
             limit: self.limit,
             victim: self.drop,
+            key: self.key,
+            buckets: self.buckets,
             quantum: quantum("quantum", self.quantum.unwrap_or(site.mtu))?,
             quanta: self.quanta.iter().map(|bytes| quantum("quanta", *bytes)).collect::<Result<_, _>>()?,
             by_key: FlowMap::with_capacity(room),
@@ -109,8 +162,20 @@ impl Discipline for Config {
                 limit: Limit::Packets(5),
                 drop: Victim::Tail,
                 quanta: vec![Bytes(3000), Bytes(300)],
-                ..plain
+                ..plain.clone()
             },
+            // That of ns-2, with the buffer of BSQ's comparison.
+            Config {
+                limit: Limit::Bytes(20_000),
+                quantum: quantum(250),
+                drop: Victim::Head,
+                key: Key::Source,
+                buckets: 10,
+                ..plain.clone()
+            },
+            Config { limit: Limit::Packets(5), key: Key::Pair, buckets: 3, ..plain.clone() },
+            Config { limit: Limit::Packets(5), key: Key::Destination, ..plain.clone() },
+            Config { limit: Limit::Packets(5), buckets: 2, ..plain },
         ]
     }
 
@@ -128,7 +193,7 @@ impl Discipline for Config {
 }
 
 /// Refuses a quantum that would never let a packet pass.
-fn quantum(parameter: &'static str, bytes: Bytes) -> Result<u32, Invalid> {
+pub(crate) fn quantum(parameter: &'static str, bytes: Bytes) -> Result<u32, Invalid> {
     match u32::try_from(bytes.0) {
         Ok(0) => Err(Invalid::new(parameter, "0 bytes per round send nothing: write for example \"1500b\"")),
         Ok(bytes) => Ok(bytes),
@@ -140,6 +205,8 @@ fn quantum(parameter: &'static str, bytes: Bytes) -> Result<u32, Invalid> {
 pub struct Drr<P> {
     limit: Limit,
     victim: Victim,
+    key: Key,
+    buckets: u32,
     quantum: u32,
     quanta: Vec<u32>,
     /// Where each flow that has packets is.
@@ -232,7 +299,8 @@ impl<P> Drr<P> {
     #[inline]
     fn append(&mut self, pkt: Packet<P>) -> Place {
         let Drr { by_key, flows, round, tickets, quanta, quantum, .. } = self;
-        let (key, class, bytes) = (pkt.meta.flow, usize::from(pkt.meta.class), pkt.bytes());
+        let key = self.key.of(&pkt.meta, self.buckets);
+        let (class, bytes) = (usize::from(pkt.meta.class), pkt.bytes());
         let place = *by_key.entry(key, || {
             *tickets += 1;
             let quantum = quanta.get(class).copied().unwrap_or(*quantum);
@@ -367,6 +435,40 @@ mod tests {
         );
     }
 
+    /// The hash of ns-2 by hand: 0 - 0 - 1 and 1; 17 + 0 - 1 - 1 and 1; 1000 + 3 - 62 - 1 and 1; and around its modulus.
+    #[test]
+    fn buckets_are_those_of_ns_2() {
+        assert_eq!([0, 1, 16, 17, 1000, 65_535].map(ns2_hash), [0, 1, 15, 16, 941, 61_695]);
+        assert_eq!(ns2_hash(u32::MAX), (4_294_967_295u64 + 16_777_215 - 268_435_455 - 1) % 16_777_215 + 1);
+        let meta = Meta { from: 1000, to: 17, flow: FlowKey(123), ..Meta::default() };
+        let bucket = |key: Key, buckets| key.of(&meta, buckets).0;
+        assert_eq!([Key::Flow, Key::Source, Key::Destination].map(|key| bucket(key, 10)), [3, 1, 6]);
+        assert_eq!([Key::Flow, Key::Source, Key::Destination].map(|key| bucket(key, 0)), [123, 1000, 17]);
+        assert_eq!(bucket(Key::Pair, 0), 1000 << 16 | 17);
+        assert_eq!(bucket(Key::Pair, 10), ns2_hash(1000 << 16 | 17) % 10);
+    }
+
+    /// Flows A and B come from one host, C from another: with a queue per host A and B share a turn.
+    #[test]
+    fn hosts_are_flows_when_told_to() {
+        let served = |spec: &str| {
+            let drr =
+                spec.parse::<Spec>().unwrap().build(&Site::new(Rate::mbit(8), Streams::new(1))).unwrap();
+            let arrivals = "0 A1 1500, A2 1500, B1 1500, B2 1500, C1 1500, C2 1500";
+            trace_on(drr, 1500, arrivals, |meta| {
+                meta.from = 1 + meta.class / 2;
+                meta.to = 9;
+            })
+        };
+        assert_eq!(served("drr"), "A1[0-1] B1[1-2] C1[2-3] A2[3-4] B2[4-5] C2[5-6] |");
+        let by_host = "A1[0-1] C1[1-2] A2[2-3] C2[3-4] B1[4-5] B2[5-6] |";
+        assert_eq!(served("drr key source"), by_host);
+        assert_eq!(served("drr key source buckets 10"), by_host);
+        assert_eq!(served("drr key pair"), by_host);
+        assert_eq!(served("drr key destination"), served("fifo"));
+        assert_eq!(served("drr buckets 1"), served("fifo"));
+    }
+
     /// Number and length of each packet.
     type Queue = VecDeque<(u64, u64)>;
 
@@ -451,6 +553,7 @@ mod tests {
                 quantum: Some(Bytes(quantum * 100)),
                 quanta: vec![Bytes(first * 100)],
                 drop,
+                ..Config::default()
             };
             let mut drr = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut reference = Reference { config, round: VecDeque::new(), granted: false };

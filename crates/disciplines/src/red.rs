@@ -469,6 +469,22 @@ mod tests {
         assert!(gaps(1000).1 <= 20);
     }
 
+    /// A small queue that nobody serves: what each of eight arrivals makes of the average and of the odds.
+    #[test]
+    fn eight_arrivals() {
+        let mut q = built("red limit 100p min 2p max 6p weight 0.25 probability 0.5 gentle wait");
+        let mut out = Outbox::default();
+        let averages = [0.0, 0.25, 0.6875, 1.2656, 1.9492, 2.7119, 3.5339, 4.4005];
+        let odds = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0890, 0.1917, 0.3001];
+        for (average, p_b) in averages.into_iter().zip(odds) {
+            q.enqueue(Packet::new(FlowKey(0), 500, 0), &mut Cx::new(Time::ms(1), &mut out));
+            assert!((gauge(&q, "average_packets") - average).abs() < 5e-5, "{average}");
+            assert!((gauge(&q, "drop_probability") - p_b).abs() < 5e-5, "{p_b}");
+        }
+        // With `wait` there is no drop before count * p_b is 1: so far it is 3 * 0.3.
+        assert!(out.dropped.is_empty());
+    }
+
     /// Whatever the average remembers, a queue of at most one unit is no congestion: one packet, or one byte, which is an
     /// empty queue.
     #[test]

@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use disciplines::{ALL, Discipline, Spec, Visit};
-use qdisc::{Cx, FlowKey, Label, Next, Outbox, Packet, Qdisc, Rate, Rng, Site, Streams, Time};
+use qdisc::{Ahead, Cx, FlowKey, Label, Next, Outbox, Packet, Qdisc, Rate, Rng, Site, Streams, Time};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -60,6 +60,8 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         };
         pkt.meta.reserved = Rate::kbit(100);
         pkt.meta.remaining = self.rng.below(100_000) as u32;
+        (pkt.meta.from, pkt.meta.to) = ((pkt.meta.flow.0 / 8) as u16, (pkt.meta.flow.0 % 8) as u16);
+        pkt.meta.ahead = Ahead::new([8, 16, 64].map(|hops| (pkt.meta.flow.0 % hops) as u16));
         self.serial += 1;
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
         self.settle();

@@ -3,10 +3,18 @@
 use disciplines::{ALL, Spec};
 use proptest::prelude::*;
 use qdisc::contract::{Op, Violation, drive};
-use qdisc::{Rate, Site, Streams};
+use qdisc::{Onward, Rate, Site, Streams};
 
 fn site() -> Site {
-    Site::new(Rate::mbit(10), Streams::new(42).within("contract"))
+    // Some of the links beyond are known: those of the ways that the contract's flows take.
+    let links = [
+        ((0, 1), Rate::mbit(30)),
+        ((0, 2), Rate::mbit(10)),
+        ((1, 1), Rate::kbit(70)),
+        ((1, 2), Rate::gbit(1)),
+    ];
+    let onward = Onward::new(0, links);
+    Site { onward, ..Site::new(Rate::mbit(10), Streams::new(42).within("contract")) }
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -2,12 +2,12 @@
 //! a flow that means it still gets through.
 //!
 //! The bounds hold for every discipline, by the reason why its state is bounded: nothing per flow; a fixed number of
-//! buckets; only flows that have packets queued; or a table of recent flows with a cap, by default 65,536, or 131,072 in routers that
+//! buckets; only flows that have packets queued; or a table of recent flows, rows or branches with a cap, by default 65,536, or 131,072 in routers that
 //! label.
 
 use disciplines::{ALL, Discipline, Spec, Visit};
 use qdisc::hash::mix;
-use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use qdisc::{Ahead, Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 
 const LINK: Rate = Rate::gbit(1);
 const BYTES: u32 = 1000;
@@ -34,6 +34,9 @@ impl<Q: Qdisc<()>> Stream<Q> {
         pkt.meta.arrived = self.now;
         pkt.meta.offset = u32::try_from(offset).unwrap_or(u32::MAX);
         pkt.meta.remaining = BYTES;
+        // Everyone comes from elsewhere, goes elsewhere, and on a way of its own.
+        (pkt.meta.from, pkt.meta.to) = ((flow.0 >> 16) as u16, flow.0 as u16);
+        pkt.meta.ahead = Ahead::new([0, 16, 32].map(|shift| (flow.0 >> shift) as u16 & 0x7fff));
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
         self.held = self.held.max(self.qdisc.backlog().packets);
         self.out.dropped.clear();
@@ -102,7 +105,7 @@ impl Visit for Hostile {
 #[test]
 fn ten_million_strangers_are_survived() {
     // The defaults, and the tables that the defaults of these leave out.
-    let tables = ["run2c source table", "pias source table", "xprotect probability 100%"];
+    let tables = ["run2c source table", "pias source table", "xprotect probability 100%", "bsq level 3"];
     let tables = tables.map(|text| text.parse::<Spec>().expect("these are written right"));
     let specs: Vec<Spec> = ALL.iter().map(|entry| (entry.default)()).chain(tables).collect();
     // Two halves at a time: it is the longest test of these.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::label::Label;
-use crate::packet::{Ecn, FlowKey, Meta, Packet};
+use crate::packet::{Ahead, Ecn, FlowKey, Meta, Packet};
 use crate::qdisc::{Backlog, Nature, Next, Qdisc};
 use crate::units::{Rate, Span, Time};
 
@@ -98,9 +98,13 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         match op {
             Op::Enqueue { flow, bytes, class, ecn } => {
                 let span = LENGTHS.end() - LENGTHS.start() + 1;
+                let flow = flow % 16;
                 let meta = Meta {
                     bytes: LENGTHS.start() + u32::from(bytes) % span,
-                    flow: FlowKey(u64::from(flow % 16)),
+                    flow: FlowKey(u64::from(flow)),
+                    from: u16::from(flow / 4),
+                    to: u16::from(flow % 5),
+                    ahead: ahead(flow),
                     class: u16::from(class % 4),
                     ecn: if ecn { Ecn::Ect0 } else { Ecn::NotCapable },
                     arrived: self.now,
@@ -227,6 +231,12 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             })?;
         }
     }
+}
+
+/// The way of a flow, always the same: flows part after no, one, two and more hops, and some never.
+fn ahead(flow: u8) -> Ahead {
+    let hops = [&[][..], &[1], &[2], &[1, 1], &[1, 2], &[2, 1, 1], &[3, 1, 2, 1, 1, 4], &[3, 1, 2, 1, 1, 5]];
+    Ahead::new(hops[usize::from(flow % 8)].iter().copied())
 }
 
 enum Got {

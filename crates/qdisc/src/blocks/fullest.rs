@@ -1,0 +1,90 @@
+//! Which of at most 64 queues has the most packets, in constant time: queues by their count, since a count changes by one.
+//!
+//! For more queues, and for lengths that change by more, there is [`LongestQueue`](super::LongestQueue).
+
+/// The queues by how many packets they have. Queues are numbers below 64.
+#[derive(Debug, Default)]
+pub struct Fullest {
+    /// The queues that have one packet, two packets, and so on: a bit each.
+    by_count: Vec<u64>,
+    /// The largest count.
+    most: usize,
+}
+
+impl Fullest {
+    /// The most queues.
+    pub const MOST: usize = 64;
+
+    /// Room for counts up to `packets` before it first grows.
+    pub fn with_capacity(packets: usize) -> Fullest {
+        Fullest { by_count: vec![0; packets], most: 0 }
+    }
+
+    /// The queue has one packet more: so many now.
+    #[inline]
+    pub fn grew(&mut self, queue: usize, packets: usize) {
+        if packets > self.by_count.len() {
+            self.by_count.resize(packets, 0);
+        }
+        if packets > 1 {
+            self.by_count[packets - 2] &= !(1 << queue);
+        }
+        self.by_count[packets - 1] |= 1 << queue;
+        self.most = self.most.max(packets);
+    }
+
+    /// The queue has one packet less: so many now.
+    #[inline]
+    pub fn shrank(&mut self, queue: usize, packets: usize) {
+        self.by_count[packets] &= !(1 << queue);
+        if packets > 0 {
+            self.by_count[packets - 1] |= 1 << queue;
+        }
+        if packets + 1 == self.most && self.by_count[packets] == 0 {
+            // This queue was the only one with the most: now it has one less, or none.
+            self.most = packets;
+        }
+    }
+
+    /// The queue with the most packets; of several the one with the smallest number.
+    #[inline]
+    pub fn first(&self) -> Option<usize> {
+        let queues = *self.by_count.get(self.most.checked_sub(1)?)?;
+        Some(queues.trailing_zeros() as usize)
+    }
+
+    /// Forgets all, keeping the memory.
+    pub fn clear(&mut self) {
+        self.by_count[..self.most].fill(0);
+        self.most = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_looking_at_all(ops in prop::collection::vec((0..Fullest::MOST, 0..30u8), 0..500)) {
+            let mut fullest = Fullest::with_capacity(2);
+            let mut counts = vec![0; Fullest::MOST];
+            for (queue, op) in ops {
+                let count = &mut counts[queue];
+                if op == 0 {
+                    fullest.clear();
+                    counts.fill(0);
+                } else if op < 20 {
+                    *count += 1;
+                    fullest.grew(queue, *count);
+                } else if *count > 0 {
+                    *count -= 1;
+                    fullest.shrank(queue, *count);
+                }
+                let most = counts.iter().copied().max().filter(|most| *most > 0);
+                prop_assert_eq!(fullest.first(), most.and_then(|most| counts.iter().position(|count| *count == most)));
+            }
+        }
+    }
+}

@@ -1,0 +1,632 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const SHAPE: Shape = Shape {
+    depth: 1,
+    order: Order::Corrected,
+    inner: Inner::Smooth,
+    weighted: true,
+    most: 500,
+    largest: Some(Measure::Bytes),
+    branches: 1024,
+};
+
+/// Packets of 500 bytes, as "name hop hop": which nodes come after node 3, the neighbour.
+fn fill(tree: &mut HopTree<String>, arrivals: &str) {
+    for arrival in arrivals.split(", ") {
+        let mut words = arrival.split(' ');
+        let name = words.next().unwrap().to_owned();
+        let mut pkt = Packet::new(FlowKey(0), 500, name);
+        pkt.meta.ahead = Ahead::new(words.map(|hop| hop.parse().unwrap()));
+        tree.push(pkt);
+    }
+}
+
+/// What leaves, in order; a dash where nothing does although something is held.
+fn drained(tree: &mut HopTree<String>) -> String {
+    let mut names = Vec::new();
+    while tree.held().packets > 0 {
+        names.push(tree.pop().map_or("-".to_owned(), |pkt| pkt.payload));
+    }
+    names.join(" ")
+}
+
+fn served(shape: Shape, arrivals: &str) -> String {
+    let mut tree = HopTree::new(shape, Onward::new(3, []), 0);
+    fill(&mut tree, arrivals);
+    drained(&mut tree)
+}
+
+/// Three next hops, and a packet for the neighbour itself.
+const NINE: &str = "a1 4, a2 4, a3 4, b1 5, b2 5, z1, c1 6, a4 4";
+
+#[test]
+fn every_place_in_its_turn() {
+    assert_eq!(served(SHAPE, NINE), "z1 a1 b1 c1 a2 b2 a3 a4");
+    for inner in [Inner::Deficit, Inner::Srr] {
+        assert_eq!(served(Shape { inner, ..SHAPE }, NINE), "z1 a1 b1 c1 a2 b2 a3 a4");
+    }
+    assert_eq!(served(Shape { order: Order::Fifo, ..SHAPE }, NINE), "a1 a2 a3 b1 b2 z1 c1 a4");
+    assert_eq!(served(Shape { depth: 0, ..SHAPE }, NINE), "a1 a2 a3 b1 b2 z1 c1 a4");
+}
+
+#[test]
+fn the_listing_as_it_is_written_finds_nothing_now_and_then() {
+    let literal = Shape { order: Order::Literal, ..SHAPE };
+    assert_eq!(served(literal, NINE), "z1 a1 b1 c1 - a2 b2 - - a3 - - - a4");
+    let double = Shape { order: Order::Double, ..SHAPE };
+    assert_eq!(served(double, NINE), "z1 a1 c1 a2 - - a3 - - a4 - - - b1 - - b2");
+}
+
+#[test]
+fn branches_have_branches() {
+    let two_levels = "x1 4 7, x2 4 7, x3 4 8, y1 5, y2 5, y3 5, r1";
+    assert_eq!(served(Shape { depth: 2, ..SHAPE }, two_levels), "r1 x1 y1 x3 y2 x2 y3");
+    assert_eq!(served(SHAPE, two_levels), "r1 x1 y1 x2 y2 x3 y3");
+}
+
+#[test]
+fn faster_links_have_more_turns_but_not_in_a_row() {
+    let served = |inner| {
+        let onward = Onward::new(3, [((3, 4), Rate::mbit(20)), ((3, 5), Rate::mbit(10))]);
+        let mut tree = HopTree::new(Shape { inner, ..SHAPE }, onward, 0);
+        fill(&mut tree, "a1 4, a2 4, a3 4, a4 4, b1 5, b2 5");
+        drained(&mut tree)
+    };
+    assert_eq!(served(Inner::Smooth), "a1 b1 a2 a3 b2 a4");
+    assert_eq!(served(Inner::Srr), "a1 b1 a2 a3 b2 a4");
+    assert_eq!(served(Inner::Deficit), "a1 a2 b1 a3 a4 b2");
+}
+
+#[test]
+fn a_slower_link_that_shows_up_late_makes_the_others_fast() {
+    let rates = [((3, 4), Rate::mbit(40)), ((3, 5), Rate::mbit(20)), ((3, 6), Rate::mbit(10))];
+    let mut tree = HopTree::new(SHAPE, Onward::new(3, rates), 0);
+    let weights =
+        |tree: &HopTree<String>| tree.nodes[1..].iter().map(|node| node.share.weight).collect::<Vec<_>>();
+    fill(&mut tree, "a1 4, b1 5");
+    assert_eq!(weights(&tree), [32, 16]);
+    // The link to node 7 is not known.
+    fill(&mut tree, "c1 6, d1 7");
+    assert_eq!(weights(&tree), [64, 32, 16, 16]);
+    assert_eq!(weight(Some(Rate::mbit(25)), Some(Rate::mbit(10))), 40);
+}
+
+#[test]
+fn victims() {
+    let evicted = |pick, draw: f64, arrivals| {
+        let mut tree = HopTree::new(SHAPE, Onward::new(3, []), 0);
+        fill(&mut tree, arrivals);
+        tree.evict(pick, || draw).1.payload
+    };
+    assert_eq!(evicted(Pick::HeadOfLargest, 0.0, NINE), "a1");
+    // Two of each: the branch that was created first.
+    assert_eq!(evicted(Pick::HeadOfLargest, 0.0, "a1 4, b1 5, b2 5, a2 4"), "a1");
+    assert_eq!(evicted(Pick::RandomInLargest, 0.5, "a1 4, a2 4, a3 4, b1 5, c1 6"), "a2");
+    assert_eq!(evicted(Pick::RandomInLargest, 0.99, NINE), "a4");
+    // In the order of creation: the root, then 4, 5, 6.
+    assert_eq!([0.0, 0.2, 0.7, 0.99].map(|draw| evicted(Pick::Random, draw, NINE)), ["z1", "a1", "b1", "c1"]);
+    assert_eq!(evicted(Pick::Next, 0.0, NINE), "z1");
+}
+
+#[test]
+fn the_heaviest_branch_need_not_have_the_largest_queue() {
+    let mut tree = HopTree::new(Shape { depth: 2, ..SHAPE }, Onward::default(), 0);
+    fill(&mut tree, "x1 4 7, x2 4 8, x3 4 8, y1 5, y2 5, r1");
+    assert_eq!(tree.evict(Pick::HeadOfHeaviest, || 0.0).1.payload, "x2");
+    assert_eq!(tree.evict(Pick::HeadOfLargest, || 0.0).1.payload, "y1");
+}
+
+/// Runs of three to each next hop, of which the first has more: what goes to the neighbour in runs of three leaves one by
+/// one, until only the longest branch is left.
+#[test]
+fn runs_are_broken() {
+    let arrivals: Vec<String> = (0..13)
+        .flat_map(|run| std::iter::repeat_n([4, 5, 6, 4][run % 4], 3))
+        .enumerate()
+        .map(|(n, hop)| format!("{hop}-{n} {hop}"))
+        .collect();
+    let runs = |order| {
+        let out = served(Shape { order, ..SHAPE }, &arrivals.join(", "));
+        let hops: Vec<char> = out.split(' ').map(|name| name.chars().next().unwrap()).collect();
+        hops.chunk_by(|a, b| a == b).map(<[char]>::len).collect::<Vec<_>>()
+    };
+    assert_eq!(runs(Order::Fifo), [3, 3, 3, 6, 3, 3, 6, 3, 3, 6]);
+    let spread = runs(Order::Corrected);
+    let (tail, before) = spread.split_last().unwrap();
+    assert!(before.iter().all(|run| *run == 1) && before.len() == 27, "{spread:?}");
+    assert_eq!(*tail, 12);
+}
+
+// -----------------------------------------------------------------------------------------------
+// The tale
+// -----------------------------------------------------------------------------------------------
+
+/// The sheet's tree, written as plainly as can be: every list is searched, every number is summed up when it is asked for.
+#[derive(Clone)]
+struct Tale {
+    shape: Shape,
+    onward: Onward,
+    nodes: Vec<Branch>,
+}
+
+#[derive(Clone, Default)]
+struct Branch {
+    hop: u16,
+    /// Number and length.
+    own: Vec<(u64, u32)>,
+    children: Vec<usize>,
+    cursor: usize,
+    /// Of places, in order of need.
+    deficits: BTreeMap<usize, u64>,
+    visit: Option<usize>,
+    /// Place in the weight spread sequence, and the places of its term that are still to come.
+    term: u64,
+    rest: Vec<usize>,
+}
+
+impl Tale {
+    fn count(&self, at: usize, place: usize) -> usize {
+        if place == 0 {
+            return self.nodes[at].own.len();
+        }
+        let child = self.nodes[at].children[place - 1];
+        (0..=self.nodes[child].children.len()).map(|place| self.count(child, place)).sum()
+    }
+    fn bytes(&self, at: usize) -> u64 {
+        self.nodes[at].own.iter().map(|(_, bytes)| u64::from(*bytes)).sum()
+    }
+    fn bytes_below(&self, at: usize) -> u64 {
+        self.bytes(at) + self.nodes[at].children.iter().map(|child| self.bytes_below(*child)).sum::<u64>()
+    }
+    fn packets_below(&self, at: usize) -> u64 {
+        (0..=self.nodes[at].children.len()).map(|place| self.count(at, place) as u64).sum()
+    }
+    /// In sixteenths.
+    fn weight(&self, at: usize, place: usize) -> u64 {
+        let rate = |child: &usize| self.onward.rate(self.nodes[at].hop, self.nodes[*child].hop);
+        let children = &self.nodes[at].children;
+        if place == 0 || !self.shape.weighted {
+            return 16;
+        }
+        let slowest = children.iter().filter_map(rate).min();
+        match (rate(&children[place - 1]), slowest) {
+            (Some(rate), Some(slowest)) => {
+                (16.0 * rate.as_bit() as f64 / slowest.as_bit() as f64).round() as u64
+            }
+            _ => 16,
+        }
+    }
+    fn push(&mut self, ahead: &[u16], serial: u64, bytes: u32) {
+        let mut at = 0;
+        for hop in ahead.iter().take(self.shape.depth) {
+            let found = self.nodes[at].children.iter().copied().find(|child| self.nodes[*child].hop == *hop);
+            at = found.unwrap_or_else(|| {
+                let new = self.nodes.len();
+                self.nodes.push(Branch { hop: *hop, ..Branch::default() });
+                self.nodes[at].children.push(new);
+                new
+            });
+        }
+        self.nodes[at].own.push((serial, bytes));
+    }
+    /// The next place that gets a turn.
+    fn turn(&mut self, at: usize) -> usize {
+        let places = self.nodes[at].children.len() + 1;
+        let equal =
+            self.shape.inner == Inner::Deficit || (0..places).all(|place| self.weight(at, place) == 16);
+        if equal {
+            // Starting at the cursor, cyclically, the first that is not empty; then the cursor goes behind it.
+            let place = (0..places)
+                .map(|step| (self.nodes[at].cursor + step) % places)
+                .find(|place| self.count(at, *place) > 0)
+                .unwrap();
+            self.nodes[at].cursor = (place + 1) % places;
+            return place;
+        }
+        loop {
+            let rest = std::mem::take(&mut self.nodes[at].rest);
+            let mut rest = rest.into_iter();
+            // Weights may have changed since the term began.
+            let bit = |term: u64| 1 << (12 - term.trailing_zeros());
+            let term = self.nodes[at].term;
+            let found =
+                rest.find(|place| self.count(at, *place) > 0 && self.weight(at, *place) & bit(term) != 0);
+            self.nodes[at].rest = rest.collect();
+            if let Some(place) = found {
+                return place;
+            }
+            self.nodes[at].term = if term + 1 == 1 << 13 { 1 } else { term + 1 };
+            self.nodes[at].rest = (0..places).collect();
+        }
+    }
+    fn pop_at(&mut self, at: usize) -> Option<(u64, u32)> {
+        if self.packets_below(at) == 0 {
+            return None;
+        }
+        if self.nodes[at].children.is_empty() {
+            return Some(self.nodes[at].own.remove(0));
+        }
+        if self.shape.inner == Inner::Smooth {
+            let place = self.turn(at);
+            return self.pop_place(at, place);
+        }
+        loop {
+            let place = match self.nodes[at].visit {
+                Some(place) => place,
+                None => {
+                    let place = self.turn(at);
+                    let weight = if self.shape.inner == Inner::Deficit { self.weight(at, place) } else { 16 };
+                    *self.nodes[at].deficits.entry(place).or_default() +=
+                        u64::from(self.shape.most) * weight / 16;
+                    self.nodes[at].visit = Some(place);
+                    place
+                }
+            };
+            let (_, bytes) = self.clone().pop_place(at, place).unwrap();
+            let deficit = self.nodes[at].deficits.get_mut(&place).unwrap();
+            if u64::from(bytes) <= *deficit {
+                *deficit -= u64::from(bytes);
+                let packet = self.pop_place(at, place);
+                self.forget();
+                return packet;
+            }
+            self.nodes[at].visit = None;
+        }
+    }
+    fn pop_place(&mut self, at: usize, place: usize) -> Option<(u64, u32)> {
+        match place {
+            0 => Some(self.nodes[at].own.remove(0)),
+            place => self.pop_at(self.nodes[at].children[place - 1]),
+        }
+    }
+    /// Who is empty keeps no deficit and no turn.
+    fn forget(&mut self) {
+        for at in 0..self.nodes.len() {
+            for place in 0..=self.nodes[at].children.len() {
+                if self.count(at, place) == 0 {
+                    self.nodes[at].deficits.remove(&place);
+                    self.nodes[at].visit = self.nodes[at].visit.filter(|visit| *visit != place);
+                }
+            }
+        }
+    }
+    fn look(&mut self, at: usize) -> Option<(u64, u32)> {
+        let places = self.nodes[at].children.len() + 1;
+        let place = self.nodes[at].cursor;
+        let found = match place {
+            0 if self.nodes[at].own.is_empty() => None,
+            0 => Some(self.nodes[at].own.remove(0)),
+            place => self.look(self.nodes[at].children[place - 1]),
+        };
+        let twice = self.shape.order == Order::Double && place > 0 && found.is_some();
+        self.nodes[at].cursor = (place + 1 + usize::from(twice)) % places;
+        found
+    }
+    fn pop(&mut self) -> Option<(u64, u32)> {
+        match self.shape.order {
+            Order::Corrected => self.pop_at(0),
+            Order::Literal | Order::Double => self.look(0),
+            Order::Fifo => {
+                let oldest = |node: &&mut Branch| node.own[0].0;
+                let first = self.nodes.iter_mut().filter(|node| !node.own.is_empty()).min_by_key(oldest)?;
+                Some(first.own.remove(0))
+            }
+        }
+    }
+    fn evict(&mut self, pick: Pick, draw: f64) -> u64 {
+        let measure = |packets: usize, bytes: u64| match self.shape.largest {
+            Some(Measure::Packets) => packets as u64,
+            _ => bytes,
+        };
+        let own = |at: usize| measure(self.nodes[at].own.len(), self.bytes(at));
+        let largest = || {
+            let most = (0..self.nodes.len()).map(own).max().unwrap();
+            (0..self.nodes.len()).find(|at| own(*at) == most).unwrap()
+        };
+        let (at, nth) = match pick {
+            Pick::HeadOfLargest => (largest(), 0),
+            Pick::RandomInLargest => {
+                let at = largest();
+                (at, (draw * self.nodes[at].own.len() as f64).floor() as usize)
+            }
+            Pick::HeadOfHeaviest => {
+                let mut at = 0;
+                loop {
+                    let below =
+                        |child: usize| measure(self.packets_below(child) as usize, self.bytes_below(child));
+                    let parts: Vec<(usize, u64)> = std::iter::once((at, own(at)))
+                        .chain(self.nodes[at].children.iter().map(|child| (*child, below(*child))))
+                        .collect();
+                    let most = parts.iter().map(|(_, size)| *size).max().unwrap();
+                    let (next, _) = parts.iter().find(|(_, size)| *size == most).unwrap();
+                    if *next == at {
+                        break (at, 0);
+                    }
+                    at = *next;
+                }
+            }
+            Pick::Next => {
+                let next = self.clone().pop().expect("only orders that always give a packet");
+                (0..self.nodes.len())
+                    .map(|at| (at, 0))
+                    .find(|(at, _)| self.nodes[*at].own.first() == Some(&next))
+                    .unwrap()
+            }
+            Pick::Random => {
+                let all: Vec<(usize, usize)> = (0..self.nodes.len())
+                    .flat_map(|at| (0..self.nodes[at].own.len()).map(move |nth| (at, nth)))
+                    .collect();
+                all[(draw * all.len() as f64).floor() as usize]
+            }
+        };
+        let (serial, _) = self.nodes[at].own.remove(nth);
+        self.forget();
+        serial
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Push(Vec<u16>, u32),
+    Pop,
+    Evict(Pick, f64),
+}
+
+fn hops() -> impl Strategy<Value = Vec<u16>> {
+    prop::collection::vec(1..5u16, 0..4)
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let bytes = prop_oneof![Just(500u32), 40..=500u32];
+    let pick = prop::sample::select(&[
+        Pick::HeadOfLargest,
+        Pick::RandomInLargest,
+        Pick::HeadOfHeaviest,
+        Pick::Next,
+        Pick::Random,
+    ]);
+    let op = prop_oneof![
+        5 => (hops(), bytes).prop_map(|(hops, bytes)| Op::Push(hops, bytes)),
+        3 => Just(Op::Pop),
+        1 => (pick, 0.0..1.0f64).prop_map(|(pick, draw)| Op::Evict(pick, draw)),
+    ];
+    prop::collection::vec(op, 1..150)
+}
+
+/// Links between all the nodes that packets name, some of them not known.
+fn onward() -> impl Strategy<Value = Onward> {
+    let rate = prop_oneof![2 => Just(None), 1 => (1..8u64).prop_map(Some)];
+    prop::collection::vec(rate, 16).prop_map(|rates| {
+        let link = |(n, rate): (u16, Option<u64>)| rate.map(|rate| ((n / 4, n % 4), Rate::mbit(rate)));
+        Onward::new(0, (0..16).zip(rates).filter_map(link))
+    })
+}
+
+fn packet(hops: &[u16], bytes: u32, serial: u64) -> Packet<u64> {
+    let mut pkt = Packet::new(FlowKey(0), bytes, serial);
+    pkt.meta.ahead = Ahead::new(hops.iter().copied());
+    pkt
+}
+
+/// Next hops, or none for the own queue of a node: a place of the tree.
+type Spot = Vec<Option<u16>>;
+
+/// Every count is the sum of what it counts, and a place waits for its turn exactly while it holds packets.
+fn is_consistent(tree: &HopTree<u64>) {
+    let sum = |a: Backlog, b: Backlog| a.plus(b);
+    for (at, node) in tree.nodes.iter().enumerate() {
+        let mut held = Backlog::ZERO;
+        let (mut last, mut next) = (None, node.first);
+        while let Some(place) = next {
+            let item = &tree.packets[place];
+            assert_eq!((item.node as usize, item.before), (at, last));
+            held.add(item.pkt.bytes());
+            (last, next) = (next, item.behind);
+        }
+        assert_eq!((held, last), (node.own, node.last));
+        let below = node.children.iter().map(|child| tree.nodes[*child as usize].held).fold(held, sum);
+        assert_eq!(node.held, below);
+        for (place, child) in (1..).zip(&node.children) {
+            let child = &tree.nodes[*child as usize];
+            assert_eq!((child.parent as usize, child.place), (at, place));
+            assert_eq!(node.turns.waiting_from(place) == Some(place), child.held.packets > 0);
+        }
+        if !node.children.is_empty() {
+            assert_eq!(node.turns.waiting_from(0) == Some(0), node.own.packets > 0);
+        }
+        assert!(node.look < node.places());
+    }
+}
+
+proptest! {
+    /// Packet for packet and victim for victim, for any tree, weights and lengths.
+    #[test]
+    fn equals_the_tale(
+        ops in ops(),
+        onward in onward(),
+        depth in 0..4usize,
+        order in prop::sample::select(&[Order::Corrected, Order::Literal, Order::Double, Order::Fifo]),
+        inner in prop::sample::select(&[Inner::Smooth, Inner::Deficit, Inner::Srr]),
+        (weighted, by_packets) in any::<(bool, bool)>(),
+    ) {
+        let largest = Some(if by_packets { Measure::Packets } else { Measure::Bytes });
+        let shape = Shape { depth, order, inner, weighted, largest, ..SHAPE };
+        let mut tree = HopTree::new(shape, onward.clone(), 0);
+        // Weights that a later, slower branch changes in the middle of a term are compared from the beginning.
+        let mut tale = Tale { shape, onward, nodes: vec![Branch::default()] };
+        if weighted && inner != Inner::Deficit {
+            // Four to a node, three levels: more than are counted by packets.
+            for n in 0..5u16 * 5 * 5 {
+                let hops: Vec<u16> = [n / 25, n / 5 % 5, n % 5].into_iter().filter(|hop| *hop > 0).collect();
+                tree.push(packet(&hops, 500, 0));
+                tree.evict(Pick::Random, || 0.0);
+                tale.push(&hops, 0, 500);
+                tale.evict(Pick::Random, 0.0);
+            }
+        }
+        for (serial, op) in (1u64..).zip(ops) {
+            match op {
+                Op::Push(hops, bytes) => {
+                    tree.push(packet(&hops, bytes, serial));
+                    tale.push(&hops, serial, bytes);
+                }
+                Op::Pop => {
+                    let left = tale.pop().map(|(serial, _)| serial);
+                    prop_assert_eq!(tree.pop().map(|pkt| pkt.payload), left);
+                }
+                Op::Evict(_, _) if tree.held().packets == 0 => {}
+                Op::Evict(Pick::Next, _) if matches!(order, Order::Literal | Order::Double) => {}
+                Op::Evict(pick, draw) => {
+                    prop_assert_eq!(tree.evict(pick, || draw).1.payload, tale.evict(pick, draw));
+                }
+            }
+            is_consistent(&tree);
+            prop_assert_eq!(tree.held().packets, tale.packets_below(0));
+        }
+    }
+
+    /// Equal shares: while two places of a node have packets, none of them is served twice before the other; over any time in
+    /// which both have, they differ by one packet at most. And packets of one way through the tree keep their order.
+    #[test]
+    fn places_take_turns(ops in ops(), depth in 1..4usize) {
+        let shape = Shape { depth, weighted: false, ..SHAPE };
+        let mut tree = HopTree::new(shape, Onward::default(), 0);
+        // What each place of each node holds; a place is the way to it, which for an own queue ends in nothing.
+        let mut held: BTreeMap<Spot, u64> = BTreeMap::new();
+        let mut waiting: BTreeMap<u64, Spot> = BTreeMap::new();
+        // By two places of one node: how far the first is ahead, and the least and most that it was.
+        let mut apart: BTreeMap<[Spot; 2], (i64, i64, i64)> = BTreeMap::new();
+        let mut last_of: BTreeMap<Spot, u64> = BTreeMap::new();
+        let places = |way: &[Option<u16>]| (1..=way.len()).map(|end| way[..end].to_vec()).collect::<Vec<_>>();
+        for (serial, op) in (1u64..).zip(ops) {
+            let gone = match op {
+                Op::Push(hops, bytes) => {
+                    let mut way: Spot = hops.iter().copied().take(depth).map(Some).collect();
+                    way.push(None);
+                    places(&way).into_iter().for_each(|place| *held.entry(place).or_default() += 1);
+                    waiting.insert(serial, way);
+                    tree.push(packet(&hops, bytes, serial));
+                    continue;
+                }
+                Op::Pop => {
+                    let Some(pkt) = tree.pop() else { continue };
+                    let way = &waiting[&pkt.payload];
+                    prop_assert!(last_of.insert(way.clone(), pkt.payload).is_none_or(|last| last < pkt.payload));
+                    for place in places(way) {
+                        let node = &place[..place.len() - 1];
+                        let others = held.iter().filter(|(other, packets)| {
+                            **packets > 0 && **other != place && other.len() == place.len() && other.starts_with(node)
+                        });
+                        for (other, _) in others {
+                            let (first, second) = (place.clone().min(other.clone()), place.clone().max(other.clone()));
+                            let step = if first == place { 1 } else { -1 };
+                            let (now, least, most) = apart.entry([first, second]).or_default();
+                            *now += step;
+                            (*least, *most) = ((*least).min(*now), (*most).max(*now));
+                            prop_assert!(*most - *least <= 1, "{place:?} is {now} packets ahead");
+                        }
+                    }
+                    pkt.payload
+                }
+                Op::Evict(_, _) if tree.held().packets == 0 => continue,
+                Op::Evict(pick, draw) => tree.evict(pick, || draw).1.payload,
+            };
+            for place in places(&waiting.remove(&gone).unwrap()) {
+                let packets = held.get_mut(&place).unwrap();
+                *packets -= 1;
+                if *packets == 0 {
+                    apart.retain(|pair, _| !pair.contains(&place));
+                }
+            }
+        }
+    }
+
+    /// A place of weight w has w turns for each of a place of weight 1, and the same bytes where turns are bytes.
+    #[test]
+    fn turns_are_shared_by_weight(rates in prop::collection::vec(1..8u64, 1..4), order in any::<prop::sample::Index>()) {
+        let inner = [Inner::Smooth, Inner::Deficit, Inner::Srr][order.index(3)];
+        let links = (1u16..).zip(&rates).map(|(hop, rate)| ((0, hop), Rate::mbit(*rate)));
+        let mut tree = HopTree::new(Shape { inner, ..SHAPE }, Onward::new(0, links), 0);
+        for serial in 0..3000u64 {
+            tree.push(packet(&[1 + serial as u16 % rates.len() as u16], 500, serial));
+        }
+        // So many whole sequences that no rounding is seen, and nobody runs out of packets.
+        let mut sent = vec![0.0; rates.len()];
+        for _ in 0..900 {
+            sent[tree.pop().unwrap().payload as usize % rates.len()] += 1.0;
+        }
+        let all: u64 = rates.iter().sum();
+        for (sent, rate) in sent.iter().zip(&rates) {
+            let share = 900.0 * *rate as f64 / all as f64;
+            prop_assert!((sent - share).abs() < 0.04 * 900.0, "{sent} of {share}");
+        }
+    }
+
+    /// When branches are forgotten, what is held leaves as if they had not been.
+    #[test]
+    fn forgetting_empty_branches_changes_no_order(
+        ops in ops(),
+        known in prop::collection::vec((0..4u16, 0..4u16), 0..8),
+        depth in 1..4usize,
+        order in prop::sample::select(&[Order::Corrected, Order::Fifo]),
+        inner in prop::sample::select(&[Inner::Smooth, Inner::Deficit, Inner::Srr]),
+    ) {
+        // Equal rates: a slowest branch that is forgotten would change the weights of the others.
+        let equal = Onward::new(0, known.iter().map(|ends| (*ends, Rate::mbit(1))));
+        let shape = Shape { depth, order, inner, ..SHAPE };
+        let mut trees = [(); 2].map(|()| HopTree::new(shape, equal.clone(), 0));
+        for (serial, op) in (0u64..).zip(ops) {
+            for tree in &mut trees {
+                match &op {
+                    Op::Push(hops, bytes) => { tree.push(packet(hops, *bytes, serial)); },
+                    Op::Pop => drop(tree.pop()),
+                    Op::Evict(pick, draw) if tree.held().packets > 0 => drop(tree.evict(*pick, || *draw)),
+                    Op::Evict(_, _) => {}
+                }
+            }
+        }
+        let [whole, forgetful] = &mut trees;
+        forgetful.prune();
+        is_consistent(forgetful);
+        prop_assert!(forgetful.nodes[1..].iter().all(|node| node.held.packets > 0));
+        while let Some(left) = whole.pop() {
+            prop_assert_eq!(forgetful.pop().map(|pkt| pkt.payload), Some(left.payload));
+            if whole.held().packets > 0 {
+                let victims = [&mut *whole, &mut *forgetful].map(|tree| tree.evict(Pick::HeadOfLargest, || 0.0).1.payload);
+                prop_assert_eq!(victims[0], victims[1]);
+            }
+        }
+        prop_assert_eq!(forgetful.held(), Backlog::ZERO);
+    }
+
+    /// A flood of next hops does not grow the tree beyond what is held.
+    #[test]
+    fn a_flood_of_next_hops_is_forgotten(ops in prop::collection::vec(any::<bool>(), 1..400), depth in 1..4usize) {
+        let mut tree = HopTree::new(Shape { depth, branches: 8, ..SHAPE }, Onward::default(), 0);
+        let mut most = 0;
+        for (serial, push) in (0u16..).zip(ops) {
+            if push {
+                tree.push(packet(&[serial; 3], 500, 0));
+            } else {
+                let _ = tree.pop();
+            }
+            is_consistent(&tree);
+            most = most.max(tree.held().packets as usize);
+            prop_assert!(tree.nodes.len() <= (8 + depth).max(2 * (depth * most + 1) + depth));
+            prop_assert_eq!(tree.table().flows, tree.nodes.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn a_reset_tree_is_new() {
+    let mut tree = HopTree::new(SHAPE, Onward::new(3, []), 0);
+    fill(&mut tree, NINE);
+    let mut out = crate::cx::Outbox::default();
+    tree.reset(&mut Cx::new(crate::Time::ZERO, &mut out));
+    assert_eq!((out.dropped.len(), tree.held(), tree.table().flows), (8, Backlog::ZERO, 1));
+    fill(&mut tree, NINE);
+    assert_eq!(drained(&mut tree), "z1 a1 b1 c1 a2 b2 a3 a4");
+}

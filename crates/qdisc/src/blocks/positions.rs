@@ -1,0 +1,114 @@
+//! A set of small numbers that finds the next one from any of them on: who of many has something to do.
+//!
+//! One bit per number, and above it one bit per word of 64 of them. So the next number is found in a few steps, however
+//! many are not in the set: each word that is looked at stands for 4,096 numbers.
+
+/// A set of small numbers.
+#[derive(Debug, Default)]
+pub struct Positions {
+    /// Bit `n % 64` of word `n / 64`.
+    words: Vec<u64>,
+    /// The same for words that are not zero.
+    summary: Vec<u64>,
+}
+
+impl Positions {
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.summary.iter().all(|word| *word == 0)
+    }
+
+    /// Puts a number in. It may be there already.
+    #[inline]
+    pub fn insert(&mut self, number: u32) {
+        let word = number as usize / 64;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+            self.summary.resize(word / 64 + 1, 0);
+        }
+        self.words[word] |= 1 << (number % 64);
+        self.summary[word / 64] |= 1 << (word % 64);
+    }
+
+    /// Takes a number out. It need not be there.
+    #[inline]
+    pub fn remove(&mut self, number: u32) {
+        let word = number as usize / 64;
+        let Some(bits) = self.words.get_mut(word) else { return };
+        *bits &= !(1 << (number % 64));
+        if *bits == 0 {
+            self.summary[word / 64] &= !(1 << (word % 64));
+        }
+    }
+
+    /// The smallest.
+    #[inline]
+    pub fn first(&self) -> Option<u32> {
+        self.from(0)
+    }
+
+    /// The smallest that is not below `number`.
+    #[inline]
+    pub fn from(&self, number: u32) -> Option<u32> {
+        let word = number as usize / 64;
+        let bits = self.words.get(word)? >> (number % 64);
+        if bits != 0 {
+            return Some(number + bits.trailing_zeros());
+        }
+        let mut at = (word + 1) / 64;
+        // Words before the next one do not count.
+        let mut words = *self.summary.get(at)? & (u64::MAX << ((word + 1) % 64));
+        while words == 0 {
+            at += 1;
+            words = *self.summary.get(at)?;
+        }
+        let found = at * 64 + words.trailing_zeros() as usize;
+        Some(found as u32 * 64 + self.words[found].trailing_zeros())
+    }
+
+    /// Forgets all, keeping the memory.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+        self.summary.fill(0);
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        ((self.words.capacity() + self.summary.capacity()) * size_of::<u64>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Small ones, those near the ends of words, and some far away.
+    fn number() -> impl Strategy<Value = u32> {
+        prop_oneof![0..10u32, 60..70u32, 4090..4100u32, 0..20_000u32]
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_set(ops in prop::collection::vec((any::<bool>(), number(), number()), 0..200)) {
+            let mut set = Positions::default();
+            let mut model = BTreeSet::new();
+            for (put, number, from) in ops {
+                if put {
+                    set.insert(number);
+                    model.insert(number);
+                } else {
+                    set.remove(number);
+                    model.remove(&number);
+                }
+                prop_assert_eq!(set.from(from), model.range(from..).next().copied());
+                prop_assert_eq!(set.first(), model.first().copied());
+                prop_assert_eq!(set.is_empty(), model.is_empty());
+            }
+            set.clear();
+            prop_assert!(set.is_empty() && set.first().is_none());
+        }
+    }
+}
