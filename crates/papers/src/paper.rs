@@ -40,7 +40,8 @@ pub(crate) struct About {
     pub title: String,
     pub authors: String,
     pub published: String,
-    pub doi: String,
+    #[serde(default)]
+    pub doi: Option<String>,
     /// What it is about, in our words.
     pub about: String,
     /// What the verdicts come to: paragraphs, parted by empty lines.
