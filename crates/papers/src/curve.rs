@@ -328,6 +328,8 @@ mod tests {
         assert_eq!(queue.of(&run, false), Data::Points(Vec::new()));
         let packets = Curve::Queue { unit: Held::Packets, window: None };
         assert_eq!(packets.of(&run, true), Data::Points(vec![(0.0, 2.0), (2.0, 9.0)]));
+        let smooth = Curve::Queue { unit: Held::Packets, window: Some(Span::s(4)) };
+        assert_eq!(smooth.of(&run, true), Data::Points(vec![(4.0, 5.5)]));
         let gauge = Curve::Gauge { name: "share_bps".to_owned(), axis: None };
         assert_eq!(gauge.of(&run, true), Data::Points(vec![(0.0, 1.0), (2.0, 2.5)]));
         assert!(queue.needs_series() && gauge.needs_series());

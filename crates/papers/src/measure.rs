@@ -825,6 +825,86 @@ pub(crate) mod tests {
         assert_eq!(measured("kind = 'gauge', name = 'of_nobody'"), None);
     }
 
+    /// Two streams of UDP and a transfer; a source's delay is that of its packets, so flows count by what they delivered.
+    #[test]
+    fn delays_and_packets_are_those_of_a_source() {
+        let flow = |id, source, kind, delivered, ms| FlowReport {
+            delay_mean: Span::ms(ms),
+            ..lasting_flow(id, source, kind, delivered, delivered)
+        };
+        let run = record(
+            &[
+                flow(1, 1, FlowKind::Datagrams, 300, 10),
+                flow(2, 2, FlowKind::Datagrams, 100, 30),
+                flow(3, 0, FlowKind::Endless, 46, 60),
+                // Of which no packet arrived, so that it has no delay.
+                flow(4, 2, FlowKind::Datagrams, 0, 0),
+            ],
+            &[],
+        );
+        let told = |text: &str| read(text).of(&run, None);
+        assert!((told("kind = 'delay', source = 'udp-*'").unwrap() - 0.015).abs() < 1e-12);
+        assert_eq!(told("kind = 'delay', source = 'tcp'"), Some(0.06));
+        assert_eq!(told("kind = 'delay', source = 'web'"), None);
+        assert_eq!(told("kind = 'delivered', source = 'udp-*', bytes = 500"), Some(800.0));
+        assert_eq!(told("kind = 'delivered', source = 'tcp', bytes = 460"), Some(100.0));
+    }
+
+    /// Three packets of one stream and one of another are dropped, one of them before measuring began; the first stream says
+    /// that it lost four: one was lost elsewhere, or was on its way.
+    #[test]
+    fn drops_are_counted_by_source() {
+        let layout = Layout {
+            measured: vec![BOTTLENECK],
+            source_names: ["tcp", "udp-1", "udp-2"].map(str::to_owned).to_vec(),
+            from: Time::s(1),
+            until: Time::s(3),
+            ..Layout::default()
+        };
+        let mut recorder: Recorder<u16> = Recorder::new(layout).with_sources(|source| *source);
+        for (source, now) in [(1, Time::ms(500)), (1, Time::s(1)), (1, Time::s(2)), (2, Time::s(2))] {
+            let meta = qdisc::Meta { bytes: 500, ..qdisc::Meta::default() };
+            recorder.arrived(BOTTLENECK, &meta, now);
+            let pkt = qdisc::Packet { meta, payload: source };
+            recorder.dropped(BOTTLENECK, pkt, qdisc::DropReason::Overlimit, now);
+        }
+        let lost = |id, source, lost| FlowReport { source, lost, ..flow(id, FlowKind::Datagrams) };
+        Probe::flow(&mut recorder, &lost(1, 1, 3));
+        Probe::flow(&mut recorder, &lost(2, 2, 1));
+        let run = recorder.finish();
+        let told = |text: &str| read(text).of(&run, None);
+        assert_eq!(told("kind = 'dropped'"), Some(3.0));
+        assert_eq!(told("kind = 'dropped', source = 'udp-*'"), Some(3.0));
+        assert_eq!(told("kind = 'dropped', source = 'udp-1'"), Some(2.0));
+        assert_eq!(told("kind = 'dropped', source = 'tcp'"), Some(0.0));
+        assert_eq!(told("kind = 'unaccounted', source = 'udp-*'"), Some(1.0));
+        assert!(read("kind = 'unaccounted', source = 'udp-*'").is_signed());
+    }
+
+    /// Samples every half second, packets 2, 4, 6, 10 within the measured part: windows of 1 s have means 3 and 8.
+    #[test]
+    fn queues_are_told_by_sample_and_by_window() {
+        let at = |ms, packets: u64| (Time::ms(ms), packets * 500, 0.0);
+        let run =
+            record(&[], &[at(500, 99), at(1000, 2), at(1500, 4), at(2000, 6), at(2500, 10), at(3000, 99)]);
+        let told = |text: &str| read(text).of(&run, None);
+        assert_eq!(told("kind = 'queue_deviation', window = '1 s'"), Some(2.5));
+        assert_eq!(told("kind = 'queue_deviation'"), Some(f64::sqrt((12.25 + 2.25 + 0.25 + 20.25) / 4.0)));
+        assert_eq!(told("kind = 'queue_quantile', share = 0.5"), Some(4.0));
+        assert_eq!(told("kind = 'queue_quantile', share = 1.0, window = '1 s'"), Some(8.0));
+        assert!(read("kind = 'queue_deviation'").needs_series());
+        let none = record(&[], &[]);
+        assert_eq!(read("kind = 'queue_deviation'").of(&none, None), None);
+        assert_eq!(read("kind = 'queue_quantile', share = 0.5").of(&none, None), None);
+    }
+
+    #[test]
+    fn burstiness_is_recorded_where_it_is_asked_for() {
+        let needs = |name: &str| read(&format!("kind = 'metric', name = '{name}'")).needs_bursts();
+        assert!(needs("at.a->b.run_length_mean") && needs("arrivals_peakedness") && needs("src.udp.hurst"));
+        assert!(!needs("utilization") && !needs("drops"));
+    }
+
     #[test]
     fn the_worst_link_is_the_least_used() {
         let mut run = mixed();

@@ -535,9 +535,13 @@ fn what_was_not_measured_is_missing() {
         "drops",
         "marks",
     ];
-    let (of_sources, of_port): (Vec<&str>, Vec<&str>) = named.iter().partition(|name| name.starts_with("src."));
+    let (of_sources, of_port): (Vec<&str>, Vec<&str>) =
+        named.iter().partition(|name| name.starts_with("src."));
     assert_eq!(of_port, [&["utilization"], &counts[..], &["bottleneck_packets"]].concat());
-    assert!(!of_sources.is_empty() && of_sources.iter().all(|name| name.ends_with(".drops")), "{of_sources:?}");
+    assert!(
+        !of_sources.is_empty() && of_sources.iter().all(|name| name.ends_with(".drops")),
+        "{of_sources:?}"
+    );
     let nothing = Recorder::<()>::new(Layout { measured: vec![], ..layout() }).finish();
     assert!(nothing.summary.metrics.iter().all(|(_, value)| value.is_none()));
 }
