@@ -35,9 +35,28 @@ pub fn in_full(repository: &Repository) -> Done {
     for id in ids(repository)? {
         let page = repository.root.join("docs/book/papers").join(format!("{id}.md"));
         let text = reproduce(repository, &[&id, "--markdown"])?;
-        std::fs::write(&page, text).map_err(|error| format!("{}: {error}", page.display()))?;
+        std::fs::write(&page, &text).map_err(|error| format!("{}: {error}", page.display()))?;
         println!("{}", repository.name_of(&page));
+        figures(repository, &id, &text)?;
     }
+    Ok(())
+}
+
+/// The pictures that a page names, from the report that was made with it.
+fn figures(repository: &Repository, id: &str, page: &str) -> Done {
+    let named = page.lines().filter_map(|line| line.strip_prefix("![")?.strip_suffix(".svg)"));
+    let named = named.filter_map(|line| line.split_once(&format!("]({id}-")));
+    let wanted: Vec<String> = named.map(|(_, figure)| format!("Figure {figure}")).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let report = repository.root.join("runs").join(id).join("report.html");
+    let stem = repository.root.join("docs/book/papers").join(id);
+    let script = repository.root.join("xtask/figures.py");
+    let mut arguments: Vec<&str> =
+        [&script, &report, &stem].map(|path| path.to_str().unwrap_or_default()).to_vec();
+    arguments.extend(wanted.iter().map(String::as_str));
+    print!("{}", repository.output("python3", &arguments)?);
     Ok(())
 }
 

@@ -45,7 +45,7 @@ pub(crate) enum Curve {
     Bars {
         measure: Measure,
         axis: String,
-        /// Each number over that of this discipline with the same seed.
+        /// The change of each number against that of this discipline with the same seed, in percent.
         #[serde(default)]
         relative_to: Option<String>,
         #[serde(default)]
@@ -57,7 +57,7 @@ pub(crate) enum Curve {
     Over {
         measure: Measure,
         axis: String,
-        /// Each number over that of this discipline with the same seed.
+        /// The change of each number against that of this discipline with the same seed, in percent.
         #[serde(default)]
         relative_to: Option<String>,
         /// As in the family's name, if it does not say.

@@ -146,7 +146,8 @@ impl Source<'_> {
         Drawing { title: self.panel.title.clone(), x, y, mark, series }
     }
 
-    /// A number of a discipline, or its ratio to that of the one that the panel is relative to.
+    /// A number of a discipline, or its ratio to that of the one that the panel is relative to, which is drawn as a change in
+    /// percent.
     fn number(&self, experiment: &str, variant: &str, discipline: &str, measure: &Measure) -> Estimate {
         match self.panel.curve.relative_to() {
             None => self.results.number(experiment, variant, discipline, measure),
@@ -156,8 +157,11 @@ impl Source<'_> {
 
     /// A mean with its interval, which does not reach below zero where the number cannot.
     fn point(&self, x: f64, estimate: &Estimate, measure: &Measure) -> Option<Point> {
-        let relative = self.panel.curve.relative_to().is_some();
-        let scale = if relative { 1.0 } else { measure.unit().scale() };
+        if self.panel.curve.relative_to().is_some() {
+            let (y, ci) = ((estimate.mean? - 1.0) * 100.0, estimate.ci95.unwrap_or(0.0) * 100.0);
+            return Some(Point { x, y, low: y - ci, high: y + ci });
+        }
+        let scale = measure.unit().scale();
         let (y, ci) = (estimate.mean? / scale, estimate.ci95.unwrap_or(0.0) / scale);
         let low = if measure.is_signed() { y - ci } else { (y - ci).max(0.0) };
         Some(Point { x, y, low, high: y + ci })

@@ -63,11 +63,23 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
         parts.push(format!("## {}", report::REASONS));
         parts.push(more.iter().map(|reason| format!("- {reason}")).collect::<Vec<_>>().join("\n"));
     }
-    parts.push("## The verdicts under other assumptions".to_owned());
-    parts.push(table(&report::otherwise(study, judged)));
+    for figure in about.figure.iter().filter(|figure| figure.book) {
+        parts.push(format!("## {}", figure.title));
+        parts.push(format!("![{}]({})", figure.title, picture(&study.paper.id, &figure.id)));
+        parts.push(flowing(&figure.caption));
+    }
+    if about.variant.len() > 1 {
+        parts.push("## The verdicts under other assumptions".to_owned());
+        parts.push(table(&report::otherwise(study, judged)));
+    }
     parts.push("## What the paper leaves open, and what we chose".to_owned());
     parts.push(table(&report::decisions(study)));
     parts.join("\n\n") + "\n"
+}
+
+/// The file in which a figure stands, beside the page.
+fn picture(paper: &str, figure: &str) -> String {
+    format!("{paper}-{figure}.svg")
 }
 
 /// A table of the report, with its caption.

@@ -131,6 +131,9 @@ pub(crate) struct Figure {
     pub title: String,
     /// What it shows, and what the paper says about it.
     pub caption: String,
+    /// Whether it stands in the book, as a picture beside the page: `cargo xtask papers` draws it.
+    #[serde(default)]
+    pub book: bool,
     pub panel: Vec<Panel>,
 }
 
