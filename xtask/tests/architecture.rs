@@ -23,7 +23,7 @@ const PLACES: &[Place] = &[
     Place { name: "workload", knows: &["qdisc", "capture"], tests_know: &[] },
     Place { name: "theory", knows: &[], tests_know: &[] },
     Place { name: "sim", knows: &["qdisc", "capture", "workload"], tests_know: &["disciplines", "theory"] },
-    Place { name: "record", knows: &["qdisc"], tests_know: &["disciplines", "sim", "theory"] },
+    Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
     Place { name: "scenario", knows: &["qdisc", "disciplines", "sim"], tests_know: &["record", "theory"] },
     Place { name: "papers", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
     Place {

@@ -13,13 +13,13 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::Ending;
+use qdisc::{Ending, Span, Time};
 use record::Record;
 use serde::Deserialize;
 
 use crate::measure::{
-    Measure, Size, Unfinished, Unit, gauge, incomplete, largest_transfers, segments, throughputs, time,
-    transfers,
+    Measure, Size, Unfinished, Unit, gauge, held, incomplete, largest_transfers, means, segments,
+    throughputs, time, transfers,
 };
 
 /// What is drawn.
@@ -45,6 +45,9 @@ pub(crate) enum Curve {
     Bars {
         measure: Measure,
         axis: String,
+        /// Each number over that of this discipline with the same seed.
+        #[serde(default)]
+        relative_to: Option<String>,
         #[serde(default)]
         along: Option<String>,
         #[serde(default)]
@@ -54,6 +57,9 @@ pub(crate) enum Curve {
     Over {
         measure: Measure,
         axis: String,
+        /// Each number over that of this discipline with the same seed.
+        #[serde(default)]
+        relative_to: Option<String>,
         /// As in the family's name, if it does not say.
         #[serde(default)]
         along: Option<String>,
@@ -69,10 +75,12 @@ pub(crate) enum Curve {
         #[serde(default)]
         axis: Option<String>,
     },
-    /// How much the bottleneck's queue holds over time, of the first seed.
+    /// How much the bottleneck's queue holds over time, of the first seed: at each sample, or the mean of a window.
     Queue {
         #[serde(default)]
         unit: Held,
+        #[serde(default)]
+        window: Option<Span>,
     },
     /// A gauge of the bottleneck's discipline over time, of the first seed.
     Gauge {
@@ -155,7 +163,7 @@ impl Curve {
                 Data::Bins(numbered.map(|(flow, rate)| (flow, (rate / Unit::Rate.scale(), 1))).collect())
             }
             Curve::Queue { .. } | Curve::Gauge { .. } if !first => Data::Points(Vec::new()),
-            Curve::Queue { unit } => Data::Points(queue(record, *unit).collect()),
+            Curve::Queue { unit, window } => Data::Points(queue(record, *unit, *window)),
             Curve::Gauge { name, .. } => {
                 let scale = Unit::of_name(name).scale();
                 let samples = gauge(record, name);
@@ -171,6 +179,13 @@ impl Curve {
             Curve::Bars { measure, .. } | Curve::Over { measure, .. } => vec![measure],
             Curve::Trade { x, y, .. } => vec![x, y],
             _ => Vec::new(),
+        }
+    }
+    /// The discipline that all others are set off against.
+    pub fn relative_to(&self) -> Option<&String> {
+        match self {
+            Curve::Bars { relative_to, .. } | Curve::Over { relative_to, .. } => relative_to.as_ref(),
+            _ => None,
         }
     }
     /// Whether it may draw several experiments.
@@ -239,18 +254,20 @@ fn table_sizes(record: &Record) -> impl Iterator<Item = (f64, f64)> {
     gauge(record, "flow_table").map(|(time, size)| (time.as_s(), size))
 }
 
-/// Time and what the bottleneck's queue holds, sample by sample.
-fn queue(record: &Record, unit: Held) -> impl Iterator<Item = (f64, f64)> {
-    let port = record.layout.bottleneck();
-    let here = record.queue.iter().filter(move |row| Some(row.port) == port);
-    here.filter_map(move |row| {
-        let held = row.held?;
+/// Time and what the bottleneck's queue holds.
+fn queue(record: &Record, unit: Held, window: Option<Span>) -> Vec<(f64, f64)> {
+    let samples = held(record).map(|(time, held)| {
         let held = match unit {
             Held::Bytes => held.bytes as f64 / Unit::Room.scale(),
             Held::Packets => held.packets as f64,
         };
-        Some((row.time.as_s(), held))
-    })
+        (time, held)
+    });
+    let drawn = |(time, held): (Time, f64)| (time.as_s(), held);
+    match window {
+        None => samples.map(drawn).collect(),
+        Some(window) => means(samples, Time::ZERO, window).map(drawn).collect(),
+    }
 }
 
 /// Megabytes over seconds since each began, of the largest transfers.
@@ -269,7 +286,7 @@ fn progress(record: &Record, largest: usize) -> Vec<Vec<(f64, f64)>> {
 
 #[cfg(test)]
 mod tests {
-    use qdisc::{FlowKind, Time};
+    use qdisc::FlowKind;
 
     use super::*;
     use crate::measure::tests::{lasting_flow, record};
@@ -306,10 +323,10 @@ mod tests {
     #[test]
     fn queues_and_gauges_are_those_of_the_first_seed() {
         let run = record(&[], &[(Time::s(0), 1_000, 1e6), (Time::s(2), 4_500, 2.5e6)]);
-        let queue = Curve::Queue { unit: Held::Bytes };
+        let queue = Curve::Queue { unit: Held::Bytes, window: None };
         assert_eq!(queue.of(&run, true), Data::Points(vec![(0.0, 1.0), (2.0, 4.5)]));
         assert_eq!(queue.of(&run, false), Data::Points(Vec::new()));
-        let packets = Curve::Queue { unit: Held::Packets };
+        let packets = Curve::Queue { unit: Held::Packets, window: None };
         assert_eq!(packets.of(&run, true), Data::Points(vec![(0.0, 2.0), (2.0, 9.0)]));
         let gauge = Curve::Gauge { name: "share_bps".to_owned(), axis: None };
         assert_eq!(gauge.of(&run, true), Data::Points(vec![(0.0, 1.0), (2.0, 2.5)]));

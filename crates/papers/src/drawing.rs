@@ -48,10 +48,10 @@ fn panels(panel: &Panel, section: &Section, study: &Study, results: &Results) ->
     let disciplines = panel.disciplines.iter().chain(beyond).collect();
     let source = Source { panel, variant: &section.variant, disciplines, study, results };
     match &panel.curve {
-        Curve::Bars { measure, axis, along, log_y } => {
+        Curve::Bars { measure, axis, along, log_y, .. } => {
             vec![source.bars(measure, numbers(axis, *log_y), along.as_deref())]
         }
-        Curve::Over { measure, axis, along, log_x, log_y } => {
+        Curve::Over { measure, axis, along, log_x, log_y, .. } => {
             let known = || study.paper.about.axis_along(&panel.experiments);
             let x = numbers(&along.clone().unwrap_or_else(known), *log_x);
             vec![source.over(measure, x, numbers(axis, *log_y))]
@@ -77,7 +77,7 @@ impl Source<'_> {
             if self.panel.variants.is_empty() { experiments.collect() } else { variants.collect() };
         let series = self.disciplines.iter().map(|name| {
             let points = groups.iter().enumerate().filter_map(|(at, (_, experiment, variant))| {
-                self.point(at as f64, &self.results.number(experiment, variant, name, measure), measure)
+                self.point(at as f64, &self.number(experiment, variant, name, measure), measure)
             });
             self.series(name, points.collect())
         });
@@ -100,7 +100,7 @@ impl Source<'_> {
     fn over(&self, measure: &Measure, x: Axis, y: Axis) -> Drawing {
         let series = self.disciplines.iter().map(|name| {
             let points = self.experiments().filter_map(|experiment| {
-                let estimate = self.results.number(&experiment.id, self.variant, name, measure);
+                let estimate = self.number(&experiment.id, self.variant, name, measure);
                 self.point(experiment.along()?, &estimate, measure)
             });
             let mut points: Vec<Point> = points.collect();
@@ -146,9 +146,18 @@ impl Source<'_> {
         Drawing { title: self.panel.title.clone(), x, y, mark, series }
     }
 
+    /// A number of a discipline, or its ratio to that of the one that the panel is relative to.
+    fn number(&self, experiment: &str, variant: &str, discipline: &str, measure: &Measure) -> Estimate {
+        match self.panel.curve.relative_to() {
+            None => self.results.number(experiment, variant, discipline, measure),
+            Some(base) => self.results.ratio(experiment, variant, (discipline, base), measure),
+        }
+    }
+
     /// A mean with its interval, which does not reach below zero where the number cannot.
     fn point(&self, x: f64, estimate: &Estimate, measure: &Measure) -> Option<Point> {
-        let scale = measure.unit().scale();
+        let relative = self.panel.curve.relative_to().is_some();
+        let scale = if relative { 1.0 } else { measure.unit().scale() };
         let (y, ci) = (estimate.mean? / scale, estimate.ci95.unwrap_or(0.0) / scale);
         let low = if measure.is_signed() { y - ci } else { (y - ci).max(0.0) };
         Some(Point { x, y, low, high: y + ci })
@@ -198,8 +207,10 @@ impl Source<'_> {
                 (logarithmic("size (segments)"), logarithmic("mean response time (s)"), Mark::Line)
             }
             Curve::Fragments => (logarithmic("packets"), axis("fragments"), Mark::Points),
-            Curve::Queue { unit: Held::Bytes } => (axis("time (s)"), axis("queue (kB)"), Mark::Line),
-            Curve::Queue { unit: Held::Packets } => (axis("time (s)"), axis("queue (packets)"), Mark::Line),
+            Curve::Queue { unit: Held::Bytes, .. } => (axis("time (s)"), axis("queue (kB)"), Mark::Line),
+            Curve::Queue { unit: Held::Packets, .. } => {
+                (axis("time (s)"), axis("queue (packets)"), Mark::Line)
+            }
             Curve::Gauge { name, axis: title } => {
                 let known = || Unit::of_name(name).titled(&gauge_words(name));
                 (axis("time (s)"), axis(&title.clone().unwrap_or_else(known)), Mark::Line)

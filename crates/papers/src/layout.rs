@@ -31,5 +31,6 @@ pub fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
         sample: scenario.sample,
         senders: scenario.senders,
         episodes: scenario.episodes,
+        bursts: scenario.bursts,
     }
 }

@@ -73,4 +73,13 @@ pub const SHIPPED: &[Shipped] = &[
             ("flows.toml", include_str!("../../../papers/fpip/flows.toml")),
         ],
     },
+    Shipped {
+        id: "bsq",
+        files: &[
+            ("paper.toml", include_str!("../../../papers/bsq/paper.toml")),
+            ("claims.toml", include_str!("../../../papers/bsq/claims.toml")),
+            ("backbone.toml", include_str!("../../../papers/bsq/backbone.toml")),
+            ("cascade.toml", include_str!("../../../papers/bsq/cascade.toml")),
+        ],
+    },
 ];

@@ -37,12 +37,12 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
     let about = &study.paper.about;
     let mut parts = vec![
         format!("# {}", about.title),
-        format!(
-            "{}, {}. [doi:{doi}](https://doi.org/{doi})",
-            about.authors,
-            about.published,
-            doi = about.doi
-        ),
+        match &about.doi {
+            Some(doi) => {
+                format!("{}, {}. [doi:{doi}](https://doi.org/{doi})", about.authors, about.published)
+            }
+            None => format!("{}, {}.", about.authors, about.published),
+        },
         flowing(&about.about),
         format!(
             "`giveway reproduce {}` makes this page and a report with every figure. {} seeds; a claim reproduces when its tests \

@@ -12,7 +12,9 @@
 //! packets that were *sent* within it, of TCP data without headers. Throughputs are compared among flows that last,
 //! endless transfers and streams of datagrams; a transfer of some size has none, since it is over when it is over.
 
-use qdisc::{Ending, FlowKind, FlowReport, Rate, Span, Time};
+use std::collections::BTreeMap;
+
+use qdisc::{Backlog, Ending, FlowKind, FlowReport, Rate, Span, Time};
 use record::{Record, jain};
 use serde::Deserialize;
 
@@ -95,6 +97,31 @@ pub(crate) enum Measure {
     Gauge { name: String },
     /// The smallest utilization among the measured ports.
     UtilizationMin,
+    /// Mean one-way delay of the packets of a source that arrived, data packets where it is TCP, seconds. Each flow counts
+    /// by what it delivered.
+    Delay { source: String },
+    /// Packets of a source that were delivered within the measured part: what was delivered, over `bytes`, which is what
+    /// a packet of it brings (IP length for datagrams, data for TCP).
+    Delivered { source: String, bytes: u64 },
+    /// Packets of a source, or of all, that the measured ports dropped within the measured part.
+    Dropped {
+        #[serde(default)]
+        source: Option<String>,
+    },
+    /// Of a source of datagrams: packets sent within the measured part, less those delivered, less those that the measured
+    /// ports dropped in that time. What was on its way when it began or ended is all that may be left.
+    Unaccounted { source: String },
+    /// Standard deviation of the bottleneck's queue over time, packets: of its samples, or of their means over windows.
+    QueueDeviation {
+        #[serde(default)]
+        window: Option<Span>,
+    },
+    /// A quantile of the bottleneck's queue over time, packets, likewise.
+    QueueQuantile {
+        share: f64,
+        #[serde(default)]
+        window: Option<Span>,
+    },
 }
 
 /// What becomes of transfers that did not complete in a mean of response times.
@@ -205,6 +232,34 @@ impl Measure {
             Measure::UtilizationMin => {
                 record.links.iter().filter_map(|link| link.utilization).reduce(f64::min)
             }
+            Measure::Delay { source } => {
+                let flows = of_source(record, source).filter(|flow| !flow.delay_mean.is_zero());
+                let (sum, weight) = flows.fold((0.0, 0.0), |(sum, weight), flow| {
+                    let delivered = flow.delivered_measured as f64;
+                    (sum + delivered * flow.delay_mean.as_s(), weight + delivered)
+                });
+                (weight > 0.0).then(|| sum / weight)
+            }
+            Measure::Delivered { source, bytes } => {
+                let delivered = of_source(record, source).map(|flow| flow.delivered_measured as f64);
+                delivered.reduce(|a, b| a + b).map(|all| all / *bytes as f64)
+            }
+            Measure::Dropped { source } => dropped(record, source.as_deref()),
+            Measure::Unaccounted { source } => {
+                let lost = of_source(record, source).map(|flow| flow.lost as f64).reduce(|a, b| a + b);
+                Some(lost? - dropped(record, Some(source))?)
+            }
+            Measure::QueueDeviation { window } => {
+                let queue = queue(record, *window);
+                let middle = mean(queue.iter().copied())?;
+                mean(queue.iter().map(|held| (held - middle) * (held - middle))).map(f64::sqrt)
+            }
+            Measure::QueueQuantile { share, window } => {
+                let mut queue = queue(record, *window);
+                queue.sort_by(f64::total_cmp);
+                let last = queue.len().checked_sub(1)?;
+                Some(queue[(share * last as f64) as usize])
+            }
         };
         value.filter(|number| number.is_finite())
     }
@@ -215,12 +270,19 @@ impl Measure {
     }
     /// Whether it needs what changes over time.
     pub fn needs_series(&self) -> bool {
-        matches!(self, Measure::Gauge { .. })
+        use Measure::{Gauge, QueueDeviation, QueueQuantile};
+        matches!(self, Gauge { .. } | QueueDeviation { .. } | QueueQuantile { .. })
+    }
+
+    /// Whether it needs the record of how bursty traffic is.
+    pub fn needs_bursts(&self) -> bool {
+        let is = |name: &str| ["run_length", "arrivals_", "hurst"].iter().any(|part| name.contains(part));
+        matches!(self, Measure::Metric { name } if is(name))
     }
 
     /// Whether it may be below zero.
     pub fn is_signed(&self) -> bool {
-        matches!(self, Measure::Correlation { .. } | Measure::Gauge { .. })
+        matches!(self, Measure::Correlation { .. } | Measure::Gauge { .. } | Measure::Unaccounted { .. })
     }
 
     /// The source that it names.
@@ -228,7 +290,11 @@ impl Measure {
         match self {
             Measure::Response { source, .. } | Measure::Completed { source, .. } => source.as_deref(),
             Measure::Jain { source } | Measure::Correlation { source } => source.as_deref(),
-            Measure::OfferedBytes { source }
+            Measure::Dropped { source } => source.as_deref(),
+            Measure::Delay { source }
+            | Measure::Delivered { source, .. }
+            | Measure::Unaccounted { source }
+            | Measure::OfferedBytes { source }
             | Measure::Goodput { source }
             | Measure::Normalized { source }
             | Measure::WorstShare { source } => Some(source),
@@ -266,6 +332,9 @@ impl Measure {
         let of = |source: &Option<String>| {
             source.as_deref().map_or_else(String::new, |source| format!(" of {}", called(source)))
         };
+        let over = |window: &Option<Span>| {
+            window.map_or_else(String::new, |window| format!(", in means over {window}"))
+        };
         match self {
             Measure::Metric { name } => match name.as_str() {
                 "flow_table_mean" => "flows tracked, mean".to_owned(),
@@ -279,7 +348,7 @@ impl Measure {
                 "queue_max_packets" => "queue, most".to_owned(),
                 "flow_table_bytes" => "memory for flows, most".to_owned(),
                 "goodput_bps" => "goodput of all".to_owned(),
-                other => of_source(other).unwrap_or_else(|| other.to_owned()),
+                other => of_metric(other).unwrap_or_else(|| other.to_owned()),
             },
             Measure::Response { source, from, to, unfinished } => {
                 let aged = match unfinished {
@@ -318,6 +387,16 @@ impl Measure {
             Measure::Correlation { source } => format!("correlation of sent and arrived{}", of(source)),
             Measure::Gauge { name } => format!("{}, mean", gauge_words(name)),
             Measure::UtilizationMin => "utilization of the least used link".to_owned(),
+            Measure::Delay { source } => format!("mean delay of {}", called(source)),
+            Measure::Delivered { source, .. } => format!("packets of {} delivered", called(source)),
+            Measure::Dropped { source } => format!("packets{} dropped", of(source)),
+            Measure::Unaccounted { source } => {
+                format!("packets of {} neither delivered nor dropped", called(source))
+            }
+            Measure::QueueDeviation { window } => format!("deviation of the queue{}", over(window)),
+            Measure::QueueQuantile { share, window } => {
+                format!("{:.0} % quantile of the queue{}", share * 100.0, over(window))
+            }
         }
     }
 
@@ -333,6 +412,9 @@ impl Measure {
             Measure::Completed { .. } | Measure::ShareOfIncomplete { .. } => Unit::Share,
             Measure::ShortShareOfInserted { .. } | Measure::WorstShare { .. } => Unit::Share,
             Measure::UtilizationMin => Unit::Share,
+            Measure::Delay { .. } => Unit::Seconds,
+            Measure::QueueDeviation { .. } | Measure::QueueQuantile { .. } => Unit::Packets,
+            Measure::Delivered { .. } | Measure::Dropped { .. } | Measure::Unaccounted { .. } => Unit::Plain,
             Measure::OfferedBytes { .. } => Unit::Bytes,
             Measure::Goodput { .. } => Unit::Rate,
             Measure::Normalized { .. }
@@ -399,7 +481,7 @@ impl Unit {
 }
 
 /// "loss of udp" for "src.udp.loss".
-fn of_source(metric: &str) -> Option<String> {
+fn of_metric(metric: &str) -> Option<String> {
     let (source, what) = metric.strip_prefix("src.")?.rsplit_once('.')?;
     let what = match what {
         "goodput_bps" => "goodput",
@@ -459,6 +541,56 @@ pub(crate) fn lasting<'a>(record: &'a Record, source: Option<&str>) -> Vec<&'a F
 /// What a flow delivered within the measured part, bit/s.
 fn throughput(flow: &FlowReport, record: &Record) -> f64 {
     flow.delivered_measured as f64 * 8.0 / record.layout.measured_time().as_s()
+}
+
+/// Flows of a source; a group is told of in its transfers, too.
+fn of_source<'a>(record: &'a Record, source: &'a str) -> impl Iterator<Item = &'a FlowReport> {
+    let flows = record.flows.iter().filter(|flow| flow.kind != FlowKind::Group);
+    flows.filter(move |flow| is_of(record, Some(source), flow))
+}
+
+/// Packets that the measured ports dropped within the measured part, of some traffic or of all.
+fn dropped(record: &Record, source: Option<&str>) -> Option<f64> {
+    let metrics = &record.summary.metrics;
+    let Some(source) = source else { return metrics.value("drops") };
+    let mut all: Vec<&String> = record.layout.source_names.iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    let mine = all.into_iter().filter(|traffic| names(source, traffic));
+    mine.map(|traffic| metrics.value(&format!("src.{traffic}.drops")))
+        .try_fold(0.0, |sum, drops| Some(sum + drops?))
+}
+
+/// What the bottleneck's queue held within the measured part, packets: sample by sample, or means over windows.
+fn queue(record: &Record, window: Option<Span>) -> Vec<f64> {
+    let samples = held(record).filter(|(time, _)| record.layout.measures(*time));
+    let samples = samples.map(|(time, held)| (time, held.packets as f64));
+    match window {
+        None => samples.map(|(_, held)| held).collect(),
+        Some(window) => means(samples, record.layout.from, window).map(|(_, held)| held).collect(),
+    }
+}
+
+/// What the bottleneck's queue holds, sample by sample.
+pub(crate) fn held(record: &Record) -> impl Iterator<Item = (Time, Backlog)> + '_ {
+    let port = record.layout.bottleneck();
+    let here = record.queue.iter().filter(move |row| Some(row.port) == port);
+    here.filter_map(|row| Some((row.time, row.held?)))
+}
+
+/// Means over windows that follow each other from `from` on, each with the time of its end. A window without samples has
+/// none.
+pub(crate) fn means(
+    samples: impl Iterator<Item = (Time, f64)>,
+    from: Time,
+    window: Span,
+) -> impl Iterator<Item = (Time, f64)> {
+    let mut windows: BTreeMap<u64, (f64, u64)> = BTreeMap::new();
+    for (time, value) in samples {
+        let entry = windows.entry(time.since(from).as_ps() / window.as_ps().max(1)).or_default();
+        *entry = (entry.0 + value, entry.1 + 1);
+    }
+    windows.into_iter().map(move |(at, (sum, count))| (from + window * (at + 1), sum / count as f64))
 }
 
 /// Of flows that last, in the order of the scenario, bit/s.

@@ -40,7 +40,8 @@ pub(crate) struct About {
     pub title: String,
     pub authors: String,
     pub published: String,
-    pub doi: String,
+    #[serde(default)]
+    pub doi: Option<String>,
     /// What it is about, in our words.
     pub about: String,
     /// What the verdicts come to: paragraphs, parted by empty lines.
@@ -321,6 +322,11 @@ impl About {
             if let Some(other) = panel.disciplines.iter().find(|name| !experiment.disciplines.contains(name))
             {
                 return Err(format!("experiment \"{id}\" has no discipline \"{other}\""));
+            }
+            if let Some(base) =
+                panel.curve.relative_to().filter(|base| !experiment.disciplines.contains(base))
+            {
+                return Err(format!("experiment \"{id}\" has no discipline \"{base}\" to be relative to"));
             }
             if let Some(other) = panel.variants.iter().find(|name| !experiment.variants.contains(name)) {
                 return Err(format!("experiment \"{id}\" has no variant \"{other}\""));

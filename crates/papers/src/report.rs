@@ -47,7 +47,10 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
     }
     Document {
         title: about.title.clone(),
-        subtitle: format!("{}, {}, doi {}", about.authors, about.published, about.doi),
+        subtitle: match &about.doi {
+            Some(doi) => format!("{}, {}, doi {doi}", about.authors, about.published),
+            None => format!("{}, {}", about.authors, about.published),
+        },
         parts,
     }
 }

@@ -63,6 +63,7 @@ impl Needs {
 
     fn panel(&mut self, panel: &Panel) {
         self.disciplines.extend(panel.disciplines.iter().cloned());
+        self.disciplines.extend(panel.curve.relative_to().cloned());
         let measures = panel.curve.measures();
         if measures.is_empty() {
             once(&mut self.curves, &panel.curve);
@@ -256,6 +257,7 @@ impl Study {
         let episodes =
             measures.iter().any(Measure::needs_episodes) || curves.iter().any(Curve::needs_episodes);
         sets.push(format!("record.episodes={episodes}"));
+        sets.push(format!("record.bursts={}", measures.iter().any(Measure::needs_bursts)));
         if let Some(quick) = experiment.quick.as_ref().filter(|_| self.scope.quick) {
             sets.push(format!("duration={quick}"));
         }
@@ -387,6 +389,26 @@ impl Results {
             variant: None,
         };
         Estimate::over(self.numbers(&value, variant))
+    }
+
+    /// A number of a discipline over that of another with the same seed, for a figure.
+    pub(crate) fn ratio(
+        &self,
+        experiment: &str,
+        variant: &str,
+        (discipline, base): (&str, &str),
+        measure: &Measure,
+    ) -> Estimate {
+        let of = |discipline: &str| Value {
+            place: Place::One(experiment.to_owned()),
+            discipline: discipline.to_owned(),
+            measure: measure.clone(),
+            variant: None,
+        };
+        let against = Some(Against { how: How::Over, value: of(base) });
+        let test =
+            Test { says: None, variant: None, value: of(discipline), against, at_least: None, at_most: None };
+        self.estimate(&test, variant)
     }
 
     /// What there is to draw of a discipline.

@@ -1,25 +1,42 @@
-//! What it costs to be watched, per packet: at a port that is not measured, and at the bottleneck.
+//! What it costs to be watched, per packet: at a port that is not measured, and at the bottleneck, with what must be asked for.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use qdisc::{FlowKey, Meta, PortId, Probe, Rate, Span, Time};
+use qdisc::{Ahead, FlowKey, Meta, PortId, Probe, Rate, Span, Time};
 use record::{Layout, Recorder};
 
 /// Packets per round: the clock of the benchmark is slower than one packet.
 const PACKETS: u64 = 10_000;
 
-fn recorder(keep_series: bool) -> Recorder {
-    let rates = (0..6).map(|port| (PortId(port), Rate::gbit(1))).collect();
-    let until = Time::s(3_600);
-    Recorder::new(Layout { measured: vec![PortId(3)], rates, until, keep_series, ..Layout::default() })
+/// What is asked for.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    keep_series: bool,
+    bursts: bool,
 }
 
-/// Packets arrive and leave some ten microseconds later, one after the other.
+fn recorder(asked: Asked) -> Recorder {
+    let rates = (0..6).map(|port| (PortId(port), Rate::gbit(1))).collect();
+    let until = Time::s(3_600);
+    let Asked { keep_series, bursts } = asked;
+    Recorder::new(Layout {
+        measured: vec![PortId(3)],
+        rates,
+        until,
+        keep_series,
+        bursts,
+        ..Layout::default()
+    })
+}
+
+/// Packets are emitted, arrive and leave some ten microseconds later for three links beyond, one after the other.
 fn pass(recorder: &mut Recorder, port: PortId, start: Time) -> Time {
     let mut now = start;
     for i in 0..PACKETS {
-        let meta = Meta { bytes: 1_500, flow: FlowKey(i % 10), arrived: now, ..Meta::default() };
+        let ahead = Ahead::new([(i % 5 % 3) as u16]);
+        let meta = Meta { bytes: 1_500, flow: FlowKey(i % 10), arrived: now, ahead, ..Meta::default() };
+        Probe::<()>::emitted(recorder, 0, &meta, &(), now);
         Probe::<()>::arrived(recorder, black_box(port), &meta, now);
         let left = now + Span::us(10 + i % 7);
         Probe::<()>::sent(recorder, black_box(port), &meta, &(), left);
@@ -29,16 +46,17 @@ fn pass(recorder: &mut Recorder, port: PortId, start: Time) -> Time {
 }
 
 fn watched(c: &mut Criterion) {
-    let mut group = c.benchmark_group("arrived and sent");
+    let mut group = c.benchmark_group("emitted, arrived and sent");
     group.throughput(Throughput::Elements(PACKETS));
     let cases = [
-        ("not measured", PortId(1), false),
-        ("bottleneck", PortId(3), false),
-        ("bottleneck, with shares over time", PortId(3), true),
+        ("not measured", PortId(1), Asked::default()),
+        ("bottleneck", PortId(3), Asked::default()),
+        ("bottleneck, with shares over time", PortId(3), Asked { keep_series: true, ..Asked::default() }),
+        ("bottleneck, with bursts", PortId(3), Asked { bursts: true, ..Asked::default() }),
     ];
-    for (name, port, keep_series) in cases {
+    for (name, port, asked) in cases {
         group.bench_function(name, |b| {
-            let (mut watcher, mut now) = (recorder(keep_series), Time::ZERO);
+            let (mut watcher, mut now) = (recorder(asked), Time::ZERO);
             b.iter(|| now = pass(&mut watcher, port, now));
         });
     }

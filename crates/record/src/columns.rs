@@ -163,6 +163,26 @@ pub(crate) fn episodes(record: &Record) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
+/// How bursty it is what goes on: one row per port and link beyond.
+pub(crate) fn bursts(record: &Record) -> Result<RecordBatch, ArrowError> {
+    let rows = &record.bursts;
+    let onward = rows.iter().map(|row| row.onward.map(|node| record.layout.node_name(node)));
+    let mut columns: Columns = vec![
+        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
+        ("onward", Arc::new(StringArray::from_iter(onward)), true),
+        ("packets", whole(rows, |row| row.packets), false),
+        ("runs", whole(rows, |row| row.runs), false),
+        ("run_longest", whole(rows, |row| row.run_longest), false),
+        ("run_weighted", real(rows, |row| Some(row.run_weighted)), false),
+    ];
+    let windows = ["idc_1ms", "idc_10ms", "idc_100ms", "idc_1s"];
+    columns.extend(
+        windows.iter().enumerate().map(|(at, name)| (*name, real(rows, |row| row.dispersions[at]), true)),
+    );
+    columns.push(("peakedness", real(rows, |row| row.peakedness), true));
+    batch(columns)
+}
+
 /// One row per run, a column for each metric that any of them has.
 pub(crate) fn summary(runs: &[(Cell, Summary)]) -> Result<RecordBatch, ArrowError> {
     let mut names: Vec<&str> = Vec::new();

@@ -7,7 +7,7 @@ use crate::table::{Estimate, Row};
 
 /// A column: its heading, what it shows, and how.
 pub(crate) struct Column {
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     pub metric: Cow<'static, str>,
     pub kind: Kind,
 }
@@ -31,7 +31,7 @@ pub(crate) const RATE: Kind =
 pub(crate) const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
 
 const fn column(title: &'static str, metric: &'static str, kind: Kind) -> Column {
-    Column { title, metric: Cow::Borrowed(metric), kind }
+    Column { title: Cow::Borrowed(title), metric: Cow::Borrowed(metric), kind }
 }
 
 const CALLS: (&str, &[Column]) = (
@@ -43,8 +43,30 @@ const CALLS: (&str, &[Column]) = (
     ],
 );
 
+const RUNS: (&str, &[Column]) = (
+    "runs to a next node",
+    &[
+        column("mean", "run_length_mean", Kind::Count("pkts")),
+        column("of a packet", "run_length_weighted", Kind::Count("pkts")),
+    ],
+);
+const DISPERSION: (&str, &[Column]) = (
+    "IDC, 10 ms",
+    &[
+        column("in", "arrivals_idc_10ms", Kind::Count("")),
+        column("onward", "onward_idc_10ms", Kind::Count("")),
+    ],
+);
+const PEAKEDNESS: (&str, &[Column]) = (
+    "peakedness",
+    &[
+        column("in", "arrivals_peakedness", Kind::Count("")),
+        column("onward", "onward_peakedness", Kind::Count("")),
+    ],
+);
+
 /// Columns that belong together.
-const GROUPS: [(&str, &[Column]); 8] = [
+const GROUPS: [(&str, &[Column]); 11] = [
     (
         "link",
         &[
@@ -95,10 +117,13 @@ const GROUPS: [(&str, &[Column]); 8] = [
             column("table", "flow_table_mean", Kind::Count("flows")),
         ],
     ),
+    RUNS,
+    DISPERSION,
+    PEAKEDNESS,
 ];
 
 /// What is told about one direction of a link, in the order in which it matters to its users.
-const DETAILED: [(&str, &[Column]); 7] = [
+const DETAILED: [(&str, &[Column]); 10] = [
     (
         "pages",
         &[
@@ -151,6 +176,9 @@ const DETAILED: [(&str, &[Column]); 7] = [
             column("per flow", "flow_table_entry_bytes", SIZE),
         ],
     ),
+    RUNS,
+    DISPERSION,
+    PEAKEDNESS,
 ];
 
 /// The group that sizes follow where they are told.
@@ -192,7 +220,22 @@ pub(crate) fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
             written.extend(told.into_iter().map(|(title, columns)| write(Cow::Owned(title), &columns)));
         }
     }
+    let hurst: Vec<Column> = hurst(rows).into_iter().filter(known).collect();
+    if !hurst.is_empty() {
+        written.push(write(Cow::Borrowed("Hurst parameter"), &hurst));
+    }
     written
+}
+
+/// How self-similar each source is, a column for each that the metrics name.
+fn hurst(rows: &[&Row]) -> Vec<Column> {
+    let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name));
+    let column = |metric: &String| {
+        let source = metric.strip_prefix("src.")?.strip_suffix(".hurst")?;
+        let title = Cow::Owned(source.to_owned());
+        Some(Column { title, metric: Cow::Owned(metric.clone()), kind: Kind::Index })
+    };
+    names.filter_map(column).collect()
 }
 
 /// Response times by size, a group for each class that the metrics name.
@@ -207,7 +250,7 @@ fn classes(rows: &[&Row]) -> Vec<(String, [Column; 3])> {
             _ => return None,
         };
         let column = |title: &'static str| Column {
-            title,
+            title: Cow::Borrowed(title),
             metric: Cow::Owned(format!("fct_{class}_{title}_s")),
             kind: TIME,
         };
@@ -229,7 +272,7 @@ impl Column {
         let unit = if ascii { unit.replace('µ', "u") } else { unit.to_owned() };
         let cells: Vec<String> =
             estimates.iter().map(|estimate| self.kind.cell(*estimate, scale, ascii)).collect();
-        let heading = [self.title.to_owned(), unit];
+        let heading = [self.title.clone().into_owned(), unit];
         let width = heading.iter().chain(&cells).map(|text| text.chars().count()).max().unwrap_or(0);
         Written { heading, cells, width }
     }
@@ -304,6 +347,40 @@ mod tests {
             told.map(|column| [column.heading.join(" "), column.cells.join("")].join(": ")).collect();
         assert_eq!(told, ["mean flows: 4.50", "most flows: 24", "per flow B: 16.0"]);
         assert_eq!(groups[0].title, "state");
+    }
+
+    /// Where bursts were measured: the groups of a port, and the sources that there is enough of.
+    #[test]
+    fn burstiness_has_columns_where_it_is_measured() {
+        let one = |value| Estimate { mean: value, ci95: None, per_seed: vec![value] };
+        let metrics = [
+            ("run_length_mean", Some(1.25)),
+            ("run_length_weighted", Some(3.0)),
+            ("arrivals_idc_10ms", Some(12.25)),
+            ("onward_idc_10ms", Some(8.0)),
+            ("src.background.hurst", Some(0.8123)),
+            ("src.background.hurst_rs", Some(0.7)),
+            ("src.calls.hurst", None),
+        ];
+        let metrics = metrics.map(|(name, value)| (name.to_owned(), one(value))).into();
+        let row = Row { qdisc: "efd".into(), seeds: vec![1], metrics };
+        let told: Vec<String> = groups(&[&row], true, false)
+            .iter()
+            .flat_map(|group| group.columns.iter().map(move |column| (group, column)))
+            .map(|(group, column)| {
+                format!("{}/{}: {}", group.title, column.heading.join(" ").trim_end(), column.cells.join(""))
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "runs to a next node/mean pkts: 1.25",
+                "runs to a next node/of a packet pkts: 3",
+                "IDC, 10 ms/in: 12.2",
+                "IDC, 10 ms/onward: 8",
+                "Hurst parameter/background: 0.812",
+            ]
+        );
     }
 
     /// The smallest number sets the unit, unless the largest would have more than five digits.

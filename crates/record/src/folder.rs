@@ -12,6 +12,7 @@
 //! links.parquet             a row per port: what came, left, was dropped and why
 //! senders.parquet           a row per sample of a sender, where senders are sampled
 //! episodes.parquet          a row per measured port and flow: how often it became backlogged, where that is counted
+//! bursts.parquet            a row per measured port and link beyond it: how bursty what goes on is, where that is measured
 //! summary.parquet           a row per run: its metrics
 //! cells/efd-limit-300p-HASH/seed-1/  the same tables of one run, and summary.json
 //! ```
@@ -80,7 +81,9 @@ pub struct Manifest {
 ///
 /// 3: in `flows` the columns `longest_pause_s` and `paused_s`; where they were asked for, the tables `senders` and
 /// `episodes`.
-pub(crate) const FORMAT: u64 = 3;
+///
+/// 4: where it was asked for, the table `bursts`.
+pub(crate) const FORMAT: u64 = 4;
 
 /// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +130,7 @@ pub(crate) struct Finished {
 }
 
 /// The tables of a cell, each with what makes it. They are merged at the top under the same names.
-const TABLES: [(&str, MakeTable); 7] = [
+const TABLES: [(&str, MakeTable); 8] = [
     ("flows.parquet", columns::flows),
     ("queue.parquet", columns::queue),
     ("delays.parquet", columns::delays),
@@ -135,10 +138,12 @@ const TABLES: [(&str, MakeTable); 7] = [
     ("links.parquet", columns::links),
     (SENDERS, columns::senders),
     (EPISODES, columns::episodes),
+    (BURSTS, columns::bursts),
 ];
 /// These are only there when they were asked for.
 const SENDERS: &str = "senders.parquet";
 const EPISODES: &str = "episodes.parquet";
+const BURSTS: &str = "bursts.parquet";
 type MakeTable = fn(&Record) -> Result<RecordBatch, ArrowError>;
 
 pub(crate) const SUMMARY: &str = "summary.json";
@@ -236,10 +241,11 @@ impl RunFolder {
 
     /// Those that its runs have.
     fn tables(&self) -> impl Iterator<Item = (&'static str, MakeTable)> {
-        let Layout { senders, episodes, .. } = self.manifest.layout;
+        let Layout { senders, episodes, bursts, .. } = self.manifest.layout;
         TABLES.into_iter().filter(move |(name, _)| match *name {
             SENDERS => senders,
             EPISODES => episodes,
+            BURSTS => bursts,
             _ => true,
         })
     }

@@ -37,6 +37,9 @@ pub struct Layout {
     /// Whether is counted how often each flow became backlogged at the measured ports. It takes a look-up per packet and
     /// a row per flow.
     pub episodes: bool,
+    /// Whether burstiness is measured: of the measured ports, of what goes on from them to each link beyond, and of what
+    /// each source sends. It takes an exponential per arrival and one per departure, and 400 bytes per source and second.
+    pub bursts: bool,
 }
 
 impl Default for Layout {
@@ -56,6 +59,7 @@ impl Default for Layout {
             sample: Span::ZERO,
             senders: false,
             episodes: false,
+            bursts: false,
         }
     }
 }

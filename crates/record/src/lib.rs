@@ -27,7 +27,7 @@
 //! assert_eq!(metrics.value("fct_p50_s"), None); // nobody transferred anything
 //! ```
 //!
-//! This crate knows the contract (`qdisc`) and no host: a simulation and a live measurement leave the same tables.
+//! This crate knows the contract (`qdisc`), closed forms and estimators (`theory`), and no host: a simulation and a live measurement leave the same tables.
 //!
 //! - A metric that could not be measured is missing (`None`, JSON `null`, `-` in the table), never zero.
 //! - The measured part of a run is `from <= t < until`; what is before is warm-up, what is after is drain.
@@ -35,7 +35,9 @@
 
 #![forbid(unsafe_code)]
 
+mod bursts;
 mod columns;
+mod emissions;
 mod episodes;
 mod figures;
 mod findings;
@@ -61,7 +63,7 @@ pub use layout::Layout;
 pub use metrics::{Metrics, Summary, jain, responses};
 pub use names::short_names;
 pub use recorder::Recorder;
-pub use rows::{DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
+pub use rows::{BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
 pub use student::t_quantile;
 pub use table::{Estimate, Row, Table};
 pub use terminal::Style;

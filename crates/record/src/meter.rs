@@ -2,6 +2,7 @@
 
 use qdisc::{Backlog, Books, DropReason, Meta, PortId, Span, Time};
 
+use crate::bursts::Bursts;
 use crate::episodes::Episodes;
 use crate::layout::Layout;
 use crate::quantile::Delays;
@@ -26,6 +27,8 @@ pub(crate) struct Meter {
     pub bytes_sent: u64,
     pub marks: u64,
     pub drops: Drops,
+    /// Those of the queue, by the place of their source in the scenario.
+    pub drops_by_source: Vec<u64>,
     pub waits: Delays,
     pub small_waits: Delays,
     pub level: Level,
@@ -33,6 +36,8 @@ pub(crate) struct Meter {
     pub shares: Option<Shares>,
     /// Only where they are counted; of the whole run.
     pub episodes: Option<Box<Episodes>>,
+    /// Only where they are measured.
+    pub bursts: Option<Box<Bursts>>,
 }
 
 /// How full the queue was, exactly: the level weighed with the time for which it stood.
@@ -58,11 +63,13 @@ impl Meter {
             bytes_sent: 0,
             marks: 0,
             drops: Drops::default(),
+            drops_by_source: vec![0; layout.source_names.len()],
             waits: Delays::new(),
             small_waits: Delays::new(),
             level: Level::default(),
             shares: layout.keep_series.then(|| Shares::new(layout)),
             episodes: layout.episodes.then(Box::default),
+            bursts: layout.bursts.then(|| Box::new(Bursts::new(layout))),
         }
     }
 
@@ -74,6 +81,9 @@ impl Meter {
         if let Some(episodes) = &mut self.episodes {
             episodes.arrived(meta);
         }
+        if let Some(bursts) = &mut self.bursts {
+            bursts.arrived(now);
+        }
     }
 
     #[inline]
@@ -83,6 +93,9 @@ impl Meter {
         self.level.stand(now, self.from, self.until);
         self.level.take(meta.bytes);
         self.left(meta);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.sent(meta, now);
+        }
         if !self.measures(now) {
             return;
         }
@@ -94,8 +107,14 @@ impl Meter {
         }
     }
 
-    pub(crate) fn dropped(&mut self, meta: &Meta, why: DropReason, now: Time) {
+    pub(crate) fn dropped(&mut self, meta: &Meta, source: u16, why: DropReason, now: Time) {
         if was_queued(why) {
+            if let Some(drops) = self.drops_by_source.get_mut(usize::from(source))
+                && self.from <= now
+                && now < self.until
+            {
+                *drops += 1;
+            }
             self.books.dropped.add(meta.bytes);
             self.level.stand(now, self.from, self.until);
             self.level.take(meta.bytes);
@@ -119,6 +138,9 @@ impl Meter {
     /// Closes the books at the end of the measured part: the last level stands until then.
     pub(crate) fn close(&mut self) {
         self.level.stand(self.until, self.from, self.until);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.close();
+        }
     }
 
     #[inline]

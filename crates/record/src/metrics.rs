@@ -7,6 +7,8 @@ use qdisc::{DropReason, Ending, FlowKind, FlowReport, PortId};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::bursts::{Stream, WINDOWS};
+use crate::emissions::Emissions;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::meter::{Meter, was_queued};
@@ -39,6 +41,11 @@ use crate::recorder::FlowTables;
 /// | `flow_table_mean` | flows that the bottleneck's discipline keeps state for: mean of the samples |
 /// | `flow_table_max` | the most that there were at any moment of the run until its last sample |
 /// | `flow_table_entry_bytes`, `flow_table_bytes` | what one of them takes, and the most that all of the table took |
+/// | `run_length_mean` | where bursts are measured ([`Layout::bursts`]), as are all up to `onward_peakedness`: mean number of packets that the bottleneck sent one after the other to the same node beyond its neighbour |
+/// | `run_length_weighted`, `run_length_longest` | mean of that over the packets rather than the runs, and the most |
+/// | `arrivals_idc_1ms`, `_10ms`, `_100ms`, `_1s` | index of dispersion for counts of what came to the bottleneck, dropped or not: variance over mean of packets in windows of this length; 1 for Poisson arrivals |
+/// | `arrivals_peakedness` | of the same, for exponential holding times of 10 ms on average; 1 for Poisson arrivals |
+/// | `onward_idc_1ms`, ..., `onward_peakedness` | the same of what the bottleneck sent, for each node beyond its neighbour by itself; mean over the packets |
 /// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
 /// | `src.NAME.goodput_bps` | as above, of one group of sources |
 /// | `src.NAME.fct_mean_s`, `src.NAME.fct_p50_s` | as above |
@@ -48,6 +55,9 @@ use crate::recorder::FlowTables;
 /// | `src.NAME.jain` | Jain's index of what each flow delivered per second while it was there within the measured part. A transfer is there from its start to its end, refused ones never; a stream of datagrams from its start to the end of the measured part, so that one of which nothing more arrives counts as what it is. Flows that ask for different rates are not set off against what they ask for |
 /// | `src.NAME.delay_p99_s` | the largest 99th percentile among its datagram streams |
 /// | `src.NAME.retransmitted` | data packets that its transfers sent again, over all that they sent, over their whole life |
+/// | `src.NAME.drops` | its packets that the queues of the measured ports dropped |
+/// | `src.NAME.hurst` | where bursts are measured: Hurst parameter of the packets that the group's ends emitted per 10 ms, acknowledgements included, over the measured part; the median of three estimates. Null below 81.92 s, or when nothing was emitted. See `theory::hurst` for the estimators, their scales, and how little one run proves |
+/// | `src.NAME.hurst_rs`, `_variance`, `_wavelet` | the three: rescaled range, variance-time, Haar wavelet |
 /// | `src.NAME.loss` | lost over sent packets of its datagram streams, over their whole life |
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(Vec<(String, Option<f64>)>);
@@ -124,6 +134,7 @@ pub(crate) fn metrics(heard: &Heard<'_>) -> Metrics {
     out.push("flow_table_max", heard.flow_table.most());
     out.push("flow_table_entry_bytes", heard.flow_table.entry_bytes());
     out.push("flow_table_bytes", heard.flow_table.bytes());
+    bursts(heard, &mut out);
     out.push("bottleneck_packets", heard.bottleneck.map(|(_, meter)| meter.data_packets as f64));
     sources(heard, &mut out);
     out
@@ -276,6 +287,36 @@ fn queue(heard: &Heard<'_>, out: &mut Metrics) {
     out.push("queue_max_packets", most.filter(|_| means.is_some()));
 }
 
+/// Only named where they are measured.
+fn bursts(heard: &Heard<'_>, out: &mut Metrics) {
+    let Some(bursts) = heard.bottleneck.and_then(|(_, meter)| meter.bursts.as_ref()) else { return };
+    let runs = bursts.runs();
+    out.push("run_length_mean", runs.mean());
+    out.push("run_length_weighted", runs.weighted());
+    out.push("run_length_longest", (runs.runs > 0).then_some(runs.longest as f64));
+    for (at, (window, _)) in WINDOWS.iter().enumerate() {
+        out.push(format!("arrivals_idc_{window}"), bursts.arrivals.dispersions()[at]);
+    }
+    out.push("arrivals_peakedness", bursts.arrivals.peakedness());
+    for (at, (window, _)) in WINDOWS.iter().enumerate() {
+        out.push(format!("onward_idc_{window}"), bursts.onward_mean(|stream| stream.dispersions()[at]));
+    }
+    out.push("onward_peakedness", bursts.onward_mean(Stream::peakedness));
+}
+
+/// How self-similar what each group of sources emitted is.
+pub(crate) fn hurst(layout: &Layout, emissions: &Emissions, out: &mut Metrics) {
+    let mut seen = BTreeSet::new();
+    for name in layout.source_names.iter().filter(|name| seen.insert(name.as_str())) {
+        let group = layout.source_names.iter().enumerate().filter(|(_, other)| *other == name);
+        let estimate = emissions.hurst(group.map(|(source, _)| source));
+        out.push(format!("src.{name}.hurst"), estimate.map(|three| three.median()));
+        out.push(format!("src.{name}.hurst_rs"), estimate.map(|three| three.rescaled_range));
+        out.push(format!("src.{name}.hurst_variance"), estimate.map(|three| three.variance_time));
+        out.push(format!("src.{name}.hurst_wavelet"), estimate.map(|three| three.wavelet));
+    }
+}
+
 fn losses(heard: &Heard<'_>, out: &mut Metrics) {
     let dropped = |why: DropReason| heard.measured.iter().map(|meter| meter.drops[why as usize]).sum::<u64>();
     let queued: u64 = DropReason::ALL.into_iter().filter(|why| was_queued(*why)).map(dropped).sum();
@@ -346,6 +387,7 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
             jain(&throughputs(heard.layout, heard.flows().filter(of_group))),
         );
         out.push(format!("src.{name}.retransmitted"), retransmitted(heard.flows().filter(of_group)));
+        out.push(format!("src.{name}.drops"), drops(heard, name));
         let streams: Vec<&FlowReport> =
             heard.flows().filter(of_group).filter(|flow| is_datagrams(flow)).collect();
         let arrived = streams.iter().filter(|flow| flow.packets > flow.lost);
@@ -355,6 +397,15 @@ fn sources(heard: &Heard<'_>, out: &mut Metrics) {
         let lost: u64 = streams.iter().map(|flow| flow.lost).sum();
         out.push(format!("src.{name}.loss"), (sent > 0).then(|| lost as f64 / sent as f64));
     }
+}
+
+/// Packets of a group of sources that the queues of the measured ports dropped.
+fn drops(heard: &Heard<'_>, name: &str) -> Option<f64> {
+    let of_port = |meter: &&Meter| -> u64 {
+        let by_source = heard.layout.source_names.iter().zip(&meter.drops_by_source);
+        by_source.filter(|(source, _)| *source == name).map(|(_, drops)| drops).sum()
+    };
+    heard.any_port().then(|| heard.measured.iter().map(of_port).sum::<u64>() as f64)
 }
 
 /// Response times of the transfers of a source that started within the measured part, and how they ended.

@@ -2,11 +2,14 @@
 
 use qdisc::{Backlog, Books, DropReason, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
 
+use crate::emissions::Emissions;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::meter::{Losses, Meter, index, was_queued};
-use crate::metrics::{Heard, Summary, metrics, utilization};
-use crate::rows::{DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
+use crate::metrics::{Heard, Summary, hurst, metrics, utilization};
+use crate::rows::{
+    BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow,
+};
 
 /// Listens to one run. Give it to the host as its probe, then [`finish`](Recorder::finish).
 ///
@@ -26,6 +29,8 @@ pub struct Recorder<P = ()> {
     progress: Vec<ProgressRow>,
     /// By port number.
     flow_tables: Vec<FlowTables>,
+    /// Only where burstiness is measured.
+    emissions: Option<Emissions>,
 }
 
 /// The state per flow of a port's discipline, from its samples.
@@ -46,8 +51,10 @@ impl<P> Recorder<P> {
         for port in &layout.measured {
             meters[index(*port)] = Some(Box::new(Meter::new(&layout)));
         }
+        let emissions = layout.bursts.then(|| Emissions::new(&layout));
         Recorder {
             layout,
+            emissions,
             who: |_| 0,
             meters,
             losses: vec![Losses::default(); ports],
@@ -77,6 +84,9 @@ impl<P> Recorder<P> {
         self.meters.iter_mut().flatten().for_each(|meter| meter.close());
         self.flows.sort_by_key(|report| report.id);
         let mut all = metrics(&self.heard(&self.layout.measured, |_| true));
+        if let Some(emissions) = &self.emissions {
+            hurst(&self.layout, emissions, &mut all);
+        }
         for (port, pairs) in &self.layout.ways {
             let name = self.layout.port_name(*port);
             let over_it = |flow: &FlowReport| pairs.contains(&(flow.from, flow.to));
@@ -91,6 +101,7 @@ impl<P> Recorder<P> {
             delays: self.delays(),
             shares: self.shares(),
             episodes: self.episodes(),
+            bursts: self.bursts(),
             flows: self.flows,
             queue: self.queue,
             progress: self.progress,
@@ -149,6 +160,13 @@ impl<P> Recorder<P> {
         counted.flat_map(|(port, episodes)| episodes.rows(port)).collect()
     }
 
+    /// How bursty it is what goes on from the measured ports.
+    fn bursts(&self) -> Vec<BurstRow> {
+        let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
+        let told = measured.filter_map(|(port, meter)| Some((port, meter.bursts.as_ref()?)));
+        told.flat_map(|(port, bursts)| bursts.rows(port)).collect()
+    }
+
     fn link(&self, port: PortId) -> LinkRow {
         let losses = &self.losses[index(port)];
         let meter = self.meter(port);
@@ -194,7 +212,7 @@ impl<P> Probe<P> for Recorder<P> {
             }
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.dropped(&pkt.meta, why, now);
+            meter.dropped(&pkt.meta, (self.who)(&pkt.payload), why, now);
             self.fingerprint.dropped(at, &pkt.meta, why, now);
         }
     }
@@ -205,6 +223,13 @@ impl<P> Probe<P> for Recorder<P> {
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
             meter.marked(now);
+        }
+    }
+
+    #[inline]
+    fn emitted(&mut self, _node: u16, _meta: &Meta, payload: &P, now: Time) {
+        if let Some(emissions) = &mut self.emissions {
+            emissions.emitted((self.who)(payload), now);
         }
     }
 

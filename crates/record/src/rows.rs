@@ -25,6 +25,8 @@ pub struct Record {
     pub progress: Vec<ProgressRow>,
     /// How often flows became backlogged, by port and flow; empty unless [`Layout::episodes`].
     pub episodes: Vec<EpisodeRow>,
+    /// What goes on from the measured ports, by port and link beyond; empty unless [`Layout::bursts`].
+    pub bursts: Vec<BurstRow>,
     /// What things are called.
     pub layout: Layout,
 }
@@ -123,6 +125,29 @@ pub struct EpisodeRow {
     pub data_packets: u64,
     /// How many episodes there were.
     pub episodes: u64,
+}
+
+/// How bursty the packets are that a port sent and that go on from its neighbour to one node: what the queue of that link
+/// gets to see of this one. Of packets that were sent within the measured part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BurstRow {
+    /// Where.
+    pub port: PortId,
+    /// Where they go on to; `None`: they end at the neighbour.
+    pub onward: Option<u16>,
+    /// How many they are.
+    pub packets: u64,
+    /// Their runs: packets that the port sent one after the other, with none between them that goes elsewhere.
+    pub runs: u64,
+    /// The longest run, packets.
+    pub run_longest: u64,
+    /// Mean over the packets of the length of the run that each is in, packets.
+    pub run_weighted: f64,
+    /// Variance over mean of packets in windows of 1 ms, 10 ms, 100 ms and 1 s; `None` where fewer than two windows fit
+    /// into the measured part.
+    pub dispersions: [Option<f64>; 4],
+    /// Peakedness for exponential holding times of 10 ms on average: 1 for Poisson streams.
+    pub peakedness: Option<f64>,
 }
 
 /// What went over a link.

@@ -131,6 +131,7 @@ fn tables_that_were_asked_for() {
         until: Time::s(3),
         senders: true,
         episodes: true,
+        bursts: true,
         ..Layout::default()
     };
     let manifest = Manifest { layout: layout.clone(), ..manifest("0.1.0") };
@@ -138,6 +139,7 @@ fn tables_that_were_asked_for() {
     let mut recorder = Recorder::new(layout);
     let meta = Meta { bytes: 1_000, flow: FlowKey(255), ..Meta::default() };
     Probe::<()>::arrived(&mut recorder, PortId(0), &meta, Time::ZERO);
+    Probe::<()>::sent(&mut recorder, PortId(0), &meta, &(), Time::ZERO);
     Probe::<()>::sender(
         &mut recorder,
         &SenderSample {
@@ -161,13 +163,25 @@ fn tables_that_were_asked_for() {
         (columns.join(" ").as_str(), rows),
         ("qdisc seed port flow packets bytes data_packets episodes", 1)
     );
+    let (columns, rows) = table(&dir.path().join("bursts.parquet"));
+    assert_eq!(
+        (columns.join(" ").as_str(), rows),
+        (
+            "qdisc seed port onward packets runs run_longest run_weighted idc_1ms idc_10ms idc_100ms idc_1s peakedness",
+            1
+        )
+    );
     assert_eq!(folder.finished(&run), Some(record.summary));
     let gone = files(dir.path()).into_iter().find(|(name, _)| name.ends_with("seed-1/episodes.parquet"));
     fs::remove_file(dir.path().join(gone.expect("it is there").0)).unwrap();
     assert_eq!(folder.finished(&run), None);
     // Another question has another answer, and these are not part of it.
     RunFolder::create(dir.path(), "duration = \"3 s\"\n", self::manifest("0.1.0")).unwrap();
-    assert!(["senders", "episodes"].iter().all(|name| !dir.path().join(format!("{name}.parquet")).exists()));
+    assert!(
+        ["senders", "episodes", "bursts"]
+            .iter()
+            .all(|name| !dir.path().join(format!("{name}.parquet")).exists())
+    );
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use qdisc::{
-    Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Next, Packet, Port, PortId,
-    Probe, Qdisc, Rate, SenderSample, Span, Time,
+    Ahead, Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Next, Packet, Port,
+    PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 use record::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
 
@@ -398,6 +398,79 @@ fn episodes_of_flows() {
     assert_eq!(run(false).episodes, []);
 }
 
+/// Measured from 1 s to 2 s. Twenty packets come, two every 100 ms: 2 in each of ten windows of 100 ms, so their index is
+/// 0; in a hundred of 10 ms there are ten twos, mean 1/5 and variance (100 · 40 - 20²)/(99 · 100) = 4/11, so 20/11. They go
+/// on to node 5 and end at the neighbour by turns, but for the last three, which go on together: 17 runs of 1, and one of
+/// 3.
+#[test]
+fn bursts_at_a_port() {
+    let run = |bursts| {
+        let mut recorder = Recorder::new(Layout { bursts, ..layout() });
+        for i in 0..20_u64 {
+            let now = Time::s(1) + Span::ms(100 * (i / 2));
+            let onward = (i % 2 == 1 || i == 18).then_some(5);
+            let meta = Meta { bytes: 500, arrived: now, ahead: Ahead::new(onward), ..Meta::default() };
+            Probe::<()>::arrived(&mut recorder, BOTTLENECK, &meta, now);
+            Probe::<()>::sent(&mut recorder, BOTTLENECK, &meta, &(), now);
+        }
+        recorder.finish()
+    };
+    let record = run(true);
+    close(&record, "arrivals_idc_100ms", 0.0);
+    close(&record, "arrivals_idc_10ms", 20.0 / 11.0);
+    missing(&record, "arrivals_idc_1s");
+    close(&record, "run_length_mean", 20.0 / 18.0);
+    close(&record, "run_length_weighted", (17.0 + 9.0) / 20.0);
+    close(&record, "run_length_longest", 3.0);
+    // Pairs 100 ms apart meet nobody: Y is 2 exp(-t/10 ms), so E Y = 2/10 and E Y² = 2/10.
+    let peakedness = record.summary.metrics.value("arrivals_peakedness").unwrap();
+    assert!((peakedness - (0.5 + (0.2 - 0.04) / 0.2)).abs() < 1e-3, "{peakedness}");
+    let told: Vec<_> = record
+        .bursts
+        .iter()
+        .map(|row| (row.port, row.onward, row.packets, row.runs, row.run_longest))
+        .collect();
+    assert_eq!(told, [(BOTTLENECK, None, 9, 9, 1), (BOTTLENECK, Some(5), 11, 9, 3)]);
+
+    let quiet = run(false);
+    assert_eq!(quiet.bursts, []);
+    assert!(quiet.summary.metrics.iter().all(|(name, _)| !name.contains("idc") && !name.contains("hurst")));
+    assert_eq!(quiet.summary.fingerprint, record.summary.fingerprint, "who looks on changes nothing");
+}
+
+/// What a source emits is counted wherever it goes. In a second there is too little to say how self-similar it is; in a
+/// hundred there is enough, and packets that come independently of each other have H = 1/2. Sources of one name are one.
+#[test]
+fn sources_are_certified_where_there_is_enough_of_them() {
+    let run = |until| {
+        let layout = Layout {
+            until,
+            bursts: true,
+            source_names: ["web", "web", "calls"].map(String::from).into(),
+            ..layout()
+        };
+        let mut recorder: Recorder<u16> = Recorder::new(layout).with_sources(|source| *source);
+        let mut rng = Streams::new(3).rng();
+        let mut now = Time::ZERO;
+        while now < until {
+            now += Span::from_s_f64(rng.exponential(0.001));
+            let source = rng.below(2) as u16;
+            recorder.emitted(0, &Meta::default(), &source, now);
+        }
+        recorder.finish()
+    };
+    missing(&run(Time::s(2)), "src.web.hurst");
+    let record = run(Time::s(101));
+    let metric = |name: &str| record.summary.metrics.value(name).unwrap();
+    let three = ["src.web.hurst_rs", "src.web.hurst_variance", "src.web.hurst_wavelet"].map(metric);
+    // A tenth of the calibration's samples.
+    assert!(three.iter().all(|hurst| (hurst - 0.5).abs() < 0.15), "{three:?}");
+    let mut sorted = three;
+    sorted.sort_by(f64::total_cmp);
+    assert_eq!(metric("src.web.hurst"), sorted[1]);
+    missing(&record, "src.calls.hurst");
+}
+
 #[test]
 fn senders_are_kept_where_it_was_asked_for() {
     let run = |senders| {
@@ -462,7 +535,9 @@ fn what_was_not_measured_is_missing() {
         "drops",
         "marks",
     ];
-    assert_eq!(named, [&["utilization"], &counts[..], &["bottleneck_packets"]].concat());
+    let (of_sources, of_port): (Vec<&str>, Vec<&str>) = named.iter().partition(|name| name.starts_with("src."));
+    assert_eq!(of_port, [&["utilization"], &counts[..], &["bottleneck_packets"]].concat());
+    assert!(!of_sources.is_empty() && of_sources.iter().all(|name| name.ends_with(".drops")), "{of_sources:?}");
     let nothing = Recorder::<()>::new(Layout { measured: vec![], ..layout() }).finish();
     assert!(nothing.summary.metrics.iter().all(|(_, value)| value.is_none()));
 }

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use qdisc::{
-    Backlog, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, PortId, Probe, Rate, Span, Time,
+    Backlog, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, PortId, Probe, Rate, Span,
+    Streams, Time,
 };
 use record::report::{self, Report};
 use record::{Cell, Layout, Manifest, Record, Recorder, RunFolder, Summary};
@@ -181,7 +182,53 @@ fn told_findings_are_taken() {
     assert!(page.contains("This is unfinished: 1 of 4 runs are there."));
 }
 
-/// Nothing was transferred, sent or dropped: a sentence stands in the place of each chart.
+/// Nothing was transferred, sent or dropped: a sentence stands in the place of each chart. Two charts more where bursts
+/// were measured: what comes and goes, and how self-similar the sources are, which takes a while to tell.
+#[test]
+fn burstiness_is_drawn_where_it_was_measured() {
+    let page_of = |until| {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout { bursts: true, until, ..layout() };
+        let manifest = Manifest { disciplines: vec!["efd".into()], seeds: vec![1], layout, ..manifest() };
+        let folder = RunFolder::create(dir.path(), "", manifest.clone()).unwrap();
+        let mut recorder = Recorder::new(manifest.layout).with_sources(|source: &u16| *source);
+        let mut rng = Streams::new(1).rng();
+        let mut now = Time::ZERO;
+        while now < until {
+            now += Span::from_s_f64(rng.exponential(0.002));
+            let meta = Meta { bytes: 500, arrived: now, ..Meta::default() };
+            recorder.emitted(0, &meta, &0, now);
+            recorder.arrived(PORT, &meta, now);
+            recorder.sent(PORT, &meta, &0, now);
+        }
+        let (cell, record) = (Cell { qdisc: "efd".into(), seed: 1 }, recorder.finish());
+        folder.write(&cell, &record).unwrap();
+        folder.finish(&[(cell, record.summary)]).unwrap();
+        page(&[dir.path()])
+    };
+    let long = page_of(Time::s(90));
+    let charts = charts(&long);
+    let named = |title: &str| {
+        let (before, _) = long.split_once(&format!("<h3>{title}</h3>")).expect("it has a title");
+        before.rsplit_once("<figure id=\"").unwrap().1.split_once('"').unwrap().0.to_owned()
+    };
+    let dispersion = &charts[named("Burstiness")]["data"]["dispersion"];
+    assert_eq!(dispersion["window"], serde_json::json!([0.001, 0.01, 0.1, 1, 0.001, 0.01, 0.1, 1]));
+    for index in dispersion["index"].as_array().unwrap() {
+        assert!((index.as_f64().unwrap() - 1.0).abs() < 0.5, "Poisson arrivals: {dispersion}");
+    }
+    let hurst = &charts[named("Self-similarity of the traffic")]["data"]["hurst"];
+    assert_eq!(hurst["source"], serde_json::json!(["web", "web", "web"]));
+    assert!(long.contains("rescaled range over 0.64 s to 5.12 s, variance-time over 0.08 s to 0.64 s"));
+    assert!(long.contains("Hurst parameter</th>") && long.contains("runs to a next node</th>"));
+
+    let short = page_of(Time::s(3));
+    assert!(short.contains("too short to say how self-similar the traffic is: that takes 81.92 s."));
+    let dir = tempfile::tempdir().unwrap();
+    folder(dir.path());
+    assert!(!page(&[dir.path()]).contains("Burstiness"), "nobody asked");
+}
+
 #[test]
 fn what_is_missing_is_said_in_words() {
     let dir = tempfile::tempdir().unwrap();
@@ -213,7 +260,7 @@ fn folders_without_a_report_are_told_why() {
     let manifest = path.join("manifest.json");
     folder(&path);
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("\"format\": 3", "\"formerly\": 3")).unwrap();
+    fs::write(&manifest, text.replace("\"format\": 4", "\"formerly\": 4")).unwrap();
     told.push(error());
 
     folder(&path);
@@ -227,7 +274,7 @@ fn folders_without_a_report_are_told_why() {
     there is no folder RUN
     RUN is no run folder: it has no manifest.json; `giveway run SCENARIO --out RUN` makes one
     RUN is unfinished: none of its 4 runs is there. It was made by `giveway run quick`: run that again with --out RUN
-    RUN was written by Giveway 0.1.0, in format 1; this one reads format 3. It was made by `giveway run quick`: run that again with --out RUN
+    RUN was written by Giveway 0.1.0, in format 1; this one reads format 4. It was made by `giveway run quick`: run that again with --out RUN
     cannot read RUN/cells/EFD/seed-1/delays.parquet: it is missing, and a run folder is only whole with its cells
     cannot read RUN/manifest.json: EOF while parsing an object at line 1 column 1
     ");

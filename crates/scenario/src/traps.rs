@@ -2,11 +2,13 @@
 
 use disciplines::Spec;
 use qdisc::{Limit, Onward, Rate, Span, Streams, Time};
+use sim::SOURCES;
 
 use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, head};
 use crate::scenario::Scenario;
 use crate::topology::{Port, Queue, Topology};
+use crate::traffic::Stream;
 use crate::tree::{Node, Table, Value};
 
 /// A buffer this many times below or above the bandwidth-delay product is told. Between the square-root rule for many
@@ -136,7 +138,11 @@ fn controls_its_delay(spec: &Spec) -> bool {
 fn segments(reading: &mut Reading, scenario: &Scenario, root: &Table, topology: &Topology) {
     const HEADERS: u64 = 40;
     let routes = topology.routes();
-    for stream in &scenario.traffic {
+    // Datagrams have the length that their source gives them.
+    let is_tcp = |stream: &&Stream| {
+        SOURCES.iter().any(|entry| entry.name == stream.spec.name() && (entry.answered || !entry.placed))
+    };
+    for stream in scenario.traffic.iter().filter(is_tcp) {
         let packet = stream.tcp.mss.0 + HEADERS;
         let ways = stream.pairs.iter().filter_map(|(from, to)| topology.way(&routes, *from, *to));
         let narrow = ways.flatten().map(|at| &topology.ports[at]).find(|port| port.mtu.0 < packet);

@@ -491,7 +491,7 @@ fn impossible_topologies_are_refused() {
       --> scenario:13:1
     13 | name = "x"
        | ^^^^
-       = help: there are from, to, back, rate, delay, qdisc, loss, jitter, cost, mtu
+       = help: there are from, to, back, rate, delay, qdisc, loss, jitter, cost, mtu, outages
     "#);
 }
 
@@ -748,4 +748,37 @@ fn who_needs_no_answer_needs_no_way_back() {
         Scenario::parse(&call, ".").map(|scenario| scenario.ports.len()).map_err(|wrong| wrong.to_string()),
         Ok(3)
     );
+}
+
+#[test]
+fn outages_come_one_after_the_other() {
+    let rate = "rate = \"10 Mbit/s\"";
+    let with = |outages: &str| told(rate, &format!("{rate}\noutages = {outages}"));
+    insta::assert_snapshot!(with(r#"[{ at = "2 s", lasts = "0 s" }]"#), @r#"
+    error: outages: one of 0 is none
+      --> scenario:15:11
+    15 | outages = [{ at = "2 s", lasts = "0 s" }]
+       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       = help: write for example outages = [{ at = "10 s", lasts = "5 s" }]
+    "#);
+    insta::assert_snapshot!(with(r#"[{ at = "2 s", lasts = "3 s" }, { at = "4 s", lasts = "1 s" }]"#), @r#"
+    error: outages: the link is still down at 4s, from 2s for 3s
+      --> scenario:15:11
+    15 | outages = [{ at = "2 s", lasts = "3 s" }, { at = "4 s", lasts = "1 s" }]
+       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       = help: write them in order, with time between them
+    "#);
+    insta::assert_snapshot!(with(r#"[{ at = "2 s", last = "3 s" }]"#), @r#"
+    error: unknown key "last" of outages
+      --> scenario:15:26
+    15 | outages = [{ at = "2 s", last = "3 s" }]
+       |                          ^^^^
+       = help: did you mean "lasts"?
+    "#);
+    insta::assert_snapshot!(with(r#""2 s""#), @r#"
+    error: outages: expected a sequence
+      --> scenario:15:11
+    15 | outages = "2 s"
+       |           ^^^^^ this is a text
+    "#);
 }

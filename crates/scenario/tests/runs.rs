@@ -286,3 +286,26 @@ fn senders_tell_their_progress() {
         assert!(delivered - acked <= 6_250 + 2 * 1_500, "{acked} of {delivered} bytes");
     }
 }
+
+/// Both directions of a link fail together; each can have outages of its own.
+#[test]
+fn a_link_is_down_in_both_directions() {
+    let outages = |text: &str| {
+        let text = DUMBBELL.replace("cost = 2\n", &format!("cost = 2\noutages = {text}\n"));
+        let ports = Scenario::parse(&text, ".").expect("it is right").ports;
+        [6, 7].map(|port: usize| ports[port].outages.clone())
+    };
+    let second = [(Time::ms(500), Time::ms(1500))];
+    assert_eq!(outages(r#"[{ at = "500 ms", lasts = "1 s" }]"#), [second.to_vec(), second.to_vec()]);
+    let own = DUMBBELL.replace(
+        "rate = \"20 Mbit/s\"",
+        "rate = \"20 Mbit/s\"\noutages = [{ at = \"500 ms\", lasts = \"1 s\" }]",
+    );
+    let ports = Scenario::parse(&own, ".").expect("it is right").ports;
+    assert!(ports[6].outages.is_empty() && ports[7].outages == second);
+    // A second without its only link: less gets through, and TCP goes on after it.
+    let down = DUMBBELL.replace("cost = 2\n", "cost = 2\noutages = [{ at = \"500 ms\", lasts = \"1 s\" }]\n");
+    let down = heard(&Scenario::parse(&down, ".").expect("it is right"), 0).delivered;
+    let up = heard(&dumbbell(), 0).delivered;
+    assert!((up / 10..up * 7 / 10).contains(&down), "{down} of {up}");
+}

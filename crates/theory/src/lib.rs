@@ -11,5 +11,6 @@
 
 pub mod distributions;
 pub mod fairness;
+pub mod hurst;
 pub mod queues;
 pub mod tcp;

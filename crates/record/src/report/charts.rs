@@ -1,6 +1,7 @@
 //! The charts: what each shows, and what good looks like. A chart is a Vega-Lite specification and its data; where there
 //! are no data it is a sentence.
 
+mod bursts;
 mod completion;
 mod delay;
 mod drops;
@@ -131,6 +132,7 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
     charts.extend(queue::charts(folder, disciplines, &ports)?);
     charts.extend(shares::charts(folder, disciplines, &ports)?);
     charts.extend(drops::charts(folder, disciplines, &ports)?);
+    charts.extend(bursts::charts(folder, disciplines, &ports));
     Ok(charts)
 }
 

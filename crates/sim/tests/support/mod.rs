@@ -43,6 +43,22 @@ impl Lab {
         })
     }
 
+    /// One direction that is down at times.
+    pub fn link_with_outages(
+        &mut self,
+        from: u16,
+        to: u16,
+        rate: Rate,
+        delay: Span,
+        spec: &str,
+        outages: Vec<(Time, Time)>,
+    ) -> u32 {
+        let site = Site::new(rate, self.streams.within(&format!("{from}->{to}")));
+        let qdisc = spec.parse::<Spec>().unwrap().build(&site).unwrap();
+        let (jitter, loss) = (Span::ZERO, Share::default());
+        self.network.link(LinkPlan { from, to, rate, delay, jitter, loss, cost: 1, outages, qdisc })
+    }
+
     /// Both directions, wide queues.
     pub fn wire(&mut self, a: u16, b: u16, rate: Rate, delay: Span) {
         self.link(a, b, rate, delay, "fifo limit 100000p");
@@ -62,11 +78,14 @@ impl Lab {
     }
 
     pub fn source(&mut self, config: &impl Traffic, pairs: &[(u16, u16)], tcp: &TcpConfig) {
-        let source = config.build(&self.place(pairs, tcp)).unwrap();
+        self.source_at(config, &self.place(pairs, tcp));
+    }
+
+    pub fn source_at(&mut self, config: &impl Traffic, place: &Place) {
         self.sources.push(SourcePlan {
-            start: Time::ZERO,
-            source,
-            tcp: tcp.clone(),
+            start: place.start,
+            source: config.build(place).unwrap(),
+            tcp: place.tcp.clone(),
             class: 0,
             reserved: Rate::default(),
         });

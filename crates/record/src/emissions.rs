@@ -1,0 +1,77 @@
+//! What traffic sources send over time, and how self-similar it is.
+
+use qdisc::{Span, Time};
+use theory::hurst::Estimate;
+
+use crate::layout::Layout;
+
+/// Packets are counted in bins of this length, as in the papers on self-similar traffic.
+pub(crate) const BIN: Span = Span::ms(10);
+
+/// Packets by source and bin of the measured part. A bin that does not fit in whole at its end does not count.
+pub(crate) struct Emissions {
+    from: Time,
+    bins: usize,
+    /// By number of the source. What a source never sent takes no room.
+    packets: Vec<Vec<u32>>,
+}
+
+impl Emissions {
+    pub(crate) fn new(layout: &Layout) -> Emissions {
+        let bins = (layout.measured_time().as_ps() / BIN.as_ps()) as usize;
+        Emissions { from: layout.from, bins, packets: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn emitted(&mut self, source: u16, now: Time) {
+        if now < self.from {
+            return;
+        }
+        let bin = (now.since(self.from).as_ps() / BIN.as_ps()) as usize;
+        if bin >= self.bins {
+            return;
+        }
+        match self.packets.get_mut(usize::from(source)).and_then(|mine| mine.get_mut(bin)) {
+            Some(count) => *count += 1,
+            None => self.begin(usize::from(source), bin),
+        }
+    }
+
+    /// The first packet of a source: room for all its bins at once.
+    #[cold]
+    fn begin(&mut self, source: usize, bin: usize) {
+        if source >= self.packets.len() {
+            self.packets.resize_with(source + 1, Vec::new);
+        }
+        self.packets[source] = vec![0; self.bins];
+        self.packets[source][bin] = 1;
+    }
+
+    /// The Hurst parameter of what these sources sent together. `None` when that was nothing, or the measured part is too
+    /// short.
+    pub(crate) fn hurst(&self, sources: impl Iterator<Item = usize>) -> Option<Estimate> {
+        let mut series = vec![0.0; self.bins];
+        for mine in sources.filter_map(|source| self.packets.get(source)) {
+            series.iter_mut().zip(mine).for_each(|(sum, packets)| *sum += f64::from(*packets));
+        }
+        Estimate::of(&series)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Measured from 5 ms to 48 ms: four whole bins.
+    #[test]
+    fn packets_are_counted_in_whole_bins() {
+        let layout = Layout { from: Time::ms(5), until: Time::ms(48), ..Layout::default() };
+        let mut emissions = Emissions::new(&layout);
+        for (source, ms) in [(1, 4), (1, 5), (1, 14), (3, 15), (1, 44), (1, 45), (1, 60)] {
+            emissions.emitted(source, Time::ms(ms));
+        }
+        let counted: [&[u32]; 4] = [&[], &[2, 0, 0, 1], &[], &[0, 1, 0, 0]];
+        assert_eq!(emissions.packets, counted);
+        assert_eq!(emissions.hurst(0..4), None);
+    }
+}

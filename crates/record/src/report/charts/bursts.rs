@@ -1,0 +1,173 @@
+//! How bursty the traffic is: at each port, and how self-similar it is when it is sent. Only where that was measured.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use theory::hurst::{FEWEST, Scales};
+
+use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, extent, logarithmic, over_seeds, plot};
+use crate::bursts::WINDOWS;
+use crate::emissions::BIN;
+use crate::report::read::Folder;
+use crate::report::series::number;
+use crate::table::Table;
+
+/// What is counted, as metrics and readers call it.
+const STREAMS: [(&str, &str); 2] = [("arrivals", "what comes"), ("onward", "what goes on to each next node")];
+/// The three estimators, likewise.
+const ESTIMATORS: [(&str, &str); 3] =
+    [("hurst_rs", "rescaled range"), ("hurst_variance", "variance-time"), ("hurst_wavelet", "wavelet")];
+
+pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, ports: &[&str]) -> Vec<Chart> {
+    let told = |metric: &str| {
+        folder.table.rows.iter().any(|row| row.metrics.iter().any(|(name, _)| name.ends_with(metric)))
+    };
+    let mut charts = Vec::new();
+    if told("arrivals_idc_1ms") {
+        charts.extend(ports.iter().map(|port| dispersion(folder, disciplines, port)));
+    }
+    if told(".hurst") {
+        charts.push(hurst(folder, disciplines));
+    }
+    charts
+}
+
+/// The index of dispersion against the length of the window.
+fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
+    let title = at_port("Burstiness", port, folder);
+    let several = folder.manifest.measured.ports.len() > 1;
+    let table: Table = if several { folder.table.at(port) } else { folder.table.clone() };
+    let mut columns: Vec<_> = ["discipline", "stream", "window", "index"].map(|name| (name, vec![])).into();
+    let mut found = Vec::new();
+    for row in &table.rows {
+        for (stream, (prefix, _)) in STREAMS.iter().enumerate() {
+            for (window, length) in WINDOWS {
+                // Zero, a perfectly steady stream, has no place on a logarithmic axis.
+                let index = row.mean(&format!("{prefix}_idc_{window}")).filter(|index| *index > 0.0);
+                let Some(index) = index else { continue };
+                let cells = [
+                    json!(disciplines.name(&row.qdisc)),
+                    json!(stream),
+                    number(length.as_s()),
+                    number(index),
+                ];
+                columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
+                found.push(index);
+            }
+        }
+    }
+    if found.is_empty() {
+        let words = "Too little came within the measured part to say how bursty it is.";
+        return Chart::words(title, words);
+    }
+    let caption = format!(
+        "Index of dispersion: the variance of the packets in a window over their mean, for windows of 1 ms to 1 s ({}; both axes are \
+         logarithmic). Poisson arrivals have 1 at every length, a steady stream has 0, batches of k packets have k; a line that \
+         keeps rising is burstiness that does not average out. Left: what comes to the port. Right: what the port sent, for each \
+         node after its neighbour by itself, mean over the packets: what the next queues get. Good is low on the right, when the \
+         left is the same.",
+        over_seeds(folder)
+    );
+    let (least, most) = extent(found.into_iter());
+    let panel = |(stream, (_, what)): (usize, &(&str, &str))| {
+        let mut encoding = json!({
+            "x": { "field": "window", "type": "quantitative", "title": "window (s)" },
+            "y": { "field": "index", "type": "quantitative", "title": "index of dispersion" },
+            "color": disciplines.colour(), "strokeDash": disciplines.dash(), "strokeWidth": disciplines.line_width(),
+        });
+        logarithmic(&mut encoding["x"], 0.001, 1.0, PLAIN);
+        logarithmic(&mut encoding["y"], least.min(1.0), most.max(1.0), PLAIN);
+        json!({
+            "title": { "text": what, "anchor": "start", "frame": "group" },
+            "width": (WIDTH - 80) / 2, "height": 260,
+            "transform": [{ "filter": format!("datum.stream === {stream}") }],
+            "layer": [
+                { "mark": { "type": "rule", "strokeDash": [3, 3], "color": "var(--faint)" },
+                  "encoding": { "y": { "datum": 1, "type": "quantitative" } } },
+                { "mark": { "type": "line", "point": { "filled": true, "size": 40 } }, "encoding": encoding },
+            ],
+        })
+    };
+    let panels: Vec<Value> = STREAMS.iter().enumerate().map(panel).collect();
+    let spec = json!({ "data": { "name": "dispersion" }, "hconcat": panels, "spacing": 60 });
+    Chart { title, caption, key: true, drawn: plot(spec, [("dispersion", columns)]) }
+}
+
+/// Every estimate of every run, by source.
+fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
+    let title = "Self-similarity of the traffic".to_owned();
+    let measured = &folder.manifest.measured;
+    let bins = ((measured.until_s - measured.from_s) / BIN.as_s()).round() as usize;
+    let Some(scales) = Scales::of(bins) else {
+        let words = format!(
+            "The measured part is too short to say how self-similar the traffic is: that takes {} s.",
+            number(FEWEST as f64 * BIN.as_s())
+        );
+        return Chart::words(title, &words);
+    };
+    let mut columns: Vec<_> =
+        ["discipline", "source", "estimator", "hurst"].map(|name| (name, vec![])).into();
+    let mut seen = BTreeSet::new();
+    let mut sources: Vec<&str> = Vec::new();
+    for source in measured.sources.iter().filter(|source| seen.insert(source.as_str())) {
+        for row in &folder.table.rows {
+            for (metric, estimator) in ESTIMATORS {
+                let estimates = row.metric(&format!("src.{source}.{metric}")).into_iter();
+                for value in estimates.flat_map(|found| found.per_seed.iter().flatten()) {
+                    if sources.last() != Some(&source.as_str()) {
+                        sources.push(source);
+                    }
+                    let cells = [
+                        json!(disciplines.name(&row.qdisc)),
+                        json!(source),
+                        json!(estimator),
+                        number(*value),
+                    ];
+                    columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
+                }
+            }
+        }
+    }
+    if sources.is_empty() {
+        let words = "No source sent enough to say how self-similar its traffic is.";
+        return Chart::words(title, words);
+    }
+    let seconds = |(first, last): (usize, usize)| {
+        let [first, last] = [first, last].map(|bins| number(bins as f64 * BIN.as_s()));
+        format!("{first} s to {last} s")
+    };
+    let caption = format!(
+        "The Hurst parameter of the packets that each source sent per 10 ms: 0.5 (dashed) is traffic without memory, such as Poisson \
+         streams, whose bursts average out; towards 1 it is bursty on every time scale. Each dot is an estimate of one run ({}), \
+         by one of three methods: rescaled range over {}, variance-time over {}, Haar wavelets over {}. Every one of them errs, \
+         by 0.05 on noise that is exactly self-similar and by more on traffic; a sum of heavy-tailed on/off sources spreads over 0.2 \
+         from run to run. So one run proves little; what several runs and methods agree on counts, and their median is in the \
+         metrics.",
+        over_seeds(folder),
+        seconds(scales.rescaled_range),
+        seconds(scales.variance_time),
+        seconds(scales.wavelet),
+    );
+    let names = ESTIMATORS.map(|(_, name)| name);
+    let spec = json!({
+        "data": { "name": "hurst" },
+        "width": WIDTH - 120, "height": { "step": 18, "for": "offset" },
+        "layer": [
+            { "mark": { "type": "rule", "strokeDash": [3, 3], "color": "var(--faint)" },
+              "encoding": { "x": { "datum": 0.5, "type": "quantitative" } } },
+            { "mark": { "type": "point", "filled": true, "size": 60, "opacity": 0.7 },
+              "encoding": {
+                "x": { "field": "hurst", "type": "quantitative", "title": "Hurst parameter",
+                       "scale": { "zero": false, "nice": true }, "axis": { "format": PLAIN, "tickCount": 7 } },
+                "y": { "field": "source", "type": "nominal", "title": null, "scale": { "domain": sources },
+                       "axis": { "labelLimit": 190, "ticks": false, "labelPadding": 8 } },
+                "yOffset": { "field": "discipline", "type": "nominal", "sort": null },
+                "color": disciplines.colour(),
+                "shape": { "field": "estimator", "type": "nominal", "title": null, "scale": { "domain": names },
+                           "legend": { "orient": "top", "symbolFillColor": "var(--soft)", "symbolStrokeColor": "var(--soft)" } },
+                "tooltip": [{ "field": "source" }, { "field": "discipline" }, { "field": "estimator" }, { "field": "hurst" }],
+              } },
+        ],
+    });
+    Chart { title, caption, key: true, drawn: plot(spec, [("hurst", columns)]) }
+}

@@ -1,0 +1,135 @@
+//! Links that fail and come back: routes lead around them, what lies ahead is told anew, and nothing that waits is lost.
+
+mod support;
+
+use qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Span, Time};
+use sim::traffic::cbr;
+use sim::{Plan, Segment, Sim, TcpConfig};
+use support::Lab;
+
+/// What came of datagrams.
+#[derive(Default)]
+struct Log {
+    sent: u64,
+    /// Numbers of those that arrived, in the order of arrival.
+    arrived: Vec<u64>,
+    unreachable: u64,
+    lost: u64,
+    /// What lay ahead of packets that left the first port: when, and the nodes.
+    ahead: Vec<(Time, Vec<u16>)>,
+    /// How many left each port.
+    ports: [u64; 8],
+}
+
+impl Probe<Segment> for Log {
+    fn emitted(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
+        self.sent += 1;
+    }
+    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+        self.ports[at.0 as usize] += 1;
+        if at == PortId(0) {
+            self.ahead.push((now, meta.ahead.iter().collect()));
+        }
+    }
+    fn dropped(&mut self, _: PortId, _: Packet<Segment>, why: DropReason, _: Time) {
+        match why {
+            DropReason::Unreachable => self.unreachable += 1,
+            DropReason::Reset => {} // still somewhere when the run ended
+            _ => self.lost += 1,
+        }
+    }
+    fn delivered(&mut self, _: u16, _: &Meta, segment: &Segment, _: Time) {
+        self.arrived.push(segment.seq);
+    }
+}
+
+/// The sender 0, the router 1, and two ways to 4: the short one over 2 (port 1, then 2), a longer one over 3 and 5.
+/// The link 1 -> 2 has outages; `around` is whether the longer way exists.
+fn run(outages: &[(u64, u64)], around: bool) -> Log {
+    let mut lab = Lab::new(6, 1);
+    let (fast, slow, wire) = (Rate::mbit(100), Rate::mbit(1), Span::ms(1));
+    lab.link(0, 1, fast, wire, "fifo limit 1000p");
+    let outages = outages.iter().map(|(down, up)| (Time::ms(*down), Time::ms(*up))).collect();
+    lab.link_with_outages(1, 2, slow, wire, "fifo limit 1000p", outages);
+    lab.link(2, 4, fast, wire, "fifo limit 1000p");
+    if around {
+        lab.link(1, 3, fast, wire, "fifo limit 1000p");
+        lab.link(3, 5, fast, wire, "fifo limit 1000p");
+        lab.link(5, 4, fast, wire, "fifo limit 1000p");
+    }
+    // 1.25 of what the slow link takes: it has a queue when it fails.
+    let cbr = cbr::Config {
+        rate: Rate::kbit(1250),
+        packet: Bytes(500),
+        jitter: Share::default(),
+        flows: 1,
+        step: Rate::default(),
+        stagger: None,
+        fastest_first: false,
+    };
+    let mut place = lab.place(&[(0, 4)], &TcpConfig::default());
+    place.stop = Time::s(3);
+    lab.source_at(&cbr, &place);
+    let mut log = Log::default();
+    let mut sim = Sim::new(Plan {
+        network: lab.network,
+        sources: lab.sources,
+        until: Time::s(10),
+        measured_from: Time::ZERO,
+        sample: None,
+        sample_senders: false,
+        streams: lab.streams.within("run"),
+        lookahead: 6,
+    });
+    sim.step_to(Time::s(10), &mut log);
+    sim.finish(&mut log);
+    log
+}
+
+#[test]
+fn packets_go_around_a_link_that_is_down_and_what_waited_comes_late() {
+    let log = run(&[(1_000, 2_000)], true);
+    assert_eq!((log.lost, log.unreachable), (0, 0), "nothing is lost");
+    let mut numbers = log.arrived.clone();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..log.sent).collect::<Vec<_>>(), "each arrives once");
+    // The queue of the first second waited a second; what was sent meanwhile went around it.
+    assert!(!log.arrived.is_sorted(), "those that went around passed those that waited");
+    let around = log.ports[3];
+    assert!((310..=315).contains(&around), "a second of 312.5 packets went around: {around}");
+
+    let none = run(&[], true);
+    assert!(none.arrived.is_sorted() && none.ports[3] == 0);
+}
+
+#[test]
+fn what_lies_ahead_follows_the_routes() {
+    let log = run(&[(1_000, 2_000)], true);
+    let mut told: Vec<(u64, &[u16])> = Vec::new();
+    for (at, ahead) in &log.ahead {
+        if told.last().is_none_or(|(_, last)| last != ahead) {
+            told.push((at.as_ps() / 1_000_000_000, ahead));
+        }
+    }
+    let told: Vec<_> = told.iter().map(|(ms, ahead)| format!("{ms} ms: {ahead:?}")).collect();
+    // Packets every 3.2 ms: the first after each change is told the new way.
+    assert_eq!(told, ["2 ms: [2, 4]", "1000 ms: [3, 5, 4]", "2002 ms: [2, 4]"]);
+}
+
+#[test]
+fn without_another_way_packets_are_unreachable_and_the_queue_waits() {
+    let log = run(&[(1_000, 2_000), (2_500, 2_600)], false);
+    assert_eq!(log.lost, 0);
+    assert!((340..=346).contains(&log.unreachable), "1.1 s of 312.5 packets: {}", log.unreachable);
+    assert_eq!(log.arrived.len() as u64 + log.unreachable, log.sent, "all the others arrive");
+    assert!(log.arrived.is_sorted());
+}
+
+#[test]
+fn a_link_that_is_never_repaired_keeps_what_waits() {
+    let log = run(&[(1_000, 60_000)], true);
+    assert_eq!((log.lost, log.unreachable), (0, 0));
+    let waiting = log.sent - log.arrived.len() as u64;
+    // 62 of the 312 that came within the second were too many for the link.
+    assert!((58..=66).contains(&waiting), "{waiting}");
+}
