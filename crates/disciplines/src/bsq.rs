@@ -242,11 +242,7 @@ impl<P> Qdisc<P> for Bsq<P> {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        match self.tree.pop() {
-            Some(pkt) => Next::Packet(pkt),
-            None if self.tree.held() == Backlog::ZERO => Next::Empty,
-            None => Next::At(cx.now() + self.look_again),
-        }
+        self.tree.pop(cx.now() + self.look_again)
     }
 
     fn backlog(&self) -> Backlog {

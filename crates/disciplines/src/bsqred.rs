@@ -244,9 +244,12 @@ impl<P> Qdisc<P> for Bsqred<P> {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        let Some(pkt) = self.tree.pop() else { return Next::Empty };
-        self.idle.departed(pkt.bytes(), cx.now());
-        Next::Packet(pkt)
+        // In this order a packet leaves whenever one is held: there is no other time to look.
+        let next = self.tree.pop(cx.now());
+        if let Next::Packet(pkt) = &next {
+            self.idle.departed(pkt.bytes(), cx.now());
+        }
+        next
     }
 
     fn backlog(&self) -> Backlog {
