@@ -107,7 +107,10 @@ pub struct HopTree<P> {
     nodes: Vec<Node>,
     /// The branch of a node towards a next hop.
     branches: FlowMap<NonZeroU32>,
+    /// Where packets wait, by the first hops of their way: found at once, whatever the depth.
+    ways: FlowMap<NonZeroU32>,
     packets: Slots<Packet<P>>,
+    held: Backlog,
     arrivals: Arrivals,
     largest: Largest,
     /// How many nodes there are when branches without packets are forgotten.
@@ -116,6 +119,8 @@ pub struct HopTree<P> {
     spare: Vec<Node>,
     /// For the new numbers of nodes when some are forgotten.
     renamed: Vec<u32>,
+    /// For what is held at each node and below.
+    sums: Vec<u64>,
     /// The most nodes that there ever were.
     most: usize,
 }
@@ -134,8 +139,6 @@ struct Node {
     queue: List,
     /// What its queue holds.
     own: Backlog,
-    /// With all that is below.
-    held: Backlog,
     /// Place 0 is the own queue, place `i` the branch `children[i - 1]`.
     children: Vec<u32>,
     /// The places that hold packets, as soon as there are branches.
@@ -167,6 +170,9 @@ struct Share {
     deficit: u64,
 }
 
+/// For so many ways there is room from the beginning.
+const WAYS: usize = 256;
+
 /// A weight of 1. Weights are rounded to a sixteenth.
 const ONE: u64 = 16;
 
@@ -186,12 +192,16 @@ impl<P> HopTree<P> {
             onward,
             nodes: vec![root],
             branches: FlowMap::default(),
+            // With much more room than ways, hardly any two are at one slot, and no look-up has to try the next one.
+            ways: FlowMap::with_capacity(WAYS),
             packets: Slots::with_capacity(packets),
+            held: Backlog::ZERO,
             arrivals: Arrivals { nodes: Slots::with_capacity(arrivals), order: List::default() },
             largest: Largest::with_capacity(packets),
             full: shape.branches.max(2),
             spare: Vec::new(),
             renamed: Vec::new(),
+            sums: Vec::new(),
             most: 1,
         }
     }
@@ -266,21 +276,26 @@ impl<P> HopTree<P> {
     /// What is held.
     #[inline]
     pub fn held(&self) -> Backlog {
-        self.nodes[0].held
+        self.held
     }
 
-    /// Gives every packet up, queue by queue, and forgets every branch.
+    /// Gives every packet up, queue by queue or in the order of arrival, and forgets every branch.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        while let Some(at) = self.arrivals.nodes.pop_front(&mut self.arrivals.order) {
+            let first = self.packets.pop_front(&mut self.nodes[at as usize].queue);
+            cx.drop(first.expect("the oldest packet is the first of its queue"), DropReason::Reset);
+        }
         for node in &mut self.nodes {
             while let Some(pkt) = self.packets.pop_front(&mut node.queue) {
                 cx.drop(pkt, DropReason::Reset);
             }
         }
-        while self.arrivals.nodes.pop_front(&mut self.arrivals.order).is_some() {}
         let hop = self.onward.neighbour;
         self.nodes.clear();
         self.nodes.push(Node { hop, ..Node::default() });
         self.branches.clear();
+        self.ways.clear();
+        self.held = Backlog::ZERO;
         self.largest.clear();
         self.full = self.shape.branches.max(2);
     }
@@ -289,75 +304,93 @@ impl<P> HopTree<P> {
     pub fn table(&self) -> FlowTable {
         let turns: u64 = self.nodes.iter().map(|node| node.turns.bytes()).sum();
         let children: usize = self.nodes.iter().map(|node| node.children.capacity()).sum();
-        let table = self.branches.table();
+        let (table, ways) = (self.branches.table(), self.ways.table());
         FlowTable {
             flows: self.nodes.len() as u64,
             most: self.most as u64,
-            entry_bytes: table.entry_bytes + size_of::<Node>() as u32 + size_of::<u32>() as u32,
+            entry_bytes: table.entry_bytes
+                + ways.entry_bytes
+                + size_of::<Node>() as u32
+                + size_of::<u32>() as u32,
             bytes: table.bytes
+                + ways.bytes
                 + turns
                 + (children * size_of::<u32>() + self.nodes.capacity() * size_of::<Node>()) as u64,
         }
     }
 
-    /// A packet more in the queue of a node.
+    /// A packet more in the queue of a node. Whoever had none begins to wait for turns, and so on upwards.
     #[inline]
     fn count_in(&mut self, at: usize, bytes: u32) {
+        self.held.add(bytes);
         let node = &mut self.nodes[at];
         node.own.add(bytes);
-        if node.own.packets == 1 && !node.children.is_empty() {
-            node.turns.wake(0, self.shape.inner.turns(node.own_share));
-        }
-        let mut above = at;
-        loop {
-            let node = &mut self.nodes[above];
-            node.held.add(bytes);
-            if above == 0 {
-                break;
-            }
-            let (first, place, share) = (node.held.packets == 1, node.place, node.share);
-            above = node.parent as usize;
-            if first {
-                self.nodes[above].turns.wake(place, self.shape.inner.turns(share));
-            }
+        if node.own.packets == 1 {
+            self.wake(at);
         }
         if let Some(measure) = self.shape.largest {
-            self.largest.grew(measure, &self.nodes, at, bytes);
+            self.largest.grew(measure, &self.nodes, self.held, at, bytes);
         }
     }
 
-    /// A packet less in the queue of a node. Who has none left keeps nothing for the next time.
+    /// A packet less in the queue of a node.
     #[inline]
     fn count_out(&mut self, at: usize, place: Place, bytes: u32) {
+        self.held.sub(bytes);
         let node = &mut self.nodes[at];
         node.own.sub(bytes);
-        if node.own.packets == 0 && !node.children.is_empty() {
-            node.turns.sleep(0, self.shape.inner.turns(node.own_share));
-            node.end_visit(0);
-            node.own_share.deficit = 0;
-        }
-        let mut above = at;
-        loop {
-            let node = &mut self.nodes[above];
-            node.held.sub(bytes);
-            if above == 0 {
-                break;
-            }
-            let (last, place, share) = (node.held.packets == 0, node.place, node.share);
-            let parent = node.parent as usize;
-            if last {
-                node.share.deficit = 0;
-                self.nodes[parent].turns.sleep(place, self.shape.inner.turns(share));
-                self.nodes[parent].end_visit(place);
-            }
-            above = parent;
+        if node.own.packets == 0 {
+            self.sleep(at);
         }
         if self.shape.largest.is_some() {
-            self.largest.shrank(&self.nodes, at);
+            self.largest.shrank(&self.nodes, self.held, at);
         }
         if self.shape.order == Order::Fifo {
             self.arrivals.nodes.remove(&mut self.arrivals.order, place);
         }
+    }
+
+    /// The queue of a node holds packets now.
+    #[inline(never)]
+    fn wake(&mut self, at: usize) {
+        let Some((mut at, mut place, mut share)) = self.own_place(at) else { return };
+        loop {
+            let node = &mut self.nodes[at];
+            let waited = node.turns.any();
+            node.turns.wake(place, self.shape.inner.turns(share));
+            // Where others waited already, the node itself has its turns above.
+            if waited || at == 0 {
+                return;
+            }
+            (at, place, share) = (node.parent as usize, node.place, node.share);
+        }
+    }
+
+    /// The queue of a node holds no packets any more. Who has none left keeps nothing for the next time.
+    #[inline(never)]
+    fn sleep(&mut self, at: usize) {
+        let Some((mut at, mut place, mut share)) = self.own_place(at) else { return };
+        loop {
+            self.share_mut(at, place).deficit = 0;
+            let node = &mut self.nodes[at];
+            node.turns.sleep(place, self.shape.inner.turns(share));
+            node.end_visit(place);
+            if node.turns.any() || at == 0 {
+                return;
+            }
+            (at, place, share) = (node.parent as usize, node.place, node.share);
+        }
+    }
+
+    /// Where the queue of a node has its turns, which place that is and what it gets: at the node itself, or where the node has
+    /// no branches, at its parent. The root alone has no turns.
+    #[inline]
+    fn own_place(&self, at: usize) -> Option<(usize, u32, Share)> {
+        let node = &self.nodes[at];
+        if !node.children.is_empty() {
+            return Some((at, 0, node.own_share));
+        }
+        (at != 0).then_some((node.parent as usize, node.place, node.share))
     }
 
     /// Where the first packet of a queue is that holds one.
@@ -368,6 +401,12 @@ impl<P> HopTree<P> {
 }
 
 impl Node {
+    /// Whether it or anything below holds packets.
+    #[inline]
+    fn holds(&self) -> bool {
+        self.own.packets > 0 || self.turns.any()
+    }
+
     /// How many places it has: its own queue and its branches.
     #[inline]
     fn places(&self) -> u32 {

@@ -74,7 +74,7 @@ impl Turns {
     }
 
     /// The same, and `turn` moves on.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&self, turn: &mut Turn, rows: u32) -> Option<u32> {
         if self.busy == 0 {
             return None;
@@ -99,6 +99,12 @@ impl Turns {
     /// The first row that waits, not before `row`, in any column of these weights.
     pub fn waiting_from(&self, row: u32) -> Option<u32> {
         columns(self.busy).filter_map(|column| self.columns[column as usize].from(row)).min()
+    }
+
+    /// Whether anybody waits.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.busy != 0
     }
 
     /// Nobody waits any more. The memory stays.

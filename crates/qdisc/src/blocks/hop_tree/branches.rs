@@ -14,14 +14,39 @@ impl<P> HopTree<P> {
     /// The node whose queue a packet belongs to; it and the branches on the way are made if they are not there yet.
     #[inline]
     pub(super) fn find(&mut self, ahead: Ahead) -> usize {
-        let mut at = 0;
-        for hop in ahead.iter().take(self.shape.depth) {
-            at = match self.branches.get(branch(at, hop)) {
-                Some(child) => child.get() as usize,
-                None => self.create(at, hop),
-            };
+        let first = ahead.first(self.shape.depth);
+        let mut at = match first {
+            0 => return 0,
+            first => match self.ways.get(way(first)) {
+                Some(node) => node.get() as usize,
+                None => self.explore(ahead, first),
+            },
+        };
+        if self.shape.depth > FIRST {
+            for hop in ahead.iter().take(self.shape.depth).skip(FIRST) {
+                at = self.step(at, hop);
+            }
         }
         at
+    }
+
+    /// The node at the end of the first hops, which is found at once from now on.
+    #[cold]
+    fn explore(&mut self, ahead: Ahead, first: u64) -> usize {
+        let mut at = 0;
+        for hop in ahead.iter().take(self.shape.depth.min(FIRST)) {
+            at = self.step(at, hop);
+        }
+        let number = NonZeroU32::new(at as u32).expect("a hop leads away from the root");
+        self.ways.entry(way(first), || number);
+        at
+    }
+
+    fn step(&mut self, at: usize, hop: u16) -> usize {
+        match self.branches.get(branch(at, hop)) {
+            Some(child) => child.get() as usize,
+            None => self.create(at, hop),
+        }
     }
 
     #[cold]
@@ -45,16 +70,7 @@ impl<P> HopTree<P> {
         let Node { children, turns, .. } = self.spare.pop().unwrap_or_default();
         let share = Share { weight: weight(rate, slowest), deficit: 0 };
         let above = parent as u32;
-        self.nodes.push(Node {
-            children,
-            turns,
-            share,
-            parent: above,
-            place,
-            hop,
-            rate,
-            ..Node::default()
-        });
+        self.nodes.push(Node { children, turns, share, parent: above, place, hop, rate, ..Node::default() });
         self.most = self.most.max(self.nodes.len());
         if slower {
             self.weigh(parent);
@@ -68,7 +84,7 @@ impl<P> HopTree<P> {
         for nth in 0..self.nodes[parent].children.len() {
             let child = self.nodes[parent].children[nth];
             let child = &mut self.nodes[child as usize];
-            let (old, waits, place) = (child.share, child.held.packets > 0, child.place);
+            let (old, waits, place) = (child.share, child.holds(), child.place);
             child.share.weight = weight(child.rate, slowest);
             let new = child.share;
             if waits {
@@ -84,11 +100,11 @@ impl<P> HopTree<P> {
     #[cold]
     pub(super) fn prune(&mut self) {
         const GONE: u32 = u32::MAX;
-        let HopTree { nodes, branches, arrivals, renamed, spare, shape, .. } = self;
+        let HopTree { nodes, branches, ways, arrivals, renamed, spare, shape, .. } = self;
         renamed.clear();
         let mut kept = 0;
         for (at, node) in nodes.iter().enumerate() {
-            let stays = at == 0 || node.held.packets > 0;
+            let stays = at == 0 || node.holds();
             renamed.push(if stays { kept } else { GONE });
             kept += u32::from(stays);
         }
@@ -121,6 +137,7 @@ impl<P> HopTree<P> {
         }
         spare.extend(nodes.drain(next..));
         branches.clear();
+        ways.clear();
         for parent in 0..nodes.len() {
             let children = std::mem::take(&mut nodes[parent].children);
             let slowest = children.iter().filter_map(|child| nodes[*child as usize].rate).min();
@@ -140,6 +157,15 @@ impl<P> HopTree<P> {
         self.largest.recount();
         self.full = self.shape.branches.max(2).max(2 * self.nodes.len());
     }
+}
+
+/// So many hops are looked up together: see [`Ahead::first`].
+const FIRST: usize = 4;
+
+/// The first hops of a way, as a key of the table. High bits that differ are brought down to where the table looks.
+#[inline]
+fn way(first: u64) -> FlowKey {
+    FlowKey(first ^ first >> 24)
 }
 
 /// The branch of a node towards a next hop, as a key of the table.

@@ -37,17 +37,23 @@ impl<P> HopTree<P> {
     }
 
     /// The node at the end of the largest parts.
-    pub(super) fn heaviest(&self) -> usize {
+    pub(super) fn heaviest(&mut self) -> usize {
         let measure = self.shape.largest.unwrap_or_default();
+        let HopTree { nodes, sums, .. } = self;
+        sums.clear();
+        sums.extend(nodes.iter().map(|node| measure.of(node.own)));
+        // Branches are younger than what they branch from, so the last is summed up first.
+        for (at, node) in nodes.iter().enumerate().skip(1).rev() {
+            sums[node.parent as usize] += sums[at];
+        }
         let mut at = 0;
         loop {
-            let node = &self.nodes[at];
+            let node = &nodes[at];
             let mut most = measure.of(node.own);
             let mut best = at;
             for child in node.children.iter().map(|child| *child as usize) {
-                let size = measure.of(self.nodes[child].held);
-                if size > most {
-                    (best, most) = (child, size);
+                if sums[child] > most {
+                    (best, most) = (child, sums[child]);
                 }
             }
             if best == at {
@@ -71,10 +77,10 @@ impl Largest {
 
     /// A node's queue has one packet more.
     #[inline]
-    pub(super) fn grew(&mut self, measure: Measure, nodes: &[Node], at: usize, bytes: u32) {
+    pub(super) fn grew(&mut self, measure: Measure, nodes: &[Node], held: Backlog, at: usize, bytes: u32) {
         if u64::from(bytes) != self.length && measure == Measure::Bytes {
             // Unless it is the only one, there are several lengths now.
-            self.length = if nodes[0].held.packets == 1 { bytes.into() } else { MIXED };
+            self.length = if held.packets == 1 { bytes.into() } else { MIXED };
         }
         match self.counts {
             Counts::Nothing => {}
@@ -88,14 +94,14 @@ impl Largest {
 
     /// A node's queue has one packet less.
     #[inline]
-    pub(super) fn shrank(&mut self, nodes: &[Node], at: usize) {
+    pub(super) fn shrank(&mut self, nodes: &[Node], held: Backlog, at: usize) {
         match self.counts {
             Counts::Nothing => return,
             Counts::Packets => self.by_packets.shrank(at, nodes[at].own.packets as usize),
             Counts::Heap => {}
         }
         // With many nodes the heap goes on: asking all of them again would cost more.
-        if nodes[0].held == Backlog::ZERO && nodes.len() <= Fullest::MOST {
+        if held.packets == 0 && nodes.len() <= Fullest::MOST {
             self.counts = Counts::Nothing;
         }
     }

@@ -148,7 +148,8 @@ impl<P> HopTree<P> {
         }
     }
 
-    fn share_mut(&mut self, at: usize, place: u32) -> &mut Share {
+    #[inline]
+    pub(super) fn share_mut(&mut self, at: usize, place: u32) -> &mut Share {
         match place {
             0 => &mut self.nodes[at].own_share,
             place => {
