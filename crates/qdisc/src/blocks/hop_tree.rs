@@ -369,6 +369,10 @@ impl<P> HopTree<P> {
     /// The queue of a node holds no packets any more. Who has none left keeps nothing for the next time.
     #[inline(never)]
     fn sleep(&mut self, at: usize) {
+        // Also where the branches that it took turns with have been forgotten meanwhile.
+        let node = &mut self.nodes[at];
+        node.own_share.deficit = 0;
+        node.end_visit(0);
         let Some((mut at, mut place, mut share)) = self.own_place(at) else { return };
         loop {
             self.share_mut(at, place).deficit = 0;

@@ -643,6 +643,21 @@ proptest! {
     }
 }
 
+/// The own queue of node 4 has the turn when its only branch is forgotten, and is empty when there is a branch again.
+#[test]
+fn a_turn_ends_with_the_queue_although_its_branches_are_forgotten() {
+    for inner in [Inner::Deficit, Inner::Srr] {
+        let mut tree = HopTree::new(Shape { depth: 2, inner, ..SHAPE }, Onward::new(3, []), 0);
+        fill(&mut tree, "a1 4, a2 4, b1 4 7");
+        assert_eq!(popped(&mut tree).unwrap().payload, "a1");
+        assert_eq!(tree.evict(Pick::Random, || 0.99).1.payload, "b1");
+        tree.prune();
+        assert_eq!(popped(&mut tree).unwrap().payload, "a2");
+        fill(&mut tree, "b2 4 7");
+        assert_eq!(drained(&mut tree), "b2");
+    }
+}
+
 #[test]
 fn a_reset_tree_is_new() {
     for (order, drained_again) in
