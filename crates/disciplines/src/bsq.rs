@@ -29,11 +29,13 @@
 //! - When routes change, packets that wait stay where they are: a flow may be reordered then.
 //!
 //! # Cost
-//! - A table look-up per level and packet in; a few steps per level and packet out, however many branches are empty. The largest
-//!   sub-queue of up to 64 is known at once while all packets have one length, and with `measure packets`; otherwise it costs
-//!   O(log sub-queues) amortised over departures. `descend` and `drop random` look at branches one by one, and the latter at
-//!   a quarter of a sub-queue on average.
-//! - About 300 bytes per node of the tree.
+//! - One table look-up per packet in, and one more for each level beyond the fourth; a few steps per level and packet out, however
+//!   many branches are empty. A sub-queue that begins to hold packets, or has none left, costs a few steps, and so does each node
+//!   above that had none or has none left.
+//! - Sub-queues are not compared before the buffer is full. From then until it is empty, the largest of up to 64 is known at once
+//!   while all packets have one length, and with `measure packets`; otherwise it costs O(log sub-queues) amortised over departures.
+//!   `descend` and `drop random` look at all sub-queues for each victim, and the latter at a quarter of one on average.
+//! - About 260 bytes per node of the tree, and 300 more where it has branches.
 //!
 //! # References
 //! - V. Darlagiannis, M. Karsten, R. Steinmetz, "Burst Shaping Queueing", Workshop on Mobile Computing, 2003: section 4, figures
@@ -242,11 +244,7 @@ impl<P> Qdisc<P> for Bsq<P> {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        match self.tree.pop() {
-            Some(pkt) => Next::Packet(pkt),
-            None if self.tree.held() == Backlog::ZERO => Next::Empty,
-            None => Next::At(cx.now() + self.look_again),
-        }
+        self.tree.pop(cx.now() + self.look_again)
     }
 
     fn backlog(&self) -> Backlog {

@@ -84,6 +84,14 @@ impl Ahead {
         ahead
     }
 
+    /// The first hops, four at most, in a number that is different for different ones; zero when there are none.
+    #[inline]
+    pub(crate) fn first(&self, hops: usize) -> u64 {
+        let [a, b, c, d, ..] = self.hops.map(u64::from);
+        let four = a | b << 16 | c << 32 | d << 48;
+        if hops < 4 { four & !(u64::MAX << (16 * hops)) } else { four }
+    }
+
     /// The next hops, nearest first.
     pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         self.hops.iter().take_while(|hop| **hop != 0).map(|hop| hop - 1)

@@ -168,6 +168,18 @@ impl<T> Slots<T> {
         (list.head != NONE).then_some(Place::new(list.head))
     }
 
+    /// Where the item is that has so many before it, looked for from the nearer end.
+    #[inline]
+    pub fn nth_place(&self, list: &List, nth: usize) -> Option<Place> {
+        let behind = list.len().checked_sub(nth + 1)?;
+        let mut at = if nth <= behind { list.head } else { list.tail };
+        for _ in 0..nth.min(behind) {
+            let slot = &self.slots[at as usize];
+            at = if nth <= behind { slot.next } else { slot.prev };
+        }
+        Some(Place::new(at))
+    }
+
     /// The item that has this number, if one has: see [`Place::index`].
     #[inline]
     pub fn place(&self, index: u32) -> Option<Place> {
@@ -206,6 +218,11 @@ impl<T> Slots<T> {
             at = slot.next;
             slot.item.as_ref()
         })
+    }
+
+    /// Every item of every list, in no order that means anything, to change it.
+    pub fn items_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut().filter_map(|slot| slot.item.as_mut())
     }
 
     #[inline]
@@ -313,8 +330,16 @@ mod tests {
                         }
                     }
                 }
+                let mut items: Vec<usize> = slots.items_mut().map(|item| *item).collect();
+                items.sort_unstable();
+                let mut expected: Vec<usize> = deques.iter().flatten().copied().collect();
+                expected.sort_unstable();
+                prop_assert_eq!(items, expected);
                 for i in 0..3 {
                     prop_assert_eq!(slots.front_place(&lists[i]), places[i].front().copied());
+                    for nth in 0..=places[i].len() {
+                        prop_assert_eq!(slots.nth_place(&lists[i], nth), places[i].get(nth).copied());
+                    }
                     prop_assert_eq!(lists[i].len(), deques[i].len());
                     prop_assert!(slots.iter(&lists[i]).eq(deques[i].iter()));
                     prop_assert_eq!(slots.front(&lists[i]), deques[i].front());

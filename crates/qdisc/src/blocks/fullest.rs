@@ -20,7 +20,7 @@ impl Fullest {
         Fullest { by_count: vec![0; packets], most: 0 }
     }
 
-    /// The queue has one packet more: so many now.
+    /// The queue has one packet more, or is counted for the first time: so many now.
     #[inline]
     pub fn grew(&mut self, queue: usize, packets: usize) {
         if packets > self.by_count.len() {

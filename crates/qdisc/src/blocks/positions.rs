@@ -1,12 +1,15 @@
 //! A set of small numbers that finds the next one from any of them on: who of many has something to do.
 //!
 //! One bit per number, and above it one bit per word of 64 of them. So the next number is found in a few steps, however
-//! many are not in the set: each word that is looked at stands for 4,096 numbers.
+//! many are not in the set: each word that is looked at stands for 4,096 numbers. Numbers below 64, beyond which most sets have
+//! nothing, are in the first word, which lies in the set itself.
 
 /// A set of small numbers.
 #[derive(Debug, Default)]
 pub struct Positions {
-    /// Bit `n % 64` of word `n / 64`.
+    /// Bit `n` for numbers below 64.
+    low: u64,
+    /// Bit `n % 64` of word `n / 64` for all others: word 0 stays empty.
     words: Vec<u64>,
     /// The same for words that are not zero.
     summary: Vec<u64>,
@@ -16,29 +19,26 @@ impl Positions {
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.summary.iter().all(|word| *word == 0)
+        self.low == 0 && (self.words.is_empty() || self.summary.iter().all(|word| *word == 0))
     }
 
     /// Puts a number in. It may be there already.
     #[inline]
     pub fn insert(&mut self, number: u32) {
-        let word = number as usize / 64;
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
-            self.summary.resize(word / 64 + 1, 0);
+        if number < 64 {
+            self.low |= 1 << number;
+        } else {
+            self.insert_high(number);
         }
-        self.words[word] |= 1 << (number % 64);
-        self.summary[word / 64] |= 1 << (word % 64);
     }
 
     /// Takes a number out. It need not be there.
     #[inline]
     pub fn remove(&mut self, number: u32) {
-        let word = number as usize / 64;
-        let Some(bits) = self.words.get_mut(word) else { return };
-        *bits &= !(1 << (number % 64));
-        if *bits == 0 {
-            self.summary[word / 64] &= !(1 << (word % 64));
+        if number < 64 {
+            self.low &= !(1 << number);
+        } else {
+            self.remove_high(number);
         }
     }
 
@@ -51,6 +51,47 @@ impl Positions {
     /// The smallest that is not below `number`.
     #[inline]
     pub fn from(&self, number: u32) -> Option<u32> {
+        if number < 64 {
+            let bits = self.low >> number;
+            if bits != 0 {
+                return Some(number + bits.trailing_zeros());
+            }
+        }
+        if self.words.is_empty() { None } else { self.high_from(number.max(64)) }
+    }
+
+    /// Forgets all, keeping the memory.
+    pub fn clear(&mut self) {
+        self.low = 0;
+        self.words.fill(0);
+        self.summary.fill(0);
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        ((self.words.capacity() + self.summary.capacity()) * size_of::<u64>()) as u64
+    }
+
+    fn insert_high(&mut self, number: u32) {
+        let word = number as usize / 64;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+            self.summary.resize(word / 64 + 1, 0);
+        }
+        self.words[word] |= 1 << (number % 64);
+        self.summary[word / 64] |= 1 << (word % 64);
+    }
+
+    fn remove_high(&mut self, number: u32) {
+        let word = number as usize / 64;
+        let Some(bits) = self.words.get_mut(word) else { return };
+        *bits &= !(1 << (number % 64));
+        if *bits == 0 {
+            self.summary[word / 64] &= !(1 << (word % 64));
+        }
+    }
+
+    fn high_from(&self, number: u32) -> Option<u32> {
         let word = number as usize / 64;
         let bits = self.words.get(word)? >> (number % 64);
         if bits != 0 {
@@ -65,17 +106,6 @@ impl Positions {
         }
         let found = at * 64 + words.trailing_zeros() as usize;
         Some(found as u32 * 64 + self.words[found].trailing_zeros())
-    }
-
-    /// Forgets all, keeping the memory.
-    pub fn clear(&mut self) {
-        self.words.fill(0);
-        self.summary.fill(0);
-    }
-
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        ((self.words.capacity() + self.summary.capacity()) * size_of::<u64>()) as u64
     }
 }
 

@@ -45,7 +45,7 @@ impl Turns {
     pub fn wake(&mut self, row: u32, weight: u64) {
         debug_assert!((1..=Turns::MOST).contains(&weight), "a weight fits into the sequence");
         if self.columns.len() < bits(weight) {
-            self.columns.resize_with(bits(weight), Positions::default);
+            self.widen(bits(weight));
         }
         for column in columns(weight) {
             self.columns[column as usize].insert(row);
@@ -69,23 +69,42 @@ impl Turns {
     /// term is over, even for a row that is new then.
     #[inline]
     pub fn next(&self, turn: Turn, rows: u32) -> Option<(u32, Turn)> {
+        let mut next = turn;
+        Some((self.advance(&mut next, rows)?, next))
+    }
+
+    /// The same, and `turn` moves on.
+    #[inline(always)]
+    pub fn advance(&self, turn: &mut Turn, rows: u32) -> Option<u32> {
         if self.busy == 0 {
             return None;
         }
+        let mut row = None;
         if turn.term != 0
             && let Some(waiting) = self.columns.get(column(turn.term) as usize)
-            && let Some(row) = waiting.from(turn.row)
         {
-            return Some((row, Turn { row: after(row, rows), ..turn }));
+            row = waiting.from(turn.row);
         }
-        let term = self.next_term(turn.term);
-        let row = self.columns[column(term) as usize].first().expect("somebody waits in a busy column");
-        Some((row, Turn { term, row: after(row, rows) }))
+        let row = match row {
+            Some(row) => row,
+            None => {
+                turn.term = self.next_term(turn.term);
+                self.columns[column(turn.term) as usize].first().expect("somebody waits in a busy column")
+            }
+        };
+        turn.row = after(row, rows);
+        Some(row)
     }
 
     /// The first row that waits, not before `row`, in any column of these weights.
     pub fn waiting_from(&self, row: u32) -> Option<u32> {
         columns(self.busy).filter_map(|column| self.columns[column as usize].from(row)).min()
+    }
+
+    /// Whether anybody waits.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.busy != 0
     }
 
     /// Nobody waits any more. The memory stays.
@@ -98,6 +117,11 @@ impl Turns {
     pub fn bytes(&self) -> u64 {
         let columns: u64 = self.columns.iter().map(Positions::bytes).sum();
         columns + (self.columns.capacity() * size_of::<Positions>()) as u64
+    }
+
+    #[cold]
+    fn widen(&mut self, columns: usize) {
+        self.columns.resize_with(columns, Positions::default);
     }
 
     /// The next term in whose column somebody waits; after the last one comes the first.

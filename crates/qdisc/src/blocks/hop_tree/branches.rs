@@ -1,0 +1,183 @@
+//! Branches: made when a packet asks for them, and forgotten when there are too many that hold nothing.
+//!
+//! Those that hold nothing go all at once, and the others keep their order: who is served next does not depend on it, since empty
+//! branches have no turn.
+
+use std::num::NonZeroU32;
+
+use super::{HopTree, Node, ONE, Share};
+use crate::blocks::Turns;
+use crate::packet::{Ahead, FlowKey};
+use crate::units::Rate;
+
+impl<P> HopTree<P> {
+    /// The node whose queue a packet belongs to; it and the branches on the way are made if they are not there yet.
+    #[inline]
+    pub(super) fn find(&mut self, ahead: Ahead) -> usize {
+        let first = ahead.first(self.shape.depth);
+        let mut at = match first {
+            0 => return 0,
+            first => match self.ways.get(way(first)) {
+                Some(node) => node.get() as usize,
+                None => self.explore(ahead, first),
+            },
+        };
+        if self.shape.depth > FIRST {
+            for hop in ahead.iter().take(self.shape.depth).skip(FIRST) {
+                at = self.step(at, hop);
+            }
+        }
+        at
+    }
+
+    /// The node at the end of the first hops, which is found at once from now on.
+    #[cold]
+    fn explore(&mut self, ahead: Ahead, first: u64) -> usize {
+        let mut at = 0;
+        for hop in ahead.iter().take(self.shape.depth.min(FIRST)) {
+            at = self.step(at, hop);
+        }
+        let number = NonZeroU32::new(at as u32).expect("a hop leads away from the root");
+        self.ways.entry(way(first), || number);
+        at
+    }
+
+    fn step(&mut self, at: usize, hop: u16) -> usize {
+        match self.branches.get(branch(at, hop)) {
+            Some(child) => child.get() as usize,
+            None => self.create(at, hop),
+        }
+    }
+
+    #[cold]
+    fn create(&mut self, parent: usize, hop: u16) -> usize {
+        let index = self.nodes.len() as u32;
+        let number = NonZeroU32::new(index).expect("the root is not created");
+        self.branches.entry(branch(parent, hop), || number);
+        let known = self.shape.weighted.then(|| self.onward.rate(self.nodes[parent].hop, hop)).flatten();
+        let rate = known.filter(|rate| rate.as_bit() > 0);
+        let node = &mut self.nodes[parent];
+        node.children.push(index);
+        if node.children.len() == 1 && node.own.packets > 0 {
+            // Until now there was nobody to take turns with.
+            node.turns.wake(0, self.shape.inner.turns(node.own_share));
+        }
+        let slower = rate.is_some_and(|rate| node.slowest.is_none_or(|slowest| rate < slowest));
+        let slowest = if slower { rate } else { node.slowest };
+        node.slowest = slowest;
+        let place = node.children.len() as u32;
+        // What is spare has no branches and no packets, but room for them.
+        let Node { children, turns, .. } = self.spare.pop().unwrap_or_default();
+        let share = Share { weight: weight(rate, slowest), deficit: 0 };
+        let above = parent as u32;
+        self.nodes.push(Node { children, turns, share, parent: above, place, hop, rate, ..Node::default() });
+        self.most = self.most.max(self.nodes.len());
+        if slower {
+            self.weigh(parent);
+        }
+        index as usize
+    }
+
+    /// The slowest link is another one: the weights of all branches are relative to it.
+    fn weigh(&mut self, parent: usize) {
+        let slowest = self.nodes[parent].slowest;
+        for nth in 0..self.nodes[parent].children.len() {
+            let child = self.nodes[parent].children[nth];
+            let child = &mut self.nodes[child as usize];
+            let (old, waits, place) = (child.share, child.holds(), child.place);
+            child.share.weight = weight(child.rate, slowest);
+            let new = child.share;
+            if waits {
+                let turns = &mut self.nodes[parent].turns;
+                turns.sleep(place, self.shape.inner.turns(old));
+                turns.wake(place, self.shape.inner.turns(new));
+            }
+        }
+    }
+
+    /// Forgets the branches that hold nothing. What stays is at most what packets are held, times the depth; the next time comes
+    /// when there are twice as many nodes, so that nobody can make this happen with each packet.
+    #[cold]
+    pub(super) fn prune(&mut self) {
+        const GONE: u32 = u32::MAX;
+        let HopTree { nodes, branches, ways, arrivals, renamed, spare, shape, .. } = self;
+        renamed.clear();
+        let mut kept = 0;
+        for (at, node) in nodes.iter().enumerate() {
+            let stays = at == 0 || node.holds();
+            renamed.push(if stays { kept } else { GONE });
+            kept += u32::from(stays);
+        }
+        let stays = |child: &u32| renamed[*child as usize] != GONE;
+        for node in nodes.iter_mut() {
+            let children = &node.children;
+            // Places are counted from the own queue, which always stays.
+            let renumbered = |place: u32| {
+                let before = children.iter().take((place as usize).saturating_sub(1));
+                place.min(1) + before.filter(|child| stays(child)).count() as u32
+            };
+            node.turn = node.turn.renumbered(renumbered);
+            node.visit = node.visit.map(renumbered);
+            node.look = renumbered(node.look);
+            node.children.retain(stays);
+            node.children.iter_mut().for_each(|child| *child = renamed[*child as usize]);
+            node.look %= node.places();
+            node.parent = renamed[node.parent as usize];
+            node.turns.clear();
+            if node.own.packets > 0 && !node.children.is_empty() {
+                node.turns.wake(0, shape.inner.turns(node.own_share));
+            }
+        }
+        let mut next = 0;
+        for (at, name) in renamed.iter().enumerate() {
+            if *name != GONE {
+                nodes.swap(next, at);
+                next += 1;
+            }
+        }
+        spare.extend(nodes.drain(next..));
+        branches.clear();
+        ways.clear();
+        for parent in 0..nodes.len() {
+            let children = std::mem::take(&mut nodes[parent].children);
+            let slowest = children.iter().filter_map(|child| nodes[*child as usize].rate).min();
+            for (place, child) in (1..).zip(&children) {
+                let node = &mut nodes[*child as usize];
+                node.place = place;
+                node.share.weight = weight(node.rate, slowest);
+                let (hop, share) = (node.hop, node.share);
+                let number = NonZeroU32::new(*child).expect("the root is nobody's branch");
+                branches.entry(branch(parent, hop), || number);
+                nodes[parent].turns.wake(place, shape.inner.turns(share));
+            }
+            nodes[parent].slowest = slowest;
+            nodes[parent].children = children;
+        }
+        arrivals.nodes.items_mut().for_each(|at| *at = renamed[*at as usize]);
+        self.largest.recount();
+        self.full = self.shape.branches.max(2).max(2 * self.nodes.len());
+    }
+}
+
+/// So many hops are looked up together: see [`Ahead::first`].
+const FIRST: usize = 4;
+
+/// The first hops of a way, as a key of the table. High bits that differ are brought down to where the table looks.
+#[inline]
+fn way(first: u64) -> FlowKey {
+    FlowKey(first ^ first >> 24)
+}
+
+/// The branch of a node towards a next hop, as a key of the table.
+#[inline]
+fn branch(parent: usize, hop: u16) -> FlowKey {
+    FlowKey((parent as u64) << 16 | u64::from(hop))
+}
+
+/// The rate of a link over the rate of the slowest one beside it; 1 where it is not known.
+pub(super) fn weight(rate: Option<Rate>, slowest: Option<Rate>) -> u64 {
+    let (Some(rate), Some(slowest)) = (rate, slowest) else { return ONE };
+    let sixteenths = (u128::from(ONE) * u128::from(rate.as_bit()) + u128::from(slowest.as_bit() / 2))
+        / u128::from(slowest.as_bit());
+    u64::try_from(sixteenths).unwrap_or(u64::MAX).clamp(1, Turns::MOST)
+}
