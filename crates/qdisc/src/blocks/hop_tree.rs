@@ -370,9 +370,9 @@ impl<P> HopTree<P> {
     #[inline(never)]
     fn sleep(&mut self, at: usize) {
         // Also where the branches that it took turns with have been forgotten meanwhile.
-        let node = &mut self.nodes[at];
-        node.own_share.deficit = 0;
-        node.end_visit(0);
+        let emptied = &mut self.nodes[at];
+        emptied.own_share.deficit = 0;
+        emptied.end_visit(0);
         let Some((mut at, mut place, mut share)) = self.own_place(at) else { return };
         loop {
             self.share_mut(at, place).deficit = 0;
