@@ -34,6 +34,9 @@ pub fn looks(specs: &[&str]) -> Vec<Look> {
 }
 
 impl Look {
+    /// So many different ones [`variant`](Look::variant) makes.
+    pub(super) const VARIANTS: usize = DASHES.len();
+
     /// The same hue for the second, third... line of one discipline in a figure: another shade and dash. Number 0 is the
     /// look itself.
     pub(super) fn variant(&self, number: usize) -> Look {

@@ -59,10 +59,15 @@ impl Cast {
                 continue;
             }
             let before = roles.iter().filter(|role| role.discipline == *discipline).count();
-            let look = match discipline.as_str() {
-                "" => Look::neutral(before),
-                spec => looks.find(spec).variant(before),
+            let nth = |number: usize| match discipline.as_str() {
+                "" => Look::neutral(number),
+                spec => looks.find(spec).variant(number),
             };
+            // A document has more disciplines of a kind than there are looks: within a figure no two are the same, as far as
+            // they reach.
+            let used = |look: &Look| roles.iter().any(|role| role.look == *look);
+            let look = (before..before + Look::VARIANTS).map(nth).find(|look| !used(look));
+            let look = look.unwrap_or_else(|| nth(before));
             roles.push(Role {
                 name: name.clone(),
                 discipline: discipline.clone(),
