@@ -114,7 +114,7 @@ impl Source<'_> {
     fn trade(&self, (x, log_x): (&Measure, bool), (y, log_y): (&Measure, bool)) -> Drawing {
         let series = self.disciplines.iter().map(|name| {
             let points = self.experiments().filter_map(|experiment| {
-                let of = |measure| self.results.number(&experiment.id, self.variant, name, measure);
+                let of = |measure| self.number(&experiment.id, self.variant, name, measure);
                 self.point(of(x).mean? / x.unit().scale(), &of(y), y)
             });
             self.series(name, points.collect())
@@ -149,10 +149,8 @@ impl Source<'_> {
     /// A number of a discipline, or its ratio to that of the one that the panel is relative to, which is drawn as a change in
     /// percent.
     fn number(&self, experiment: &str, variant: &str, discipline: &str, measure: &Measure) -> Estimate {
-        match self.panel.curve.relative_to() {
-            None => self.results.number(experiment, variant, discipline, measure),
-            Some(base) => self.results.ratio(experiment, variant, (discipline, base), measure),
-        }
+        let base = self.panel.curve.relative_to().map(String::as_str);
+        self.results.number(experiment, variant, discipline, base, measure)
     }
 
     /// A mean with its interval, which does not reach below zero where the number cannot.

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use qdisc::{Backlog, Ending, FlowKind, FlowReport, Rate, Span, Time};
-use record::{Record, jain};
+use record::{QueueRow, Record, jain};
 use serde::Deserialize;
 
 use crate::paper::Experiment;
@@ -573,9 +573,13 @@ fn queue(record: &Record, window: Option<Span>) -> Vec<f64> {
 
 /// What the bottleneck's queue holds, sample by sample.
 pub(crate) fn held(record: &Record) -> impl Iterator<Item = (Time, Backlog)> + '_ {
+    at_bottleneck(record).filter_map(|row| Some((row.time, row.held?)))
+}
+
+/// The samples of the bottleneck, of the whole run.
+fn at_bottleneck(record: &Record) -> impl Iterator<Item = &QueueRow> {
     let port = record.layout.bottleneck();
-    let here = record.queue.iter().filter(move |row| Some(row.port) == port);
-    here.filter_map(|row| Some((row.time, row.held?)))
+    record.queue.iter().filter(move |row| Some(row.port) == port)
 }
 
 /// Means over windows that follow each other from `from` on, each with the time of its end. A window without samples has
@@ -611,9 +615,7 @@ fn correlation(both: &[(f64, f64)]) -> Option<f64> {
 
 /// The samples of a gauge at the bottleneck, of the whole run.
 pub(crate) fn gauge<'a>(record: &'a Record, name: &'a str) -> impl Iterator<Item = (Time, f64)> + 'a {
-    let port = record.layout.bottleneck();
-    let here = record.queue.iter().filter(move |row| Some(row.port) == port);
-    here.filter_map(move |row| match row.gauge {
+    at_bottleneck(record).filter_map(move |row| match row.gauge {
         Some((known, value)) if known == name => Some((row.time, value)),
         _ => None,
     })

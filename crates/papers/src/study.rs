@@ -356,10 +356,34 @@ impl Results {
         (0..seeds).map(fold).collect()
     }
 
-    /// The number that a test is about, under a variant: seed by seed, so that what all seeds share cancels out.
+    /// The number that a test is about, under a variant.
     pub(crate) fn estimate(&self, test: &Test, variant: &str) -> Estimate {
-        let left = self.numbers(&test.value, variant);
-        let per_seed = match &test.against {
+        self.compared(&test.value, test.against.as_ref(), variant)
+    }
+
+    /// A number of a discipline, or how much of that of another it is, for a figure.
+    pub(crate) fn number(
+        &self,
+        experiment: &str,
+        variant: &str,
+        discipline: &str,
+        over: Option<&str>,
+        measure: &Measure,
+    ) -> Estimate {
+        let of = |discipline: &str| Value {
+            place: Place::One(experiment.to_owned()),
+            discipline: discipline.to_owned(),
+            measure: measure.clone(),
+            variant: None,
+        };
+        let against = over.map(|base| Against { how: How::Over, value: of(base) });
+        self.compared(&of(discipline), against.as_ref(), variant)
+    }
+
+    /// A number, set off against another: seed by seed, so that what all seeds share cancels out.
+    fn compared(&self, value: &Value, against: Option<&Against>, variant: &str) -> Estimate {
+        let left = self.numbers(value, variant);
+        let per_seed = match against {
             None => left,
             Some(Against { how, value }) => {
                 let right = self.numbers(value, variant);
@@ -372,43 +396,6 @@ impl Results {
             }
         };
         Estimate::over(per_seed)
-    }
-
-    /// A number of a discipline, for a figure.
-    pub(crate) fn number(
-        &self,
-        experiment: &str,
-        variant: &str,
-        discipline: &str,
-        measure: &Measure,
-    ) -> Estimate {
-        let value = Value {
-            place: Place::One(experiment.to_owned()),
-            discipline: discipline.to_owned(),
-            measure: measure.clone(),
-            variant: None,
-        };
-        Estimate::over(self.numbers(&value, variant))
-    }
-
-    /// A number of a discipline over that of another with the same seed, for a figure.
-    pub(crate) fn ratio(
-        &self,
-        experiment: &str,
-        variant: &str,
-        (discipline, base): (&str, &str),
-        measure: &Measure,
-    ) -> Estimate {
-        let of = |discipline: &str| Value {
-            place: Place::One(experiment.to_owned()),
-            discipline: discipline.to_owned(),
-            measure: measure.clone(),
-            variant: None,
-        };
-        let against = Some(Against { how: How::Over, value: of(base) });
-        let test =
-            Test { says: None, variant: None, value: of(discipline), against, at_least: None, at_most: None };
-        self.estimate(&test, variant)
     }
 
     /// What there is to draw of a discipline.

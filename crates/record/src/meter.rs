@@ -108,19 +108,17 @@ impl Meter {
     }
 
     pub(crate) fn dropped(&mut self, meta: &Meta, source: u16, why: DropReason, now: Time) {
+        let measured = u64::from(self.measures(now));
         if was_queued(why) {
-            if let Some(drops) = self.drops_by_source.get_mut(usize::from(source))
-                && self.from <= now
-                && now < self.until
-            {
-                *drops += 1;
+            if let Some(drops) = self.drops_by_source.get_mut(usize::from(source)) {
+                *drops += measured;
             }
             self.books.dropped.add(meta.bytes);
             self.level.stand(now, self.from, self.until);
             self.level.take(meta.bytes);
             self.left(meta);
         }
-        self.drops[why as usize] += u64::from(self.measures(now));
+        self.drops[why as usize] += measured;
     }
 
     #[inline]

@@ -131,13 +131,17 @@ impl<P> Recorder<P> {
         self.meters.get(index(at))?.as_deref()
     }
 
+    /// The measured ports and their meters.
+    fn measured(&self) -> impl Iterator<Item = (PortId, &Meter)> {
+        self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)))
+    }
+
     /// The distributions of waiting times at the measured ports.
     fn delays(&self) -> Vec<DelayRow> {
         if !self.layout.keep_series {
             return Vec::new();
         }
-        let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
-        let both = measured.flat_map(|(port, meter)| {
+        let both = self.measured().flat_map(|(port, meter)| {
             [(port, Packets::Small, &meter.small_waits), (port, Packets::All, &meter.waits)]
         });
         let rows = both.flat_map(|(port, what, waits)| {
@@ -148,22 +152,19 @@ impl<P> Recorder<P> {
 
     /// Who got how much of the measured ports.
     fn shares(&self) -> Vec<ShareRow> {
-        let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
-        let told = measured.filter_map(|(port, meter)| Some((port, meter.shares.as_ref()?)));
+        let told = self.measured().filter_map(|(port, meter)| Some((port, meter.shares.as_ref()?)));
         told.flat_map(|(port, shares)| shares.rows(port)).collect()
     }
 
     /// How often flows became backlogged at the measured ports.
     fn episodes(&self) -> Vec<EpisodeRow> {
-        let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
-        let counted = measured.filter_map(|(port, meter)| Some((port, meter.episodes.as_ref()?)));
+        let counted = self.measured().filter_map(|(port, meter)| Some((port, meter.episodes.as_ref()?)));
         counted.flat_map(|(port, episodes)| episodes.rows(port)).collect()
     }
 
     /// How bursty it is what goes on from the measured ports.
     fn bursts(&self) -> Vec<BurstRow> {
-        let measured = self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)));
-        let told = measured.filter_map(|(port, meter)| Some((port, meter.bursts.as_ref()?)));
+        let told = self.measured().filter_map(|(port, meter)| Some((port, meter.bursts.as_ref()?)));
         told.flat_map(|(port, bursts)| bursts.rows(port)).collect()
     }
 

@@ -6,7 +6,7 @@ use sim::world::SourcePlan;
 use sim::{LinkPlan, Network, Plan, Segment, Sim, Totals};
 
 use crate::scenario::Scenario;
-use crate::topology::{Queue, Topology, onward};
+use crate::topology::{Topology, onward};
 
 /// One run: a discipline and a seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,12 +121,8 @@ impl Scenario {
         let mut network = Network::new(self.nodes.len());
         let onward = onward(&self.ports);
         for port in &self.ports {
-            let spec = match &port.queue {
-                Queue::Compare => &cell.spec,
-                Queue::Fixed(spec) => spec,
-            };
-            let qdisc =
-                spec.build(&port.site(&streams, &onward)).expect("it was built when the scenario was read");
+            let qdisc = port.queue.spec(&cell.spec).build(&port.site(&streams, &onward));
+            let qdisc = qdisc.expect("it was built when the scenario was read");
             network.link(LinkPlan {
                 from: port.from,
                 to: port.to,
@@ -164,10 +160,7 @@ impl Scenario {
 
     /// How many hops beyond a link the disciplines of a cell look, or whoever measures.
     fn looks_ahead(&self, cell: &Cell) -> usize {
-        let specs = self.ports.iter().map(|port| match &port.queue {
-            Queue::Compare => &cell.spec,
-            Queue::Fixed(spec) => spec,
-        });
+        let specs = self.ports.iter().map(|port| port.queue.spec(&cell.spec));
         specs.map(Spec::looks_ahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 

@@ -51,6 +51,16 @@ pub enum Queue {
     Fixed(Spec),
 }
 
+impl Queue {
+    /// The discipline there, where `compared` has its turn.
+    pub fn spec<'a>(&'a self, compared: &'a Spec) -> &'a Spec {
+        match self {
+            Queue::Compare => compared,
+            Queue::Fixed(spec) => spec,
+        }
+    }
+}
+
 impl Port {
     /// The site of a discipline there, for a run with these streams in a network with these links.
     pub fn site(&self, streams: &Streams, links: &Onward) -> Site {

@@ -139,9 +139,8 @@ fn segments(reading: &mut Reading, scenario: &Scenario, root: &Table, topology: 
     const HEADERS: u64 = 40;
     let routes = topology.routes();
     // Datagrams have the length that their source gives them.
-    let is_tcp = |stream: &&Stream| {
-        SOURCES.iter().any(|entry| entry.name == stream.spec.name() && (entry.answered || !entry.placed))
-    };
+    let is_tcp =
+        |stream: &&Stream| SOURCES.iter().any(|entry| entry.name == stream.spec.name() && entry.answered);
     for stream in scenario.traffic.iter().filter(is_tcp) {
         let packet = stream.tcp.mss.0 + HEADERS;
         let ways = stream.pairs.iter().filter_map(|(from, to)| topology.way(&routes, *from, *to));
