@@ -1,0 +1,59 @@
+//! FIFO input queueing: each output takes one of the inputs whose first packet is for it, at random.
+//!
+//! # Principles
+//! One queue for each input; its first packet blocks the others. Under uniform traffic of cells the throughput of a large
+//! switch ends at 2 - sqrt(2) = 0.586.
+//!
+//! # Deviations
+//! None. The choice among contenders is random, as in the article; who is chosen does not change the saturation
+//! throughput.
+//!
+//! # Cost
+//! One draw per contended output.
+//!
+//! # References
+//! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
+//! Communications 35(12), 1987.
+
+use qdisc::{Invalid, Rng};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::notes::Notes;
+use crate::scheduler::{Queueing, Scheduler};
+
+/// It has no parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {}
+
+impl Scheduler for Config {
+    const SUMMARY: &'static str = "one queue for each input, heads of line chosen at random: what blocks";
+    const QUEUEING: Queueing = Queueing::Fifo;
+
+    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        Ok(Box::new(Heads { rng: site.streams.rng() }))
+    }
+}
+
+struct Heads {
+    rng: Rng,
+}
+
+impl<const W: usize> Arbiter<W> for Heads {
+    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
+        for output in demand.outputs {
+            let asking = demand.of_output(output);
+            let chosen = match asking.count() {
+                0 => None,
+                1 => asking.lowest(),
+                several => asking.nth(self.rng.below(several as u64) as usize),
+            };
+            if let Some(input) = chosen {
+                matching.pair(input, output);
+                notes.grant(output, input);
+            }
+        }
+    }
+}

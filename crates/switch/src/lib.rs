@@ -1,0 +1,37 @@
+//! A switch, slot by slot: packets cut into cells cross a bufferless fabric that connects each input with at most one
+//! output at a time. Who is connected with whom is decided by an arbiter; what that means, by the mode of the switch.
+//!
+//! Start with [`sim`], then `modes/packet.rs` and `modes/preemptive.rs`, then [`arbiter`] and
+//! [`arbiters::islip`].
+//!
+//! Time is counted in slots, the time of a cell on a link. A fabric may be faster by any ratio of whole numbers
+//! ([`speed::Speedup`]).
+
+#![forbid(unsafe_code)]
+
+pub mod arbiter;
+pub mod arbiters;
+mod clock;
+mod draws;
+mod links;
+mod modes;
+pub mod notes;
+pub mod outcome;
+pub mod packet;
+mod queues;
+pub mod rates;
+mod row;
+pub mod scheduler;
+mod shared;
+pub mod sim;
+pub mod speed;
+mod tally;
+pub mod traffic;
+mod wheel;
+
+pub use outcome::Outcome;
+pub use queues::Requests;
+pub use row::Row;
+pub use scheduler::{ALL, Mode, Spec};
+pub use sim::{Plan, Sim, run};
+pub use tally::{Packets, Slots, Times};

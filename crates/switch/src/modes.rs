@@ -1,0 +1,48 @@
+//! What a match means: a cell, a packet that holds its connection, or one that may be interrupted. One file each.
+
+mod cell;
+mod connections;
+mod fifo;
+mod output;
+mod packet;
+mod preemptive;
+mod spf;
+
+use crate::arbiter::Site;
+use crate::packet::Packet;
+use crate::scheduler::{Mode, Options, Queueing, Scheduler};
+use crate::shared::Shared;
+
+pub(crate) use connections::Connections;
+use qdisc::Invalid;
+
+/// The queues of the inputs and the connections through the fabric, with the rule by which they change.
+pub(crate) trait Fabric<const W: usize>: Send {
+    /// A packet is there and may be sent.
+    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>);
+    /// One slot of the fabric.
+    fn slot(&mut self, shared: &mut Shared<W>);
+    /// The pointers of its arbiters, each with the name of its half where there are two.
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16]));
+}
+
+/// The fabric of a scheduler.
+pub(crate) fn fabric<const W: usize, S: Scheduler>(
+    config: &S,
+    options: &Options,
+    site: &Site,
+) -> Result<Box<dyn Fabric<W>>, Invalid> {
+    let long = || config.arbiter::<W>(&site.within("long"));
+    let short = || config.short_arbiter::<W>(&site.within("short"));
+    Ok(match (S::QUEUEING, options.mode.unwrap_or(S::MODE)) {
+        (Queueing::Output, _) => Box::new(output::Output::new(site.ports)),
+        (Queueing::Fifo, mode) => Box::new(fifo::Fifo::new(site.ports, long()?, mode == Mode::Cell)),
+        (Queueing::Virtual, Mode::Cell) => Box::new(cell::Cell::new(site.ports, long()?)),
+        (Queueing::Virtual, Mode::Packet) => Box::new(packet::PacketMode::new(site.ports, long()?)),
+        (Queueing::Virtual, Mode::Spf) => Box::new(spf::Spf::new(site.ports, short()?, long()?)),
+        (Queueing::Virtual, Mode::Preemptive) => {
+            let phases = options.phases.unwrap_or(S::PHASES);
+            Box::new(preemptive::Preemptive::new(site.ports, short()?, long()?, phases, options))
+        }
+    })
+}

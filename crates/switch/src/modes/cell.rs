@@ -1,0 +1,56 @@
+//! Cell mode: every port is matched again in every slot, and a match is for one cell. Packets are put together again at
+//! the outputs (one place for each input, so that only cells of different packets mix).
+
+use super::Fabric;
+use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::packet::Packet;
+use crate::queues::Voqs;
+use crate::shared::{Present, Shared};
+
+pub(super) struct Cell<const W: usize> {
+    voqs: Voqs<W>,
+    arbiter: Box<dyn Arbiter<W>>,
+    matching: Matching<W>,
+}
+
+impl<const W: usize> Cell<W> {
+    pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>) -> Cell<W> {
+        Cell { voqs: Voqs::new(ports), arbiter, matching: Matching::new(ports) }
+    }
+}
+
+impl<const W: usize> Fabric<W> for Cell<W> {
+    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
+        let cells = self.voqs.push(input, output, packet);
+        shared.tally.most_queue = shared.tally.most_queue.max(cells);
+    }
+
+    fn slot(&mut self, shared: &mut Shared<W>) {
+        let wanted = self.voqs.requests.outputs;
+        self.matching.clear();
+        if !wanted.is_empty() {
+            let weights = Present { voqs: &self.voqs, coming: &shared.coming, slot: shared.clock.slot };
+            let demand = Demand {
+                requests: &self.voqs.requests,
+                inputs: self.voqs.requests.inputs,
+                outputs: wanted,
+                weights: &weights,
+                tick: shared.clock.tick,
+                slot_ticks: shared.clock.fabric_ticks,
+            };
+            self.arbiter.decide(&demand, &mut self.matching, &mut shared.notes);
+            for &(input, output) in self.matching.pairs() {
+                let (input, output) = (usize::from(input), usize::from(output));
+                if let Some(packet) = self.voqs.pop_cell(input, output) {
+                    shared.complete(input, output, packet);
+                }
+            }
+        }
+        let unmatched = (wanted & !self.matching.outputs).count() as u64;
+        shared.account(0, self.matching.pairs().len() as u64, 0, 0, unmatched);
+    }
+
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {
+        self.arbiter.pointers(&mut |name, at| visit("", name, at));
+    }
+}

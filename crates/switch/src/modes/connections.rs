@@ -1,0 +1,96 @@
+//! Connections of packets that hold them until their last cell.
+
+use crate::packet::Packet;
+use crate::row::Row;
+use crate::wheel::Wheel;
+
+/// Who is connected with whom, and until when. A connection costs nothing in the slots between its first and its last.
+#[derive(Debug)]
+pub(crate) struct Connections<const W: usize> {
+    /// Connected inputs.
+    pub inputs: Row<W>,
+    /// Connected outputs.
+    pub outputs: Row<W>,
+    /// By input: the packet, and its output.
+    of_input: Vec<(Packet, u16)>,
+    /// By output: the input.
+    of_output: Vec<u16>,
+    /// By input: the slot of the fabric in which its last cell crosses.
+    ends: Wheel<W>,
+    count: u64,
+}
+
+impl<const W: usize> Connections<W> {
+    pub fn new(ports: usize) -> Connections<W> {
+        let nothing = Packet { arrived: 0, cells: 0, kind: 0, class: crate::packet::Class::Long };
+        Connections {
+            inputs: Row::EMPTY,
+            outputs: Row::EMPTY,
+            of_input: vec![(nothing, 0); ports],
+            of_output: vec![0; ports],
+            ends: Wheel::new(ports),
+            count: 0,
+        }
+    }
+
+    /// Connects for a packet whose first cell crosses `now`.
+    #[inline]
+    pub fn connect(&mut self, input: usize, output: usize, packet: Packet, now: u64) {
+        self.inputs.insert(input);
+        self.outputs.insert(output);
+        self.of_input[input] = (packet, output as u16);
+        self.of_output[output] = input as u16;
+        self.ends.set(input, now + u64::from(packet.cells) - 1, now);
+        self.count += 1;
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whom an input is connected with; it must be connected.
+    #[inline]
+    pub fn output_of(&self, input: usize) -> usize {
+        usize::from(self.of_input[input].1)
+    }
+
+    /// Whom an output is connected with; it must be connected.
+    #[inline]
+    pub fn input_of(&self, output: usize) -> usize {
+        usize::from(self.of_output[output])
+    }
+
+    /// No cell of an input's packet crosses `now`: everything of it comes a slot later.
+    #[inline]
+    pub fn postpone(&mut self, input: usize, now: u64) {
+        self.ends.postpone(input, now);
+    }
+
+    /// Ends a connection of which no cell crosses `now`; gives what is left of its packet.
+    pub fn break_off(&mut self, input: usize, now: u64) -> (Packet, usize) {
+        self.ends.clear(input, now);
+        let left = self.ends.when(input) - now + 1;
+        let (packet, output) = self.of_input[input];
+        self.release(input, usize::from(output));
+        (Packet { cells: left as u32, ..packet }, usize::from(output))
+    }
+
+    /// Ends those whose last cell crosses `now`, and tells of each: input, output and packet.
+    #[inline]
+    pub fn end(&mut self, now: u64, mut complete: impl FnMut(usize, usize, Packet)) {
+        for input in self.ends.take(now) {
+            let (packet, output) = self.of_input[input];
+            self.release(input, usize::from(output));
+            complete(input, usize::from(output), packet);
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, input: usize, output: usize) {
+        self.inputs.remove(input);
+        self.outputs.remove(output);
+        self.count -= 1;
+    }
+}

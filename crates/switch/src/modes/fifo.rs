@@ -1,0 +1,77 @@
+//! One queue for each input: who is first in it blocks all that are behind, even if their outputs are free. The reference
+//! that virtual output queues were invented against.
+//!
+//! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
+//! Communications 35(12), 1987.
+
+use super::{Connections, Fabric};
+use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::packet::Packet;
+use crate::queues::Fifos;
+use crate::shared::{PresentShort, Shared};
+
+pub(super) struct Fifo<const W: usize> {
+    fifos: Fifos<W>,
+    connections: Connections<W>,
+    arbiter: Box<dyn Arbiter<W>>,
+    matching: Matching<W>,
+    /// A match is for a cell, not for a packet.
+    cells: bool,
+}
+
+impl<const W: usize> Fifo<W> {
+    pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>, cells: bool) -> Fifo<W> {
+        Fifo {
+            fifos: Fifos::new(ports),
+            connections: Connections::new(ports),
+            arbiter,
+            matching: Matching::new(ports),
+            cells,
+        }
+    }
+}
+
+impl<const W: usize> Fabric<W> for Fifo<W> {
+    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
+        let cells = self.fifos.push(input, output, packet);
+        shared.tally.most_queue = shared.tally.most_queue.max(cells);
+    }
+
+    fn slot(&mut self, shared: &mut Shared<W>) {
+        let now = shared.clock.fabric;
+        let requests = &self.fifos.requests;
+        let wanted = requests.outputs;
+        let (inputs, outputs) =
+            (requests.inputs & !self.connections.inputs, wanted & !self.connections.outputs);
+        self.matching.clear();
+        if !inputs.is_empty() && !outputs.is_empty() {
+            let weights = PresentShort { fifos: &self.fifos };
+            let demand = Demand {
+                requests,
+                inputs,
+                outputs,
+                weights: &weights,
+                tick: shared.clock.tick,
+                slot_ticks: shared.clock.fabric_ticks,
+            };
+            self.arbiter.decide(&demand, &mut self.matching, &mut shared.notes);
+        }
+        for &(input, output) in self.matching.pairs() {
+            let (input, output) = (usize::from(input), usize::from(output));
+            if !self.cells {
+                let packet = self.fifos.pop(input);
+                self.connections.connect(input, output, packet, now);
+            } else if let Some(packet) = self.fifos.pop_cell(input) {
+                shared.complete(input, output, packet);
+            }
+        }
+        let crossing = if self.cells { self.matching.pairs().len() as u64 } else { self.connections.count() };
+        let taken = self.connections.outputs | self.matching.outputs;
+        shared.account(0, crossing, 0, 0, (wanted & !taken).count() as u64);
+        self.connections.end(now, |input, output, packet| shared.complete(input, output, packet));
+    }
+
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {
+        self.arbiter.pointers(&mut |name, at| visit("", name, at));
+    }
+}

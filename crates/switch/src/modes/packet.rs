@@ -1,0 +1,69 @@
+//! Packet mode: a match is for a whole packet, and both ports are busy until its last cell has crossed. Only ports at
+//! the end of a packet are matched again. Packets need not be put together at the outputs.
+//!
+//! M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued Cell-Based
+//! Switches, IEEE/ACM Transactions on Networking 10(5), 2002.
+
+use super::{Connections, Fabric};
+use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::packet::Packet;
+use crate::queues::Voqs;
+use crate::shared::{Present, Shared};
+
+pub(super) struct PacketMode<const W: usize> {
+    voqs: Voqs<W>,
+    connections: Connections<W>,
+    arbiter: Box<dyn Arbiter<W>>,
+    matching: Matching<W>,
+}
+
+impl<const W: usize> PacketMode<W> {
+    pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>) -> PacketMode<W> {
+        PacketMode {
+            voqs: Voqs::new(ports),
+            connections: Connections::new(ports),
+            arbiter,
+            matching: Matching::new(ports),
+        }
+    }
+}
+
+impl<const W: usize> Fabric<W> for PacketMode<W> {
+    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
+        let cells = self.voqs.push(input, output, packet);
+        shared.tally.most_queue = shared.tally.most_queue.max(cells);
+    }
+
+    fn slot(&mut self, shared: &mut Shared<W>) {
+        let now = shared.clock.fabric;
+        let wanted = self.voqs.requests.outputs;
+        let (inputs, outputs) =
+            (self.voqs.requests.inputs & !self.connections.inputs, wanted & !self.connections.outputs);
+        if !inputs.is_empty() && !outputs.is_empty() {
+            self.matching.clear();
+            let weights = Present { voqs: &self.voqs, coming: &shared.coming, slot: shared.clock.slot };
+            let demand = Demand {
+                requests: &self.voqs.requests,
+                inputs,
+                outputs,
+                weights: &weights,
+                tick: shared.clock.tick,
+                slot_ticks: shared.clock.fabric_ticks,
+            };
+            self.arbiter.decide(&demand, &mut self.matching, &mut shared.notes);
+            for &(input, output) in self.matching.pairs() {
+                let (input, output) = (usize::from(input), usize::from(output));
+                let packet = self.voqs.pop(input, output);
+                self.connections.connect(input, output, packet, now);
+            }
+        }
+        let sent = self.connections.count();
+        let unmatched = (wanted & !self.connections.outputs).count() as u64;
+        shared.account(0, sent, 0, 0, unmatched);
+        self.connections.end(now, |input, output, packet| shared.complete(input, output, packet));
+    }
+
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {
+        self.arbiter.pointers(&mut |name, at| visit("", name, at));
+    }
+}

@@ -1,0 +1,198 @@
+//! Preemptive packet mode: one queue for all short packets of an input, virtual output queues for the others. A short
+//! packet interrupts whatever is crossing at its two ports, for the one slot that it needs (P-SPF, sections 2 and 3).
+//!
+//! What the paper fixes: a port that was interrupted stays matched, and its packet goes on afterwards. What it leaves open,
+//! and what can be chosen here:
+//! - `phases parallel` or `sequential`: whether ports that send a short packet may be matched for a long one in the same
+//!   slot. Section 3 has both halves at the same time; section 5 has the other algorithms "first" match short ones.
+//! - `nohold`: an interrupted packet loses its connection and asks again with what is left of it. Its output may take
+//!   another one at once, which costs a place to put packets together for each input. Not in the paper.
+//! - `lazy D`: a short packet waits up to D slots for its input to come to the end of a packet before it interrupts. Not in
+//!   the paper.
+
+use super::{Connections, Fabric};
+use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::packet::{Class, Packet};
+use crate::queues::{Fifos, Voqs};
+use crate::row::Row;
+use crate::scheduler::{Options, Phases};
+use crate::shared::{Present, PresentShort, Shared};
+
+pub(super) struct Preemptive<const W: usize> {
+    short: Fifos<W>,
+    long: Voqs<W>,
+    connections: Connections<W>,
+    short_arbiter: Box<dyn Arbiter<W>>,
+    long_arbiter: Box<dyn Arbiter<W>>,
+    short_matching: Matching<W>,
+    long_matching: Matching<W>,
+    parallel: bool,
+    hold: bool,
+    /// Slots of the fabric; 0 interrupts at once.
+    lazy: u64,
+}
+
+impl<const W: usize> Preemptive<W> {
+    pub fn new(
+        ports: usize,
+        short: Box<dyn Arbiter<W>>,
+        long: Box<dyn Arbiter<W>>,
+        phases: Phases,
+        options: &Options,
+    ) -> Preemptive<W> {
+        Preemptive {
+            short: Fifos::new(ports),
+            long: Voqs::new(ports),
+            connections: Connections::new(ports),
+            short_arbiter: short,
+            long_arbiter: long,
+            short_matching: Matching::new(ports),
+            long_matching: Matching::new(ports),
+            parallel: phases == Phases::Parallel,
+            hold: options.hold,
+            lazy: u64::from(options.lazy),
+        }
+    }
+
+    /// Inputs that ask for a short packet.
+    #[inline]
+    fn eager(&self, shared: &Shared<W>) -> Row<W> {
+        let inputs = self.short.requests.inputs;
+        if self.lazy == 0 {
+            return inputs;
+        }
+        let mut eager = inputs & !self.connections.inputs;
+        for input in inputs & self.connections.inputs {
+            let since = self.short.head(input).expect("it asks");
+            if shared.clock.tick - since >= self.lazy * shared.clock.fabric_ticks {
+                eager.insert(input);
+            }
+        }
+        eager
+    }
+
+    /// Matches short packets.
+    #[inline]
+    fn match_short(&mut self, shared: &mut Shared<W>) {
+        self.short_matching.clear();
+        let inputs = self.eager(shared);
+        if inputs.is_empty() {
+            return;
+        }
+        let weights = PresentShort { fifos: &self.short };
+        let demand = Demand {
+            requests: &self.short.requests,
+            inputs,
+            outputs: self.short.requests.outputs,
+            weights: &weights,
+            tick: shared.clock.tick,
+            slot_ticks: shared.clock.fabric_ticks,
+        };
+        self.short_arbiter.decide(&demand, &mut self.short_matching, &mut shared.notes);
+    }
+
+    /// Matches long packets, except at ports that are taken, and connects them.
+    #[inline]
+    fn match_long(&mut self, taken_in: Row<W>, taken_out: Row<W>, shared: &mut Shared<W>) {
+        let inputs = self.long.requests.inputs & !(self.connections.inputs | taken_in);
+        let outputs = self.long.requests.outputs & !(self.connections.outputs | taken_out);
+        if inputs.is_empty() || outputs.is_empty() {
+            return;
+        }
+        self.long_matching.clear();
+        let weights = Present { voqs: &self.long, coming: &shared.coming, slot: shared.clock.slot };
+        let demand = Demand {
+            requests: &self.long.requests,
+            inputs,
+            outputs,
+            weights: &weights,
+            tick: shared.clock.tick,
+            slot_ticks: shared.clock.fabric_ticks,
+        };
+        self.long_arbiter.decide(&demand, &mut self.long_matching, &mut shared.notes);
+        for &(input, output) in self.long_matching.pairs() {
+            let packet = self.long.pop(usize::from(input), usize::from(output));
+            self.connections.connect(usize::from(input), usize::from(output), packet, shared.clock.fabric);
+        }
+    }
+
+    /// Inputs whose connection a short packet interrupts, at one of both ends.
+    #[inline]
+    fn interrupted(&self) -> Row<W> {
+        let mut interrupted = self.connections.inputs & self.short_matching.inputs;
+        for output in self.connections.outputs & self.short_matching.outputs {
+            interrupted.insert(self.connections.input_of(output));
+        }
+        interrupted
+    }
+
+    /// Interrupts these connections: they stay, or what is left of their packets waits again.
+    #[inline]
+    fn interrupt(&mut self, interrupted: Row<W>, now: u64) {
+        for input in interrupted {
+            if self.hold {
+                self.connections.postpone(input, now);
+            } else {
+                let (rest, output) = self.connections.break_off(input, now);
+                self.long.put_back(input, output, rest);
+            }
+        }
+    }
+}
+
+impl<const W: usize> Fabric<W> for Preemptive<W> {
+    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
+        match packet.class {
+            Class::Short => {
+                let cells = self.short.push(input, output, packet);
+                shared.tally.most_short = shared.tally.most_short.max(cells);
+            }
+            Class::Long => {
+                let cells = self.long.push(input, output, packet);
+                shared.tally.most_queue = shared.tally.most_queue.max(cells);
+            }
+        }
+    }
+
+    fn slot(&mut self, shared: &mut Shared<W>) {
+        let now = shared.clock.fabric;
+        let wanted = self.short.requests.outputs | self.long.requests.outputs;
+        let connected = self.connections.outputs;
+        if self.parallel {
+            // Neither half knows of the other.
+            self.match_short(shared);
+            self.match_long(Row::EMPTY, Row::EMPTY, shared);
+        } else {
+            self.match_short(shared);
+            if !self.hold {
+                // Outputs that are interrupted may take another packet in this slot.
+                self.interrupt(self.interrupted(), now);
+            }
+            self.match_long(self.short_matching.inputs, self.short_matching.outputs, shared);
+        }
+        let interrupted = self.interrupted();
+        let (mut blocked, mut held) = (0, 0);
+        for input in interrupted {
+            let output = self.connections.output_of(input);
+            if !self.short_matching.outputs.has(output) {
+                if connected.has(output) { blocked += 1 } else { held += 1 }
+            }
+        }
+        let crossing = self.connections.count() - interrupted.count() as u64;
+        let taken = self.connections.outputs | self.short_matching.outputs;
+        let unmatched = (wanted & !taken).count() as u64;
+        self.interrupt(interrupted, now);
+        for &(input, output) in self.short_matching.pairs() {
+            let packet = self.short.pop(usize::from(input));
+            shared.complete(usize::from(input), usize::from(output), packet);
+        }
+        let short = self.short_matching.pairs().len() as u64;
+        shared.account(short, crossing, blocked, held, unmatched);
+        self.connections.end(now, |input, output, packet| shared.complete(input, output, packet));
+    }
+
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {
+        self.short_arbiter.pointers(&mut |name, at| visit("short", name, at));
+        self.long_arbiter.pointers(&mut |name, at| visit("long", name, at));
+    }
+}

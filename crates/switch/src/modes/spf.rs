@@ -1,0 +1,97 @@
+//! SPF, short packets first: two classes, each with virtual output queues, and nobody is interrupted. Free ports are
+//! matched for short packets first; those that are left, for long ones.
+//!
+//! W. Li, B. Liu, SPF: to Improve the Performance of Packet-Mode Scheduling, Computer Communications, 2005 (the P-SPF
+//! paper's [17]; written from what that paper says of it).
+
+use super::{Connections, Fabric};
+use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::packet::{Class, Packet};
+use crate::queues::Voqs;
+use crate::shared::{Present, Shared};
+
+pub(super) struct Spf<const W: usize> {
+    short: Voqs<W>,
+    long: Voqs<W>,
+    connections: Connections<W>,
+    short_arbiter: Box<dyn Arbiter<W>>,
+    long_arbiter: Box<dyn Arbiter<W>>,
+    short_matching: Matching<W>,
+    long_matching: Matching<W>,
+}
+
+impl<const W: usize> Spf<W> {
+    pub fn new(ports: usize, short: Box<dyn Arbiter<W>>, long: Box<dyn Arbiter<W>>) -> Spf<W> {
+        Spf {
+            short: Voqs::new(ports),
+            long: Voqs::new(ports),
+            connections: Connections::new(ports),
+            short_arbiter: short,
+            long_arbiter: long,
+            short_matching: Matching::new(ports),
+            long_matching: Matching::new(ports),
+        }
+    }
+}
+
+impl<const W: usize> Fabric<W> for Spf<W> {
+    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
+        match packet.class {
+            Class::Short => {
+                let cells = self.short.push(input, output, packet);
+                shared.tally.most_short = shared.tally.most_short.max(cells);
+            }
+            Class::Long => {
+                let cells = self.long.push(input, output, packet);
+                shared.tally.most_queue = shared.tally.most_queue.max(cells);
+            }
+        }
+    }
+
+    fn slot(&mut self, shared: &mut Shared<W>) {
+        let now = shared.clock.fabric;
+        let wanted = self.short.requests.outputs | self.long.requests.outputs;
+        let (tick, slot_ticks) = (shared.clock.tick, shared.clock.fabric_ticks);
+
+        let (busy_in, busy_out) = (self.connections.inputs, self.connections.outputs);
+        self.short_matching.clear();
+        let (inputs, outputs) =
+            (self.short.requests.inputs & !busy_in, self.short.requests.outputs & !busy_out);
+        if !inputs.is_empty() && !outputs.is_empty() {
+            let weights = Present { voqs: &self.short, coming: &shared.coming, slot: shared.clock.slot };
+            let requests = &self.short.requests;
+            let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
+            self.short_arbiter.decide(&demand, &mut self.short_matching, &mut shared.notes);
+        }
+
+        let (busy_in, busy_out) =
+            (busy_in | self.short_matching.inputs, busy_out | self.short_matching.outputs);
+        self.long_matching.clear();
+        let (inputs, outputs) =
+            (self.long.requests.inputs & !busy_in, self.long.requests.outputs & !busy_out);
+        if !inputs.is_empty() && !outputs.is_empty() {
+            let weights = Present { voqs: &self.long, coming: &shared.coming, slot: shared.clock.slot };
+            let requests = &self.long.requests;
+            let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
+            self.long_arbiter.decide(&demand, &mut self.long_matching, &mut shared.notes);
+        }
+
+        for &(input, output) in self.short_matching.pairs() {
+            let packet = self.short.pop(usize::from(input), usize::from(output));
+            shared.complete(usize::from(input), usize::from(output), packet);
+        }
+        for &(input, output) in self.long_matching.pairs() {
+            let packet = self.long.pop(usize::from(input), usize::from(output));
+            self.connections.connect(usize::from(input), usize::from(output), packet, now);
+        }
+        let short = self.short_matching.pairs().len() as u64;
+        let taken = self.connections.outputs | self.short_matching.outputs;
+        shared.account(short, self.connections.count(), 0, 0, (wanted & !taken).count() as u64);
+        self.connections.end(now, |input, output, packet| shared.complete(input, output, packet));
+    }
+
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {
+        self.short_arbiter.pointers(&mut |name, at| visit("short", name, at));
+        self.long_arbiter.pointers(&mut |name, at| visit("long", name, at));
+    }
+}

@@ -1,0 +1,139 @@
+//! What a run comes to.
+
+use crate::links::Links;
+use crate::packet::{Class, Kind};
+use crate::tally::{Packets, Slots, Sums, Tally};
+
+/// What a run comes to. Times are in slots of a link, loads in cells per slot and port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Inputs, and as many outputs.
+    pub ports: usize,
+    /// Measured slots of the links.
+    pub slots: u64,
+    /// Cells that arrived per slot and input.
+    pub offered: f64,
+    /// Cells that crossed per slot and output.
+    pub throughput: f64,
+    /// All packets.
+    pub all: Packets,
+    /// Short and long ones.
+    pub classes: [Packets; 2],
+    /// Each kind of packet.
+    pub kinds: Vec<(Kind, Packets)>,
+    /// Where the slots of the outputs went.
+    pub outputs: Slots,
+    /// Cells that crossed to each output.
+    pub crossed_to: Vec<u64>,
+    /// The most that was held.
+    pub most: Most,
+    /// Cells in the switch at the end, those on their way through the fabric included.
+    pub backlog: u64,
+    /// Parts of the measured time, one after the other.
+    pub batches: Vec<Batch>,
+}
+
+/// Buffers at their fullest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// Cells in one queue of an input: of one output, or of all where there is only one.
+    pub queue_cells: u64,
+    /// Cells at one input.
+    pub input_cells: u64,
+    /// Short packets in one queue for them, after arrivals and before service.
+    pub short_packets: u64,
+    /// Cells at one output, the packet that is being sent included.
+    pub output_cells: u64,
+    /// Short packets that wait at one output.
+    pub output_short: u64,
+}
+
+/// A part of the measured time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// The slot in which it ended.
+    pub end: u64,
+    /// Cells in the switch at its end.
+    pub backlog: u64,
+    /// Cells that arrived.
+    pub arrived: u64,
+    /// Cells that crossed.
+    pub crossed: u64,
+    /// Means of short packets, of long ones, and of all.
+    pub means: [Means; 3],
+}
+
+/// Means over the packets of a batch, in slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Means {
+    /// How many packets crossed.
+    pub count: u64,
+    /// Waiting.
+    pub wait: Option<f64>,
+    /// To the end of the crossing.
+    pub delay: Option<f64>,
+    /// To the end of the output link.
+    pub through: Option<f64>,
+}
+
+impl Batch {
+    pub(crate) fn new(end: u64, before: &Sums, after: &Sums, backlog: u64, slot_ticks: u64) -> Batch {
+        let difference = |classes: &[usize]| {
+            let sum = |of: &dyn Fn(&Sums, usize) -> u64| -> u64 {
+                classes.iter().map(|class| of(after, *class) - of(before, *class)).sum()
+            };
+            let count = sum(&|sums, class| sums.of[class].count);
+            let through = sum(&|sums, class| sums.of[class].through_count);
+            let mean =
+                |ticks: u64, count: u64| (count > 0).then(|| ticks as f64 / slot_ticks as f64 / count as f64);
+            Means {
+                count,
+                wait: mean(sum(&|sums, class| sums.of[class].wait), count),
+                delay: mean(sum(&|sums, class| sums.of[class].delay), count),
+                through: mean(sum(&|sums, class| sums.of[class].through), through),
+            }
+        };
+        Batch {
+            end,
+            backlog,
+            arrived: after.arrived - before.arrived,
+            crossed: after.crossed - before.crossed,
+            means: [difference(&[0]), difference(&[1]), difference(&[0, 1])],
+        }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn new(tally: &Tally, links: &Links, slots: u64, batches: Vec<Batch>) -> Outcome {
+        let ports = tally.crossed_to.len();
+        let per_port = |cells: u64| cells as f64 / (slots as f64 * ports as f64);
+        let mut kinds = tally.kinds().to_vec();
+        kinds.sort_unstable();
+        kinds.dedup();
+        Outcome {
+            ports,
+            slots,
+            offered: per_port(tally.arrived),
+            throughput: per_port(tally.crossed),
+            all: tally.packets(|_| true),
+            classes: Class::ALL.map(|class| tally.packets(Packets::of_class(class))),
+            kinds: kinds.iter().map(|kind| (*kind, tally.packets(|other| other == kind))).collect(),
+            outputs: tally.slots,
+            crossed_to: tally.crossed_to.clone(),
+            most: Most {
+                queue_cells: tally.most_queue,
+                input_cells: tally.most_input,
+                short_packets: tally.most_short,
+                output_cells: links.most_cells,
+                output_short: links.most_short,
+            },
+            backlog: tally.backlog(),
+            batches,
+        }
+    }
+
+    /// Packets of a class.
+    pub fn class(&self, class: Class) -> &Packets {
+        &self.classes[class as usize]
+    }
+}

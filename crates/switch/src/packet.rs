@@ -1,0 +1,204 @@
+//! Packets in cells, their two classes, and how large they are.
+
+use qdisc::Invalid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::draws::Alias;
+
+/// The most cells of a packet.
+pub const MOST_CELLS: u32 = 65_535;
+
+/// Which of the two classes a packet belongs to (P-SPF, section 2.2): the switch may treat short ones otherwise, whatever
+/// their size in cells says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// At most 64 bytes, and UDP or TCP without data. One cell.
+    Short,
+    /// Any other.
+    Long,
+}
+
+impl Class {
+    /// Both.
+    pub const ALL: [Class; 2] = [Class::Short, Class::Long];
+
+    /// What it is called in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Short => "short",
+            Class::Long => "long",
+        }
+    }
+}
+
+/// A kind of packet: packets of a kind are measured together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind {
+    /// Size, in cells.
+    pub cells: u32,
+    /// Class.
+    pub class: Class,
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// When it arrived, in ticks of the switch's clock.
+    pub arrived: u64,
+    /// Cells that have not crossed yet.
+    pub cells: u32,
+    /// Which of the kinds of the run it is.
+    pub kind: u16,
+    /// Its class.
+    pub class: Class,
+}
+
+/// How large packets are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Sizes {
+    /// All have so many cells; those of one cell are short.
+    Fixed(u32),
+    /// TRIMODEL(a, b, c, P_a, P_b): `a` cells with probability `pa`, `b` with `pb`, otherwise `c`; those of `a` cells are
+    /// short when `a` is 1 (P-SPF, section 5).
+    Trimodel {
+        /// Size of the smallest, in cells.
+        a: u32,
+        /// Size of the middle ones, in cells.
+        b: u32,
+        /// Size of the largest, in cells.
+        c: u32,
+        /// Share of the smallest.
+        pa: f64,
+        /// Share of the middle ones.
+        pb: f64,
+    },
+    /// Any mix: a line for each size.
+    Mix(Vec<Part>),
+}
+
+/// A part of a mix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Size, in cells.
+    pub cells: u32,
+    /// Its share of the packets; shares are taken relative to their sum.
+    pub share: f64,
+    /// Its class; without it, packets of one cell are short.
+    #[serde(default)]
+    pub class: Option<Class>,
+}
+
+impl Default for Sizes {
+    /// The paper's TRIMODEL(1, 9, 24, 0.559, 0.200): 64, 576 and 1,536 bytes.
+    fn default() -> Sizes {
+        Sizes::Trimodel { a: 1, b: 9, c: 24, pa: 0.559, pb: 0.2 }
+    }
+}
+
+impl Sizes {
+    /// The kinds with their shares, which sum to 1.
+    ///
+    /// # Errors
+    /// A size of zero or of more than [`MOST_CELLS`], a share that is none, shares above 1 together, a short packet of
+    /// several cells.
+    pub fn parts(&self) -> Result<Vec<(Kind, f64)>, Invalid> {
+        let wrong = |message: String| Err(Invalid::new("sizes", message));
+        let class = |cells: u32| if cells == 1 { Class::Short } else { Class::Long };
+        let parts: Vec<(Kind, f64)> = match self {
+            Sizes::Fixed(cells) => vec![(Kind { cells: *cells, class: class(*cells) }, 1.0)],
+            Sizes::Trimodel { a, b, c, pa, pb } => {
+                if !(*pa >= 0.0 && *pb >= 0.0 && pa + pb <= 1.0 + 1e-12) {
+                    return wrong(format!(
+                        "pa = {pa} and pb = {pb}: shares are not negative, and together at most 1; the rest has c cells"
+                    ));
+                }
+                let kind = |cells: u32| Kind { cells, class: class(cells) };
+                vec![(kind(*a), *pa), (kind(*b), *pb), (kind(*c), (1.0 - pa - pb).max(0.0))]
+            }
+            Sizes::Mix(parts) => {
+                if parts.is_empty() {
+                    return wrong("a mix needs parts, such as { cells = 1, share = 0.5 }".into());
+                }
+                let kind = |part: &Part| Kind {
+                    cells: part.cells,
+                    class: part.class.unwrap_or_else(|| class(part.cells)),
+                };
+                parts.iter().map(|part| (kind(part), part.share)).collect()
+            }
+        };
+        if let Some((kind, _)) = parts.iter().find(|(kind, _)| kind.cells == 0 || kind.cells > MOST_CELLS) {
+            return wrong(format!("a packet has 1 to {MOST_CELLS} cells, not {}", kind.cells));
+        }
+        if let Some((kind, _)) = parts.iter().find(|(kind, _)| kind.class == Class::Short && kind.cells != 1)
+        {
+            return wrong(format!("a short packet has one cell, not {}", kind.cells));
+        }
+        if let Some((_, share)) = parts.iter().find(|(_, share)| !(share.is_finite() && *share >= 0.0)) {
+            return wrong(format!("{share} is not a share"));
+        }
+        let sum: f64 = parts.iter().map(|(_, share)| share).sum();
+        if sum <= 0.0 {
+            return wrong("all shares are zero".into());
+        }
+        Ok(parts.into_iter().map(|(kind, share)| (kind, share / sum)).collect())
+    }
+}
+
+/// Draws sizes.
+#[derive(Clone, Debug)]
+pub(crate) struct Sampler {
+    table: Alias,
+    mean: f64,
+}
+
+impl Sampler {
+    pub fn new(parts: &[(Kind, f64)]) -> Sampler {
+        let shares: Vec<f64> = parts.iter().map(|(_, share)| *share).collect();
+        let mean = parts.iter().map(|(kind, share)| f64::from(kind.cells) * share).sum();
+        Sampler { table: Alias::new(&shares), mean }
+    }
+
+    /// Mean size, in cells.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// Which part, with a word that is uniform over all 64 bits.
+    #[inline]
+    pub fn pick(&self, word: u64) -> usize {
+        self.table.pick(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_mix() {
+        let parts = Sizes::default().parts().unwrap();
+        let sampler = Sampler::new(&parts);
+        assert!((sampler.mean() - 8.143).abs() < 1e-9);
+        assert_eq!(parts[0].0, Kind { cells: 1, class: Class::Short });
+        assert_eq!(parts[2].0, Kind { cells: 24, class: Class::Long });
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_reason() {
+        let said = |sizes: Sizes| sizes.parts().unwrap_err().to_string();
+        let three = |pa, pb| Sizes::Trimodel { a: 1, b: 9, c: 24, pa, pb };
+        assert!(said(three(0.8, 0.3)).contains("together at most 1"));
+        assert!(said(three(-0.1, 0.3)).contains("not negative"));
+        assert!(said(three(f64::NAN, 0.3)).contains("not negative"));
+        assert!(said(Sizes::Fixed(0)).contains("1 to 65535 cells, not 0"));
+        assert!(said(Sizes::Mix(vec![])).contains("needs parts"));
+        let part = |cells, share, class| Sizes::Mix(vec![Part { cells, share, class }]);
+        assert!(said(part(3, 1.0, Some(Class::Short))).contains("a short packet has one cell"));
+        assert!(said(part(3, 0.0, None)).contains("all shares are zero"));
+        assert!(said(part(3, f64::INFINITY, None)).contains("is not a share"));
+    }
+}

@@ -1,0 +1,239 @@
+//! Rows of bits: sets of ports.
+//!
+//! Bit `p` of a row is port `p`. A switch with up to 64 ports has rows of one word, and what an arbiter does for all
+//! ports at once is one operation; larger ones have 2, 4 or 16 words. The number of words is a constant, so that the
+//! compiler makes a loop over words disappear where there is one word and may use vector registers where there are
+//! several. Results do not depend on it.
+
+use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
+
+/// A set of up to 64·`W` ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Row<const W: usize>([u64; W]);
+
+impl<const W: usize> Row<W> {
+    /// No port.
+    pub const EMPTY: Row<W> = Row([0; W]);
+
+    /// Ports 0 to `count` - 1.
+    ///
+    /// # Panics
+    /// When it has no room for so many.
+    pub fn first(count: usize) -> Row<W> {
+        assert!(count <= 64 * W, "{count} ports do not fit into a row of {}", 64 * W);
+        let word = |at: usize| match count.saturating_sub(64 * at) {
+            0 => 0,
+            bits @ 1..64 => (1 << bits) - 1,
+            _ => u64::MAX,
+        };
+        Row(std::array::from_fn(word))
+    }
+
+    /// One port alone.
+    #[inline]
+    pub fn one(port: usize) -> Row<W> {
+        let mut row = Row::EMPTY;
+        row.insert(port);
+        row
+    }
+
+    /// Adds a port.
+    #[inline]
+    pub fn insert(&mut self, port: usize) {
+        self.0[if W == 1 { 0 } else { port >> 6 }] |= 1 << (port & 63);
+    }
+
+    /// Takes a port out.
+    #[inline]
+    pub fn remove(&mut self, port: usize) {
+        self.0[if W == 1 { 0 } else { port >> 6 }] &= !(1 << (port & 63));
+    }
+
+    /// Whether a port is in it.
+    #[inline]
+    pub fn has(&self, port: usize) -> bool {
+        self.0[if W == 1 { 0 } else { port >> 6 }] & (1 << (port & 63)) != 0
+    }
+
+    /// Whether no port is in it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    /// How many ports are in it.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The lowest port in it.
+    #[inline]
+    pub fn lowest(&self) -> Option<usize> {
+        let at = self.0.iter().position(|word| *word != 0)?;
+        Some(64 * at + self.0[at].trailing_zeros() as usize)
+    }
+
+    /// The first port in it from `from` on, upwards and around: what a round-robin arbiter chooses whose pointer
+    /// stands at `from`.
+    #[inline]
+    pub fn from(&self, from: usize) -> Option<usize> {
+        if W == 1 {
+            let turned = self.0[0].rotate_right(from as u32 & 63);
+            return (turned != 0).then(|| (turned.trailing_zeros() as usize + from) & 63);
+        }
+        let (word, bit) = (from >> 6, from & 63);
+        let high = self.0[word] & (u64::MAX << bit);
+        if high != 0 {
+            return Some(64 * word + high.trailing_zeros() as usize);
+        }
+        // The words above, those below, and at last the lower part of its own.
+        for step in 1..=W {
+            let at = (word + step) % W;
+            if self.0[at] != 0 {
+                return Some(64 * at + self.0[at].trailing_zeros() as usize);
+            }
+        }
+        None
+    }
+
+    /// The `nth` port in it, counted from zero, in ascending order.
+    #[inline]
+    pub fn nth(&self, mut nth: usize) -> Option<usize> {
+        for (at, word) in self.0.iter().enumerate() {
+            let here = word.count_ones() as usize;
+            if nth < here {
+                let mut word = *word;
+                for _ in 0..nth {
+                    word &= word - 1;
+                }
+                return Some(64 * at + word.trailing_zeros() as usize);
+            }
+            nth -= here;
+        }
+        None
+    }
+
+    /// Its ports, ascending.
+    #[inline]
+    pub fn iter(self) -> Ports<W> {
+        Ports { row: self, at: 0 }
+    }
+}
+
+/// The ports of a row, ascending.
+#[derive(Clone, Debug)]
+pub struct Ports<const W: usize> {
+    row: Row<W>,
+    /// Which word comes next.
+    at: usize,
+}
+
+impl<const W: usize> Iterator for Ports<W> {
+    type Item = usize;
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.at < W {
+            let word = &mut self.row.0[self.at];
+            if *word != 0 {
+                let bit = word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                return Some(64 * self.at + bit);
+            }
+            self.at += 1;
+        }
+        None
+    }
+}
+
+impl<const W: usize> IntoIterator for Row<W> {
+    type Item = usize;
+    type IntoIter = Ports<W>;
+    #[inline]
+    fn into_iter(self) -> Ports<W> {
+        self.iter()
+    }
+}
+
+impl<const W: usize> FromIterator<usize> for Row<W> {
+    fn from_iter<I: IntoIterator<Item = usize>>(ports: I) -> Row<W> {
+        let mut row = Row::EMPTY;
+        ports.into_iter().for_each(|port| row.insert(port));
+        row
+    }
+}
+
+impl<const W: usize> BitAnd for Row<W> {
+    type Output = Row<W>;
+    #[inline]
+    fn bitand(self, other: Row<W>) -> Row<W> {
+        Row(std::array::from_fn(|at| self.0[at] & other.0[at]))
+    }
+}
+impl<const W: usize> BitOr for Row<W> {
+    type Output = Row<W>;
+    #[inline]
+    fn bitor(self, other: Row<W>) -> Row<W> {
+        Row(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    }
+}
+impl<const W: usize> Not for Row<W> {
+    type Output = Row<W>;
+    #[inline]
+    fn not(self) -> Row<W> {
+        Row(std::array::from_fn(|at| !self.0[at]))
+    }
+}
+impl<const W: usize> BitAndAssign for Row<W> {
+    #[inline]
+    fn bitand_assign(&mut self, other: Row<W>) {
+        *self = *self & other;
+    }
+}
+impl<const W: usize> BitOrAssign for Row<W> {
+    #[inline]
+    fn bitor_assign(&mut self, other: Row<W>) {
+        *self = *self | other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn agrees<const W: usize>(ports: &[usize], from: usize) {
+        let ports: std::collections::BTreeSet<usize> = ports.iter().map(|port| port % (64 * W)).collect();
+        let from = from % (64 * W);
+        let row: Row<W> = ports.iter().copied().collect();
+        assert_eq!(row.iter().collect::<Vec<_>>(), ports.iter().copied().collect::<Vec<_>>());
+        assert_eq!(row.count(), ports.len());
+        assert_eq!(row.lowest(), ports.first().copied());
+        let around = ports.range(from..).next().or_else(|| ports.first());
+        assert_eq!(row.from(from), around.copied());
+        for nth in 0..=ports.len() {
+            assert_eq!(row.nth(nth), ports.iter().nth(nth).copied());
+        }
+        let upper: Row<W> = !Row::first(from);
+        assert_eq!((row & upper).lowest(), ports.range(from..).next().copied());
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_is_a_set(ports in prop::collection::vec(0usize..1024, 0..40), from in 0usize..1024) {
+            agrees::<1>(&ports, from);
+            agrees::<2>(&ports, from);
+            agrees::<4>(&ports, from);
+            agrees::<16>(&ports, from);
+        }
+    }
+
+    #[test]
+    fn a_full_row() {
+        assert_eq!(Row::<1>::first(64).count(), 64);
+        assert_eq!(Row::<16>::first(1000).count(), 1000);
+        assert_eq!(Row::<2>::first(64).nth(63), Some(63));
+        assert!(Row::<2>::first(0).is_empty());
+    }
+}

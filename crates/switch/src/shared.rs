@@ -1,0 +1,101 @@
+//! What the modes of a switch share: its clock, what is measured, and what is behind the outputs.
+
+use crate::arbiter::Weights;
+use crate::clock::Clock;
+use crate::links::{Links, Ready};
+use crate::notes::Notes;
+use crate::packet::Packet;
+use crate::queues::{Fifos, Voqs};
+use crate::tally::Tally;
+
+/// A packet of which not all cells are there yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Coming {
+    /// Its output.
+    pub to: u16,
+    /// The slot of its last cell.
+    pub last: u64,
+}
+
+/// Everything but queues and connections.
+pub(crate) struct Shared<const W: usize> {
+    pub ports: u64,
+    pub clock: Clock,
+    pub tally: Tally,
+    pub links: Links,
+    /// By input: what came last.
+    pub coming: Vec<Coming>,
+    pub notes: Notes,
+}
+
+impl<const W: usize> Shared<W> {
+    /// The last cell of a packet crosses in this slot.
+    #[inline]
+    pub fn complete(&mut self, input: usize, output: usize, packet: Packet) {
+        let at = self.clock.end();
+        let Packet { arrived, kind, class, .. } = packet;
+        self.tally.complete(input, output, kind, arrived, at);
+        let ready = Ready { at, arrived, cells: self.tally.kinds()[usize::from(kind)].cells, kind, class };
+        let tally = &mut self.tally;
+        self.links.offer(output, ready, &mut |left, tick| tally.left(left.kind, left.arrived, tick));
+    }
+
+    /// Where the slot of every output went.
+    #[inline]
+    pub fn account(&mut self, short: u64, long: u64, blocked: u64, held: u64, unmatched: u64) {
+        let slots = &mut self.tally.slots;
+        slots.short += short;
+        slots.long += long;
+        slots.blocked += blocked;
+        slots.held += held;
+        slots.unmatched += unmatched;
+        slots.idle += self.ports - short - long - blocked - held - unmatched;
+        self.tally.crossed += short + long;
+    }
+
+    /// The same where several cells may cross to one output in a slot.
+    #[inline]
+    pub fn account_crossed(&mut self, cells: u64, ports: u64) {
+        self.tally.slots.long += cells;
+        self.tally.slots.idle += ports.saturating_sub(cells);
+        self.tally.crossed += cells;
+    }
+}
+
+/// Virtual output queues, and what of their last packets is not there yet.
+pub(crate) struct Present<'a, const W: usize> {
+    pub voqs: &'a Voqs<W>,
+    pub coming: &'a [Coming],
+    /// The first slot that has not begun.
+    pub slot: u64,
+}
+
+impl<const W: usize> Weights for Present<'_, W> {
+    #[inline]
+    fn cells(&self, input: usize, output: usize) -> u64 {
+        let cells = self.voqs.cells(input, output);
+        let Coming { to, last } = self.coming[input];
+        let missing = if usize::from(to) == output { (last + 1).saturating_sub(self.slot) } else { 0 };
+        cells - missing
+    }
+    #[inline]
+    fn head(&self, input: usize, output: usize) -> u64 {
+        self.voqs.head(input, output).unwrap_or(u64::MAX)
+    }
+}
+
+/// Queues of short packets.
+pub(crate) struct PresentShort<'a, const W: usize> {
+    pub fifos: &'a Fifos<W>,
+}
+
+impl<const W: usize> Weights for PresentShort<'_, W> {
+    #[inline]
+    fn cells(&self, input: usize, _: usize) -> u64 {
+        self.fifos.cells(input)
+    }
+    #[inline]
+    fn head(&self, input: usize, _: usize) -> u64 {
+        self.fifos.head(input).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,160 @@
+//! Bursts and pauses, cell by cell as a link brings them.
+//!
+//! An input is OFF for a number of slots, then ON for a number of packets, which come one after the other, a cell a slot.
+//! With one packet to a burst this is the model of the P-SPF paper (section 5): OFF is geometric on 0, 1, 2, ... slots, so
+//! that the load can reach 1 (the paper does not say whether 0 is possible; without it the load ends at 0.891), and every
+//! packet has a destination of its own. With more than one, the packets of a burst have one destination, as in the
+//! literature on bursty traffic, unless `scattered`.
+//!
+//! The lengths of both states follow a geometric or a power law: `{ pareto = 1.5 }`. The load is exact: the mean pause is
+//! the mean burst times (1 - load)/load.
+
+use qdisc::{Invalid, Rng};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Arrival, Mixed, Offered, Packets, Place, Silence, Source, Traffic};
+use crate::draws::{Geometric, Lomax};
+use crate::packet::Sizes;
+use crate::rates::Pattern;
+
+/// Bursts and pauses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Cells that each input is offered per slot; of a matrix, what multiplies it.
+    pub load: f64,
+    /// How that spreads over the outputs.
+    #[serde(default)]
+    pub pattern: Pattern,
+    /// How large packets are; the P-SPF paper's mix unless something else is said.
+    #[serde(default)]
+    pub sizes: Sizes,
+    /// Mean length of a burst, in packets.
+    #[serde(default = "one")]
+    pub burst: f64,
+    /// The law of the length of bursts.
+    #[serde(default)]
+    pub on: Law,
+    /// The law of the length of pauses.
+    #[serde(default)]
+    pub off: Law,
+    /// Every packet of a burst has a destination of its own.
+    #[serde(default)]
+    pub scattered: bool,
+    /// Outputs may be asked to take more than their links do.
+    #[serde(default)]
+    pub overload: bool,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A law of lengths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Law {
+    /// No memory.
+    #[default]
+    Geometric,
+    /// A power law with this exponent, above 1; up to 2 the variance is infinite.
+    Pareto(f64),
+}
+
+#[derive(Clone, Debug)]
+enum Lengths {
+    Always(u64),
+    Geometric(Geometric),
+    Pareto(Lomax),
+}
+
+impl Lengths {
+    /// 0, 1, 2, ... with this mean.
+    fn new(parameter: &'static str, law: Law, mean: f64) -> Result<Lengths, Invalid> {
+        match law {
+            Law::Pareto(shape) if !(shape.is_finite() && shape > 1.0) => Err(Invalid::new(
+                parameter,
+                format!("an exponent of {shape} has no mean: write at least 1.05"),
+            )),
+            _ if mean <= 0.0 => Ok(Lengths::Always(0)),
+            Law::Geometric => Ok(Lengths::Geometric(Geometric::new(1.0 / (1.0 + mean)))),
+            Law::Pareto(shape) => Ok(Lengths::Pareto(Lomax::new(shape, mean))),
+        }
+    }
+
+    #[inline]
+    fn draw(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Lengths::Always(length) => *length,
+            Lengths::Geometric(law) => law.draw(rng),
+            Lengths::Pareto(law) => law.draw(rng),
+        }
+    }
+}
+
+impl Traffic for Config {
+    const SUMMARY: &'static str =
+        "bursts and pauses, geometric or Pareto; one packet to a burst is the P-SPF paper's";
+
+    fn build(&self, place: &Place) -> Result<Offered, Invalid> {
+        if !(self.burst.is_finite() && self.burst >= 1.0) {
+            let message = format!("{}: a burst has at least 1 packet on average", self.burst);
+            return Err(Invalid::new("burst", message));
+        }
+        let mixed = Mixed::new(place, self.load, &self.pattern, &self.sizes, self.overload)?;
+        let on = Lengths::new("on", self.on, self.burst - 1.0)?;
+        let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(place.ports);
+        for input in 0..place.ports {
+            let load = mixed.rates.input(input);
+            if load <= 0.0 {
+                sources.push(Box::new(Silence));
+                continue;
+            }
+            let pause = self.burst * mixed.sizes.mean() * (1.0 - load) / load;
+            sources.push(Box::new(OnOff {
+                packets: Packets::new(&mixed, input),
+                on: on.clone(),
+                off: Lengths::new("off", self.off, pause)?,
+                scattered: self.scattered,
+                rng: Mixed::rng(place, input),
+                slot: 0,
+                left: 0,
+                to: 0,
+            }));
+        }
+        Ok(Offered { kinds: mixed.kinds, sources, rates: Some(mixed.rates) })
+    }
+}
+
+struct OnOff {
+    packets: Packets,
+    on: Lengths,
+    off: Lengths,
+    scattered: bool,
+    rng: Rng,
+    /// The first slot in which the link is free again.
+    slot: u64,
+    /// Packets of this burst that are still to come.
+    left: u64,
+    /// Where this burst goes.
+    to: u16,
+}
+
+impl Source for OnOff {
+    fn next(&mut self) -> Option<Arrival> {
+        if self.left == 0 {
+            self.slot += self.off.draw(&mut self.rng);
+            self.left = 1 + self.on.draw(&mut self.rng);
+            self.to = self.packets.destination(&mut self.rng);
+        } else if self.scattered {
+            self.to = self.packets.destination(&mut self.rng);
+        }
+        self.left -= 1;
+        let (number, kind) = self.packets.kind(&mut self.rng);
+        let first = self.slot;
+        self.slot += u64::from(kind.cells);
+        let last = self.slot - 1;
+        Some(Arrival { first, last, to: self.to, cells: kind.cells, kind: number, class: kind.class })
+    }
+}

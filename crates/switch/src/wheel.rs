@@ -1,0 +1,105 @@
+//! What happens to ports in later slots: a ring of rows, one for each of the next slots.
+
+use crate::row::Row;
+
+/// Slots that a wheel looks ahead.
+const SPOKES: u64 = 256;
+
+/// For each port at most one later slot. What lies beyond the ring is put at its far end and looked at again there.
+#[derive(Clone, Debug)]
+pub(crate) struct Wheel<const W: usize> {
+    spokes: Vec<Row<W>>,
+    /// By port.
+    when: Vec<u64>,
+}
+
+impl<const W: usize> Wheel<W> {
+    pub fn new(ports: usize) -> Wheel<W> {
+        Wheel { spokes: vec![Row::EMPTY; SPOKES as usize], when: vec![u64::MAX; ports] }
+    }
+
+    /// Sets a port's slot, which must not be before `now`. It must not have one yet.
+    #[inline]
+    pub fn set(&mut self, port: usize, when: u64, now: u64) {
+        debug_assert!(when >= now, "slot {when} was before {now}");
+        self.when[port] = when;
+        let spoke = when.min(now + (SPOKES - 1));
+        self.spokes[(spoke % SPOKES) as usize].insert(port);
+    }
+
+    /// Moves a port's slot one on. `now` must be at or before it.
+    #[inline]
+    pub fn postpone(&mut self, port: usize, now: u64) {
+        self.clear(port, now);
+        self.set(port, self.when[port] + 1, now);
+    }
+
+    /// Forgets a port's slot.
+    #[inline]
+    pub fn clear(&mut self, port: usize, now: u64) {
+        // It stands where `set` put it, or where a look at the far end put it since: at its own slot when that is near.
+        let when = self.when[port];
+        if when < now + SPOKES && self.spokes[(when % SPOKES) as usize].has(port) {
+            self.spokes[(when % SPOKES) as usize].remove(port);
+            return;
+        }
+        // Far away: seldom.
+        self.spokes.iter_mut().for_each(|spoke| spoke.remove(port));
+    }
+
+    /// A port's slot.
+    #[inline]
+    pub fn when(&self, port: usize) -> u64 {
+        self.when[port]
+    }
+
+    /// The ports whose slot is `now`; they are forgotten.
+    #[inline]
+    pub fn take(&mut self, now: u64) -> Row<W> {
+        let spoke = std::mem::replace(&mut self.spokes[(now % SPOKES) as usize], Row::EMPTY);
+        let mut due = spoke;
+        for port in spoke {
+            if self.when[port] != now {
+                due.remove(port);
+                self.set(port, self.when[port], now + 1);
+            }
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against the plain list of slots.
+        #[test]
+        fn everything_comes_in_its_slot(
+            gaps in prop::collection::vec((0u64..900, prop::collection::vec(0u64..900, 0..3)), 8),
+        ) {
+            let mut wheel = Wheel::<1>::new(8);
+            let mut want = Vec::new();
+            let mut moves = Vec::new();
+            for (port, (gap, postponed)) in gaps.iter().enumerate() {
+                wheel.set(port, *gap, 0);
+                want.push(*gap);
+                moves.extend(postponed.iter().map(|at| (*at, port)));
+            }
+            moves.sort_unstable();
+            for now in 0..1_000u64 {
+                for (_, port) in moves.iter().filter(|(at, _)| *at == now) {
+                    if want[*port] >= now {
+                        wheel.postpone(*port, now);
+                        want[*port] += 1;
+                    }
+                }
+                let due: Vec<usize> = wheel.take(now).iter().collect();
+                let wanted: Vec<usize> = (0..8).filter(|port| want[*port] == now).collect();
+                prop_assert_eq!(due, wanted);
+            }
+        }
+    }
+}
