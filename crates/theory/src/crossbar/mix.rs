@@ -102,17 +102,8 @@ impl Mix {
     ///
     /// When a probability is not in 0 to 1, P_a + P_b exceeds 1, or a size is 0.
     pub fn trimodel(cells: [u32; 3], p_a: f64, p_b: f64) -> Result<Mix, MixError> {
-        for p in [p_a, p_b] {
-            if !(0.0..=1.0).contains(&p) {
-                return Err(MixError::Share(p));
-            }
-        }
-        let rest = 1.0 - p_a - p_b;
-        if rest < -ROUNDING {
-            return Err(MixError::Sum(p_a + p_b));
-        }
-        // 1 − 0.9 − 0.1 is a little less than 0 in binary.
-        let p_c = rest.max(0.0);
+        // 1 − 0.9 − 0.1 is a little less than 0 in binary. If it is much less, the sum is too large.
+        let p_c = (1.0 - p_a - p_b).max(0.0);
         let kind = |cells, share| Kind { cells, share, short: cells == 1 };
         Mix::new(&[kind(cells[0], p_a), kind(cells[1], p_b), kind(cells[2], p_c)])
     }

@@ -165,7 +165,7 @@ impl RateMatrix {
     ///
     /// Rates are rounded to 10⁻¹² and then counted in integers, so that no rounding leaves a rest without a matching. What
     /// is served is therefore exact for rates with up to 12 decimals and within 10⁻¹² otherwise, plus what a line exceeds 1
-    /// by (at most 10⁻⁹). Takes time in proportion to N⁴ at worst: N = 64 takes some hundredths of a second.
+    /// by (at most 10⁻⁹). Takes time in proportion to N⁴ at worst: N = 64 takes about a hundredth of a second.
     ///
     /// # Errors
     ///

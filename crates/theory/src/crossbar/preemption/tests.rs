@@ -120,8 +120,8 @@ fn capacity_is_the_load_that_blocks_the_rest() {
     close(capacity(&paper(), Ports::Finite(1)), 1.0, 0.0);
 }
 
-/// The sheet of an independent simulation has (4) and (4') multiplied with the same number: 63 and 88.8 slots at a load
-/// of 0.8, 154 and 361 at 0.9. So (4')/(4) is 1.41 and 2.34.
+/// Calculated apart from this and multiplied with the same number, (4) and (4') are 63 and 88.8 slots at a load of 0.8, 154
+/// and 361 at 0.9. So (4')/(4) is 1.41 and 2.34. The gains are simulated ones.
 #[test]
 fn corrected_waits() {
     for (load, paper_has, corrected_has) in [(0.8, 63.0, 88.8), (0.9, 154.0, 361.0)] {
