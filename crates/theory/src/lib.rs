@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod crossbar;
 pub mod distributions;
 pub mod fairness;
 pub mod hurst;
