@@ -4,26 +4,35 @@
 use libm::{log, pow};
 use qdisc::Rng;
 
-/// A law on 0..n by Walker's alias method: one column of n is drawn, then it or its alias.
+/// A law on some values by Walker's alias method: one column of n is drawn, then its own value or its alias.
 ///
 /// Odds are held as multiples of 2^-32, so that a probability is off by at most that.
 #[derive(Clone, Debug)]
-pub(crate) struct Alias {
-    /// For each column: it is kept when the draw is below the threshold, otherwise its alias is taken.
-    columns: Vec<(u32, u32)>,
+pub(crate) struct Alias<T> {
+    columns: Vec<Column<T>>,
 }
 
-impl Alias {
-    /// `weights` are not negative and not all zero; they need not sum to 1.
-    pub fn new(weights: &[f64]) -> Alias {
-        let n = weights.len();
-        let sum: f64 = weights.iter().sum();
+#[derive(Clone, Copy, Debug)]
+struct Column<T> {
+    /// The column's own value is taken when the draw is below.
+    threshold: u32,
+    own: T,
+    alias: T,
+}
+
+impl<T: Copy> Alias<T> {
+    /// Values with their weights, which are not negative and not all zero; they need not sum to 1.
+    pub fn new(values: &[(T, f64)]) -> Alias<T> {
+        let n = values.len();
+        let sum: f64 = values.iter().map(|(_, weight)| weight).sum();
         debug_assert!(n > 0 && sum > 0.0);
-        let mut odds: Vec<f64> = weights.iter().map(|weight| weight * n as f64 / sum).collect();
+        let mut odds: Vec<f64> = values.iter().map(|(_, weight)| weight * n as f64 / sum).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|at| odds[*at] < 1.0);
-        let mut columns: Vec<(u32, u32)> = (0..n as u32).map(|at| (u32::MAX, at)).collect();
+        let whole = |(value, _): &(T, f64)| Column { threshold: u32::MAX, own: *value, alias: *value };
+        let mut columns: Vec<Column<T>> = values.iter().map(whole).collect();
         while let (Some(poor), Some(rich)) = (small.pop(), large.last().copied()) {
-            columns[poor] = ((odds[poor] * 4_294_967_296.0) as u32, rich as u32);
+            columns[poor].threshold = (odds[poor] * 4_294_967_296.0) as u32;
+            columns[poor].alias = values[rich].0;
             odds[rich] -= 1.0 - odds[poor];
             if odds[rich] < 1.0 {
                 large.pop();
@@ -35,35 +44,35 @@ impl Alias {
 
     /// Draws with a word that is uniform over all 64 bits.
     #[inline]
-    pub fn pick(&self, word: u64) -> usize {
-        // The high half chooses the column, the low half decides within it.
-        let column = (((word >> 32) * self.columns.len() as u64) >> 32) as usize;
-        let (threshold, alias) = self.columns[column];
-        if (word as u32) < threshold { column } else { alias as usize }
+    pub fn pick(&self, word: u64) -> T {
+        // The high half chooses the column, the low half decides within it; without a jump, since nobody can foresee it.
+        let column = &self.columns[(((word >> 32) * self.columns.len() as u64) >> 32) as usize];
+        let both = [column.alias, column.own];
+        both[usize::from((word as u32) < column.threshold)]
     }
 }
 
 /// How many slots the table of a geometric law knows; the rest is drawn again, since the law has no memory.
-const TABLE: usize = 255;
+const TABLE: u32 = 255;
 
 /// The geometric law on 0, 1, 2, ...: how often something fails before it succeeds.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometric {
     /// 0 to `TABLE` - 1, and "at least `TABLE`".
-    table: Alias,
+    table: Alias<u32>,
 }
 
 impl Geometric {
     /// With success probability `p`, above 0 and up to 1: the mean is (1 - p)/p.
     pub fn new(p: f64) -> Geometric {
-        let mut weights: Vec<f64> = Vec::with_capacity(TABLE + 1);
+        let mut values: Vec<(u32, f64)> = Vec::with_capacity(TABLE as usize + 1);
         let mut left = 1.0;
-        for _ in 0..TABLE {
-            weights.push(left * p);
+        for slots in 0..TABLE {
+            values.push((slots, left * p));
             left *= 1.0 - p;
         }
-        weights.push(left);
-        Geometric { table: Alias::new(&weights) }
+        values.push((TABLE, left));
+        Geometric { table: Alias::new(&values) }
     }
 
     #[inline]
@@ -71,10 +80,10 @@ impl Geometric {
         let mut so_far = 0;
         loop {
             let picked = self.table.pick(rng.word());
+            so_far += u64::from(picked);
             if picked < TABLE {
-                return so_far + picked as u64;
+                return so_far;
             }
-            so_far += TABLE as u64;
         }
     }
 }
@@ -139,7 +148,7 @@ mod tests {
     #[test]
     fn an_alias_table_has_its_odds() {
         let weights = [0.559, 0.2, 0.0, 0.241];
-        let table = Alias::new(&weights);
+        let table = Alias::new(&[(0, 0.559), (1, 0.2), (2, 0.0), (3, 0.241)]);
         let mut rng = Streams::new(1).rng();
         let mut seen = [0u32; 4];
         let n = 1_000_000;

@@ -24,6 +24,7 @@ mod row;
 pub mod scheduler;
 mod shared;
 pub mod sim;
+mod slab;
 pub mod speed;
 mod tally;
 pub mod traffic;

@@ -3,9 +3,8 @@
 //! The output scheduler never interrupts a packet. With two classes it sends short ones first (P-SPF, section 2.1),
 //! otherwise in the order of their completion.
 
-use std::collections::VecDeque;
-
-use crate::packet::Class;
+use crate::packet::{Class, Kind};
+use crate::slab::{Chain, Slab};
 
 /// A packet that waits for its link.
 #[derive(Clone, Copy, Debug)]
@@ -14,94 +13,115 @@ pub(crate) struct Ready {
     pub at: u64,
     /// When it arrived at the switch, in ticks.
     pub arrived: u64,
-    pub cells: u32,
     pub kind: u16,
-    pub class: Class,
 }
 
 /// All links.
 #[derive(Debug)]
 pub(crate) struct Links {
     links: Vec<Link>,
+    slab: Slab<Ready>,
+    /// By kind: how long it takes, in ticks, and whether it goes before others.
+    kinds: Vec<(u64, bool)>,
     short_first: bool,
     slot_ticks: u64,
-    /// The most cells that waited at one output, what is being sent included.
-    pub most_cells: u64,
+    /// The longest time that one output needed for all that waited there, what was being sent included, in ticks.
+    most_ticks: u64,
     /// The most short packets that waited at one output.
     pub most_short: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 struct Link {
     /// When it is free again, in ticks.
     free: u64,
+    /// Time that what waits in the queues will take, in ticks.
+    waiting: u64,
     /// Only used where short ones go first.
-    short: VecDeque<Ready>,
-    long: VecDeque<Ready>,
-    /// Cells that wait in these.
-    cells: u64,
+    short: Chain,
+    long: Chain,
+    /// How many short ones wait.
+    shorts: u64,
 }
 
 impl Links {
-    pub fn new(ports: usize, short_first: bool, slot_ticks: u64) -> Links {
-        let links = std::iter::repeat_with(Link::default).take(ports).collect();
-        Links { links, short_first, slot_ticks, most_cells: 0, most_short: 0 }
+    pub fn new(ports: usize, kinds: &[Kind], short_first: bool, slot_ticks: u64) -> Links {
+        let link = Link { free: 0, waiting: 0, short: Chain::EMPTY, long: Chain::EMPTY, shorts: 0 };
+        let kind = |kind: &Kind| (u64::from(kind.cells) * slot_ticks, kind.class == Class::Short);
+        let kinds = kinds.iter().map(kind).collect();
+        Links {
+            links: vec![link; ports],
+            slab: Slab::new(),
+            kinds,
+            short_first,
+            slot_ticks,
+            most_ticks: 0,
+            most_short: 0,
+        }
     }
 
     /// A packet is complete. Tells what left since the last time: the packet, and when its last cell was sent.
     #[inline]
     pub fn offer(&mut self, output: usize, packet: Ready, left: &mut impl FnMut(Ready, u64)) {
         let link = &mut self.links[output];
-        if !self.short_first {
-            let begin = link.free.max(packet.at);
-            link.free = begin + u64::from(packet.cells) * self.slot_ticks;
-            self.most_cells = self.most_cells.max((link.free - packet.at).div_ceil(self.slot_ticks));
-            left(packet, link.free);
-            return;
-        }
-        link.send_until(packet.at, self.slot_ticks, left);
-        let sending = link.free.saturating_sub(packet.at).div_ceil(self.slot_ticks);
-        link.cells += u64::from(packet.cells);
-        self.most_cells = self.most_cells.max(sending + link.cells);
-        match packet.class {
-            Class::Short => {
-                link.short.push_back(packet);
-                self.most_short = self.most_short.max(link.short.len() as u64);
+        let (sending, short) = self.kinds[usize::from(packet.kind)];
+        if self.short_first {
+            link.send_until(packet.at, &mut self.slab, &self.kinds, left);
+            if link.free >= packet.at {
+                link.waiting += sending;
+                self.most_ticks = self.most_ticks.max(link.free - packet.at + link.waiting);
+                if short {
+                    self.slab.push_back(&mut link.short, packet);
+                    link.shorts += 1;
+                    self.most_short = self.most_short.max(link.shorts);
+                } else {
+                    self.slab.push_back(&mut link.long, packet);
+                }
+                return;
             }
-            Class::Long => link.long.push_back(packet),
+            // Nobody is there, and no other one can be complete in the same slot: it begins at once.
         }
+        link.free = link.free.max(packet.at) + sending;
+        self.most_ticks = self.most_ticks.max(link.free - packet.at);
+        left(packet, link.free);
+    }
+
+    /// The most cells that waited at one output, what was being sent included.
+    pub fn most_cells(&self) -> u64 {
+        self.most_ticks.div_ceil(self.slot_ticks)
     }
 
     /// Tells what leaves until `tick`, exclusively.
     pub fn advance(&mut self, tick: u64, left: &mut impl FnMut(Ready, u64)) {
         for link in &mut self.links {
-            link.send_until(tick, self.slot_ticks, left);
+            link.send_until(tick, &mut self.slab, &self.kinds, left);
         }
     }
 
     /// Forgets the maxima.
     pub fn forget(&mut self) {
-        (self.most_cells, self.most_short) = (0, 0);
+        (self.most_ticks, self.most_short) = (0, 0);
     }
 }
 
 impl Link {
     /// Begins everything that can begin before `tick`.
     #[inline]
-    fn send_until(&mut self, tick: u64, slot_ticks: u64, left: &mut impl FnMut(Ready, u64)) {
-        loop {
-            // Whoever was there first when the link became free, short ones before long ones.
-            let heads = [self.short.front(), self.long.front()];
-            let Some(first) = heads.into_iter().flatten().map(|packet| packet.at).min() else { return };
-            let begin = self.free.max(first);
-            if begin >= tick {
-                return;
-            }
-            let short = self.short.front().is_some_and(|packet| packet.at <= begin);
-            let queue = if short { &mut self.short } else { &mut self.long };
-            let packet = queue.pop_front().expect("it was at the front");
-            self.cells -= u64::from(packet.cells);
-            self.free = begin + u64::from(packet.cells) * slot_ticks;
+    fn send_until(
+        &mut self,
+        tick: u64,
+        slab: &mut Slab<Ready>,
+        kinds: &[(u64, bool)],
+        left: &mut impl FnMut(Ready, u64),
+    ) {
+        // What waits was there before the link became free: whoever comes finds it waiting, or an idle link.
+        while self.waiting > 0 && self.free < tick {
+            let queue = if self.short.is_empty() { &mut self.long } else { &mut self.short };
+            let packet = slab.pop(queue);
+            let (sending, short) = kinds[usize::from(packet.kind)];
+            self.shorts -= u64::from(short);
+            self.waiting -= sending;
+            self.free += sending;
             left(packet, self.free);
         }
     }
@@ -112,14 +132,17 @@ mod tests {
     use super::*;
 
     fn run(short_first: bool, offers: &[(u64, u32)]) -> Vec<(u32, u64)> {
-        let mut links = Links::new(1, short_first, 1);
+        let sizes = [1, 2, 3, 5, 9];
+        let class = |cells: u32| if cells == 1 { Class::Short } else { Class::Long };
+        let kinds = sizes.map(|cells| Kind { cells, class: class(cells) });
+        let mut links = Links::new(1, &kinds, short_first, 1);
         let mut out = Vec::new();
         for (at, cells) in offers {
-            let class = if *cells == 1 { Class::Short } else { Class::Long };
-            let packet = Ready { at: *at, arrived: 0, cells: *cells, kind: 0, class };
-            links.offer(0, packet, &mut |packet, end| out.push((packet.cells, end)));
+            let kind = sizes.iter().position(|size| size == cells).unwrap() as u16;
+            let packet = Ready { at: *at, arrived: 0, kind };
+            links.offer(0, packet, &mut |packet, end| out.push((sizes[usize::from(packet.kind)], end)));
         }
-        links.advance(u64::MAX, &mut |packet, end| out.push((packet.cells, end)));
+        links.advance(u64::MAX, &mut |packet, end| out.push((sizes[usize::from(packet.kind)], end)));
         out
     }
 

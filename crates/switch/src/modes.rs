@@ -9,7 +9,7 @@ mod preemptive;
 mod spf;
 
 use crate::arbiter::Site;
-use crate::packet::Packet;
+use crate::packet::{Class, Packet};
 use crate::scheduler::{Mode, Options, Queueing, Scheduler};
 use crate::shared::Shared;
 
@@ -19,7 +19,7 @@ use qdisc::Invalid;
 /// The queues of the inputs and the connections through the fabric, with the rule by which they change.
 pub(crate) trait Fabric<const W: usize>: Send {
     /// A packet is there and may be sent.
-    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>);
+    fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>);
     /// One slot of the fabric.
     fn slot(&mut self, shared: &mut Shared<W>);
     /// The pointers of its arbiters, each with the name of its half where there are two.

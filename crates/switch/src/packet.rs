@@ -4,8 +4,6 @@ use qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::draws::Alias;
-
 /// The most cells of a packet.
 pub const MOST_CELLS: u32 = 65_535;
 
@@ -51,8 +49,8 @@ pub struct Packet {
     pub cells: u32,
     /// Which of the kinds of the run it is.
     pub kind: u16,
-    /// Its class.
-    pub class: Class,
+    /// Its output.
+    pub to: u16,
 }
 
 /// How large packets are.
@@ -148,32 +146,6 @@ impl Sizes {
     }
 }
 
-/// Draws sizes.
-#[derive(Clone, Debug)]
-pub(crate) struct Sampler {
-    table: Alias,
-    mean: f64,
-}
-
-impl Sampler {
-    pub fn new(parts: &[(Kind, f64)]) -> Sampler {
-        let shares: Vec<f64> = parts.iter().map(|(_, share)| *share).collect();
-        let mean = parts.iter().map(|(kind, share)| f64::from(kind.cells) * share).sum();
-        Sampler { table: Alias::new(&shares), mean }
-    }
-
-    /// Mean size, in cells.
-    pub fn mean(&self) -> f64 {
-        self.mean
-    }
-
-    /// Which part, with a word that is uniform over all 64 bits.
-    #[inline]
-    pub fn pick(&self, word: u64) -> usize {
-        self.table.pick(word)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,8 +153,8 @@ mod tests {
     #[test]
     fn the_papers_mix() {
         let parts = Sizes::default().parts().unwrap();
-        let sampler = Sampler::new(&parts);
-        assert!((sampler.mean() - 8.143).abs() < 1e-9);
+        let mean: f64 = parts.iter().map(|(kind, share)| f64::from(kind.cells) * share).sum();
+        assert!((mean - 8.143).abs() < 1e-9);
         assert_eq!(parts[0].0, Kind { cells: 1, class: Class::Short });
         assert_eq!(parts[2].0, Kind { cells: 24, class: Class::Long });
     }

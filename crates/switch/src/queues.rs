@@ -4,10 +4,9 @@
 //! of an input or for an output as one word. Packets are whole: a queue is touched when a packet comes and when it begins
 //! to cross, not for every cell.
 
-use qdisc::{List, Slots};
-
 use crate::packet::Packet;
 use crate::row::Row;
+use crate::slab::{Chain, Slab};
 
 /// Who asks for whom.
 #[derive(Clone, Debug)]
@@ -45,14 +44,58 @@ impl<const W: usize> Requests<W> {
     /// It does no more.
     #[inline]
     pub fn remove(&mut self, input: usize, output: usize) {
-        self.of_input[input].remove(output);
-        self.of_output[output].remove(input);
-        if self.of_input[input].is_empty() {
-            self.inputs.remove(input);
+        let (of_input, of_output) = (&mut self.of_input[input], &mut self.of_output[output]);
+        of_input.remove(output);
+        of_output.remove(input);
+        self.inputs.remove_if(input, of_input.is_empty());
+        self.outputs.remove_if(output, of_output.is_empty());
+    }
+}
+
+/// One queue of packets.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    chain: Chain,
+    /// Cells, those of a packet that is still arriving included.
+    cells: u64,
+}
+
+impl Queue {
+    const EMPTY: Queue = Queue { chain: Chain::EMPTY, cells: 0 };
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.chain.is_empty()
+    }
+
+    #[inline]
+    fn push_back(&mut self, slab: &mut Slab<Packet>, packet: Packet) {
+        slab.push_back(&mut self.chain, packet);
+        self.cells += u64::from(packet.cells);
+    }
+
+    fn push_front(&mut self, slab: &mut Slab<Packet>, packet: Packet) {
+        slab.push_front(&mut self.chain, packet);
+        self.cells += u64::from(packet.cells);
+    }
+
+    #[inline]
+    fn pop(&mut self, slab: &mut Slab<Packet>) -> Packet {
+        let packet = slab.pop(&mut self.chain);
+        self.cells -= u64::from(packet.cells);
+        packet
+    }
+
+    /// One cell of the first packet, and the packet when that was its last one.
+    #[inline]
+    fn pop_cell(&mut self, slab: &mut Slab<Packet>) -> Option<Packet> {
+        let packet = slab.front_mut(&self.chain);
+        if packet.cells > 1 {
+            packet.cells -= 1;
+            self.cells -= 1;
+            return None;
         }
-        if self.of_output[output].is_empty() {
-            self.outputs.remove(output);
-        }
+        Some(self.pop(slab))
     }
 }
 
@@ -60,11 +103,9 @@ impl<const W: usize> Requests<W> {
 #[derive(Debug)]
 pub(crate) struct Voqs<const W: usize> {
     ports: usize,
-    slots: Slots<Packet>,
+    slab: Slab<Packet>,
     /// By input and output.
-    queues: Vec<List>,
-    /// Cells in each of them, those of a packet that is still arriving included.
-    cells: Vec<u64>,
+    queues: Vec<Queue>,
     pub requests: Requests<W>,
 }
 
@@ -72,9 +113,8 @@ impl<const W: usize> Voqs<W> {
     pub fn new(ports: usize) -> Voqs<W> {
         Voqs {
             ports,
-            slots: Slots::with_capacity(1024),
-            queues: vec![List::default(); ports * ports],
-            cells: vec![0; ports * ports],
+            slab: Slab::new(),
+            queues: vec![Queue::EMPTY; ports * ports],
             requests: Requests::none(ports),
         }
     }
@@ -82,34 +122,28 @@ impl<const W: usize> Voqs<W> {
     /// Adds a packet; says how many cells its queue has then.
     #[inline]
     pub fn push(&mut self, input: usize, output: usize, packet: Packet) -> u64 {
-        let at = input * self.ports + output;
-        self.cells[at] += u64::from(packet.cells);
-        let queue = &mut self.queues[at];
+        let queue = &mut self.queues[input * self.ports + output];
         if queue.is_empty() {
             self.requests.insert(input, output);
         }
-        self.slots.push_back(queue, packet);
-        self.cells[at]
+        queue.push_back(&mut self.slab, packet);
+        queue.cells
     }
 
     /// Puts a packet back of which a part has crossed: it is the next again.
     pub fn put_back(&mut self, input: usize, output: usize, packet: Packet) {
-        let at = input * self.ports + output;
-        self.cells[at] += u64::from(packet.cells);
-        self.slots.push_front(&mut self.queues[at], packet);
+        self.queues[input * self.ports + output].push_front(&mut self.slab, packet);
         self.requests.insert(input, output);
     }
 
     /// Takes the next packet out.
     ///
     /// # Panics
-    /// When there is none.
+    /// When there is none: who is matched has asked.
     #[inline]
     pub fn pop(&mut self, input: usize, output: usize) -> Packet {
-        let at = input * self.ports + output;
-        let queue = &mut self.queues[at];
-        let packet = self.slots.pop_front(queue).expect("who is matched has asked");
-        self.cells[at] -= u64::from(packet.cells);
+        let queue = &mut self.queues[input * self.ports + output];
+        let packet = queue.pop(&mut self.slab);
         if queue.is_empty() {
             self.requests.remove(input, output);
         }
@@ -119,108 +153,97 @@ impl<const W: usize> Voqs<W> {
     /// Takes one cell of the next packet; the packet itself when that was its last one.
     ///
     /// # Panics
-    /// When there is none.
+    /// When there is none: who is matched has asked.
     #[inline]
     pub fn pop_cell(&mut self, input: usize, output: usize) -> Option<Packet> {
-        let at = input * self.ports + output;
-        let place = self.slots.front_place(&self.queues[at]).expect("who is matched has asked");
-        let packet = self.slots.get_mut(place).expect("it is at the front");
-        if packet.cells > 1 {
-            packet.cells -= 1;
-            self.cells[at] -= 1;
-            return None;
+        let queue = &mut self.queues[input * self.ports + output];
+        let packet = queue.pop_cell(&mut self.slab);
+        if queue.is_empty() {
+            self.requests.remove(input, output);
         }
-        Some(self.pop(input, output))
+        packet
     }
 
-    /// Cells of a queue.
+    /// Cells of a queue, those of a packet that is still arriving included.
     #[inline]
     pub fn cells(&self, input: usize, output: usize) -> u64 {
-        self.cells[input * self.ports + output]
+        self.queues[input * self.ports + output].cells
     }
 
     /// When the next packet of a queue arrived, in ticks.
     #[inline]
     pub fn head(&self, input: usize, output: usize) -> Option<u64> {
-        self.slots.front(&self.queues[input * self.ports + output]).map(|packet| packet.arrived)
+        self.slab.front(&self.queues[input * self.ports + output].chain).map(|packet| packet.arrived)
     }
 }
 
 /// One queue for each input.
 #[derive(Debug)]
 pub(crate) struct Fifos<const W: usize> {
-    slots: Slots<(Packet, u16)>,
+    slab: Slab<Packet>,
     /// By input.
-    queues: Vec<List>,
-    /// Cells in each of them.
-    cells: Vec<u64>,
+    queues: Vec<Queue>,
     /// What the heads ask for.
     pub requests: Requests<W>,
 }
 
 impl<const W: usize> Fifos<W> {
     pub fn new(ports: usize) -> Fifos<W> {
-        Fifos {
-            slots: Slots::with_capacity(1024),
-            queues: vec![List::default(); ports],
-            cells: vec![0; ports],
-            requests: Requests::none(ports),
-        }
+        Fifos { slab: Slab::new(), queues: vec![Queue::EMPTY; ports], requests: Requests::none(ports) }
     }
 
     /// Adds a packet; says how many cells its queue has then.
     #[inline]
-    pub fn push(&mut self, input: usize, output: usize, packet: Packet) -> u64 {
+    pub fn push(&mut self, input: usize, packet: Packet) -> u64 {
         let queue = &mut self.queues[input];
         if queue.is_empty() {
-            self.requests.insert(input, output);
+            self.requests.insert(input, usize::from(packet.to));
         }
-        self.slots.push_back(queue, (packet, output as u16));
-        self.cells[input] += u64::from(packet.cells);
-        self.cells[input]
+        queue.push_back(&mut self.slab, packet);
+        queue.cells
     }
 
     /// Takes the next packet out.
     ///
     /// # Panics
-    /// When there is none.
+    /// When there is none: who is matched has asked.
     #[inline]
     pub fn pop(&mut self, input: usize) -> Packet {
         let queue = &mut self.queues[input];
-        let (packet, output) = self.slots.pop_front(queue).expect("who is matched has asked");
-        self.cells[input] -= u64::from(packet.cells);
-        self.requests.remove(input, usize::from(output));
-        if let Some((_, next)) = self.slots.front(queue) {
-            self.requests.insert(input, usize::from(*next));
-        }
+        let packet = queue.pop(&mut self.slab);
+        self.advance(input, packet.to);
         packet
     }
 
     /// Takes one cell of the next packet; the packet itself when that was its last one.
     ///
     /// # Panics
-    /// When there is none.
+    /// When there is none: who is matched has asked.
     #[inline]
     pub fn pop_cell(&mut self, input: usize) -> Option<Packet> {
-        let place = self.slots.front_place(&self.queues[input]).expect("who is matched has asked");
-        let (packet, _) = self.slots.get_mut(place).expect("it is at the front");
-        if packet.cells > 1 {
-            packet.cells -= 1;
-            self.cells[input] -= 1;
-            return None;
+        let packet = self.queues[input].pop_cell(&mut self.slab)?;
+        self.advance(input, packet.to);
+        Some(packet)
+    }
+
+    /// The head of an input, which asked for `from`, is gone.
+    #[inline]
+    fn advance(&mut self, input: usize, from: u16) {
+        self.requests.remove(input, usize::from(from));
+        if let Some(next) = self.slab.front(&self.queues[input].chain) {
+            self.requests.insert(input, usize::from(next.to));
         }
-        Some(self.pop(input))
     }
 
     /// Cells of a queue.
     #[inline]
     pub fn cells(&self, input: usize) -> u64 {
-        self.cells[input]
+        self.queues[input].cells
     }
 
     /// When the next packet of a queue arrived, in ticks.
     #[inline]
     pub fn head(&self, input: usize) -> Option<u64> {
-        self.slots.front(&self.queues[input]).map(|(packet, _)| packet.arrived)
+        self.slab.front(&self.queues[input].chain).map(|packet| packet.arrived)
     }
 }

@@ -49,6 +49,18 @@ impl<const W: usize> Row<W> {
         self.0[if W == 1 { 0 } else { port >> 6 }] &= !(1 << (port & 63));
     }
 
+    /// Takes a port out if `gone`; without a jump, since nobody can foresee it.
+    #[inline]
+    pub fn remove_if(&mut self, port: usize, gone: bool) {
+        self.0[if W == 1 { 0 } else { port >> 6 }] &= !(u64::from(gone) << (port & 63));
+    }
+
+    /// Adds a port if `there`; without a jump.
+    #[inline]
+    pub fn insert_if(&mut self, port: usize, there: bool) {
+        self.0[if W == 1 { 0 } else { port >> 6 }] |= u64::from(there) << (port & 63);
+    }
+
     /// Whether a port is in it.
     #[inline]
     pub fn has(&self, port: usize) -> bool {

@@ -19,7 +19,6 @@ pub(crate) struct Coming {
 
 /// Everything but queues and connections.
 pub(crate) struct Shared<const W: usize> {
-    pub ports: u64,
     pub clock: Clock,
     pub tally: Tally,
     pub links: Links,
@@ -31,16 +30,16 @@ pub(crate) struct Shared<const W: usize> {
 impl<const W: usize> Shared<W> {
     /// The last cell of a packet crosses in this slot.
     #[inline]
-    pub fn complete(&mut self, input: usize, output: usize, packet: Packet) {
+    pub fn complete(&mut self, input: usize, packet: Packet) {
         let at = self.clock.end();
-        let Packet { arrived, kind, class, .. } = packet;
-        self.tally.complete(input, output, kind, arrived, at);
-        let ready = Ready { at, arrived, cells: self.tally.kinds()[usize::from(kind)].cells, kind, class };
+        let Packet { arrived, kind, to, .. } = packet;
+        self.tally.complete(input, usize::from(to), kind, arrived, at);
         let tally = &mut self.tally;
-        self.links.offer(output, ready, &mut |left, tick| tally.left(left.kind, left.arrived, tick));
+        let left = &mut |left: Ready, tick| tally.left(left.kind, left.arrived, tick);
+        self.links.offer(usize::from(to), Ready { at, arrived, kind }, left);
     }
 
-    /// Where the slot of every output went.
+    /// Where the slot of the outputs went; the rest was idle.
     #[inline]
     pub fn account(&mut self, short: u64, long: u64, blocked: u64, held: u64, unmatched: u64) {
         let slots = &mut self.tally.slots;
@@ -49,16 +48,6 @@ impl<const W: usize> Shared<W> {
         slots.blocked += blocked;
         slots.held += held;
         slots.unmatched += unmatched;
-        slots.idle += self.ports - short - long - blocked - held - unmatched;
-        self.tally.crossed += short + long;
-    }
-
-    /// The same where several cells may cross to one output in a slot.
-    #[inline]
-    pub fn account_crossed(&mut self, cells: u64, ports: u64) {
-        self.tally.slots.long += cells;
-        self.tally.slots.idle += ports.saturating_sub(cells);
-        self.tally.crossed += cells;
     }
 }
 

@@ -8,7 +8,7 @@ use crate::links::Links;
 use crate::modes::Fabric;
 use crate::notes::Notes;
 use crate::outcome::{Batch, Outcome};
-use crate::packet::Packet;
+use crate::packet::{Class, Kind, Packet};
 use crate::scheduler::{Input, Mode, Queueing, Spec};
 use crate::shared::{Coming, Shared};
 use crate::tally::{Sums, Tally};
@@ -109,14 +109,12 @@ impl<const W: usize> Switch<W> {
         let clock = Clock::new(plan.scheduler.options.speedup);
         let site = Site { ports, streams: streams.within("scheduler") };
         let fabric = plan.scheduler.fabric(&site)?;
-        let Offered { kinds, sources, .. } =
-            plan.traffic.build(&Place { ports, streams: streams.within("traffic") })?;
+        let offered = plan.traffic.build(&Place { ports, streams: streams.within("traffic") })?;
         let short_first = matches!(plan.scheduler.mode(), Mode::Spf | Mode::Preemptive);
         let shared = Shared {
-            ports: ports as u64,
             clock,
-            tally: Tally::new(kinds, ports, clock.slot_ticks, clock.fabric_ticks),
-            links: Links::new(ports, short_first, clock.slot_ticks),
+            tally: Tally::new(offered.kinds.clone(), ports, clock.slot_ticks, clock.fabric_ticks),
+            links: Links::new(ports, &offered.kinds, short_first, clock.slot_ticks),
             coming: vec![Coming::default(); ports],
             notes: Notes::off(),
         };
@@ -130,7 +128,7 @@ impl<const W: usize> Switch<W> {
         Ok(Switch {
             shared,
             fabric,
-            inputs: Inputs::new(sources, begin),
+            inputs: Inputs::new(offered, begin, clock.slot_ticks),
             slots: plan.slots,
             warmup: plan.warmup,
             batch_end: plan.warmup,
@@ -147,12 +145,10 @@ impl<const W: usize> Switch<W> {
             let slot = shared.clock.slot;
             shared.clock.slot += 1;
             for input in self.inputs.due.take(slot) {
-                let (arrival, arrived) = self.inputs.pass(input, slot);
-                let Arrival { to, cells, kind, class, last, .. } = arrival;
-                shared.coming[input] = Coming { to, last };
-                shared.tally.arrived(input, cells);
-                let packet = Packet { arrived: arrived * shared.clock.slot_ticks, cells, kind, class };
-                self.fabric.arrive(input, usize::from(to), packet, shared);
+                let Passed { packet, last, class } = self.inputs.pass(input, slot);
+                shared.coming[input] = Coming { to: packet.to, last };
+                shared.tally.arrived(input, packet.cells);
+                self.fabric.arrive(input, packet, class, shared);
             }
         }
         self.fabric.slot(shared);
@@ -163,6 +159,7 @@ impl<const W: usize> Switch<W> {
     fn close_batch(&mut self) {
         let Shared { clock, tally, links, .. } = &mut self.shared;
         links.advance(clock.tick, &mut |left, tick| tally.left(left.kind, left.arrived, tick));
+        tally.settle();
         let measured = self.slots - self.warmup;
         if self.batch_end == self.warmup {
             tally.forget();
@@ -215,48 +212,80 @@ enum Begin {
     Complete,
 }
 
+/// How many packets of a source are drawn at a time.
+const AHEAD: usize = 16;
+
 /// The inputs, and what comes next at each.
 struct Inputs<const W: usize> {
     sources: Vec<Box<dyn Source>>,
-    next: Vec<Option<Arrival>>,
+    /// By input: what was drawn, and which of it comes next.
+    drawn: Vec<(Vec<Arrival>, usize)>,
+    kinds: Vec<Kind>,
+    serial: bool,
     /// The slot in which the next packet may begin to cross.
     due: Wheel<W>,
     begin: Begin,
+    slot_ticks: u64,
+}
+
+/// A packet that may begin to cross.
+struct Passed {
+    packet: Packet,
+    /// The slot of its last cell.
+    last: u64,
+    class: Class,
 }
 
 impl<const W: usize> Inputs<W> {
-    fn new(sources: Vec<Box<dyn Source>>, begin: Begin) -> Inputs<W> {
+    fn new(offered: Offered, begin: Begin, slot_ticks: u64) -> Inputs<W> {
+        let Offered { kinds, sources, serial, .. } = offered;
         let ports = sources.len();
-        let mut inputs = Inputs { sources, next: vec![None; ports], due: Wheel::new(ports), begin };
-        (0..ports).for_each(|input| inputs.fetch(input, 0));
+        let drawn = std::iter::repeat_with(|| (Vec::with_capacity(AHEAD), 0)).take(ports).collect();
+        let due = Wheel::new(ports);
+        let mut inputs = Inputs { sources, drawn, kinds, serial, due, begin, slot_ticks };
+        (0..ports).for_each(|input| inputs.schedule(input, 0));
         inputs
     }
 
-    /// Gets the next packet of an input.
+    /// Looks up the next packet of an input.
     #[inline]
-    fn fetch(&mut self, input: usize, now: u64) {
-        self.next[input] = self.sources[input].next();
-        if let Some(arrival) = &self.next[input] {
-            let due = match self.begin {
-                Begin::Paced { slower: 0, .. } => arrival.first,
-                Begin::Paced { slower, slot_ticks } => {
-                    arrival.first + ((arrival.last - arrival.first) * slower).div_ceil(slot_ticks)
-                }
-                Begin::LastCell | Begin::Complete => arrival.last,
-            };
-            self.due.set(input, due, now);
+    fn schedule(&mut self, input: usize, now: u64) {
+        let (drawn, at) = &mut self.drawn[input];
+        if *at == drawn.len() {
+            drawn.clear();
+            *at = 0;
+            self.sources[input].fill(drawn);
         }
+        let Some(Arrival { first, kind, .. }) = self.drawn[input].0.get(self.drawn[input].1) else { return };
+        let later = self.last(*first, *kind) - first;
+        let due = match self.begin {
+            Begin::Paced { slower: 0, .. } => *first,
+            Begin::Paced { slower, slot_ticks } => first + (later * slower).div_ceil(slot_ticks),
+            Begin::LastCell | Begin::Complete => first + later,
+        };
+        self.due.set(input, due, now);
     }
 
-    /// The packet that is due at an input, and the slot from which its delay counts.
+    /// The slot of the last cell of a packet.
     #[inline]
-    fn pass(&mut self, input: usize, slot: u64) -> (Arrival, u64) {
-        let arrival = self.next[input].expect("it is due");
-        self.fetch(input, slot + 1);
+    fn last(&self, first: u64, kind: u16) -> u64 {
+        if self.serial { first + u64::from(self.kinds[usize::from(kind)].cells) - 1 } else { first }
+    }
+
+    /// The packet that is due at an input.
+    #[inline]
+    fn pass(&mut self, input: usize, slot: u64) -> Passed {
+        let (drawn, at) = &mut self.drawn[input];
+        let Arrival { first, to, kind } = drawn[*at];
+        *at += 1;
+        self.schedule(input, slot + 1);
+        let last = self.last(first, kind);
         let counted = match self.begin {
-            Begin::Paced { .. } | Begin::Complete => arrival.first,
-            Begin::LastCell => arrival.last,
+            Begin::Paced { .. } | Begin::Complete => first,
+            Begin::LastCell => last,
         };
-        (arrival, counted)
+        let Kind { cells, class } = self.kinds[usize::from(kind)];
+        let packet = Packet { arrived: counted * self.slot_ticks, cells, kind, to };
+        Passed { packet, last, class }
     }
 }

@@ -8,13 +8,15 @@ use hdrhistogram::Histogram;
 
 use crate::packet::{Class, Kind};
 
-/// Waits up to here are counted one by one.
-const LINEAR: usize = 2048;
+/// Waits below this are counted one by one, in a table that fits into the nearest cache.
+const LINEAR: usize = 1024;
 
 /// Counts of waiting times, in whole slots, rounded up.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
-    linear: Box<[u64; LINEAR]>,
+    /// Since the last `settle`, which comes with every batch.
+    recent: Box<[u32; LINEAR]>,
+    settled: Vec<u64>,
     /// The longer ones, to three digits.
     rest: Histogram<u64>,
 }
@@ -22,25 +24,33 @@ pub(crate) struct Waits {
 impl Waits {
     fn new() -> Waits {
         let rest = Histogram::new_with_bounds(1, 1 << 40, 3).expect("the bounds are right");
-        Waits { linear: Box::new([0; LINEAR]), rest }
+        Waits { recent: Box::new([0; LINEAR]), settled: vec![0; LINEAR], rest }
     }
 
     #[inline]
     fn record(&mut self, slots: u64) {
-        match self.linear.get_mut(slots as usize) {
+        match self.recent.get_mut(slots as usize) {
             Some(count) => *count += 1,
             None => self.rest.saturating_record(slots),
         }
     }
 
+    fn settle(&mut self) {
+        for (settled, recent) in self.settled.iter_mut().zip(self.recent.iter_mut()) {
+            *settled += u64::from(std::mem::take(recent));
+        }
+    }
+
     fn clear(&mut self) {
-        self.linear.fill(0);
+        self.recent.fill(0);
+        self.settled.fill(0);
         self.rest.reset();
     }
 
     /// Each value with its count, ascending; values are moved up by `shift`.
     fn counts(&self, shift: f64) -> impl Iterator<Item = (f64, u64)> + '_ {
-        let linear = self.linear.iter().enumerate().map(|(slots, count)| (slots as f64, *count));
+        let near = self.settled.iter().zip(self.recent.iter());
+        let linear = near.enumerate().map(|(slots, (old, new))| (slots as f64, old + u64::from(*new)));
         let rest =
             self.rest.iter_recorded().map(|step| (step.value_iterated_to() as f64, step.count_at_value()));
         let all = linear.chain(rest).filter(|(_, count)| *count > 0);
@@ -51,6 +61,10 @@ impl Waits {
 /// Packets of one kind.
 #[derive(Clone, Debug)]
 struct OfKind {
+    /// Cells.
+    cells: u64,
+    /// What crossing takes without any wait, in ticks.
+    crossing: u64,
     count: u64,
     /// Ticks.
     wait_sum: u64,
@@ -67,8 +81,10 @@ struct OfKind {
 }
 
 impl OfKind {
-    fn new() -> OfKind {
+    fn new(cells: u32, fabric_ticks: u64) -> OfKind {
         OfKind {
+            cells: u64::from(cells),
+            crossing: u64::from(cells) * fabric_ticks,
             count: 0,
             wait_sum: 0,
             wait_max: 0,
@@ -94,14 +110,12 @@ pub struct Slots {
     pub held: u64,
     /// Somebody had something for it, and it was not matched.
     pub unmatched: u64,
-    /// Nobody had anything for it.
-    pub idle: u64,
 }
 
 impl Slots {
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.short + self.long + self.blocked + self.held + self.unmatched + self.idle
+    /// Cells that crossed.
+    pub fn crossed(&self) -> u64 {
+        self.short + self.long
     }
 }
 
@@ -111,13 +125,10 @@ pub(crate) struct Tally {
     kinds: Vec<Kind>,
     of: Vec<OfKind>,
     slot_ticks: u64,
-    fabric_ticks: u64,
     pub slots: Slots,
     /// Cells that arrived.
     pub arrived: u64,
-    /// Cells that crossed.
-    pub crossed: u64,
-    /// By output.
+    /// Cells that crossed, by output.
     pub crossed_to: Vec<u64>,
     /// The most cells in one queue of an input.
     pub most_queue: u64,
@@ -131,15 +142,13 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub fn new(kinds: Vec<Kind>, ports: usize, slot_ticks: u64, fabric_ticks: u64) -> Tally {
-        let of = std::iter::repeat_with(OfKind::new).take(kinds.len()).collect();
+        let of = kinds.iter().map(|kind| OfKind::new(kind.cells, fabric_ticks)).collect();
         Tally {
             kinds,
             of,
             slot_ticks,
-            fabric_ticks,
             slots: Slots::default(),
             arrived: 0,
-            crossed: 0,
             crossed_to: vec![0; ports],
             most_queue: 0,
             most_short: 0,
@@ -157,9 +166,17 @@ impl Tally {
             (of.through_count, of.through_sum, of.through_max) = (0, 0, 0);
         }
         self.slots = Slots::default();
-        (self.arrived, self.crossed) = (0, 0);
+        self.arrived = 0;
         self.crossed_to.fill(0);
         (self.most_queue, self.most_short, self.most_input) = (0, 0, 0);
+    }
+
+    /// A batch has ended.
+    pub fn settle(&mut self) {
+        for of in &mut self.of {
+            of.waits.settle();
+            of.throughs.settle();
+        }
     }
 
     /// A packet arrived, with so many cells.
@@ -173,15 +190,14 @@ impl Tally {
     /// The last cell of a packet has crossed, at the end of a slot that ends at `tick`.
     #[inline]
     pub fn complete(&mut self, input: usize, output: usize, kind: u16, arrived: u64, tick: u64) {
-        let cells = u64::from(self.kinds[usize::from(kind)].cells);
-        let wait = tick - arrived - cells * self.fabric_ticks;
         let of = &mut self.of[usize::from(kind)];
+        let wait = tick - arrived - of.crossing;
         of.count += 1;
         of.wait_sum += wait;
         of.wait_max = of.wait_max.max(wait);
         of.waits.record(if self.slot_ticks == 1 { wait } else { wait.div_ceil(self.slot_ticks) });
-        self.crossed_to[output] += cells;
-        self.at_input[input] -= cells;
+        self.crossed_to[output] += of.cells;
+        self.at_input[input] -= of.cells;
     }
 
     /// The last cell of a packet has left on the link of its output, at `tick`.
@@ -202,13 +218,12 @@ impl Tally {
 
     /// Sums so far, for a batch.
     pub fn sums(&self) -> Sums {
-        let mut sums = Sums { arrived: self.arrived, crossed: self.crossed, ..Sums::default() };
+        let mut sums = Sums { arrived: self.arrived, crossed: self.slots.crossed(), ..Sums::default() };
         for (kind, of) in self.kinds.iter().zip(&self.of) {
             let class = &mut sums.of[kind.class as usize];
-            let cells = u64::from(kind.cells) * self.fabric_ticks;
             class.count += of.count;
             class.wait += of.wait_sum;
-            class.delay += of.wait_sum + of.count * cells;
+            class.delay += of.wait_sum + of.count * of.crossing;
             class.through_count += of.through_count;
             class.through += of.through_sum;
         }
@@ -220,10 +235,9 @@ impl Tally {
         let chosen: Vec<(&Kind, &OfKind)> =
             self.kinds.iter().zip(&self.of).filter(|(kind, of)| which(kind) && of.count > 0).collect();
         let ticks = |ticks: u64| ticks as f64 / self.slot_ticks as f64;
-        let crossing = |kind: &Kind| ticks(u64::from(kind.cells) * self.fabric_ticks);
         let count: u64 = chosen.iter().map(|(_, of)| of.count).sum();
         let wait: u64 = chosen.iter().map(|(_, of)| of.wait_sum).sum();
-        let crossings: f64 = chosen.iter().map(|(kind, of)| of.count as f64 * crossing(kind)).sum();
+        let crossings: f64 = chosen.iter().map(|(_, of)| of.count as f64 * ticks(of.crossing)).sum();
         let through_count: u64 = chosen.iter().map(|(_, of)| of.through_count).sum();
         let through: u64 = chosen.iter().map(|(_, of)| of.through_sum).sum();
         let largest = |of: &dyn Fn(&(&Kind, &OfKind)) -> f64| chosen.iter().map(of).fold(0.0, f64::max);
@@ -237,8 +251,8 @@ impl Tally {
             ),
             delay: Times::new(
                 mean(ticks(wait) + crossings, count),
-                largest(&|(kind, of)| ticks(of.wait_max) + crossing(kind)),
-                chosen.iter().flat_map(|(kind, of)| of.waits.counts(crossing(kind))),
+                largest(&|(_, of)| ticks(of.wait_max + of.crossing)),
+                chosen.iter().flat_map(|(_, of)| of.waits.counts(ticks(of.crossing))),
             ),
             through: Times::new(
                 mean(ticks(through), through_count),
@@ -292,7 +306,7 @@ pub struct Times {
     pub mean: Option<f64>,
     /// Exact.
     pub max: Option<f64>,
-    /// Each time that occurred, with its count, ascending: whole slots rounded up, above 2,047 to three digits.
+    /// Each time that occurred, with its count, ascending: whole slots rounded up, above 1,023 to three digits.
     pub counts: Vec<(f64, u64)>,
 }
 

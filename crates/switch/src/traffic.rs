@@ -3,13 +3,15 @@
 //! Every input has a source of its own with its own random stream, so that what arrives does not depend on what the
 //! switch does with it: all schedulers meet the same packets.
 
+use std::sync::Arc;
+
 use qdisc::{Invalid, Rng, Streams};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::draws::Alias;
-use crate::packet::{Class, Kind, Sampler, Sizes};
+use crate::packet::{Kind, Sizes};
 use crate::rates::{Pattern, Rates};
 
 /// A packet that arrives at an input.
@@ -17,22 +19,27 @@ use crate::rates::{Pattern, Rates};
 pub struct Arrival {
     /// Slot in which its first cell is there.
     pub first: u64,
-    /// Slot in which its last cell is there.
-    pub last: u64,
     /// Its output.
     pub to: u16,
-    /// Cells.
-    pub cells: u32,
     /// Which of the kinds of [`Offered::kinds`].
     pub kind: u16,
-    /// Its class.
-    pub class: Class,
 }
 
 /// What arrives at one input.
 pub trait Source: Send {
-    /// The next packet; `first` never decreases. `None`: nothing ever again.
+    /// The next packet. `first` grows by at least one from packet to packet, and where cells come one after the other
+    /// ([`Offered::serial`]) by at least the size of the packet. `None`: nothing ever again.
     fn next(&mut self) -> Option<Arrival>;
+
+    /// The next packets, as many as `into` has room for; fewer when there are no more. For who wants many, one call.
+    fn fill(&mut self, into: &mut Vec<Arrival>) {
+        while into.len() < into.capacity() {
+            match self.next() {
+                Some(arrival) => into.push(arrival),
+                None => return,
+            }
+        }
+    }
 }
 
 /// Where traffic is put.
@@ -48,6 +55,8 @@ pub struct Place {
 pub struct Offered {
     /// Kinds of packets, by number.
     pub kinds: Vec<Kind>,
+    /// Whether the cells of a packet come one after the other, a slot each, rather than all at once.
+    pub serial: bool,
     /// A source for each input.
     pub sources: Vec<Box<dyn Source>>,
     /// What is offered on average, where that is known.
@@ -127,9 +136,12 @@ sources! {
 
 /// What sources with a matrix of loads and a mix of sizes share.
 struct Mixed {
-    kinds: Vec<Kind>,
-    sizes: Sampler,
+    parts: Vec<(Kind, f64)>,
+    /// Mean size, in cells.
+    mean: f64,
     rates: Rates,
+    /// What the inputs have that spread their load alike over all outputs.
+    alike: Arc<Packets>,
 }
 
 impl Mixed {
@@ -143,8 +155,22 @@ impl Mixed {
         let parts = sizes.parts()?;
         let rates = Rates::new(pattern, place.ports, load)?;
         rates.check(overload)?;
-        let sizes = Sampler::new(&parts);
-        Ok(Mixed { kinds: parts.into_iter().map(|(kind, _)| kind).collect(), sizes, rates })
+        let mean = parts.iter().map(|(kind, share)| f64::from(kind.cells) * share).sum();
+        let alike = Arc::new(Packets::new(&parts, &vec![1.0; place.ports]));
+        Ok(Mixed { parts, mean, rates, alike })
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        self.parts.iter().map(|(kind, _)| *kind).collect()
+    }
+
+    /// What the packets of an input are like.
+    fn packets(&self, input: usize) -> Arc<Packets> {
+        let row = self.rates.row(input);
+        match row.iter().all(|rate| *rate == row[0]) {
+            true => Arc::clone(&self.alike),
+            false => Arc::new(Packets::new(&self.parts, row)),
+        }
     }
 
     /// The random numbers of an input.
@@ -154,44 +180,41 @@ impl Mixed {
 }
 
 /// Draws packets: how large, and for whom.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Packets {
-    kinds: Vec<Kind>,
-    sizes: Sampler,
-    to: Destinations,
+    /// Size of each kind, in cells.
+    cells: Vec<u32>,
+    sizes: Alias<u16>,
+    to: Alias<u16>,
+    /// Kind and output at once, where that is a small table.
+    both: Option<Alias<(u16, u16)>>,
 }
 
-/// For whom the packets of an input are.
-#[derive(Clone, Debug)]
-enum Destinations {
-    /// All outputs alike.
-    Uniform(u64),
-    By(Alias),
-}
+/// The largest table of [`Packets::both`].
+const BOTH: usize = 512;
 
 impl Packets {
-    fn new(mixed: &Mixed, input: usize) -> Packets {
-        let row = mixed.rates.row(input);
-        let alike = row.iter().all(|rate| *rate == row[0]);
-        let to =
-            if alike { Destinations::Uniform(row.len() as u64) } else { Destinations::By(Alias::new(row)) };
-        Packets { kinds: mixed.kinds.clone(), sizes: mixed.sizes.clone(), to }
+    /// With the shares of the kinds, and the shares of the outputs.
+    fn new(parts: &[(Kind, f64)], outputs: &[f64]) -> Packets {
+        let sizes: Vec<(u16, f64)> = (0..).zip(parts.iter().map(|(_, share)| *share)).collect();
+        let to: Vec<(u16, f64)> = (0..).zip(outputs.iter().copied()).collect();
+        let both = (parts.len() * outputs.len() <= BOTH).then(|| {
+            let of = |(kind, share): &(u16, f64)| -> Vec<((u16, u16), f64)> {
+                to.iter().map(|(output, odds)| ((*kind, *output), share * odds)).collect()
+            };
+            Alias::new(&sizes.iter().flat_map(of).collect::<Vec<_>>())
+        });
+        let cells = parts.iter().map(|(kind, _)| kind.cells).collect();
+        Packets { cells, sizes: Alias::new(&sizes), to: Alias::new(&to), both }
     }
 
-    /// An output.
+    /// The number of a kind, and an output.
     #[inline]
-    fn destination(&self, rng: &mut Rng) -> u16 {
-        match &self.to {
-            Destinations::Uniform(ports) => rng.below(*ports) as u16,
-            Destinations::By(table) => table.pick(rng.word()) as u16,
+    fn draw(&self, rng: &mut Rng) -> (u16, u16) {
+        match &self.both {
+            Some(both) => both.pick(rng.word()),
+            None => (self.sizes.pick(rng.word()), self.to.pick(rng.word())),
         }
-    }
-
-    /// A kind and its number.
-    #[inline]
-    fn kind(&self, rng: &mut Rng) -> (u16, Kind) {
-        let kind = if self.kinds.len() == 1 { 0 } else { self.sizes.pick(rng.word()) };
-        (kind as u16, self.kinds[kind])
     }
 }
 

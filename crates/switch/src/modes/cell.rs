@@ -3,7 +3,7 @@
 
 use super::Fabric;
 use crate::arbiter::{Arbiter, Demand, Matching};
-use crate::packet::Packet;
+use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::shared::{Present, Shared};
 
@@ -20,8 +20,8 @@ impl<const W: usize> Cell<W> {
 }
 
 impl<const W: usize> Fabric<W> for Cell<W> {
-    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
-        let cells = self.voqs.push(input, output, packet);
+    fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
+        let cells = self.voqs.push(input, usize::from(packet.to), packet);
         shared.tally.most_queue = shared.tally.most_queue.max(cells);
     }
 
@@ -42,7 +42,7 @@ impl<const W: usize> Fabric<W> for Cell<W> {
             for &(input, output) in self.matching.pairs() {
                 let (input, output) = (usize::from(input), usize::from(output));
                 if let Some(packet) = self.voqs.pop_cell(input, output) {
-                    shared.complete(input, output, packet);
+                    shared.complete(input, packet);
                 }
             }
         }

@@ -11,8 +11,8 @@ pub(crate) struct Connections<const W: usize> {
     pub inputs: Row<W>,
     /// Connected outputs.
     pub outputs: Row<W>,
-    /// By input: the packet, and its output.
-    of_input: Vec<(Packet, u16)>,
+    /// By input: the packet.
+    of_input: Vec<Packet>,
     /// By output: the input.
     of_output: Vec<u16>,
     /// By input: the slot of the fabric in which its last cell crosses.
@@ -22,11 +22,11 @@ pub(crate) struct Connections<const W: usize> {
 
 impl<const W: usize> Connections<W> {
     pub fn new(ports: usize) -> Connections<W> {
-        let nothing = Packet { arrived: 0, cells: 0, kind: 0, class: crate::packet::Class::Long };
+        let nothing = Packet { arrived: 0, cells: 0, kind: 0, to: 0 };
         Connections {
             inputs: Row::EMPTY,
             outputs: Row::EMPTY,
-            of_input: vec![(nothing, 0); ports],
+            of_input: vec![nothing; ports],
             of_output: vec![0; ports],
             ends: Wheel::new(ports),
             count: 0,
@@ -35,10 +35,11 @@ impl<const W: usize> Connections<W> {
 
     /// Connects for a packet whose first cell crosses `now`.
     #[inline]
-    pub fn connect(&mut self, input: usize, output: usize, packet: Packet, now: u64) {
+    pub fn connect(&mut self, input: usize, packet: Packet, now: u64) {
+        let output = usize::from(packet.to);
         self.inputs.insert(input);
         self.outputs.insert(output);
-        self.of_input[input] = (packet, output as u16);
+        self.of_input[input] = packet;
         self.of_output[output] = input as u16;
         self.ends.set(input, now + u64::from(packet.cells) - 1, now);
         self.count += 1;
@@ -53,7 +54,7 @@ impl<const W: usize> Connections<W> {
     /// Whom an input is connected with; it must be connected.
     #[inline]
     pub fn output_of(&self, input: usize) -> usize {
-        usize::from(self.of_input[input].1)
+        usize::from(self.of_input[input].to)
     }
 
     /// Whom an output is connected with; it must be connected.
@@ -69,21 +70,21 @@ impl<const W: usize> Connections<W> {
     }
 
     /// Ends a connection of which no cell crosses `now`; gives what is left of its packet.
-    pub fn break_off(&mut self, input: usize, now: u64) -> (Packet, usize) {
+    pub fn break_off(&mut self, input: usize, now: u64) -> Packet {
         self.ends.clear(input, now);
         let left = self.ends.when(input) - now + 1;
-        let (packet, output) = self.of_input[input];
-        self.release(input, usize::from(output));
-        (Packet { cells: left as u32, ..packet }, usize::from(output))
+        let packet = self.of_input[input];
+        self.release(input, usize::from(packet.to));
+        Packet { cells: left as u32, ..packet }
     }
 
-    /// Ends those whose last cell crosses `now`, and tells of each: input, output and packet.
+    /// Ends those whose last cell crosses `now`, and tells of each: input and packet.
     #[inline]
-    pub fn end(&mut self, now: u64, mut complete: impl FnMut(usize, usize, Packet)) {
+    pub fn end(&mut self, now: u64, mut complete: impl FnMut(usize, Packet)) {
         for input in self.ends.take(now) {
-            let (packet, output) = self.of_input[input];
-            self.release(input, usize::from(output));
-            complete(input, usize::from(output), packet);
+            let packet = self.of_input[input];
+            self.release(input, usize::from(packet.to));
+            complete(input, packet);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::{Connections, Fabric};
 use crate::arbiter::{Arbiter, Demand, Matching};
-use crate::packet::Packet;
+use crate::packet::{Class, Packet};
 use crate::queues::Fifos;
 use crate::shared::{PresentShort, Shared};
 
@@ -32,8 +32,8 @@ impl<const W: usize> Fifo<W> {
 }
 
 impl<const W: usize> Fabric<W> for Fifo<W> {
-    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
-        let cells = self.fifos.push(input, output, packet);
+    fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
+        let cells = self.fifos.push(input, packet);
         shared.tally.most_queue = shared.tally.most_queue.max(cells);
     }
 
@@ -56,19 +56,19 @@ impl<const W: usize> Fabric<W> for Fifo<W> {
             };
             self.arbiter.decide(&demand, &mut self.matching, &mut shared.notes);
         }
-        for &(input, output) in self.matching.pairs() {
-            let (input, output) = (usize::from(input), usize::from(output));
+        for &(input, _) in self.matching.pairs() {
+            let input = usize::from(input);
             if !self.cells {
                 let packet = self.fifos.pop(input);
-                self.connections.connect(input, output, packet, now);
+                self.connections.connect(input, packet, now);
             } else if let Some(packet) = self.fifos.pop_cell(input) {
-                shared.complete(input, output, packet);
+                shared.complete(input, packet);
             }
         }
         let crossing = if self.cells { self.matching.pairs().len() as u64 } else { self.connections.count() };
         let taken = self.connections.outputs | self.matching.outputs;
         shared.account(0, crossing, 0, 0, (wanted & !taken).count() as u64);
-        self.connections.end(now, |input, output, packet| shared.complete(input, output, packet));
+        self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

@@ -3,32 +3,31 @@
 //! output links.
 
 use super::Fabric;
-use crate::packet::Packet;
+use crate::packet::{Class, Packet};
 use crate::shared::Shared;
 
 pub(super) struct Output {
-    ports: usize,
-    /// Packets whose last cell is there in this slot: input, output.
-    complete: Vec<(u16, u16, Packet)>,
+    /// Packets whose last cell is there in this slot, with their inputs.
+    complete: Vec<(u16, Packet)>,
 }
 
 impl Output {
     pub fn new(ports: usize) -> Output {
-        Output { ports, complete: Vec::with_capacity(ports) }
+        Output { complete: Vec::with_capacity(ports) }
     }
 }
 
 impl<const W: usize> Fabric<W> for Output {
-    fn arrive(&mut self, input: usize, output: usize, packet: Packet, _: &mut Shared<W>) {
-        self.complete.push((input as u16, output as u16, packet));
+    fn arrive(&mut self, input: usize, packet: Packet, _: Class, _: &mut Shared<W>) {
+        self.complete.push((input as u16, packet));
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
         // Counted when they are complete, since nothing is known of a cell before.
-        let cells = self.complete.iter().map(|(_, _, packet)| u64::from(packet.cells)).sum::<u64>();
-        shared.account_crossed(cells, self.ports as u64);
-        for (input, output, packet) in std::mem::take(&mut self.complete) {
-            shared.complete(usize::from(input), usize::from(output), packet);
+        let cells = self.complete.iter().map(|(_, packet)| u64::from(packet.cells)).sum::<u64>();
+        shared.account(0, cells, 0, 0, 0);
+        for (input, packet) in std::mem::take(&mut self.complete) {
+            shared.complete(usize::from(input), packet);
         }
     }
 

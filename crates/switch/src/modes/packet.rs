@@ -6,7 +6,7 @@
 
 use super::{Connections, Fabric};
 use crate::arbiter::{Arbiter, Demand, Matching};
-use crate::packet::Packet;
+use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::shared::{Present, Shared};
 
@@ -29,8 +29,8 @@ impl<const W: usize> PacketMode<W> {
 }
 
 impl<const W: usize> Fabric<W> for PacketMode<W> {
-    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
-        let cells = self.voqs.push(input, output, packet);
+    fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
+        let cells = self.voqs.push(input, usize::from(packet.to), packet);
         shared.tally.most_queue = shared.tally.most_queue.max(cells);
     }
 
@@ -54,13 +54,13 @@ impl<const W: usize> Fabric<W> for PacketMode<W> {
             for &(input, output) in self.matching.pairs() {
                 let (input, output) = (usize::from(input), usize::from(output));
                 let packet = self.voqs.pop(input, output);
-                self.connections.connect(input, output, packet, now);
+                self.connections.connect(input, packet, now);
             }
         }
         let sent = self.connections.count();
         let unmatched = (wanted & !self.connections.outputs).count() as u64;
         shared.account(0, sent, 0, 0, unmatched);
-        self.connections.end(now, |input, output, packet| shared.complete(input, output, packet));
+        self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

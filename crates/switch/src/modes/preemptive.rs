@@ -112,7 +112,7 @@ impl<const W: usize> Preemptive<W> {
         self.long_arbiter.decide(&demand, &mut self.long_matching, &mut shared.notes);
         for &(input, output) in self.long_matching.pairs() {
             let packet = self.long.pop(usize::from(input), usize::from(output));
-            self.connections.connect(usize::from(input), usize::from(output), packet, shared.clock.fabric);
+            self.connections.connect(usize::from(input), packet, shared.clock.fabric);
         }
     }
 
@@ -120,35 +120,32 @@ impl<const W: usize> Preemptive<W> {
     #[inline]
     fn interrupted(&self) -> Row<W> {
         let mut interrupted = self.connections.inputs & self.short_matching.inputs;
-        for output in self.connections.outputs & self.short_matching.outputs {
-            interrupted.insert(self.connections.input_of(output));
+        for &(_, output) in self.short_matching.pairs() {
+            let output = usize::from(output);
+            // Without a jump: it is known of every output who had it last.
+            interrupted.insert_if(self.connections.input_of(output), self.connections.outputs.has(output));
         }
         interrupted
     }
 
-    /// Interrupts these connections: they stay, or what is left of their packets waits again.
-    #[inline]
-    fn interrupt(&mut self, interrupted: Row<W>, now: u64) {
+    /// What is left of the packets of these connections waits again.
+    fn break_off(&mut self, interrupted: Row<W>, now: u64) {
         for input in interrupted {
-            if self.hold {
-                self.connections.postpone(input, now);
-            } else {
-                let (rest, output) = self.connections.break_off(input, now);
-                self.long.put_back(input, output, rest);
-            }
+            let rest = self.connections.break_off(input, now);
+            self.long.put_back(input, usize::from(rest.to), rest);
         }
     }
 }
 
 impl<const W: usize> Fabric<W> for Preemptive<W> {
-    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
-        match packet.class {
+    fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
+        match class {
             Class::Short => {
-                let cells = self.short.push(input, output, packet);
+                let cells = self.short.push(input, packet);
                 shared.tally.most_short = shared.tally.most_short.max(cells);
             }
             Class::Long => {
-                let cells = self.long.push(input, output, packet);
+                let cells = self.long.push(input, usize::from(packet.to), packet);
                 shared.tally.most_queue = shared.tally.most_queue.max(cells);
             }
         }
@@ -166,29 +163,37 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
             self.match_short(shared);
             if !self.hold {
                 // Outputs that are interrupted may take another packet in this slot.
-                self.interrupt(self.interrupted(), now);
+                self.break_off(self.interrupted(), now);
             }
             self.match_long(self.short_matching.inputs, self.short_matching.outputs, shared);
         }
         let interrupted = self.interrupted();
-        let (mut blocked, mut held) = (0, 0);
+        let taken = self.connections.outputs | self.short_matching.outputs;
+        let (mut stalled, mut blocked, mut held) = (0, 0, 0);
         for input in interrupted {
             let output = self.connections.output_of(input);
-            if !self.short_matching.outputs.has(output) {
-                if connected.has(output) { blocked += 1 } else { held += 1 }
+            let idle = !self.short_matching.outputs.has(output);
+            let before = connected.has(output);
+            stalled += 1;
+            blocked += u64::from(idle & before);
+            held += u64::from(idle & !before);
+            if self.hold {
+                self.connections.postpone(input, now);
             }
         }
-        let crossing = self.connections.count() - interrupted.count() as u64;
-        let taken = self.connections.outputs | self.short_matching.outputs;
+        let crossing = self.connections.count() - stalled;
         let unmatched = (wanted & !taken).count() as u64;
-        self.interrupt(interrupted, now);
-        for &(input, output) in self.short_matching.pairs() {
-            let packet = self.short.pop(usize::from(input));
-            shared.complete(usize::from(input), usize::from(output), packet);
+        if !self.hold {
+            self.break_off(interrupted, now);
+        }
+        for at in 0..self.short_matching.pairs().len() {
+            let input = usize::from(self.short_matching.pairs()[at].0);
+            let packet = self.short.pop(input);
+            shared.complete(input, packet);
         }
         let short = self.short_matching.pairs().len() as u64;
         shared.account(short, crossing, blocked, held, unmatched);
-        self.connections.end(now, |input, output, packet| shared.complete(input, output, packet));
+        self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

@@ -35,14 +35,14 @@ impl<const W: usize> Spf<W> {
 }
 
 impl<const W: usize> Fabric<W> for Spf<W> {
-    fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
-        match packet.class {
+    fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
+        match class {
             Class::Short => {
-                let cells = self.short.push(input, output, packet);
+                let cells = self.short.push(input, usize::from(packet.to), packet);
                 shared.tally.most_short = shared.tally.most_short.max(cells);
             }
             Class::Long => {
-                let cells = self.long.push(input, output, packet);
+                let cells = self.long.push(input, usize::from(packet.to), packet);
                 shared.tally.most_queue = shared.tally.most_queue.max(cells);
             }
         }
@@ -78,16 +78,16 @@ impl<const W: usize> Fabric<W> for Spf<W> {
 
         for &(input, output) in self.short_matching.pairs() {
             let packet = self.short.pop(usize::from(input), usize::from(output));
-            shared.complete(usize::from(input), usize::from(output), packet);
+            shared.complete(usize::from(input), packet);
         }
         for &(input, output) in self.long_matching.pairs() {
             let packet = self.long.pop(usize::from(input), usize::from(output));
-            self.connections.connect(usize::from(input), usize::from(output), packet, now);
+            self.connections.connect(usize::from(input), packet, now);
         }
         let short = self.short_matching.pairs().len() as u64;
         let taken = self.connections.outputs | self.short_matching.outputs;
         shared.account(short, self.connections.count(), 0, 0, (wanted & !taken).count() as u64);
-        self.connections.end(now, |input, output, packet| shared.complete(input, output, packet));
+        self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

@@ -4,6 +4,8 @@
 //! of one cell this is the traffic of the cell-switching literature. With larger ones it is burstier than any link is: a
 //! link brings one cell a slot, as [`onoff`](super::onoff) has it.
 
+use std::sync::Arc;
+
 use qdisc::{Invalid, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,23 +46,23 @@ impl Traffic for Config {
             if load <= 0.0 {
                 return Box::new(Silence);
             }
-            let odds = (load / mixed.sizes.mean()).min(1.0);
+            let odds = (load / mixed.mean).min(1.0);
             let rng = Mixed::rng(place, input);
             Box::new(Bernoulli {
-                packets: Packets::new(&mixed, input),
-                gap: Geometric::new(odds),
+                packets: mixed.packets(input),
+                gap: Arc::new(Geometric::new(odds)),
                 rng,
                 slot: 0,
             })
         };
         let sources = (0..place.ports).map(source).collect();
-        Ok(Offered { kinds: mixed.kinds, sources, rates: Some(mixed.rates) })
+        Ok(Offered { kinds: mixed.kinds(), serial: false, sources, rates: Some(mixed.rates) })
     }
 }
 
 struct Bernoulli {
-    packets: Packets,
-    gap: Geometric,
+    packets: Arc<Packets>,
+    gap: Arc<Geometric>,
     rng: Rng,
     /// The first slot in which something can arrive again.
     slot: u64,
@@ -70,8 +72,7 @@ impl Source for Bernoulli {
     fn next(&mut self) -> Option<Arrival> {
         let first = self.slot + self.gap.draw(&mut self.rng);
         self.slot = first + 1;
-        let (number, kind) = self.packets.kind(&mut self.rng);
-        let to = self.packets.destination(&mut self.rng);
-        Some(Arrival { first, last: first, to, cells: kind.cells, kind: number, class: kind.class })
+        let (kind, to) = self.packets.draw(&mut self.rng);
+        Some(Arrival { first, to, kind })
     }
 }

@@ -9,6 +9,8 @@
 //! The lengths of both states follow a geometric or a power law: `{ pareto = 1.5 }`. The load is exact: the mean pause is
 //! the mean burst times (1 - load)/load.
 
+use std::sync::Arc;
+
 use qdisc::{Invalid, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,7 +105,9 @@ impl Traffic for Config {
             return Err(Invalid::new("burst", message));
         }
         let mixed = Mixed::new(place, self.load, &self.pattern, &self.sizes, self.overload)?;
-        let on = Lengths::new("on", self.on, self.burst - 1.0)?;
+        let on = Arc::new(Lengths::new("on", self.on, self.burst - 1.0)?);
+        // Inputs with the same load share a table: it is in the cache then.
+        let mut off: Vec<(f64, Arc<Lengths>)> = Vec::new();
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(place.ports);
         for input in 0..place.ports {
             let load = mixed.rates.input(input);
@@ -111,11 +115,20 @@ impl Traffic for Config {
                 sources.push(Box::new(Silence));
                 continue;
             }
-            let pause = self.burst * mixed.sizes.mean() * (1.0 - load) / load;
+            let pause = self.burst * mixed.mean * (1.0 - load) / load;
+            let known = off.iter().find(|(mean, _)| *mean == pause).map(|(_, law)| Arc::clone(law));
+            let law = match known {
+                Some(law) => law,
+                None => {
+                    let law = Arc::new(Lengths::new("off", self.off, pause)?);
+                    off.push((pause, Arc::clone(&law)));
+                    law
+                }
+            };
             sources.push(Box::new(OnOff {
-                packets: Packets::new(&mixed, input),
-                on: on.clone(),
-                off: Lengths::new("off", self.off, pause)?,
+                packets: mixed.packets(input),
+                on: Arc::clone(&on),
+                off: law,
                 scattered: self.scattered,
                 rng: Mixed::rng(place, input),
                 slot: 0,
@@ -123,14 +136,14 @@ impl Traffic for Config {
                 to: 0,
             }));
         }
-        Ok(Offered { kinds: mixed.kinds, sources, rates: Some(mixed.rates) })
+        Ok(Offered { kinds: mixed.kinds(), serial: true, sources, rates: Some(mixed.rates) })
     }
 }
 
 struct OnOff {
-    packets: Packets,
-    on: Lengths,
-    off: Lengths,
+    packets: Arc<Packets>,
+    on: Arc<Lengths>,
+    off: Arc<Lengths>,
     scattered: bool,
     rng: Rng,
     /// The first slot in which the link is free again.
@@ -141,20 +154,32 @@ struct OnOff {
     to: u16,
 }
 
-impl Source for OnOff {
-    fn next(&mut self) -> Option<Arrival> {
-        if self.left == 0 {
+impl OnOff {
+    #[inline]
+    fn packet(&mut self) -> Arrival {
+        let begins = self.left == 0;
+        if begins {
             self.slot += self.off.draw(&mut self.rng);
             self.left = 1 + self.on.draw(&mut self.rng);
-            self.to = self.packets.destination(&mut self.rng);
-        } else if self.scattered {
-            self.to = self.packets.destination(&mut self.rng);
         }
         self.left -= 1;
-        let (number, kind) = self.packets.kind(&mut self.rng);
+        let (kind, to) = self.packets.draw(&mut self.rng);
+        if begins || self.scattered {
+            self.to = to;
+        }
         let first = self.slot;
-        self.slot += u64::from(kind.cells);
-        let last = self.slot - 1;
-        Some(Arrival { first, last, to: self.to, cells: kind.cells, kind: number, class: kind.class })
+        self.slot += u64::from(self.packets.cells[usize::from(kind)]);
+        Arrival { first, to: self.to, kind }
+    }
+}
+
+impl Source for OnOff {
+    fn next(&mut self) -> Option<Arrival> {
+        Some(self.packet())
+    }
+
+    fn fill(&mut self, into: &mut Vec<Arrival>) {
+        let room = into.capacity() - into.len();
+        into.extend((0..room).map(|_| self.packet()));
     }
 }
