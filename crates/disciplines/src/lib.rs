@@ -28,7 +28,7 @@ mod trace;
 
 pub use registry::{Discipline, Entry, Visit};
 pub use sent::Source;
-pub use spec::SpecError;
+pub use spelling::SpecError;
 
 registry! {
     fifo,

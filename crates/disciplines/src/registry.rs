@@ -1,7 +1,7 @@
 //! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is made from it.
 
 use qdisc::{Invalid, Nature, Qdisc, Site};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -47,33 +47,7 @@ pub trait Visit {
 }
 
 /// One discipline of the registry.
-#[derive(Clone, Copy)]
-pub struct Entry {
-    /// How it is written.
-    pub name: &'static str,
-    /// One line about it.
-    pub summary: &'static str,
-    /// Its source file, whose header explains it.
-    pub source: &'static str,
-    /// Its parameters: JSON Schema of its `Config`.
-    pub schema: fn() -> Schema,
-    /// The same inside a larger schema, whose definitions it shares.
-    pub(crate) schema_within: fn(&mut SchemaGenerator) -> Schema,
-    /// It, with every parameter at its default.
-    pub default: fn() -> crate::Spec,
-    /// It, from named parameters.
-    pub(crate) from_json: fn(serde_json::Value) -> Result<crate::Spec, serde_json::Error>,
-    /// Configurations that tests and benchmarks try.
-    pub variants: fn() -> Vec<crate::Spec>,
-}
-
-impl Entry {
-    /// The header of its source file: principles, deviations, cost, references, as Markdown.
-    pub fn page(&self) -> String {
-        let header = self.source.lines().map_while(|line| line.strip_prefix("//!"));
-        header.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
-    }
-}
+pub type Entry = spelling::Entry<crate::Spec>;
 
 /// Makes the modules, the `Spec` enum and the `ALL` list from one line per discipline.
 ///

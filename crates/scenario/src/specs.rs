@@ -1,11 +1,12 @@
-//! Disciplines in a scenario: as text, or as a table with a `kind`.
+//! Disciplines in a scenario, and whatever else has a catalogue: as text, or as a table with a `kind`.
 
 use std::ops::Range;
 
-use disciplines::{ALL, Spec};
+use disciplines::Spec;
 use qdisc::{Invalid, Site};
 use serde_json::{Map, Value as Json};
 use sim::Segment;
+use spelling::Spelled;
 
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
@@ -13,10 +14,11 @@ use crate::fields::{Reading, keys_of};
 use crate::tree::{Node, Table, Value};
 
 impl Reading {
-    /// Reads one discipline.
-    pub fn spec(&mut self, node: &Node) -> Option<Spec> {
+    /// Reads one of a catalogue: a discipline where a `disciplines::Spec` is wanted.
+    pub fn spec<S: Spelled>(&mut self, node: &Node) -> Option<S> {
+        let about = S::catalogue().about;
         match &node.value {
-            Value::Text(text) => match text.parse::<Spec>() {
+            Value::Text(text) => match text.parse::<S>() {
                 Ok(spec) => Some(spec),
                 Err(error) => {
                     let wrong =
@@ -27,27 +29,29 @@ impl Reading {
             },
             Value::Table(table) => self.spec_table(table),
             _ => {
-                let wrong = Diagnostic::error(node.span.clone(), "expected a discipline");
+                let wrong = Diagnostic::error(node.span.clone(), format!("expected a {}", about.noun));
                 let wrong = wrong.label(format!("this is {}", node.what()));
-                self.tell(wrong.help("write \"fifo limit 100p\", or { kind = \"fifo\", limit = \"100p\" }"));
+                let table = S::catalogue().example_table();
+                self.tell(wrong.help(format!("write \"{}\", or {table}", about.example)));
                 None
             }
         }
     }
 
-    fn spec_table(&mut self, table: &Table) -> Option<Spec> {
+    fn spec_table<S: Spelled>(&mut self, table: &Table) -> Option<S> {
+        let (catalogue, noun) = (S::catalogue(), S::catalogue().about.noun);
         let Some(kind) = table.get("kind") else {
-            self.missing(table, "a discipline", "kind");
+            self.missing(table, &format!("a {noun}"), "kind");
             return None;
         };
         let Some(name) = kind.text() else {
-            let wrong = Diagnostic::error(kind.span.clone(), "kind: expected the name of a discipline");
+            let wrong = Diagnostic::error(kind.span.clone(), format!("kind: expected the name of a {noun}"));
             self.tell(wrong.label(format!("this is {}", kind.what())));
             return None;
         };
-        let Some(entry) = ALL.iter().find(|entry| entry.name == name) else {
-            let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
-            let wrong = Diagnostic::error(kind.span.clone(), format!("unknown discipline \"{name}\""));
+        let Some(entry) = catalogue.entries.iter().find(|entry| entry.name == name) else {
+            let names: Vec<&str> = catalogue.names().collect();
+            let wrong = Diagnostic::error(kind.span.clone(), format!("unknown {noun} \"{name}\""));
             self.tell(wrong.help(choices(name, &names)));
             return None;
         };
@@ -57,7 +61,7 @@ impl Reading {
         let read = |json: Json| {
             let mut all = Map::from_iter([("kind".to_owned(), Json::from(name))]);
             all.extend(json.as_object().cloned().unwrap_or_default());
-            serde_json::from_value::<Spec>(Json::Object(all))
+            serde_json::from_value::<S>(Json::Object(all))
         };
         self.read(table, entry.name, &parameters, &read).1
     }

@@ -2,9 +2,11 @@
 //! for each; from it come the spelling in scenarios, the schema, `giveway list` and `explain`, and the suite of tests.
 
 use qdisc::Invalid;
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use spelling::{About, Catalogue, Entry};
 
 use crate::arbiter::{Arbiter, Site};
 use crate::modes::{Fabric, fabric};
@@ -137,27 +139,6 @@ pub trait Scheduler: Clone + Default + PartialEq + Serialize + DeserializeOwned 
     }
 }
 
-/// One scheduler of the registry.
-#[derive(Clone, Copy)]
-pub struct Entry {
-    /// How it is written.
-    pub name: &'static str,
-    /// One line about it.
-    pub summary: &'static str,
-    /// Its source file, whose header explains it.
-    pub source: &'static str,
-    /// Its own parameters: JSON Schema of its `Config`.
-    pub schema: fn() -> Schema,
-    /// It, with every parameter at its default.
-    pub default: fn() -> Algorithm,
-    /// It, from its own named parameters.
-    pub from_json: fn(serde_json::Value) -> Result<Algorithm, serde_json::Error>,
-    /// Where packets wait.
-    pub queueing: Queueing,
-    /// The mode that it was made for.
-    pub mode: Mode,
-}
-
 /// A scheduler with all that it was told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
@@ -166,6 +147,62 @@ pub struct Spec {
     /// Which one, with its own parameters.
     pub algorithm: Algorithm,
 }
+
+impl From<Algorithm> for Spec {
+    /// With all options at their defaults.
+    fn from(algorithm: Algorithm) -> Spec {
+        Spec { options: Options::default(), algorithm }
+    }
+}
+
+impl Spec {
+    /// Its scheduler's name.
+    pub fn name(&self) -> &'static str {
+        self.algorithm.name()
+    }
+
+    /// What it was told, by name: options first.
+    fn parameters(&self) -> Value {
+        let options = serde_json::to_value(&self.options).expect("options are plain data");
+        let mut all = options.as_object().cloned().unwrap_or_default();
+        all.extend(self.algorithm.parameters().as_object().cloned().unwrap_or_default());
+        Value::Object(all)
+    }
+}
+
+static CATALOGUE: Catalogue<Spec> = Catalogue::new(
+    About {
+        noun: "scheduler",
+        definition: "Scheduler",
+        description: "A scheduler of a crossbar with its parameters: \"islip iterations 4 mode preemptive\"",
+        example: "islip iterations 4",
+        inside: None,
+    },
+    ALL,
+);
+spelling::spelled!(Spec, CATALOGUE);
+
+/// The schema of all that a scheduler can be told.
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct Told<C> {
+    #[serde(flatten)]
+    own: C,
+    #[serde(flatten)]
+    options: Options,
+}
+
+/// Options, and what belongs to the scheduler itself.
+fn split(told: Value) -> Result<(Options, Value), serde_json::Error> {
+    let Value::Object(told) = told else { return Ok((Options::default(), told)) };
+    let known = |name: &String| OPTIONS.contains(&name.as_str());
+    let (options, own): (Map<String, Value>, Map<String, Value>) =
+        told.into_iter().partition(|(name, _)| known(name));
+    Ok((serde_json::from_value(Value::Object(options))?, Value::Object(own)))
+}
+
+/// The names of [`Options`].
+const OPTIONS: [&str; 6] = ["mode", "speedup", "input", "phases", "hold", "lazy"];
 
 macro_rules! registry {
     ($($name:ident),* $(,)?) => {
@@ -177,15 +214,19 @@ macro_rules! registry {
         }
 
         /// Every scheduler, in the order in which they are listed.
-        pub const ALL: &[Entry] = &[$(Entry {
+        pub const ALL: &[Entry<Spec>] = &[$(Entry {
             name: stringify!($name),
             summary: <crate::arbiters::$name::Config as Scheduler>::SUMMARY,
             source: include_str!(concat!("arbiters/", stringify!($name), ".rs")),
-            schema: || schemars::schema_for!(crate::arbiters::$name::Config),
-            default: || Algorithm::$name(Default::default()),
-            from_json: |value| serde_json::from_value(value).map(Algorithm::$name),
-            queueing: <crate::arbiters::$name::Config as Scheduler>::QUEUEING,
-            mode: <crate::arbiters::$name::Config as Scheduler>::MODE,
+            schema: || schemars::schema_for!(Told<crate::arbiters::$name::Config>),
+            schema_within: <Told<crate::arbiters::$name::Config> as JsonSchema>::json_schema,
+            default: || Algorithm::$name(Default::default()).into(),
+            from_json: |value| {
+                let (options, own) = split(value)?;
+                let algorithm = Algorithm::$name(serde_json::from_value(own)?);
+                Ok(Spec { options, algorithm })
+            },
+            variants: || vec![Algorithm::$name(Default::default()).into()],
         }),*];
 
         impl Algorithm {
@@ -253,4 +294,57 @@ registry! {
     p_spf,
     fifo,
     oq,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        text.parse::<Spec>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn schedulers_are_written_as_tc_would() {
+        for text in
+            ["islip", "p_spf", "islip mode preemptive lazy 24 iterations 1", "p_spf speedup 1.176 nohold"]
+        {
+            assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
+        }
+        assert_eq!("islip iterations 4 speedup 1".parse::<Spec>().unwrap().to_string(), "islip");
+        assert_eq!("p_spf".parse::<Spec>().unwrap().mode(), Mode::Preemptive);
+        let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
+        assert!(names.contains(&"islip") && names.contains(&"oq"));
+    }
+
+    #[test]
+    fn mistakes_are_pointed_at() {
+        assert_eq!(said("islop"), "unknown scheduler \"islop\"; did you mean \"islip\"?");
+        assert!(said("islip iteration 3").contains("did you mean \"iterations\"?"));
+        assert!(said("islip mode packets").contains("did you mean \"packet\"?"));
+        assert!(said("p_spf speedup 0.5").contains("below 1"), "{}", said("p_spf speedup 0.5"));
+    }
+
+    #[test]
+    fn options_are_all_known() {
+        let all = Options { mode: Some(Mode::Cell), phases: Some(Phases::Parallel), ..Options::default() };
+        let value = serde_json::to_value(&all).unwrap();
+        let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut known = OPTIONS.to_vec();
+        (names.sort_unstable(), known.sort_unstable());
+        assert_eq!(names, known);
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_refused() {
+        let built = |text: &str| {
+            let spec: Spec = text.parse().unwrap();
+            let site = Site { ports: 4, streams: qdisc::Streams::new(1) };
+            spec.fabric::<1>(&site).map(|_| ()).map_err(|invalid| invalid.to_string())
+        };
+        assert_eq!(built("islip mode preemptive lazy 3"), Ok(()));
+        assert!(built("islip lazy 3").unwrap_err().contains("nothing is interrupted in this mode"));
+        assert!(built("fifo mode preemptive").unwrap_err().contains("only virtual output queues"));
+        assert!(built("islip iterations 0").unwrap_err().contains("write 1 to 1024"));
+    }
 }

@@ -1,0 +1,115 @@
+//! Values of parameters: what a schema takes, and one word read as that.
+
+use qdisc::units::nearest;
+use serde_json::Value;
+
+use crate::SpecError;
+use crate::catalogue::listed;
+use crate::read::Word;
+
+/// What kind of value a parameter takes, from its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Switch,
+    Integer,
+    Number,
+    /// One of the same catalogue.
+    Spec,
+    List,
+    Choice(Vec<String>),
+    /// A quantity by its format, or other text.
+    Text(String),
+}
+
+impl Kind {
+    /// From a schema; `refers` knows the references that lead to the catalogue itself.
+    pub fn of(schema: &Value, refers: &dyn Fn(&str) -> bool) -> Kind {
+        // Optional parameters are written as "this or null".
+        if let Some(options) = schema.get("anyOf").and_then(Value::as_array)
+            && schema.get("format").is_none()
+            && let Some(inner) =
+                options.iter().find(|option| option.get("type") != Some(&Value::from("null")))
+        {
+            return Kind::of(inner, refers);
+        }
+        if schema.get("$ref").and_then(Value::as_str).is_some_and(refers) {
+            return Kind::Spec;
+        }
+        if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
+            return Kind::Choice(choices.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        }
+        if let Some(choices) = schema.get("oneOf").and_then(Value::as_array) {
+            let names = choices.iter().filter_map(|choice| choice.get("const")?.as_str());
+            return Kind::Choice(names.map(str::to_owned).collect());
+        }
+        let types: Vec<&str> = match schema.get("type") {
+            Some(Value::String(one)) => vec![one],
+            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+        match types.iter().find(|name| **name != "null") {
+            Some(&"boolean") => Kind::Switch,
+            Some(&"integer") => Kind::Integer,
+            Some(&"number") => Kind::Number,
+            Some(&"array") => Kind::List,
+            _ => Kind::Text(format.to_owned()),
+        }
+    }
+
+    /// One word as the value of the parameter `name`. Not for switches and children, which are read before their value.
+    pub fn scalar(&self, word: &Word<'_>, name: &str) -> Result<Value, SpecError> {
+        let wrong =
+            |message: String, help: Option<String>| SpecError { span: word.span.clone(), message, help };
+        let bare = word.text.bytes().all(|b| b.is_ascii_digit());
+        match self {
+            Kind::Integer => word.text.parse::<u64>().map(Value::from).map_err(|_| {
+                wrong(
+                    format!("{name}: \"{}\" is not a whole number", word.text),
+                    Some(format!("write for example \"{name} 1024\"")),
+                )
+            }),
+            Kind::Number => match word.text.parse::<f64>() {
+                Ok(number) if number.is_finite() => Ok(Value::from(number)),
+                _ => Err(wrong(
+                    format!("{name}: \"{}\" is not a number", word.text),
+                    Some(format!("write for example \"{name} 0.5\"")),
+                )),
+            },
+            Kind::Choice(choices) if choices.iter().any(|choice| choice == word.text) => {
+                Ok(Value::from(word.text))
+            }
+            Kind::Choice(choices) => Err(wrong(
+                format!("{name}: unknown choice \"{}\"", word.text),
+                Some(match nearest(word.text, choices.iter().map(String::as_str)) {
+                    Some(near) => format!("did you mean \"{near}\"?"),
+                    None => format!("there are {}", listed(choices.iter().map(String::as_str))),
+                }),
+            )),
+            Kind::List => Err(wrong(
+                format!("{name}: expected a list"),
+                Some(format!("write it in brackets: \"{name} [... ...]\"")),
+            )),
+            // tc's own bare numbers: packets where only packets are counted, bytes where only bytes are.
+            Kind::Text(format) if format == "packets" && bare => Ok(Value::from(format!("{}p", word.text))),
+            Kind::Text(format) if format == "bytes" && bare => Ok(Value::from(format!("{}b", word.text))),
+            Kind::Text(format) => {
+                // Read it here, so that the error points at the word.
+                let read = match format.as_str() {
+                    "span" => word.text.parse::<qdisc::Span>().err(),
+                    "rate" => word.text.parse::<qdisc::Rate>().err(),
+                    "bytes" => word.text.parse::<qdisc::Bytes>().err(),
+                    "packets" => word.text.parse::<qdisc::Packets>().err(),
+                    "limit" => word.text.parse::<qdisc::Limit>().err(),
+                    "share" => word.text.parse::<qdisc::Share>().err(),
+                    _ => None,
+                };
+                match read {
+                    Some(error) => Err(wrong(format!("{name}: {error}"), None)),
+                    None => Ok(Value::from(word.text)),
+                }
+            }
+            Kind::Switch | Kind::Spec => unreachable!("these are read before their value"),
+        }
+    }
+}

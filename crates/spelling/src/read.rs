@@ -1,0 +1,225 @@
+//! Reading from text, word by word; every mistake with its place.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::catalogue::listed;
+use crate::kind::Kind;
+use crate::{Catalogue, Entry, SpecError};
+
+/// Inside each other: more than these is a mistake, and a bound keeps hostile text from the stack's end.
+const DEEPEST: usize = 16;
+
+impl<S> Catalogue<S> {
+    /// Reads one from text.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to write instead.
+    pub fn read(&'static self, text: &str) -> Result<S, SpecError> {
+        self.whole(text).map(|(_, _, spec)| spec)
+    }
+
+    /// The entry that a text names, and the parameters as they were written.
+    pub(crate) fn named(
+        &'static self,
+        text: &str,
+    ) -> Result<(&'static Entry<S>, Map<String, Value>), SpecError> {
+        self.whole(text).map(|(entry, table, _)| (entry, table))
+    }
+
+    fn whole(&'static self, text: &str) -> Result<Named<S>, SpecError> {
+        let mut words = Words { catalogue: self, text, at: 0, depth: 0 };
+        let named = words.named()?;
+        match words.next() {
+            Some(Word { text, span }) => {
+                Err(SpecError { message: format!("\"{text}\" is left over"), span, help: None })
+            }
+            None => Ok(named),
+        }
+    }
+
+    fn example(&self, entry: &Entry<S>, name: &str, schema: &Value) -> String {
+        match schema.get("default") {
+            Some(Value::String(text)) => format!("write for example \"{} {name} {text}\"", entry.name),
+            Some(Value::Null) | None => format!("see giveway explain {}", entry.name),
+            Some(other) => format!("write for example \"{} {name} {other}\"", entry.name),
+        }
+    }
+}
+
+/// An entry, its parameters as they were written, and what they make.
+type Named<S> = (&'static Entry<S>, Map<String, Value>, S);
+
+struct Words<'a, S: 'static> {
+    catalogue: &'static Catalogue<S>,
+    text: &'a str,
+    at: usize,
+    /// How many enclose the one that is being read.
+    depth: usize,
+}
+
+/// A word of a text, and where it stands.
+pub(crate) struct Word<'a> {
+    pub text: &'a str,
+    pub span: Range<usize>,
+}
+
+impl<'a, S> Words<'a, S> {
+    /// The next word, without consuming it; parentheses and brackets are words of their own.
+    fn peek(&self) -> Option<Word<'a>> {
+        let start = self.text.len() - self.text[self.at..].trim_start().len();
+        let rest = &self.text[start..];
+        let first = rest.chars().next()?;
+        let len = if "()[]".contains(first) {
+            1
+        } else {
+            rest.find(|c: char| c.is_whitespace() || "()[]".contains(c)).unwrap_or(rest.len())
+        };
+        Some(Word { text: &rest[..len], span: start..start + len })
+    }
+
+    fn next(&mut self) -> Option<Word<'a>> {
+        let word = self.peek();
+        if let Some(word) = &word {
+            self.at = word.span.end;
+        }
+        word
+    }
+
+    fn expect(&mut self, wanted: &str, after: &str) -> Result<(), SpecError> {
+        match self.next() {
+            Some(word) if word.text == wanted => Ok(()),
+            other => {
+                let about = self.catalogue.about;
+                let help = about
+                    .inside
+                    .map(|inside| format!("a {} inside another is written as \"{inside}\"", about.noun));
+                Err(SpecError {
+                    span: other.map_or(self.text.len()..self.text.len(), |word| word.span),
+                    message: format!("expected \"{wanted}\" after {after}"),
+                    help,
+                })
+            }
+        }
+    }
+
+    /// A name and its parameters, up to the end or a closing parenthesis.
+    fn named(&mut self) -> Result<Named<S>, SpecError> {
+        let Some(name) = self.next() else {
+            return Err(SpecError {
+                span: self.text.len()..self.text.len(),
+                message: format!("expected a {}", self.catalogue.about.noun),
+                help: Some(format!("such as {}", listed(self.catalogue.names()))),
+            });
+        };
+        let entry = self.catalogue.entry(name.text).map_err(|(message, help)| SpecError {
+            span: name.span.clone(),
+            message,
+            help,
+        })?;
+        let start = name.span.start;
+        let mut table = Map::new();
+        while let Some(word) = self.peek() {
+            if word.text == ")" || word.text == "]" {
+                break;
+            }
+            self.at = word.span.end;
+            let (parameter, value) = self.parameter(entry, &word)?;
+            if table.insert(parameter, value).is_some() {
+                return Err(SpecError {
+                    message: format!("\"{}\" is given twice", word.text),
+                    span: word.span,
+                    help: None,
+                });
+            }
+        }
+        let spec = (entry.from_json)(Value::Object(table.clone())).map_err(|error| SpecError {
+            span: start..self.at,
+            message: error.to_string(),
+            help: None,
+        })?;
+        Ok((entry, table, spec))
+    }
+
+    /// One parameter: its name is `word`, its value is what follows.
+    fn parameter(&mut self, entry: &Entry<S>, word: &Word<'a>) -> Result<(String, Value), SpecError> {
+        if let Some(schema) = self.catalogue.property(entry, word.text) {
+            let value = self.value(entry, word, &schema)?;
+            return Ok((word.text.to_owned(), value));
+        }
+        // tc negates a switch by "no".
+        if let Some(positive) = word.text.strip_prefix("no")
+            && let Some(schema) = self.catalogue.property(entry, positive)
+            && self.catalogue.kind(&schema) == Kind::Switch
+        {
+            return Ok((positive.to_owned(), Value::Bool(false)));
+        }
+        let (message, help) = self.catalogue.unknown_parameter(entry, word.text);
+        Err(SpecError { span: word.span.clone(), message, help: Some(help) })
+    }
+
+    fn value(&mut self, entry: &Entry<S>, name: &Word<'a>, schema: &Value) -> Result<Value, SpecError> {
+        let kind = self.catalogue.kind(schema);
+        if kind == Kind::Switch {
+            let explicit = self.peek().and_then(|word| match word.text {
+                "on" | "true" => Some((word.span.end, true)),
+                "off" | "false" => Some((word.span.end, false)),
+                _ => None,
+            });
+            return Ok(match explicit {
+                Some((end, value)) => {
+                    self.at = end;
+                    Value::Bool(value)
+                }
+                None => Value::Bool(true),
+            });
+        }
+        if kind == Kind::Spec {
+            return self.child(name.text);
+        }
+        let Some(word) = self.next() else {
+            return Err(SpecError {
+                span: name.span.clone(),
+                message: format!("\"{}\" needs a value", name.text),
+                help: Some(self.catalogue.example(entry, name.text, schema)),
+            });
+        };
+        if word.text == "[" {
+            let items = schema.get("items").cloned().unwrap_or(Value::Null);
+            let of_items = self.catalogue.kind(&items);
+            let mut list = Vec::new();
+            while self.peek().is_some_and(|next| next.text != "]") {
+                list.push(match of_items {
+                    Kind::Spec => self.child(name.text)?,
+                    _ => {
+                        let item = self.next().expect("it was just seen");
+                        of_items.scalar(&item, name.text)?
+                    }
+                });
+            }
+            self.expect("]", "the list")?;
+            return Ok(Value::Array(list));
+        }
+        kind.scalar(&word, name.text)
+    }
+
+    /// One of the catalogue in parentheses, as a table. It was read once here, so that mistakes inside are pointed at.
+    fn child(&mut self, name: &str) -> Result<Value, SpecError> {
+        self.expect("(", &format!("\"{name}\""))?;
+        let noun = self.catalogue.about.noun;
+        if self.depth == DEEPEST {
+            return Err(SpecError {
+                span: self.at - 1..self.at,
+                message: format!("more than {DEEPEST} {noun}s inside each other"),
+                help: None,
+            });
+        }
+        self.depth += 1;
+        let (entry, mut table, _) = self.named()?;
+        self.depth -= 1;
+        self.expect(")", &format!("the {noun} inside"))?;
+        table.insert("kind".into(), entry.name.into());
+        Ok(Value::Object(table))
+    }
+}

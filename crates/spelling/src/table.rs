@@ -1,0 +1,57 @@
+//! Reading from a table with a `kind`: `{ kind = "fq_codel", target = "5ms" }`.
+
+use serde::de::{Deserializer, Error};
+use serde_json::Value;
+
+use crate::{Catalogue, Spelled};
+
+impl<S: Spelled> Catalogue<S> {
+    /// Reads one from text, or from a table with a `kind`.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn deserialize<'de, D: Deserializer<'de>>(&'static self, deserializer: D) -> Result<S, D::Error> {
+        let noun = self.about.noun;
+        match serde::Deserialize::deserialize(deserializer)? {
+            Value::String(text) => self.read(&text).map_err(Error::custom),
+            Value::Object(mut table) => {
+                let kind = match table.remove("kind") {
+                    Some(Value::String(kind)) => kind,
+                    _ => {
+                        let example = self.example_name();
+                        return Err(Error::custom(format!(
+                            "a {noun} needs a kind, such as kind = \"{example}\""
+                        )));
+                    }
+                };
+                let entry = self.entry(&kind).map_err(|(message, help)| {
+                    Error::custom(format!("{message}; {}", help.unwrap_or_default()))
+                })?;
+                for name in table.keys() {
+                    if self.property(entry, name).is_none() {
+                        let (message, help) = self.unknown_parameter(entry, name);
+                        return Err(Error::custom(format!("{message}; {help}")));
+                    }
+                }
+                (entry.from_json)(Value::Object(table)).map_err(Error::custom)
+            }
+            _ => Err(Error::custom(format!(
+                "a {noun} is written as \"{}\" or {{ kind = \"{}\" }}",
+                self.about.example,
+                self.example_name()
+            ))),
+        }
+    }
+
+    fn example_name(&self) -> &'static str {
+        self.about.example.split(' ').next().unwrap_or_default()
+    }
+
+    /// The example as a table of TOML: `{ kind = "fifo", limit = "100p" }`.
+    pub fn example_table(&'static self) -> String {
+        let (entry, table) = self.named(self.about.example).expect("the example of a catalogue can be read");
+        // Texts, numbers and switches look the same in JSON and TOML.
+        let parameters = table.iter().map(|(name, value)| format!(", {name} = {value}"));
+        format!("{{ kind = \"{}\"{} }}", entry.name, parameters.collect::<String>())
+    }
+}
