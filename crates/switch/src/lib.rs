@@ -26,6 +26,7 @@ mod shared;
 pub mod sim;
 mod slab;
 pub mod speed;
+pub mod stability;
 mod tally;
 pub mod traffic;
 mod wheel;

@@ -86,16 +86,16 @@ impl Queue {
         packet
     }
 
-    /// One cell of the first packet, and the packet when that was its last one.
+    /// One cell of the first packet: the packet when that was its last one, otherwise how many are left.
     #[inline]
-    fn pop_cell(&mut self, slab: &mut Slab<Packet>) -> Option<Packet> {
+    fn pop_cell(&mut self, slab: &mut Slab<Packet>) -> Result<Packet, u32> {
         let packet = slab.front_mut(&self.chain);
         if packet.cells > 1 {
             packet.cells -= 1;
             self.cells -= 1;
-            return None;
+            return Err(packet.cells);
         }
-        Some(self.pop(slab))
+        Ok(self.pop(slab))
     }
 }
 
@@ -150,12 +150,12 @@ impl<const W: usize> Voqs<W> {
         packet
     }
 
-    /// Takes one cell of the next packet; the packet itself when that was its last one.
+    /// Takes one cell of the next packet: the packet itself when that was its last one, otherwise how many are left.
     ///
     /// # Panics
     /// When there is none: who is matched has asked.
     #[inline]
-    pub fn pop_cell(&mut self, input: usize, output: usize) -> Option<Packet> {
+    pub fn pop_cell(&mut self, input: usize, output: usize) -> Result<Packet, u32> {
         let queue = &mut self.queues[input * self.ports + output];
         let packet = queue.pop_cell(&mut self.slab);
         if queue.is_empty() {
@@ -215,15 +215,15 @@ impl<const W: usize> Fifos<W> {
         packet
     }
 
-    /// Takes one cell of the next packet; the packet itself when that was its last one.
+    /// Takes one cell of the next packet: the packet itself when that was its last one, otherwise how many are left.
     ///
     /// # Panics
     /// When there is none: who is matched has asked.
     #[inline]
-    pub fn pop_cell(&mut self, input: usize) -> Option<Packet> {
+    pub fn pop_cell(&mut self, input: usize) -> Result<Packet, u32> {
         let packet = self.queues[input].pop_cell(&mut self.slab)?;
         self.advance(input, packet.to);
-        Some(packet)
+        Ok(packet)
     }
 
     /// The head of an input, which asked for `from`, is gone.

@@ -6,7 +6,7 @@ use crate::arbiter::Site;
 use crate::clock::Clock;
 use crate::links::Links;
 use crate::modes::Fabric;
-use crate::notes::Notes;
+use crate::notes::{Note, Notes, SlotTrace};
 use crate::outcome::{Batch, Outcome};
 use crate::packet::{Class, Kind, Packet};
 use crate::scheduler::{Input, Mode, Queueing, Spec};
@@ -68,6 +68,11 @@ impl Sim {
         self.0.step_to(slot);
     }
 
+    /// Runs one slot of the fabric and tells everything about it.
+    pub fn trace_slot(&mut self) -> SlotTrace {
+        self.0.trace_slot()
+    }
+
     /// What was measured until now.
     pub fn outcome(&self) -> Outcome {
         self.0.outcome()
@@ -87,6 +92,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Invalid> {
 /// A run with rows of whatever width.
 trait Run: Send {
     fn step_to(&mut self, slot: u64);
+    fn trace_slot(&mut self) -> SlotTrace;
     fn outcome(&self) -> Outcome;
 }
 
@@ -148,6 +154,7 @@ impl<const W: usize> Switch<W> {
                 let Passed { packet, last, class } = self.inputs.pass(input, slot);
                 shared.coming[input] = Coming { to: packet.to, last };
                 shared.tally.arrived(input, packet.cells);
+                shared.notes.note(Note::Arrive(input as u16, packet.to, packet.cells, class));
                 self.fabric.arrive(input, packet, class, shared);
             }
         }
@@ -193,6 +200,16 @@ impl<const W: usize> Run for Switch<W> {
             }
             self.close_batch();
         }
+    }
+
+    fn trace_slot(&mut self) -> SlotTrace {
+        let slot = self.shared.clock.fabric;
+        self.shared.notes = Notes::on();
+        self.slot();
+        let notes = std::mem::take(&mut self.shared.notes).take();
+        let mut pointers = Vec::new();
+        self.fabric.pointers(&mut |half, name, at| pointers.push((half, name, at.to_vec())));
+        SlotTrace { slot, notes, pointers }
     }
 
     fn outcome(&self) -> Outcome {

@@ -132,6 +132,7 @@ macro_rules! sources {
 sources! {
     bernoulli,
     onoff,
+    list,
 }
 
 /// What sources with a matrix of loads and a mix of sizes share.

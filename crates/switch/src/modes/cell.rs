@@ -3,6 +3,7 @@
 
 use super::Fabric;
 use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::shared::{Present, Shared};
@@ -40,9 +41,10 @@ impl<const W: usize> Fabric<W> for Cell<W> {
             };
             self.arbiter.decide(&demand, &mut self.matching, &mut shared.notes);
             for &(input, output) in self.matching.pairs() {
-                let (input, output) = (usize::from(input), usize::from(output));
-                if let Some(packet) = self.voqs.pop_cell(input, output) {
-                    shared.complete(input, packet);
+                let packet = self.voqs.pop_cell(usize::from(input), usize::from(output));
+                shared.notes.note(Note::Cross(input, output, packet.err().unwrap_or(0)));
+                if let Ok(packet) = packet {
+                    shared.complete(usize::from(input), packet);
                 }
             }
         }

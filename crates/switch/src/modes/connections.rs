@@ -1,5 +1,6 @@
 //! Connections of packets that hold them until their last cell.
 
+use crate::notes::{Note, Notes};
 use crate::packet::Packet;
 use crate::row::Row;
 use crate::wheel::Wheel;
@@ -67,6 +68,21 @@ impl<const W: usize> Connections<W> {
     #[inline]
     pub fn postpone(&mut self, input: usize, now: u64) {
         self.ends.postpone(input, now);
+    }
+
+    /// Notes the cells that cross `now`, except those of interrupted inputs.
+    #[inline]
+    pub fn note(&self, interrupted: Row<W>, now: u64, notes: &mut Notes) {
+        if !notes.wanted() {
+            return;
+        }
+        for input in self.inputs {
+            let (from, to) = (input as u16, self.of_input[input].to);
+            notes.note(match interrupted.has(input) {
+                true => Note::Interrupt(from, to),
+                false => Note::Cross(from, to, (self.ends.when(input) - now) as u32),
+            });
+        }
     }
 
     /// Ends a connection of which no cell crosses `now`; gives what is left of its packet.

@@ -6,8 +6,10 @@
 
 use super::{Connections, Fabric};
 use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Fifos;
+use crate::row::Row;
 use crate::shared::{PresentShort, Shared};
 
 pub(super) struct Fifo<const W: usize> {
@@ -56,18 +58,23 @@ impl<const W: usize> Fabric<W> for Fifo<W> {
             };
             self.arbiter.decide(&demand, &mut self.matching, &mut shared.notes);
         }
-        for &(input, _) in self.matching.pairs() {
+        for &(input, output) in self.matching.pairs() {
             let input = usize::from(input);
             if !self.cells {
                 let packet = self.fifos.pop(input);
                 self.connections.connect(input, packet, now);
-            } else if let Some(packet) = self.fifos.pop_cell(input) {
+                continue;
+            }
+            let packet = self.fifos.pop_cell(input);
+            shared.notes.note(Note::Cross(input as u16, output, packet.err().unwrap_or(0)));
+            if let Ok(packet) = packet {
                 shared.complete(input, packet);
             }
         }
         let crossing = if self.cells { self.matching.pairs().len() as u64 } else { self.connections.count() };
         let taken = self.connections.outputs | self.matching.outputs;
         shared.account(0, crossing, 0, 0, (wanted & !taken).count() as u64);
+        self.connections.note(Row::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 

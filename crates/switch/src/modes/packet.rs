@@ -8,6 +8,7 @@ use super::{Connections, Fabric};
 use crate::arbiter::{Arbiter, Demand, Matching};
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
+use crate::row::Row;
 use crate::shared::{Present, Shared};
 
 pub(super) struct PacketMode<const W: usize> {
@@ -60,6 +61,7 @@ impl<const W: usize> Fabric<W> for PacketMode<W> {
         let sent = self.connections.count();
         let unmatched = (wanted & !self.connections.outputs).count() as u64;
         shared.account(0, sent, 0, 0, unmatched);
+        self.connections.note(Row::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 

@@ -12,6 +12,7 @@
 
 use super::{Connections, Fabric};
 use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::{Fifos, Voqs};
 use crate::row::Row;
@@ -88,6 +89,7 @@ impl<const W: usize> Preemptive<W> {
             tick: shared.clock.tick,
             slot_ticks: shared.clock.fabric_ticks,
         };
+        shared.notes.note(Note::Half(Class::Short));
         self.short_arbiter.decide(&demand, &mut self.short_matching, &mut shared.notes);
     }
 
@@ -109,6 +111,7 @@ impl<const W: usize> Preemptive<W> {
             tick: shared.clock.tick,
             slot_ticks: shared.clock.fabric_ticks,
         };
+        shared.notes.note(Note::Half(Class::Long));
         self.long_arbiter.decide(&demand, &mut self.long_matching, &mut shared.notes);
         for &(input, output) in self.long_matching.pairs() {
             let packet = self.long.pop(usize::from(input), usize::from(output));
@@ -181,15 +184,17 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
                 self.connections.postpone(input, now);
             }
         }
+        // Those that were interrupted are a slot later by now, which says how much is left of them.
+        self.connections.note(interrupted, now, &mut shared.notes);
         let crossing = self.connections.count() - stalled;
         let unmatched = (wanted & !taken).count() as u64;
         if !self.hold {
             self.break_off(interrupted, now);
         }
-        for at in 0..self.short_matching.pairs().len() {
-            let input = usize::from(self.short_matching.pairs()[at].0);
-            let packet = self.short.pop(input);
-            shared.complete(input, packet);
+        for &(input, output) in self.short_matching.pairs() {
+            shared.notes.note(Note::Cross(input, output, 0));
+            let packet = self.short.pop(usize::from(input));
+            shared.complete(usize::from(input), packet);
         }
         let short = self.short_matching.pairs().len() as u64;
         shared.account(short, crossing, blocked, held, unmatched);

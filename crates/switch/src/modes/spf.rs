@@ -6,8 +6,10 @@
 
 use super::{Connections, Fabric};
 use crate::arbiter::{Arbiter, Demand, Matching};
+use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
+use crate::row::Row;
 use crate::shared::{Present, Shared};
 
 pub(super) struct Spf<const W: usize> {
@@ -61,6 +63,7 @@ impl<const W: usize> Fabric<W> for Spf<W> {
             let weights = Present { voqs: &self.short, coming: &shared.coming, slot: shared.clock.slot };
             let requests = &self.short.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
+            shared.notes.note(Note::Half(Class::Short));
             self.short_arbiter.decide(&demand, &mut self.short_matching, &mut shared.notes);
         }
 
@@ -73,10 +76,12 @@ impl<const W: usize> Fabric<W> for Spf<W> {
             let weights = Present { voqs: &self.long, coming: &shared.coming, slot: shared.clock.slot };
             let requests = &self.long.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
+            shared.notes.note(Note::Half(Class::Long));
             self.long_arbiter.decide(&demand, &mut self.long_matching, &mut shared.notes);
         }
 
         for &(input, output) in self.short_matching.pairs() {
+            shared.notes.note(Note::Cross(input, output, 0));
             let packet = self.short.pop(usize::from(input), usize::from(output));
             shared.complete(usize::from(input), packet);
         }
@@ -87,6 +92,7 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         let short = self.short_matching.pairs().len() as u64;
         let taken = self.connections.outputs | self.short_matching.outputs;
         shared.account(short, self.connections.count(), 0, 0, (wanted & !taken).count() as u64);
+        self.connections.note(Row::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 

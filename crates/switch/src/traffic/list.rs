@@ -1,0 +1,77 @@
+//! Packets written one by one, to follow a small case by hand.
+//!
+//! Cells come one after the other, a slot each. A packet that is to begin while its link still brings another one begins
+//! when that has ended.
+
+use qdisc::Invalid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Arrival, Offered, Place, Source, Traffic};
+use crate::packet::{Class, Kind, Part, Sizes};
+
+/// Packets, one by one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// What arrives.
+    pub packets: Vec<Listed>,
+}
+
+/// A packet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    /// Slot of its first cell, counted from 0.
+    pub slot: u64,
+    /// Input, counted from 0.
+    pub from: u16,
+    /// Output, counted from 0.
+    pub to: u16,
+    /// Size, in cells.
+    pub cells: u32,
+    /// Its class; without it, packets of one cell are short.
+    #[serde(default)]
+    pub class: Option<Class>,
+}
+
+impl Traffic for Config {
+    const SUMMARY: &'static str = "packets written one by one, to follow a small case by hand";
+
+    fn build(&self, place: &Place) -> Result<Offered, Invalid> {
+        let mut kinds: Vec<Kind> = Vec::new();
+        let mut arrivals: Vec<Vec<Arrival>> = vec![Vec::new(); place.ports];
+        let mut sorted: Vec<&Listed> = self.packets.iter().collect();
+        sorted.sort_by_key(|packet| packet.slot);
+        for packet in sorted {
+            if let Some(port) =
+                [packet.from, packet.to].iter().find(|port| usize::from(**port) >= place.ports)
+            {
+                let message = format!("there is no port {port}: ports are 0 to {}", place.ports - 1);
+                return Err(Invalid::new("packets", message));
+            }
+            let part = Part { cells: packet.cells, share: 1.0, class: packet.class };
+            let parts = Sizes::Mix(vec![part]).parts();
+            let (kind, _) = parts.map_err(|invalid| Invalid::new("packets", invalid.message))?[0];
+            let number = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+                kinds.push(kind);
+                kinds.len() - 1
+            });
+            let before = &mut arrivals[usize::from(packet.from)];
+            let free =
+                before.last().map_or(0, |last| last.first + u64::from(kinds[usize::from(last.kind)].cells));
+            before.push(Arrival { first: packet.slot.max(free), to: packet.to, kind: number as u16 });
+        }
+        let source = |arrivals: Vec<Arrival>| -> Box<dyn Source> { Box::new(List(arrivals.into_iter())) };
+        let sources = arrivals.into_iter().map(source).collect();
+        Ok(Offered { kinds, serial: true, sources, rates: None })
+    }
+}
+
+struct List(std::vec::IntoIter<Arrival>);
+
+impl Source for List {
+    fn next(&mut self) -> Option<Arrival> {
+        self.0.next()
+    }
+}
