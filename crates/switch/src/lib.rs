@@ -16,6 +16,7 @@ mod draws;
 mod links;
 mod modes;
 pub mod notes;
+mod numbers;
 pub mod outcome;
 pub mod packet;
 mod queues;

@@ -11,6 +11,8 @@ pub struct Outcome {
     pub ports: usize,
     /// Measured slots of the links.
     pub slots: u64,
+    /// Measured slots of the fabric.
+    pub fabric_slots: u64,
     /// Cells that arrived per slot and input.
     pub offered: f64,
     /// Cells that crossed per slot and output.
@@ -104,7 +106,12 @@ impl Batch {
 }
 
 impl Outcome {
-    pub(crate) fn new(tally: &Tally, links: &Links, slots: u64, batches: Vec<Batch>) -> Outcome {
+    pub(crate) fn new(
+        tally: &Tally,
+        links: &Links,
+        (slots, fabric_slots): (u64, u64),
+        batches: Vec<Batch>,
+    ) -> Outcome {
         let ports = tally.crossed_to.len();
         let per_port = |cells: u64| cells as f64 / (slots as f64 * ports as f64);
         let mut kinds = tally.kinds().to_vec();
@@ -113,6 +120,7 @@ impl Outcome {
         Outcome {
             ports,
             slots,
+            fabric_slots,
             offered: per_port(tally.arrived),
             throughput: per_port(tally.slots.crossed()),
             all: tally.packets(|_| true),

@@ -331,7 +331,8 @@ mod tests {
         let value = serde_json::to_value(&all).unwrap();
         let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         let mut known = OPTIONS.to_vec();
-        (names.sort_unstable(), known.sort_unstable());
+        names.sort_unstable();
+        known.sort_unstable();
         assert_eq!(names, known);
     }
 

@@ -106,6 +106,8 @@ struct Switch<const W: usize> {
     batch_end: u64,
     at_batch: Sums,
     batches: Vec<Batch>,
+    /// The slot of the fabric in which the measured part begins.
+    fabric_from: u64,
 }
 
 impl<const W: usize> Switch<W> {
@@ -140,6 +142,7 @@ impl<const W: usize> Switch<W> {
             batch_end: plan.warmup,
             at_batch: Sums::default(),
             batches: Vec::with_capacity(BATCHES as usize),
+            fabric_from: 0,
         })
     }
 
@@ -171,6 +174,7 @@ impl<const W: usize> Switch<W> {
         if self.batch_end == self.warmup {
             tally.forget();
             links.forget();
+            self.fabric_from = clock.fabric;
         } else {
             let sums = tally.sums();
             self.batches.push(Batch::new(
@@ -214,7 +218,8 @@ impl<const W: usize> Run for Switch<W> {
 
     fn outcome(&self) -> Outcome {
         let slots = self.shared.clock.slot.saturating_sub(self.warmup).min(self.slots - self.warmup);
-        Outcome::new(&self.shared.tally, &self.shared.links, slots, self.batches.clone())
+        let fabric = self.shared.clock.fabric - self.fabric_from;
+        Outcome::new(&self.shared.tally, &self.shared.links, (slots, fabric), self.batches.clone())
     }
 }
 

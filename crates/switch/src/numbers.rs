@@ -1,0 +1,129 @@
+//! What a run comes to, as numbers with names: what tables, reports and claims are made of.
+
+use crate::outcome::{Means, Outcome};
+use crate::packet::Class;
+use crate::stability::Stability;
+use crate::tally::{Packets, Times};
+
+/// Quantiles that are told.
+const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+
+/// Student's t for 95 % with as many degrees of freedom as there are batches less one, from 1 on.
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+impl Outcome {
+    /// Named numbers, in a fixed order. `None`: could not be measured. Times are in slots of a link.
+    ///
+    /// | name | what |
+    /// |---|---|
+    /// | `offered`, `throughput` | cells that arrived and that crossed, per slot and port |
+    /// | `wait_mean_slots`, `wait_p50_slots`, `_p95_`, `_p99_`, `_max_` | waiting: from arrival to the end of the crossing, less what the crossing takes alone |
+    /// | `wait_ci_slots` | half of the 95 % interval of its mean, from the means of 20 batches |
+    /// | `delay_...` | from arrival to the end of the crossing |
+    /// | `through_...` | from arrival to the end of the output link |
+    /// | `short_wait_...`, `long_wait_...` and so on | the same of a class; `short_packets`, `long_packets` are how many |
+    /// | `cells_N_wait_mean_slots` | of packets of N cells, where there are at most 16 sizes |
+    /// | `output_short`, `output_long` | share of the outputs' slots in which a cell of a short, or of another packet came |
+    /// | `output_blocked` | share in which an output idled that was connected with an input that sent a short packet elsewhere |
+    /// | `output_held` | share in which it idled because one of both ports of a new match was taken by a short packet |
+    /// | `output_unmatched` | share in which it idled although somebody had something for it |
+    /// | `output_idle` | share in which nobody had anything for it |
+    /// | `queue_max_cells`, `input_max_cells` | the most in one queue of an input, and at one input |
+    /// | `short_max_packets` | the most in one queue for short packets, after arrivals and before service |
+    /// | `output_max_cells`, `output_short_max_packets` | the most that waited at one output |
+    /// | `backlog_cells` | cells in the switch at the end |
+    /// | `backlog_slope` | by how much the backlog grows, cells per slot and port |
+    /// | `stable` | 1 when it does not grow, 0 when it does, null when the run is too short to tell |
+    pub fn numbers(&self) -> Vec<(String, Option<f64>)> {
+        let mut out = Vec::new();
+        let mut push = |name: String, value: Option<f64>| out.push((name, value));
+        push("offered".into(), Some(self.offered));
+        push("throughput".into(), Some(self.throughput));
+        let batches =
+            |which: usize| self.batches.iter().map(move |batch| batch.means[which]).collect::<Vec<Means>>();
+        packets("", &self.all, &batches(2), &mut push);
+        for class in Class::ALL {
+            let name = format!("{}_", class.name());
+            push(format!("{name}packets"), Some(self.class(class).count as f64));
+            packets(&name, self.class(class), &batches(class as usize), &mut push);
+        }
+        if self.kinds.len() <= 16 {
+            for (kind, packets) in &self.kinds {
+                let short = if kind.class == Class::Short && kind.cells == 1 { "_short" } else { "" };
+                push(format!("cells_{}{short}_wait_mean_slots", kind.cells), packets.wait.mean);
+                push(format!("cells_{}{short}_through_mean_slots", kind.cells), packets.through.mean);
+            }
+        }
+        let share = |slots: u64| Some(slots as f64 / self.fabric_slots as f64 / self.ports as f64);
+        let slots = &self.outputs;
+        push("output_short".into(), share(slots.short));
+        push("output_long".into(), share(slots.long));
+        push("output_blocked".into(), share(slots.blocked));
+        push("output_held".into(), share(slots.held));
+        push("output_unmatched".into(), share(slots.unmatched));
+        push("output_idle".into(), share(self.idle()));
+        let most = &self.most;
+        push("queue_max_cells".into(), Some(most.queue_cells as f64));
+        push("input_max_cells".into(), Some(most.input_cells as f64));
+        push("short_max_packets".into(), Some(most.short_packets as f64));
+        push("output_max_cells".into(), Some(most.output_cells as f64));
+        push("output_short_max_packets".into(), Some(most.output_short as f64));
+        push("backlog_cells".into(), Some(self.backlog as f64));
+        let trend = self.trend();
+        push("backlog_slope".into(), trend.map(|trend| trend.slope));
+        let stable = trend.and_then(|trend| match trend.verdict {
+            Stability::Stable => Some(1.0),
+            Stability::Growing => Some(0.0),
+            Stability::Undecided => None,
+        });
+        push("stable".into(), stable);
+        out
+    }
+
+    /// Slots of the outputs in which nobody had anything for them.
+    pub fn idle(&self) -> u64 {
+        let slots = &self.outputs;
+        let told = slots.crossed() + slots.blocked + slots.held + slots.unmatched;
+        (self.fabric_slots * self.ports as u64).saturating_sub(told)
+    }
+}
+
+fn packets(name: &str, of: &Packets, batches: &[Means], push: &mut impl FnMut(String, Option<f64>)) {
+    let mut times = |what: &str, times: &Times, mean: &dyn Fn(&Means) -> Option<f64>| {
+        push(format!("{name}{what}_mean_slots"), times.mean);
+        push(format!("{name}{what}_ci_slots"), half_interval(batches.iter().filter_map(mean)));
+        for (quantile, q) in QUANTILES {
+            push(format!("{name}{what}_{quantile}_slots"), times.quantile(q));
+        }
+        push(format!("{name}{what}_max_slots"), times.max);
+    };
+    times("wait", &of.wait, &|means| means.wait);
+    times("delay", &of.delay, &|means| means.delay);
+    times("through", &of.through, &|means| means.through);
+}
+
+/// Half of the 95 % interval of a mean, from the means of batches; `None` with fewer than two.
+fn half_interval(means: impl Iterator<Item = f64>) -> Option<f64> {
+    let means: Vec<f64> = means.collect();
+    let n = means.len();
+    let t = STUDENT.get(n.checked_sub(2)?)?;
+    let mean = means.iter().sum::<f64>() / n as f64;
+    let squares: f64 = means.iter().map(|x| (x - mean) * (x - mean)).sum();
+    Some(t * libm::sqrt(squares / (n - 1) as f64 / n as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_come_from_batches() {
+        assert_eq!(half_interval([1.0].into_iter()), None);
+        let half = half_interval([1.0, 2.0, 3.0, 4.0].into_iter()).unwrap();
+        // sd = 1.29099, t(3) = 3.182, over sqrt 4.
+        assert!((half - 3.182 * 1.290_994 / 2.0).abs() < 1e-6, "{half}");
+    }
+}
