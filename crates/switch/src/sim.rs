@@ -154,7 +154,7 @@ impl<const W: usize> Switch<W> {
             let slot = shared.clock.slot;
             shared.clock.slot += 1;
             for input in self.inputs.due.take(slot) {
-                let Passed { packet, last, class } = self.inputs.pass(input, slot);
+                let Next { packet, last, class, .. } = self.inputs.pass(input, slot);
                 shared.coming[input] = Coming { to: packet.to, last };
                 shared.tally.arrived(input, packet.cells);
                 shared.notes.note(Note::Arrive(input as u16, packet.to, packet.cells, class));
@@ -237,77 +237,101 @@ enum Begin {
 /// How many packets of a source are drawn at a time.
 const AHEAD: usize = 16;
 
+/// A packet that is still to come.
+#[derive(Clone, Copy)]
+struct Next {
+    /// The slot in which it may begin to cross; [`NEVER`] where there is none.
+    due: u64,
+    /// The slot of its last cell.
+    last: u64,
+    packet: Packet,
+    class: Class,
+}
+
+/// The slot of what never comes.
+const NEVER: u64 = u64::MAX;
+
+impl Next {
+    const NOTHING: Next = Next {
+        due: NEVER,
+        last: 0,
+        packet: Packet { arrived: 0, cells: 0, kind: 0, to: 0 },
+        class: Class::Long,
+    };
+}
+
 /// The inputs, and what comes next at each.
 struct Inputs<const W: usize> {
     sources: Vec<Box<dyn Source>>,
     /// By input: what was drawn, and which of it comes next.
-    drawn: Vec<(Vec<Arrival>, usize)>,
+    drawn: Vec<([Next; AHEAD], usize)>,
+    /// What is drawn from a source at a time.
+    fresh: Vec<Arrival>,
     kinds: Vec<Kind>,
     serial: bool,
-    /// The slot in which the next packet may begin to cross.
     due: Wheel<W>,
     begin: Begin,
     slot_ticks: u64,
-}
-
-/// A packet that may begin to cross.
-struct Passed {
-    packet: Packet,
-    /// The slot of its last cell.
-    last: u64,
-    class: Class,
 }
 
 impl<const W: usize> Inputs<W> {
     fn new(offered: Offered, begin: Begin, slot_ticks: u64) -> Inputs<W> {
         let Offered { kinds, sources, serial, .. } = offered;
         let ports = sources.len();
-        let drawn = std::iter::repeat_with(|| (Vec::with_capacity(AHEAD), 0)).take(ports).collect();
-        let due = Wheel::new(ports);
-        let mut inputs = Inputs { sources, drawn, kinds, serial, due, begin, slot_ticks };
-        (0..ports).for_each(|input| inputs.schedule(input, 0));
+        let drawn = vec![([Next::NOTHING; AHEAD], 0); ports];
+        let fresh = Vec::with_capacity(AHEAD);
+        let mut inputs =
+            Inputs { sources, drawn, fresh, kinds, serial, due: Wheel::new(ports), begin, slot_ticks };
+        for input in 0..ports {
+            inputs.draw(input);
+            inputs.schedule(input, 0);
+        }
         inputs
     }
 
-    /// Looks up the next packet of an input.
-    #[inline]
-    fn schedule(&mut self, input: usize, now: u64) {
+    /// Draws the next packets of an input.
+    fn draw(&mut self, input: usize) {
+        self.fresh.clear();
+        self.sources[input].fill(&mut self.fresh);
         let (drawn, at) = &mut self.drawn[input];
-        if *at == drawn.len() {
-            drawn.clear();
-            *at = 0;
-            self.sources[input].fill(drawn);
+        *at = 0;
+        drawn.fill(Next::NOTHING);
+        for (place, Arrival { first, to, kind }) in drawn.iter_mut().zip(self.fresh.iter().copied()) {
+            let Kind { cells, class } = self.kinds[usize::from(kind)];
+            let last = if self.serial { first + u64::from(cells) - 1 } else { first };
+            let (due, counted) = match self.begin {
+                Begin::Paced { slower: 0, .. } => (first, first),
+                Begin::Paced { slower, slot_ticks } => {
+                    (first + ((last - first) * slower).div_ceil(slot_ticks), first)
+                }
+                Begin::LastCell => (last, last),
+                Begin::Complete => (last, first),
+            };
+            let packet = Packet { arrived: counted * self.slot_ticks, cells, kind, to };
+            *place = Next { due, last, packet, class };
         }
-        let Some(Arrival { first, kind, .. }) = self.drawn[input].0.get(self.drawn[input].1) else { return };
-        let later = self.last(*first, *kind) - first;
-        let due = match self.begin {
-            Begin::Paced { slower: 0, .. } => *first,
-            Begin::Paced { slower, slot_ticks } => first + (later * slower).div_ceil(slot_ticks),
-            Begin::LastCell | Begin::Complete => first + later,
-        };
-        self.due.set(input, due, now);
     }
 
-    /// The slot of the last cell of a packet.
+    /// Waits for the next packet of an input.
     #[inline]
-    fn last(&self, first: u64, kind: u16) -> u64 {
-        if self.serial { first + u64::from(self.kinds[usize::from(kind)].cells) - 1 } else { first }
+    fn schedule(&mut self, input: usize, now: u64) {
+        let (drawn, at) = &self.drawn[input];
+        let due = drawn[*at % AHEAD].due;
+        if due != NEVER {
+            self.due.set(input, due, now);
+        }
     }
 
     /// The packet that is due at an input.
     #[inline]
-    fn pass(&mut self, input: usize, slot: u64) -> Passed {
+    fn pass(&mut self, input: usize, slot: u64) -> Next {
         let (drawn, at) = &mut self.drawn[input];
-        let Arrival { first, to, kind } = drawn[*at];
+        let next = drawn[*at % AHEAD];
         *at += 1;
+        if *at == AHEAD {
+            self.draw(input);
+        }
         self.schedule(input, slot + 1);
-        let last = self.last(first, kind);
-        let counted = match self.begin {
-            Begin::Paced { .. } | Begin::Complete => first,
-            Begin::LastCell => last,
-        };
-        let Kind { cells, class } = self.kinds[usize::from(kind)];
-        let packet = Packet { arrived: counted * self.slot_ticks, cells, kind, to };
-        Passed { packet, last, class }
+        next
     }
 }

@@ -11,11 +11,13 @@ pub(crate) struct Wheel<const W: usize> {
     spokes: Vec<Row<W>>,
     /// By port.
     when: Vec<u64>,
+    /// Ports that stand at the far end although their slot is later.
+    far: Row<W>,
 }
 
 impl<const W: usize> Wheel<W> {
     pub fn new(ports: usize) -> Wheel<W> {
-        Wheel { spokes: vec![Row::EMPTY; SPOKES as usize], when: vec![u64::MAX; ports] }
+        Wheel { spokes: vec![Row::EMPTY; SPOKES as usize], when: vec![u64::MAX; ports], far: Row::EMPTY }
     }
 
     /// Sets a port's slot, which must not be before `now`. It must not have one yet.
@@ -23,8 +25,9 @@ impl<const W: usize> Wheel<W> {
     pub fn set(&mut self, port: usize, when: u64, now: u64) {
         debug_assert!(when >= now, "slot {when} was before {now}");
         self.when[port] = when;
-        let spoke = when.min(now + (SPOKES - 1));
-        self.spokes[(spoke % SPOKES) as usize].insert(port);
+        let end = now + (SPOKES - 1);
+        self.far.insert_if(port, when > end);
+        self.spokes[(when.min(end) % SPOKES) as usize].insert(port);
     }
 
     /// Moves a port's slot one on. `now` must be at or before it.
@@ -37,14 +40,14 @@ impl<const W: usize> Wheel<W> {
     /// Forgets a port's slot.
     #[inline]
     pub fn clear(&mut self, port: usize, now: u64) {
-        // It stands where `set` put it, or where a look at the far end put it since: at its own slot when that is near.
-        let when = self.when[port];
-        if when < now + SPOKES && self.spokes[(when % SPOKES) as usize].has(port) {
-            self.spokes[(when % SPOKES) as usize].remove(port);
+        if self.far.has(port) {
+            // Seldom: it may stand anywhere.
+            self.far.remove(port);
+            self.spokes.iter_mut().for_each(|spoke| spoke.remove(port));
             return;
         }
-        // Far away: seldom.
-        self.spokes.iter_mut().for_each(|spoke| spoke.remove(port));
+        debug_assert!(self.when[port] >= now);
+        self.spokes[(self.when[port] % SPOKES) as usize].remove(port);
     }
 
     /// A port's slot.
@@ -56,15 +59,16 @@ impl<const W: usize> Wheel<W> {
     /// The ports whose slot is `now`; they are forgotten.
     #[inline]
     pub fn take(&mut self, now: u64) -> Row<W> {
-        let spoke = std::mem::replace(&mut self.spokes[(now % SPOKES) as usize], Row::EMPTY);
-        let mut due = spoke;
-        for port in spoke {
-            if self.when[port] != now {
-                due.remove(port);
-                self.set(port, self.when[port], now + 1);
-            }
+        let due = std::mem::replace(&mut self.spokes[(now % SPOKES) as usize], Row::EMPTY);
+        let later = due & self.far;
+        if later.is_empty() {
+            return due;
         }
-        due
+        self.far &= !later;
+        for port in later {
+            self.set(port, self.when[port], now + 1);
+        }
+        due & !later
     }
 }
 
