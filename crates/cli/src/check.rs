@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use scenario::{Draft, Scenario};
+use scenario::{Draft, Host, Scenario};
 
 use crate::{Outcome, show};
 
@@ -54,12 +54,12 @@ fn summary(scenario: &Scenario) -> String {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
     };
-    format!(
-        "right: {}, {}, {}, {} of {}",
-        count(scenario.nodes.len(), "node"),
-        count(scenario.ports.len(), "port"),
-        count(scenario.disciplines.len(), "discipline"),
-        count(scenario.cells().len(), "run"),
-        scenario.duration,
-    )
+    let parts: Vec<String> = match &scenario.host {
+        Host::Network(network) => vec![
+            count(network.nodes.len(), "node"),
+            count(network.ports.len(), "port"),
+            count(network.disciplines.len(), "discipline"),
+        ],
+    };
+    format!("right: {}, {} of {}", parts.join(", "), count(scenario.cells().len(), "run"), scenario.duration,)
 }

@@ -29,7 +29,7 @@ use std::io::{self, Write};
 
 use capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Transport, Writer};
 use qdisc::{Backlog, DropReason, Ecn, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
-use scenario::{Cell, Queue, Scenario};
+use scenario::{Cell, Network, Queue};
 use sim::Segment;
 use wire::label;
 
@@ -64,23 +64,20 @@ struct Departed {
 }
 
 impl<W: Write> Exporter<W> {
-    /// An exporter with an interface for every port of the scenario that is measured or compared.
+    /// An exporter with an interface for every port of the network that is measured or compared.
     ///
     /// # Errors
     /// What the output says.
-    pub fn new(out: W, scenario: &Scenario, cell: &Cell) -> io::Result<Exporter<W>> {
+    pub fn new(out: W, network: &Network, cell: &Cell) -> io::Result<Exporter<W>> {
         let mut writer = Writer::new(out, concat!("giveway ", env!("CARGO_PKG_VERSION")))?;
         let mut interfaces = Vec::new();
-        for (number, port) in scenario.ports.iter().enumerate() {
-            let measured = scenario.measured.contains(&PortId(number as u32));
-            let spec = match &port.queue {
-                Queue::Compare => &cell.spec,
-                Queue::Fixed(spec) if measured => spec,
-                Queue::Fixed(_) => {
-                    interfaces.push(None);
-                    continue;
-                }
-            };
+        for (number, port) in network.ports.iter().enumerate() {
+            let measured = network.measured.contains(&PortId(number as u32));
+            if port.queue != Queue::Compare && !measured {
+                interfaces.push(None);
+                continue;
+            }
+            let spec = port.queue.spec(network.discipline(cell));
             interfaces.push(Some(writer.interface(&InterfaceDescription {
                 name: &port.name,
                 description: &spec.to_string(),

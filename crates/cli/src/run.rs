@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
-use papers::layout;
+use papers::{layout, observe, observe_network};
+use qdisc::PortId;
 use rayon::prelude::*;
-use record::{Fingerprint, Manifest, Recorder, RunFolder, Style, Summary, Table};
-use scenario::{Cell, Scenario};
+use record::{Fingerprint, Manifest, RunFolder, Style, Summary, Table};
+use scenario::{Cell, Host, Scenario};
 
 use crate::export::Exports;
 use crate::progress::{Part, Progress};
@@ -259,7 +260,7 @@ impl Session {
                 Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
                 Ran::Failed(why) => {
                     outcome =
-                        outcome.max(told(format!("{} with seed {} failed: {why}", cell.spec, cell.seed)));
+                        outcome.max(told(format!("{} with seed {} failed: {why}", cell.name, cell.seed)));
                 }
             }
         }
@@ -313,7 +314,7 @@ impl Session {
         let manifest = Manifest {
             scenario: name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            disciplines: scenario.disciplines.iter().map(ToString::to_string).collect(),
+            disciplines: scenario.host.compared(),
             seeds: scenario.seeds.clone(),
             machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             created_by: self.asked.clone(),
@@ -362,7 +363,7 @@ fn question(scenario: &Scenario) -> String {
 }
 
 fn recorded(cell: &Cell) -> record::Cell {
-    record::Cell { qdisc: cell.spec.to_string(), seed: cell.seed }
+    record::Cell { qdisc: cell.name.clone(), seed: cell.seed }
 }
 
 /// One run, or its result from an earlier time. A run that panics takes no other with it.
@@ -370,7 +371,7 @@ fn cell_run(
     scenario: &Scenario,
     cell: &Cell,
     folder: Option<&RunFolder>,
-    exports: &Exports,
+    exports: &Exports<'_>,
     part: &Part<'_>,
 ) -> Ran {
     if stop::asked() {
@@ -385,19 +386,17 @@ fn cell_run(
         return Ran::Finished(summary, Vec::new());
     }
     let running = AssertUnwindSafe(|| {
-        let recorder = Recorder::new(layout(scenario, folder.is_some()));
-        let mut recorder = recorder.with_sources(|segment: &sim::Segment| segment.source);
+        let series = folder.is_some();
         let go_on = |share| {
             part.done(share);
             !stop::asked()
         };
-        let finished = match export {
-            Some(target) => target.run(scenario, cell, &mut recorder, &go_on)?,
-            None => scenario.run(cell, &mut recorder, &go_on)?,
-        };
-        let mut record = recorder.finish();
-        record.summary.events = finished.totals.events;
-        Some((record, finished.remarks))
+        match export {
+            Some((target, network)) => {
+                observe_network(network, series, |recorder| target.run(network, cell, recorder, &go_on))
+            }
+            None => observe(scenario, cell, series, &go_on),
+        }
     });
     let (record, remarks) = match catch_unwind(running) {
         Ok(Some(ran)) => ran,
@@ -416,6 +415,18 @@ fn seconds(span: qdisc::Span) -> String {
     format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
 }
 
+/// Where it is measured, for people.
+fn place(host: &Host) -> String {
+    match host {
+        Host::Network(network) => {
+            let port = |id: &PortId| &network.ports[id.0 as usize];
+            let names: Vec<&str> = network.measured.iter().take(3).map(|id| port(id).name.as_str()).collect();
+            let more = if network.measured.len() > names.len() { ", ..." } else { "" };
+            format!("{}{more} at {}", names.join(", "), port(&network.measured[0]).rate)
+        }
+    }
+}
+
 /// The table for people.
 fn print(
     scenario: &Scenario,
@@ -426,14 +437,10 @@ fn print(
 ) -> io::Result<()> {
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     writeln!(out, "{}", terminal::bold(title))?;
-    let ports: Vec<&str> =
-        scenario.measured.iter().take(3).map(|port| scenario.ports[port.0 as usize].name.as_str()).collect();
-    let more = if scenario.measured.len() > ports.len() { ", ..." } else { "" };
     writeln!(
         out,
-        "{}{more} at {}, {}, measured from {} on, {}",
-        ports.join(", "),
-        scenario.ports[scenario.measured[0].0 as usize].rate,
+        "{}, {}, measured from {} on, {}",
+        place(&scenario.host),
         seconds(scenario.duration),
         seconds(scenario.warmup),
         match scenario.seeds.len() {

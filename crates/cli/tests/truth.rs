@@ -112,7 +112,8 @@ impl Probe<Segment> for Truth {
 fn heard(text: &str, folder: &Path) -> Truth {
     let scenario = Scenario::parse(text, folder.to_owned()).expect("it is right");
     let mut truth = Truth::default();
-    scenario.run(&scenario.cells()[0], &mut truth, &|_| true).expect("nobody stops it");
+    let network = scenario.network().expect("it runs on one");
+    network.run(&scenario.cells()[0], &mut truth, &|_| true).expect("nobody stops it");
     truth
 }
 
@@ -427,7 +428,7 @@ fn the_example_takes_as_long_as_it_took() {
         .iter()
         .map(|cell| {
             let mut heard = Heard::default();
-            scenario.run(cell, &mut heard, &|_| true).expect("nobody stops it");
+            scenario.network().unwrap().run(cell, &mut heard, &|_| true).expect("nobody stops it");
             heard
         })
         .collect();

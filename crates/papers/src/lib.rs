@@ -10,6 +10,7 @@
 //! claim.rs     claims.toml: claims and their tests
 //! measure.rs   a number of one run, which tests, bars and lines over an axis are about
 //! curve.rs     what a figure draws of one run, put together over seeds
+//! observe.rs   a run with a recorder
 //! study.rs     which runs are needed, one of them, and all their results
 //! verdict.rs   tests against results
 //! drawing.rs   figures from curves
@@ -25,16 +26,16 @@ mod claim;
 mod curve;
 mod drawing;
 mod family;
-mod layout;
 mod listing;
 mod measure;
+mod observe;
 mod paper;
 mod report;
 mod study;
 mod verdict;
 
-pub use layout::layout;
 pub use listing::{counted, json, markdown};
+pub use observe::{layout, observe, observe_network};
 pub use paper::{Paper, PaperError};
 pub use report::document;
 pub use study::{Job, Results, Scope, Study};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use qdisc::{Rate, Span};
-use record::{Estimate, Recorder};
+use record::Estimate;
 use scenario::{Cell, Draft, Scenario};
 
 use crate::claim::{Against, Claim, How, Place, Test, Value};
@@ -221,7 +221,7 @@ impl Study {
             return Ok(None);
         }
         let scenario = self.scenario(experiment, variant, &disciplines, &measures, &curves)?;
-        let known = scenario.measured().sources;
+        let known = crate::layout(&scenario, false).source_names;
         let named = measures.iter().map(Measure::source).chain(curves.iter().map(Curve::source)).flatten();
         for source in named {
             if !known.iter().any(|traffic| measure::names(source, traffic)) {
@@ -296,10 +296,7 @@ impl Study {
         let scene = &self.scenes[job.scene];
         let series =
             scene.curves.iter().any(Curve::needs_series) || scene.measures.iter().any(Measure::needs_series);
-        let layout = crate::layout(&scene.scenario, series);
-        let mut recorder = Recorder::new(layout).with_sources(|segment: &sim::Segment| segment.source);
-        scene.scenario.run(&job.cell, &mut recorder, go_on)?;
-        let record = recorder.finish();
+        let (record, _) = crate::observe(&scene.scenario, &job.cell, series, go_on)?;
         let first = Some(&job.cell.seed) == scene.scenario.seeds.first();
         Some(Observed {
             numbers: scene.measures.iter().map(|measure| measure.of(&record, scene.ideal)).collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use scenario::{Draft, Scenario};
+use scenario::{Draft, Network, Scenario};
 
 fn backbone() -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/bsq/backbone.toml");
@@ -11,15 +11,15 @@ fn backbone() -> Scenario {
 }
 
 /// The links whose queues are compared, as the names of their ends.
-fn compared(scenario: &Scenario) -> BTreeSet<(String, String)> {
-    let name = |node: u16| scenario.nodes[usize::from(node)].clone();
-    let measured = scenario.measured.iter().map(|port| &scenario.ports[port.0 as usize]);
+fn compared(network: &Network) -> BTreeSet<(String, String)> {
+    let name = |node: u16| network.nodes[usize::from(node)].clone();
+    let measured = network.measured.iter().map(|port| &network.ports[port.0 as usize]);
     measured.map(|port| (name(port.from), name(port.to))).collect()
 }
 
 #[test]
 fn three_cascades_follow_each_other() {
-    let links = compared(&backbone());
+    let links = compared(backbone().network().unwrap());
     let into = |node: &str| -> Vec<&str> {
         links.iter().filter(|(_, to)| to == node).map(|(from, _)| from.as_str()).collect()
     };
@@ -45,17 +45,18 @@ fn three_cascades_follow_each_other() {
 #[test]
 fn links_packets_and_queues_are_the_papers() {
     let scenario = backbone();
-    for port in &scenario.measured {
-        let port = &scenario.ports[port.0 as usize];
+    let network = scenario.network().unwrap();
+    for port in &network.measured {
+        let port = &network.ports[port.0 as usize];
         assert_eq!((port.rate, port.mtu.0), (qdisc::Rate::kbit(12_500), 500), "{}", port.name);
     }
-    for spec in &scenario.disciplines {
+    for spec in &network.disciplines {
         assert!(spec.to_string().contains("limit 20000b"), "{spec}");
     }
-    assert!(scenario.traffic.iter().all(|stream| stream.tcp.mss.0 + 40 == 500 && stream.tcp.sack));
+    assert!(network.traffic.iter().all(|stream| stream.tcp.mss.0 + 40 == 500 && stream.tcp.sack));
     // Every open end sends UDP, and both kinds of traffic reach several destinations.
-    let name = |node: u16| scenario.nodes[usize::from(node)].as_str();
-    let of = |kind: &'static str| scenario.traffic.iter().filter(move |stream| stream.spec.name() == kind);
+    let name = |node: u16| network.nodes[usize::from(node)].as_str();
+    let of = |kind: &'static str| network.traffic.iter().filter(move |stream| stream.spec.name() == kind);
     let senders: BTreeSet<&str> = of("onoff").flat_map(|s| &s.pairs).map(|(from, _)| name(*from)).collect();
     assert_eq!(Vec::from_iter(senders), ["l1", "l3", "m1", "m4", "s1", "s2"]);
     let reached: BTreeSet<&str> = of("onoff").flat_map(|s| &s.pairs).map(|(_, to)| name(*to)).collect();

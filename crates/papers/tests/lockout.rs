@@ -1,18 +1,16 @@
 //! Lock-outs, with TCP: `scenarios/lockout.toml` shows what its description says.
 
-use record::Recorder;
 use scenario::Scenario;
 
 /// How long the first transfer stood still, in seconds, under each discipline.
 fn pauses() -> Vec<(String, f64)> {
     let scenario = Scenario::parse(include_str!("../../../scenarios/lockout.toml"), "").unwrap();
     let pause = |cell: &scenario::Cell| {
-        let mut recorder = Recorder::new(papers::layout(&scenario, false));
-        scenario.run(cell, &mut recorder, &|_| true).unwrap();
-        let record = recorder.finish();
+        let (record, _) = papers::observe(&scenario, cell, false, &|_| true).unwrap();
         let first =
             record.flows.iter().find(|flow| record.layout.source_name(flow.source) == "first").unwrap();
-        (cell.spec.name().to_owned(), first.longest_pause.as_s())
+        let name = scenario.network().unwrap().discipline(cell).name();
+        (name.to_owned(), first.longest_pause.as_s())
     };
     scenario.cells().iter().map(pause).collect()
 }

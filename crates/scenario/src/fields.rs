@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
-use crate::diagnostic::{Diagnostic, Origin};
+use crate::diagnostic::{Diagnostic, Origin, Severity};
 use crate::draft::choices;
 use crate::tree::{Entry, Node, Table, Value};
 
@@ -34,6 +34,11 @@ impl Reading {
     /// Adds a mistake.
     pub fn tell(&mut self, diagnostic: Diagnostic) {
         self.found.push(diagnostic);
+    }
+
+    /// Whether something is wrong, and not only hardly meant.
+    pub fn failed(&self) -> bool {
+        self.found.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     /// The first word of the file, for what belongs at the top.

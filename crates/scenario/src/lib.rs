@@ -2,7 +2,8 @@
 //!
 //! [`Draft`] is a file that was read, with `--set` applied; [`Scenario`] is what it means. Between the two everything
 //! is checked, so that nothing runs half-configured: every mistake that can be found is reported at once, each with
-//! its place. [`Scenario::cells`] are the runs, one per discipline and seed; [`Scenario::run`] does one of them.
+//! its place. What every scenario has is read once; the rest is its [`Host`]'s own. [`Scenario::cells`] are the runs, one per
+//! discipline and seed; [`Network::run`] does one of them on a network.
 //!
 //! ```
 //! let text = r#"
@@ -35,20 +36,17 @@ mod diagnostic;
 mod draft;
 mod fields;
 mod file;
-mod names;
-mod run;
+mod host;
+mod network;
 mod scenario;
 mod schema;
 mod specs;
-mod topology;
-mod traffic;
 mod traps;
 mod tree;
 
 pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong};
 pub use draft::Draft;
-pub use run::{Cell, Finished, Measured};
-pub use scenario::Scenario;
+pub use host::Host;
+pub use network::{Finished, Measured, Network, Port, Queue, Stream};
+pub use scenario::{Cell, Scenario};
 pub use schema::schema;
-pub use topology::{Port, Queue};
-pub use traffic::Stream;

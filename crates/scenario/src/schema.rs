@@ -6,11 +6,13 @@ use schemars::{Schema, schema_for};
 use serde_json::{Value as Json, json};
 use sim::{SOURCES, TcpConfig};
 
-use crate::file::{Common, Ends, Record, Short, Top, Way};
+use crate::file::{Short, Top};
+use crate::network::{Common, Ends, Parts, Record, Way};
 
 /// JSON Schema of a scenario file: editors complete and check by it.
 pub fn schema() -> Schema {
     let mut top = plain(schema_for!(Top));
+    adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
     let sources: Vec<Json> = SOURCES.iter().map(source).collect();

@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use disciplines::Spec;
-use qdisc::{Invalid, Site};
 use serde_json::{Map, Value as Json};
-use sim::Segment;
 use spelling::Spelled;
 
 use crate::diagnostic::Diagnostic;
@@ -66,19 +63,29 @@ impl Reading {
         self.read(table, entry.name, &parameters, &read).1
     }
 
-    /// Tells when a discipline cannot be built for a site; `place` names the site.
-    pub fn check_built(
-        &mut self,
-        spec: &Spec,
-        written: Option<&Node>,
-        site: &Site,
-        place: &str,
-        at: &Range<usize>,
-    ) -> bool {
-        let Err(Invalid { parameter, message }) = spec.build::<Segment>(site) else { return true };
-        let span = written.map_or_else(|| at.clone(), |node| self.parameter(node, parameter));
-        self.tell(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {place}")));
-        false
+    /// Reads those that are compared, all of which must differ.
+    pub fn compared<S: Spelled>(&mut self, node: &Node) -> Option<Vec<S>> {
+        let about = S::catalogue().about;
+        if node.items().is_empty() {
+            let message = format!("there are no {}s to compare", about.noun);
+            let wrong = Diagnostic::error(node.span.clone(), message);
+            self.tell(wrong.help(format!("write for example disciplines = [\"{}\"]", about.example)));
+            return None;
+        }
+        let mut specs: Vec<S> = Vec::with_capacity(node.items().len());
+        let mut whole = true;
+        for item in node.items() {
+            match self.spec::<S>(item) {
+                Some(spec) if specs.contains(&spec) => {
+                    whole = false;
+                    let message = format!("\"{spec}\" is compared with itself");
+                    self.tell(Diagnostic::error(item.span.clone(), message));
+                }
+                Some(spec) => specs.push(spec),
+                None => whole = false,
+            }
+        }
+        whole.then_some(specs)
     }
 
     /// Where a parameter of a discipline stands.

@@ -104,6 +104,13 @@ impl Node {
             _ => None,
         }
     }
+    /// The parts of a list; what is no list is its own only part.
+    pub fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => std::slice::from_ref(self),
+        }
+    }
     pub fn table(&self) -> Option<&Table> {
         match &self.value {
             Value::Table(table) => Some(table),

@@ -51,7 +51,8 @@ bursts = true
 
 /// One record per seed.
 fn records(scenario: &Scenario) -> Vec<Record> {
-    let measured = scenario.measured();
+    let network = scenario.network().expect("it runs on one");
+    let measured = network.measured();
     let layout = Layout {
         measured: measured.ports,
         ways: measured.ways,
@@ -59,7 +60,7 @@ fn records(scenario: &Scenario) -> Vec<Record> {
         source_names: measured.sources,
         from: measured.from,
         until: measured.until,
-        bursts: scenario.bursts,
+        bursts: network.bursts,
         ..Layout::default()
     };
     let cells = scenario.cells();
@@ -69,7 +70,7 @@ fn records(scenario: &Scenario) -> Vec<Record> {
             threads.spawn(move || {
                 let mut recorder =
                     Recorder::new(layout).with_sources(|segment: &sim::Segment| segment.source);
-                scenario.run(cell, &mut recorder, &|_| true).expect("nobody stops it");
+                network.run(cell, &mut recorder, &|_| true).expect("nobody stops it");
                 recorder.finish()
             })
         };

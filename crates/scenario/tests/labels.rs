@@ -105,8 +105,9 @@ impl Probe<Segment> for Heard {
 
 fn run(discipline: &str) -> Heard {
     let scenario = Scenario::parse(&TWO_LINKS.replace("DISCIPLINE", discipline), ".").unwrap();
-    let mut heard = Heard { ports: scenario.measured().port_names, ..Heard::default() };
-    scenario.run(&scenario.cells()[0], &mut heard, &|_| true).unwrap();
+    let network = scenario.network().expect("it runs on one");
+    let mut heard = Heard { ports: network.measured().port_names, ..Heard::default() };
+    network.run(&scenario.cells()[0], &mut heard, &|_| true).unwrap();
     heard
 }
 

@@ -745,7 +745,9 @@ fn who_needs_no_answer_needs_no_way_back() {
     let one_way = RIGHT.replace("qdisc = \"compare\"", "qdisc = \"compare\"\nback = false");
     let call = one_way.replace("\"bulk\"", "\"audio\"");
     assert_eq!(
-        Scenario::parse(&call, ".").map(|scenario| scenario.ports.len()).map_err(|wrong| wrong.to_string()),
+        Scenario::parse(&call, ".")
+            .map(|scenario| scenario.network().unwrap().ports.len())
+            .map_err(|wrong| wrong.to_string()),
         Ok(3)
     );
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use qdisc::{Meta, Probe, Time};
-use scenario::{Draft, Scenario};
+use scenario::{Draft, Network, Scenario};
 use sim::Segment;
 
 const DUMBBELL: &str = r#"
@@ -53,10 +53,15 @@ fn dumbbell() -> Scenario {
     Scenario::parse(DUMBBELL, ".").expect("it is right")
 }
 
+fn network(scenario: &Scenario) -> &Network {
+    scenario.network().expect("it runs on one")
+}
+
 #[test]
 fn links_have_two_directions_and_ranges_have_many() {
     let scenario = dumbbell();
-    let ports: Vec<String> = scenario
+    let network = network(&scenario);
+    let ports: Vec<String> = network
         .ports
         .iter()
         .map(|port| format!("{} {} {} {} {}", port.name, port.rate, port.delay, port.loss, port.cost))
@@ -77,20 +82,21 @@ fn links_have_two_directions_and_ranges_have_many() {
     right->d3 1gbit 1ms 0 1
     d3->right 1gbit 1ms 0 1
     "#);
-    assert_eq!(scenario.nodes.join(" "), "s1 left s2 s3 right d1 d2 d3");
+    assert_eq!(network.nodes.join(" "), "s1 left s2 s3 right d1 d2 d3");
     let measured: Vec<&str> =
-        scenario.measured.iter().map(|port| scenario.ports[port.0 as usize].name.as_str()).collect();
+        network.measured.iter().map(|port| network.ports[port.0 as usize].name.as_str()).collect();
     assert_eq!(measured, ["left->right"]);
-    assert_eq!(scenario.sample, qdisc::Span::ms(2), "a thousandth of the duration");
+    assert_eq!(network.sample, qdisc::Span::ms(2), "a thousandth of the duration");
 }
 
 #[test]
 fn traffic_pairs_and_is_named_by_its_kind() {
     let scenario = dumbbell();
+    let network = network(&scenario);
     let named = |(from, to): &(u16, u16)| {
-        format!("{}->{}", scenario.nodes[usize::from(*from)], scenario.nodes[usize::from(*to)])
+        format!("{}->{}", network.nodes[usize::from(*from)], network.nodes[usize::from(*to)])
     };
-    let traffic: Vec<String> = scenario
+    let traffic: Vec<String> = network
         .traffic
         .iter()
         .map(|stream| {
@@ -103,7 +109,7 @@ fn traffic_pairs_and_is_named_by_its_kind() {
 #[test]
 fn every_discipline_runs_with_every_seed() {
     let cells: Vec<String> =
-        dumbbell().cells().iter().map(|cell| format!("{} #{}", cell.spec, cell.seed)).collect();
+        dumbbell().cells().iter().map(|cell| format!("{} #{}", cell.name, cell.seed)).collect();
     assert_eq!(cells, ["fifo limit 100p #3", "fifo limit 100p #9", "fifo limit 10p #3", "fifo limit 10p #9"]);
     let five: Vec<u64> = dumbbell().with_seeds(2).cells().iter().map(|cell| cell.seed).collect();
     assert_eq!(five, [1, 2, 1, 2]);
@@ -130,7 +136,7 @@ impl Probe<Segment> for Ear {
 
 fn heard(scenario: &Scenario, cell: usize) -> Ear {
     let mut ear = Ear::default();
-    scenario.run(&scenario.cells()[cell], &mut ear, &|_| true).expect("nobody stops it");
+    network(scenario).run(&scenario.cells()[cell], &mut ear, &|_| true).expect("nobody stops it");
     ear
 }
 
@@ -161,7 +167,7 @@ fn a_run_that_is_stopped_has_no_result() {
         shares.borrow_mut().push(share);
         share < 0.5
     };
-    assert_eq!(scenario.run(cell, &mut (), &go_on), None);
+    assert_eq!(network(&scenario).run(cell, &mut (), &go_on), None);
     assert!(shares.borrow().is_sorted() && shares.borrow().last() == Some(&0.5));
 }
 
@@ -172,16 +178,13 @@ fn flags_change_what_they_name() {
         draft.finish().expect("it is right")
     };
     assert_eq!(changed(&["duration=5s"]).duration, qdisc::Span::s(5));
-    assert_eq!(changed(&["link.1.rate = 7mbit"]).ports[6].rate, qdisc::Rate::mbit(7));
-    assert_eq!(changed(&["link.left->right.back.rate=1mbit"]).ports[7].rate, qdisc::Rate::mbit(1));
-    assert_eq!(changed(&["tcp.congestion=reno"]).traffic[0].tcp.congestion.name(), "reno");
+    assert_eq!(network(&changed(&["link.1.rate = 7mbit"])).ports[6].rate, qdisc::Rate::mbit(7));
+    assert_eq!(network(&changed(&["link.left->right.back.rate=1mbit"])).ports[7].rate, qdisc::Rate::mbit(1));
+    assert_eq!(network(&changed(&["tcp.congestion=reno"])).traffic[0].tcp.congestion.name(), "reno");
     assert_eq!(changed(&["traffic.call.packet=500b"]).cells().len(), 4);
-    assert_eq!(changed(&["disciplines=fifo"]).disciplines.len(), 1);
+    assert_eq!(network(&changed(&["disciplines=fifo"])).disciplines.len(), 1);
     assert_eq!(changed(&["seeds=[5]"]).seeds, [5]);
-    assert_eq!(
-        changed(&["disciplines.1=fifo limit 20p", "seeds=1"]).cells()[1].spec.to_string(),
-        "fifo limit 20p"
-    );
+    assert_eq!(changed(&["disciplines.1=fifo limit 20p", "seeds=1"]).cells()[1].name, "fifo limit 20p");
 }
 
 #[test]
@@ -211,9 +214,9 @@ fn a_scenario_without_comparison_measures_what_it_has() {
     let text =
         DUMBBELL.replace("qdisc = \"compare\"", "qdisc = \"fifo limit 50p\"").replace("disciplines", "#");
     let scenario = Scenario::parse(&text, ".").expect("it is right");
-    assert_eq!(scenario.measured.len(), scenario.ports.len());
+    assert_eq!(network(&scenario).measured.len(), network(&scenario).ports.len());
     let named = Scenario::parse(&format!("{text}\n[record]\nport = \"left->right\""), ".").unwrap();
-    assert_eq!(named.disciplines[0].to_string(), "fifo limit 50p");
+    assert_eq!(network(&named).disciplines[0].to_string(), "fifo limit 50p");
 }
 
 #[test]
@@ -267,8 +270,8 @@ fn senders_tell_their_progress() {
     let sampled = |keys: &str| {
         let scenario = Scenario::parse(&format!("{DUMBBELL}\n[record]\n{keys}"), ".").expect("it is right");
         let mut senders = Senders::default();
-        scenario.run(&scenario.cells()[0], &mut senders, &|_| true).expect("nobody stops it");
-        (senders, scenario.episodes)
+        network(&scenario).run(&scenario.cells()[0], &mut senders, &|_| true).expect("nobody stops it");
+        (senders, network(&scenario).episodes)
     };
     let (quiet, episodes) = sampled("");
     assert!(quiet.samples.is_empty() && !episodes);
@@ -292,8 +295,8 @@ fn senders_tell_their_progress() {
 fn a_link_is_down_in_both_directions() {
     let outages = |text: &str| {
         let text = DUMBBELL.replace("cost = 2\n", &format!("cost = 2\noutages = {text}\n"));
-        let ports = Scenario::parse(&text, ".").expect("it is right").ports;
-        [6, 7].map(|port: usize| ports[port].outages.clone())
+        let scenario = Scenario::parse(&text, ".").expect("it is right");
+        [6, 7].map(|port: usize| network(&scenario).ports[port].outages.clone())
     };
     let second = [(Time::ms(500), Time::ms(1500))];
     assert_eq!(outages(r#"[{ at = "500 ms", lasts = "1 s" }]"#), [second.to_vec(), second.to_vec()]);
@@ -301,7 +304,8 @@ fn a_link_is_down_in_both_directions() {
         "rate = \"20 Mbit/s\"",
         "rate = \"20 Mbit/s\"\noutages = [{ at = \"500 ms\", lasts = \"1 s\" }]",
     );
-    let ports = Scenario::parse(&own, ".").expect("it is right").ports;
+    let own = Scenario::parse(&own, ".").expect("it is right");
+    let ports = &network(&own).ports;
     assert!(ports[6].outages.is_empty() && ports[7].outages == second);
     // A second without its only link: less gets through, and TCP goes on after it.
     let down = DUMBBELL.replace("cost = 2\n", "cost = 2\noutages = [{ at = \"500 ms\", lasts = \"1 s\" }]\n");

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use qdisc::Probe;
-use scenario::{Cell, Finished, Scenario};
+use scenario::{Cell, Finished, Network, Scenario};
 use sim::Segment;
 
 use super::{Both, Exporter};
 
 /// The files that the runs of a scenario write: one for the first seed of each discipline.
 #[derive(Default)]
-pub struct Exports {
+pub struct Exports<'a> {
     seed: u64,
+    /// Whose packets are written; none where nothing is.
+    network: Option<&'a Network>,
     /// In the order of the disciplines.
     files: Vec<Target>,
 }
@@ -26,21 +28,25 @@ pub struct Target {
     outcome: OnceLock<io::Result<u64>>,
 }
 
-impl Exports {
+impl<'a> Exports<'a> {
     /// No files.
-    pub fn none() -> Exports {
+    pub fn none() -> Exports<'a> {
         Exports::default()
     }
 
     /// Makes room for the files, so that a place that takes none is known before anything runs.
     ///
     /// # Errors
-    /// A sentence that names the file.
-    pub fn begin(file: &Path, scenario: &Scenario) -> Result<Exports, String> {
+    /// A sentence that names the file, or says why there is nothing to write.
+    pub fn begin(file: &Path, scenario: &'a Scenario) -> Result<Exports<'a>, String> {
+        let host = scenario.host.name();
+        let network = scenario.network().ok_or_else(|| {
+            format!("--export writes the packets of a network; the host \"{host}\" has none that others could read")
+        })?;
         let seed = scenario.seeds[0];
-        let kinds: Vec<&str> = scenario.disciplines.iter().map(|spec| spec.name()).collect();
+        let kinds: Vec<&str> = network.disciplines.iter().map(|spec| spec.name()).collect();
         // Made one by one, so that those that are there are removed when the next cannot be made.
-        let mut exports = Exports { seed, files: Vec::new() };
+        let mut exports = Exports { seed, network: Some(network), files: Vec::new() };
         for place in places(file, &kinds) {
             let target = Target { place, outcome: OnceLock::new() };
             target.make().map_err(|error| target.sentence(&error))?;
@@ -49,9 +55,10 @@ impl Exports {
         Ok(exports)
     }
 
-    /// Where this run is to be written, if it is.
-    pub fn of(&self, cell: &Cell) -> Option<&Target> {
-        self.files.get(cell.discipline).filter(|_| cell.seed == self.seed)
+    /// Where this run is to be written, if it is, and the network that it runs on.
+    pub fn of(&self, cell: &Cell) -> Option<(&Target, &'a Network)> {
+        let target = self.files.get(cell.discipline).filter(|_| cell.seed == self.seed);
+        target.zip(self.network)
     }
 
     /// What became of the files: a sentence each, and whether all is well. Nothing is said of runs that did not end.
@@ -75,7 +82,7 @@ impl Exports {
 }
 
 /// What was not finished is not kept.
-impl Drop for Exports {
+impl Drop for Exports<'_> {
     fn drop(&mut self) {
         for target in &self.files {
             if !matches!(target.outcome.get(), Some(Ok(_))) {
@@ -99,22 +106,22 @@ impl Target {
     /// written does not stop the run: its other results are as good as ever.
     pub fn run<R: Probe<Segment>>(
         &self,
-        scenario: &Scenario,
+        network: &Network,
         cell: &Cell,
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
         let out = self.make().map(|file| BufWriter::with_capacity(1 << 18, file));
-        let finished = match out.and_then(|out| Exporter::new(out, scenario, cell)) {
+        let finished = match out.and_then(|out| Exporter::new(out, network, cell)) {
             Ok(exporter) => {
                 let mut both = Both { first: probe, exporter };
-                let finished = scenario.run(cell, &mut both, go_on)?;
+                let finished = network.run(cell, &mut both, go_on)?;
                 let _ = self.outcome.set(both.exporter.finish().and_then(|written| self.keep(written)));
                 finished
             }
             Err(error) => {
                 let _ = self.outcome.set(Err(error));
-                scenario.run(cell, probe, go_on)?
+                network.run(cell, probe, go_on)?
             }
         };
         Some(finished)

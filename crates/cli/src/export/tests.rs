@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use capture::{Packet, Reader};
 use qdisc::{DropReason, Ecn, Label, Rate, Time};
 use record::{Layout, Record, Recorder};
+use scenario::Scenario;
 
 use super::*;
 
@@ -49,12 +50,13 @@ struct Exported {
 }
 
 fn export(scenario: &Scenario, cell: &Cell) -> Exported {
-    let every = (0..scenario.ports.len() as u32).map(PortId).collect();
+    let network = scenario.network().expect("it runs on one");
+    let every = (0..network.ports.len() as u32).map(PortId).collect();
     let until = Time::ZERO + scenario.duration;
     let mut recorder = Recorder::new(Layout { measured: every, until, ..Layout::default() });
-    let exporter = Exporter::new(Vec::new(), scenario, cell).unwrap();
+    let exporter = Exporter::new(Vec::new(), network, cell).unwrap();
     let mut both = Both { first: &mut recorder, exporter };
-    scenario.run(cell, &mut both, &|_| true).expect("nobody stops it");
+    network.run(cell, &mut both, &|_| true).expect("nobody stops it");
     let (file, told) = both.exporter.finish().unwrap();
     let packets =
         Reader::new(io::Cursor::new(file.clone())).unwrap().map(|packet| packet.expect("it is whole"));
@@ -126,8 +128,8 @@ fn the_quickstart_is_what_its_record_says() {
     let mut drops = 0;
     for cell in scenario.cells() {
         let exported = export(&scenario, &cell);
-        agree(&exported, &cell.spec.to_string());
-        assert!(exported.packets.len() > 1000, "{}", cell.spec);
+        agree(&exported, &cell.name);
+        assert!(exported.packets.len() > 1000, "{}", cell.name);
         drops += exported.commented(0, "dropped");
     }
     assert!(drops > 10, "{drops}: something was there to be compared");
@@ -222,7 +224,7 @@ fn kept(file: &[u8]) -> Vec<&[u8]> {
 #[test]
 fn labels_travel_as_an_ip_option() {
     let scenario = scenario(|text| text);
-    let mut exporter = Exporter::new(Vec::new(), &scenario, &scenario.cells()[0]).unwrap();
+    let mut exporter = Exporter::new(Vec::new(), scenario.network().unwrap(), &scenario.cells()[0]).unwrap();
     let megabit = Label::of(Rate::mbit(1));
     let segment = Segment { flags: Segment::DATAGRAM, ..Segment::default() };
     for (bytes, label) in
@@ -313,8 +315,8 @@ fn a_run_that_is_stopped_leaves_what_was_there() {
     let scenario = scenario(|text| text);
     let cell = &scenario.cells()[0];
     let exports = Exports::begin(&file, &scenario).unwrap();
-    let ran =
-        exports.of(cell).expect("it is the first seed").run(&scenario, cell, &mut (), &|share| share < 0.5);
+    let (target, network) = exports.of(cell).expect("it is the first seed");
+    let ran = target.run(network, cell, &mut (), &|share| share < 0.5);
     assert!(ran.is_none());
     assert_eq!(exports.told(), (Vec::new(), true), "nothing is to be said of it");
     drop(exports);

@@ -7,12 +7,12 @@ use serde_json::{Map, Value as Json};
 use sim::network::Routes;
 use sim::{Place, SOURCES, TcpConfig, TrafficEntry, TrafficSpec};
 
+use super::keys::Common;
+use super::names::crossed;
+use super::topology::Topology;
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
 use crate::fields::{Reading, head, keys, keys_of};
-use crate::file::Common;
-use crate::names::crossed;
-use crate::topology::Topology;
 use crate::tree::{Node, Table, Value};
 
 /// One entry of the traffic. Its place in the list is its number in reports.

@@ -7,10 +7,10 @@ use disciplines::Spec;
 use qdisc::{Bytes, Onward, Rate, Share, Site, Span, Streams, Time};
 use sim::network::Routes;
 
+use super::keys::{Ends, Outage, Way};
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
 use crate::fields::{Reading, head, keys};
-use crate::file::{Ends, Outage, Way};
 use crate::tree::{Node, Table, Value};
 
 /// One direction of a link. Its place in the list is its number.

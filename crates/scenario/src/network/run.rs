@@ -1,23 +1,13 @@
-//! Runs of a scenario: one for each discipline and seed, each alone and repeatable.
+//! Runs on a network: one for each discipline and seed, each alone and repeatable.
 
 use disciplines::Spec;
 use qdisc::{Bytes, PortId, Probe, Rate, Streams, Time};
 use sim::world::SourcePlan;
-use sim::{LinkPlan, Network, Plan, Segment, Sim, Totals};
+use sim::{LinkPlan, Plan, Segment, Sim, Totals};
 
-use crate::scenario::Scenario;
-use crate::topology::{Topology, onward};
-
-/// One run: a discipline and a seed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
-    /// Which discipline of the scenario.
-    pub discipline: usize,
-    /// That discipline.
-    pub spec: Spec,
-    /// The seed.
-    pub seed: u64,
-}
+use super::Network;
+use super::topology::{Topology, onward};
+use crate::scenario::Cell;
 
 /// What came of a run, beside what its probe heard.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,14 +43,10 @@ pub struct Measured {
     pub small_packet: Option<Bytes>,
 }
 
-impl Scenario {
-    /// All runs: disciplines in their order, the seeds of each in theirs.
-    pub fn cells(&self) -> Vec<Cell> {
-        let one = |(discipline, spec): (usize, &Spec)| {
-            let cells = self.seeds.iter().map(|seed| Cell { discipline, spec: spec.clone(), seed: *seed });
-            cells.collect::<Vec<_>>()
-        };
-        self.disciplines.iter().enumerate().flat_map(one).collect()
+impl Network {
+    /// The discipline whose turn it is.
+    pub fn discipline(&self, cell: &Cell) -> &Spec {
+        &self.disciplines[cell.discipline]
     }
 
     /// What a recorder needs to know; the same for every cell.
@@ -72,8 +58,8 @@ impl Scenario {
             rates: self.ports.iter().map(|port| port.rate).collect(),
             nodes: self.nodes.clone(),
             sources: self.traffic.iter().map(|stream| stream.name.clone()).collect(),
-            from: Time::ZERO + self.warmup,
-            until: Time::ZERO + self.duration,
+            from: Time::ZERO + self.times.warmup,
+            until: Time::ZERO + self.times.duration,
             size_classes: self.size_classes.clone(),
             small_packet: self.small_packet,
         }
@@ -115,13 +101,14 @@ impl Scenario {
     /// depend on the discipline: all disciplines meet the same arrivals.
     ///
     /// # Panics
-    /// When a file that the scenario names has changed since the scenario was read.
+    /// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read.
     pub fn plan(&self, cell: &Cell) -> Plan {
+        let compared = self.discipline(cell);
         let streams = Streams::new(cell.seed);
-        let mut network = Network::new(self.nodes.len());
+        let mut network = sim::Network::new(self.nodes.len());
         let onward = onward(&self.ports);
         for port in &self.ports {
-            let qdisc = port.queue.spec(&cell.spec).build(&port.site(&streams, &onward));
+            let qdisc = port.queue.spec(compared).build(&port.site(&streams, &onward));
             let qdisc = qdisc.expect("it was built when the scenario was read");
             network.link(LinkPlan {
                 from: port.from,
@@ -136,7 +123,7 @@ impl Scenario {
             });
         }
         let sources = self.traffic.iter().map(|stream| {
-            let place = stream.place(&streams, self.folder(), &self.nodes);
+            let place = stream.place(&streams, &self.folder, &self.nodes);
             let source = stream.spec.build(&place);
             SourcePlan {
                 start: stream.start,
@@ -149,18 +136,18 @@ impl Scenario {
         Plan {
             sources: sources.collect(),
             network,
-            until: Time::ZERO + self.duration,
-            measured_from: Time::ZERO + self.warmup,
+            until: Time::ZERO + self.times.duration,
+            measured_from: Time::ZERO + self.times.warmup,
             sample: Some(self.sample),
             sample_senders: self.senders,
             streams,
-            lookahead: self.looks_ahead(cell),
+            lookahead: self.looks_ahead(compared),
         }
     }
 
-    /// How many hops beyond a link the disciplines of a cell look, or whoever measures.
-    fn looks_ahead(&self, cell: &Cell) -> usize {
-        let specs = self.ports.iter().map(|port| port.queue.spec(&cell.spec));
+    /// How many hops beyond a link the disciplines look where `compared` has its turn, or whoever measures.
+    fn looks_ahead(&self, compared: &Spec) -> usize {
+        let specs = self.ports.iter().map(|port| port.queue.spec(compared));
         specs.map(Spec::looks_ahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 
@@ -168,7 +155,7 @@ impl Scenario {
     /// and there is no result.
     ///
     /// # Panics
-    /// As [`Scenario::plan`].
+    /// As [`Network::plan`].
     pub fn run<R: Probe<Segment>>(
         &self,
         cell: &Cell,
@@ -179,7 +166,7 @@ impl Scenario {
         const STEPS: u64 = 500;
         let mut sim = Sim::new(self.plan(cell));
         for step in 1..=STEPS {
-            sim.step_to(Time::ZERO + self.duration.scale(step, STEPS), probe);
+            sim.step_to(Time::ZERO + self.times.duration.scale(step, STEPS), probe);
             if !go_on(step as f64 / STEPS as f64) {
                 return None;
             }

@@ -1,0 +1,33 @@
+//! Where a scenario runs, and what every place to run has.
+
+use crate::network::Network;
+
+/// Where a scenario runs, with all that is there.
+#[derive(Clone, Debug)]
+pub enum Host {
+    /// The packet-level simulation of a network.
+    Network(Network),
+}
+
+impl Host {
+    /// How it is written in a scenario.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Host::Network(_) => "network",
+        }
+    }
+
+    /// What is compared, as it is written with defaults left out. Never empty.
+    pub fn compared(&self) -> Vec<String> {
+        match self {
+            Host::Network(network) => network.disciplines.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Every text in it that may be the name of a file.
+    pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
+        match self {
+            Host::Network(network) => network.visit_texts(visit),
+        }
+    }
+}
