@@ -251,6 +251,13 @@ macro_rules! registry {
 registry! {
     islip,
     p_spf,
+    pim,
+    rrm,
+    drrm,
+    firm,
+    ilqf,
+    iocf,
+    tdm,
     fifo,
     oq,
 }
