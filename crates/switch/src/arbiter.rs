@@ -95,8 +95,11 @@ impl<const W: usize> Matching<W> {
 /// Decides who is connected with whom.
 pub trait Arbiter<const W: usize>: Send {
     /// Adds pairs to `matching`, which is empty: only such as `demand` has. What it decides may depend on all earlier
-    /// demands, and on nothing else.
+    /// demands and arrivals, and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
+
+    /// A packet has come to one of its queues, whether its ports are free or not. Most do not want to know: queues ask.
+    fn arrived(&mut self, _input: usize, _output: usize) {}
 
     /// Its pointers, for `--trace-slots`: a name, and where it stands for each port.
     fn pointers(&self, _visit: &mut dyn FnMut(&'static str, &[u16])) {}

@@ -11,8 +11,10 @@ pub mod islip;
 pub mod oq;
 pub mod p_spf;
 pub mod pim;
+pub mod qps;
 mod rounds;
 pub mod rrm;
+pub mod serena;
 pub mod tdm;
 
 /// Arbiters by their scheduler.

@@ -257,6 +257,8 @@ registry! {
     firm,
     ilqf,
     iocf,
+    serena,
+    qps,
     tdm,
     fifo,
     oq,

@@ -21,6 +21,7 @@ impl<const W: usize> Cell<W> {
 
 impl<const W: usize> Fabric<W> for Cell<W> {
     fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
+        self.arbiter.arrived(input, output);
         let cells = self.voqs.push(input, output, packet);
         shared.tally.most_queue = shared.tally.most_queue.max(cells);
     }

@@ -33,6 +33,7 @@ impl<const W: usize> Fifo<W> {
 
 impl<const W: usize> Fabric<W> for Fifo<W> {
     fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
+        self.arbiter.arrived(input, output);
         let cells = self.fifos.push(input, output, packet);
         shared.tally.most_queue = shared.tally.most_queue.max(cells);
     }

@@ -38,10 +38,12 @@ impl<const W: usize> Fabric<W> for Spf<W> {
     fn arrive(&mut self, input: usize, output: usize, packet: Packet, shared: &mut Shared<W>) {
         match packet.class {
             Class::Short => {
+                self.short_arbiter.arrived(input, output);
                 let cells = self.short.push(input, output, packet);
                 shared.tally.most_short = shared.tally.most_short.max(cells);
             }
             Class::Long => {
+                self.long_arbiter.arrived(input, output);
                 let cells = self.long.push(input, output, packet);
                 shared.tally.most_queue = shared.tally.most_queue.max(cells);
             }
