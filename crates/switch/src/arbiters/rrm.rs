@@ -6,7 +6,8 @@
 //!   beyond, whether or not the grant will be accepted.
 //! - Every input accepts the granting output that comes next from its own pointer on, which moves to one beyond.
 //! - Outputs that grant the same input move their pointers to the same place, and will grant the same input again: busy
-//!   pointers march in step. So with one iteration throughput ends not far from 0.63, though nothing is random.
+//!   pointers march in step. With one iteration a switch of 16 ports is stable up to a load of 0.63, and carries much less
+//!   once all queues are filled.
 //!
 //! # Deviations
 //! None.

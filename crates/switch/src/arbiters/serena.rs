@@ -253,7 +253,8 @@ mod tests {
         let heavy = Hand::cells([[1, 9, 0, 0], [9, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(heavy.pairs(&mut *serena), "0-0 1-1 2-2");
         // With the same weight it stays, too.
-        (serena.arrived(0, 1), serena.arrived(1, 0));
+        serena.arrived(0, 1);
+        serena.arrived(1, 0);
         let alike = Hand::cells([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(alike.pairs(&mut *serena), "0-0 1-1 2-2");
     }
