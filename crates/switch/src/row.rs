@@ -49,6 +49,18 @@ impl<const W: usize> Row<W> {
         self.0[if W == 1 { 0 } else { port >> 6 }] &= !(1 << (port & 63));
     }
 
+    /// Takes a port out if `gone`; without a jump, since nobody can foresee it.
+    #[inline]
+    pub fn remove_if(&mut self, port: usize, gone: bool) {
+        self.0[if W == 1 { 0 } else { port >> 6 }] &= !(u64::from(gone) << (port & 63));
+    }
+
+    /// Adds a port if `there`; without a jump.
+    #[inline]
+    pub fn insert_if(&mut self, port: usize, there: bool) {
+        self.0[if W == 1 { 0 } else { port >> 6 }] |= u64::from(there) << (port & 63);
+    }
+
     /// Whether a port is in it.
     #[inline]
     pub fn has(&self, port: usize) -> bool {
@@ -112,6 +124,19 @@ impl<const W: usize> Row<W> {
             nth -= here;
         }
         None
+    }
+
+    /// Takes all ports out if `gone`; without a jump.
+    #[inline]
+    pub fn clear_if(&mut self, gone: bool) {
+        let kept = u64::from(gone).wrapping_sub(1);
+        self.0.iter_mut().for_each(|word| *word &= kept);
+    }
+
+    /// Its words; port `p` is bit `p % 64` of word `p / 64`.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.0
     }
 
     /// Its ports, ascending.
@@ -227,6 +252,20 @@ mod tests {
             agrees::<4>(&ports, from);
             agrees::<16>(&ports, from);
         }
+    }
+
+    #[test]
+    fn conditions_decide() {
+        let mut row: Row<2> = [3, 70].into_iter().collect();
+        row.insert_if(100, false);
+        row.remove_if(70, false);
+        row.clear_if(false);
+        assert_eq!(row.iter().collect::<Vec<_>>(), [3, 70]);
+        row.insert_if(100, true);
+        row.remove_if(70, true);
+        assert_eq!(row.iter().collect::<Vec<_>>(), [3, 100]);
+        row.clear_if(true);
+        assert!(row.is_empty());
     }
 
     #[test]

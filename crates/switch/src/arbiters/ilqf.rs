@@ -51,9 +51,10 @@ impl Scheduler for Config {
     }
 }
 
-/// What a request weighs.
+/// What requests weigh.
 pub(super) trait Weight: Send {
-    fn of<const W: usize>(demand: &Demand<'_, W>, input: usize, output: usize) -> u64;
+    /// Writes the weights of an input's queues for free outputs, by output.
+    fn weigh<const W: usize>(demand: &Demand<'_, W>, input: usize, weights: &mut [u64]);
 }
 
 /// Cells that are there.
@@ -61,8 +62,8 @@ struct Length;
 
 impl Weight for Length {
     #[inline]
-    fn of<const W: usize>(demand: &Demand<'_, W>, input: usize, output: usize) -> u64 {
-        demand.weights.cells(input, output)
+    fn weigh<const W: usize>(demand: &Demand<'_, W>, input: usize, weights: &mut [u64]) {
+        demand.weights.cells_of(input, demand.of_input(input).words(), weights);
     }
 }
 
@@ -86,7 +87,7 @@ impl<const W: usize, M> Heaviest<W, M> {
 
 /// The weights of a slot.
 struct Scales {
-    /// By output and input, of those who ask and are free; others are left from earlier slots.
+    /// By input and output, of those who ask and are free; others are left from earlier slots.
     weights: Vec<u64>,
     ports: usize,
     rng: Rng,
@@ -95,23 +96,21 @@ struct Scales {
 impl<const W: usize> Choice<W> for Scales {
     #[inline]
     fn grant(&mut self, _: u32, output: usize, asking: Row<W>) -> usize {
-        let weights = &self.weights[output * self.ports..][..self.ports];
-        heaviest(&mut self.rng, asking, |input| weights[input])
+        let (weights, ports) = (&self.weights, self.ports);
+        heaviest(&mut self.rng, asking, |input| weights[input * ports + output])
     }
     #[inline]
     fn accept(&mut self, _: u32, input: usize, grants: Row<W>) -> usize {
-        let (weights, ports) = (&self.weights, self.ports);
-        heaviest(&mut self.rng, grants, |output| weights[output * ports + input])
+        let weights = &self.weights[input * self.ports..][..self.ports];
+        heaviest(&mut self.rng, grants, |output| weights[output])
     }
 }
 
 impl<const W: usize, M: Weight> Arbiter<W> for Heaviest<W, M> {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        for output in demand.outputs {
-            let weights = &mut self.scales.weights[output * self.scales.ports..][..self.scales.ports];
-            for input in demand.of_output(output) {
-                weights[input] = M::of(demand, input, output);
-            }
+        let ports = self.scales.ports;
+        for input in demand.inputs {
+            M::weigh(demand, input, &mut self.scales.weights[input * ports..][..ports]);
         }
         self.rounds.run(&mut self.scales, demand, matching, notes);
     }

@@ -48,13 +48,15 @@ impl Scheduler for Config {
     }
 }
 
-/// How long the head of a queue has been there, in ticks: finer than slots of the fabric when that is faster than links.
+/// How long heads have been there, in ticks: finer than slots of the fabric when that is faster than links.
 struct Age;
 
 impl Weight for Age {
     #[inline]
-    fn of<const W: usize>(demand: &Demand<'_, W>, input: usize, output: usize) -> u64 {
-        demand.tick - demand.weights.head(input, output)
+    fn weigh<const W: usize>(demand: &Demand<'_, W>, input: usize, weights: &mut [u64]) {
+        let outputs = demand.of_input(input);
+        demand.weights.heads_of(input, outputs.words(), weights);
+        outputs.iter().for_each(|output| weights[output] = demand.tick - weights[output]);
     }
 }
 

@@ -62,7 +62,7 @@ impl Scheduler for Config {
         let ports = site.ports;
         let rest = islip::Config { iterations: self.iterations, ..islip::Config::default() };
         Ok(Box::new(Qps::<W> {
-            lengths: Vec::with_capacity(ports),
+            lengths: vec![0; ports],
             proposed: vec![0; ports],
             asking: vec![Row::EMPTY; ports],
             rest: Islip::new(&rest, ports),
@@ -72,8 +72,8 @@ impl Scheduler for Config {
 }
 
 struct Qps<const W: usize> {
-    /// Of one input: the outputs that it asks for, and how many cells it has for them.
-    lengths: Vec<(usize, u64)>,
+    /// Of one input, by output: the length of its queue; of those that do not ask, anything.
+    lengths: Vec<u64>,
     /// By input: the length of the queue for which it has proposed in this slot.
     proposed: Vec<u64>,
     /// By output: who has proposed to it; empty between slots.
@@ -87,23 +87,21 @@ impl<const W: usize> Qps<W> {
     /// One of the queues of an input for free outputs: its output, and its length. `None` when there is none.
     #[inline]
     fn draw(&mut self, demand: &Demand<'_, W>, input: usize) -> Option<(usize, u64)> {
-        self.lengths.clear();
-        let mut cells = 0;
-        for output in demand.of_input(input) {
-            let length = demand.weights.cells(input, output);
-            self.lengths.push((output, length));
-            cells += length;
+        let wanted = demand.of_input(input);
+        if wanted.count() <= 1 {
+            return wanted.lowest().map(|output| (output, demand.weights.cells(input, output)));
         }
-        if self.lengths.len() <= 1 {
-            return self.lengths.first().copied();
-        }
-        // The queue in which the cell of this number is, when all are counted through.
+        demand.weights.cells_of(input, wanted.words(), &mut self.lengths);
+        let cells = wanted.iter().map(|output| self.lengths[output]).sum();
+        // The queue in which the cell of this number is, when all are counted through from zero.
         let mut nth = self.rng.below(cells);
-        self.lengths.iter().copied().find(|(_, length)| {
-            let found = nth < *length;
-            nth = nth.wrapping_sub(*length);
+        let drawn = wanted.iter().find(|output| {
+            let length = self.lengths[*output];
+            let found = nth < length;
+            nth = nth.wrapping_sub(length);
             found
-        })
+        })?;
+        Some((drawn, self.lengths[drawn]))
     }
 }
 

@@ -87,12 +87,9 @@ pub(super) fn heaviest<const W: usize>(rng: &mut Rng, among: Row<W>, weight: imp
     let (mut most, mut tied) = (0, Row::<W>::EMPTY);
     for port in among {
         let weight = weight(port);
-        if weight > most {
-            (most, tied) = (weight, Row::EMPTY);
-        }
-        if weight == most {
-            tied.insert(port);
-        }
+        tied.clear_if(weight > most);
+        most = most.max(weight);
+        tied.insert_if(port, weight == most);
     }
     any(rng, tied)
 }
