@@ -16,6 +16,28 @@ pub trait Weights {
     fn cells(&self, input: usize, output: usize) -> u64;
     /// When the packet at its head arrived, in ticks; the smaller, the older.
     fn head(&self, input: usize, output: usize) -> u64;
+
+    /// [`cells`](Weights::cells) of several queues of an input, in one call: of those outputs whose bits are set in
+    /// `outputs` (the words of a row). Others are left as they are.
+    fn cells_of(&self, input: usize, outputs: &[u64], cells: &mut [u64]) {
+        each(outputs, |output| cells[output] = self.cells(input, output));
+    }
+    /// [`head`](Weights::head) of several queues of an input, in the same way.
+    fn heads_of(&self, input: usize, outputs: &[u64], heads: &mut [u64]) {
+        each(outputs, |output| heads[output] = self.head(input, output));
+    }
+}
+
+/// Each port of a row, given as its words.
+#[inline]
+fn each(words: &[u64], mut visit: impl FnMut(usize)) {
+    for (at, word) in words.iter().enumerate() {
+        let mut left = *word;
+        while left != 0 {
+            visit(64 * at + left.trailing_zeros() as usize);
+            left &= left - 1;
+        }
+    }
 }
 
 /// What is asked of an arbiter in a slot.
@@ -95,8 +117,11 @@ impl<const W: usize> Matching<W> {
 /// Decides who is connected with whom.
 pub trait Arbiter<const W: usize>: Send {
     /// Adds pairs to `matching`, which is empty: only such as `demand` has. What it decides may depend on all earlier
-    /// demands, and on nothing else.
+    /// demands and arrivals, and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
+
+    /// A packet has come to one of its queues, whether its ports are free or not. Most do not want to know: queues ask.
+    fn arrived(&mut self, _input: usize, _output: usize) {}
 
     /// Its pointers, for `--trace-slots`: a name, and where it stands for each port.
     fn pointers(&self, _visit: &mut dyn FnMut(&'static str, &[u16])) {}

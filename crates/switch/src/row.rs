@@ -126,6 +126,19 @@ impl<const W: usize> Row<W> {
         None
     }
 
+    /// Takes all ports out if `gone`; without a jump.
+    #[inline]
+    pub fn clear_if(&mut self, gone: bool) {
+        let kept = u64::from(gone).wrapping_sub(1);
+        self.0.iter_mut().for_each(|word| *word &= kept);
+    }
+
+    /// Its words; port `p` is bit `p % 64` of word `p / 64`.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.0
+    }
+
     /// Its ports, ascending.
     #[inline]
     pub fn iter(self) -> Ports<W> {
@@ -239,6 +252,20 @@ mod tests {
             agrees::<4>(&ports, from);
             agrees::<16>(&ports, from);
         }
+    }
+
+    #[test]
+    fn conditions_decide() {
+        let mut row: Row<2> = [3, 70].into_iter().collect();
+        row.insert_if(100, false);
+        row.remove_if(70, false);
+        row.clear_if(false);
+        assert_eq!(row.iter().collect::<Vec<_>>(), [3, 70]);
+        row.insert_if(100, true);
+        row.remove_if(70, true);
+        assert_eq!(row.iter().collect::<Vec<_>>(), [3, 100]);
+        row.clear_if(true);
+        assert!(row.is_empty());
     }
 
     #[test]

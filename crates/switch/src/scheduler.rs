@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use spelling::{About, Catalogue, Entry};
+pub use spelling::Entry;
+use spelling::{About, Catalogue};
 
 use crate::arbiter::{Arbiter, Site};
 use crate::modes::{Fabric, fabric};
@@ -162,7 +163,7 @@ impl Spec {
     }
 
     /// What it was told, by name: options first.
-    fn parameters(&self) -> Value {
+    pub fn parameters(&self) -> Value {
         let options = serde_json::to_value(&self.options).expect("options are plain data");
         let mut all = options.as_object().cloned().unwrap_or_default();
         all.extend(self.algorithm.parameters().as_object().cloned().unwrap_or_default());
@@ -261,6 +262,16 @@ macro_rules! registry {
                 })
             }
 
+            /// Builds its arbiter alone, for tests and benchmarks.
+            ///
+            /// # Errors
+            /// The parameter that makes no sense there.
+            pub fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+                match &self.algorithm {
+                    $(Algorithm::$name(config) => config.arbiter(site)),*
+                }
+            }
+
             /// Builds the queues and arbiters of a switch.
             pub(crate) fn fabric<const W: usize>(&self, site: &Site) -> Result<Box<dyn Fabric<W>>, Invalid> {
                 match &self.algorithm {
@@ -271,27 +282,21 @@ macro_rules! registry {
                 }
             }
         }
-
-        impl crate::arbiters::Together {
-            /// Builds the arbiter of a scheduler alone, for tests and benchmarks.
-            ///
-            /// # Errors
-            /// The parameter that makes no sense there.
-            pub fn arbiter<const W: usize>(
-                algorithm: &Algorithm,
-                site: &Site,
-            ) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-                match algorithm {
-                    $(Algorithm::$name(config) => config.arbiter(site)),*
-                }
-            }
-        }
     };
 }
 
 registry! {
     islip,
     p_spf,
+    pim,
+    rrm,
+    drrm,
+    firm,
+    ilqf,
+    iocf,
+    serena,
+    qps,
+    tdm,
     fifo,
     oq,
 }

@@ -22,6 +22,7 @@ impl<const W: usize> Cell<W> {
 
 impl<const W: usize> Fabric<W> for Cell<W> {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
+        self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);
         shared.tally.most_queue = shared.tally.most_queue.max(cells);
     }

@@ -40,10 +40,12 @@ impl<const W: usize> Fabric<W> for Spf<W> {
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
         match class {
             Class::Short => {
+                self.short_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.short.push(input, usize::from(packet.to), packet);
                 shared.tally.most_short = shared.tally.most_short.max(cells);
             }
             Class::Long => {
+                self.long_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.long.push(input, usize::from(packet.to), packet);
                 shared.tally.most_queue = shared.tally.most_queue.max(cells);
             }

@@ -1,0 +1,124 @@
+//! RRM, round-robin matching: request, grant, accept, with pointers that always move. What iSLIP mends.
+//!
+//! # Principles
+//! - In each iteration every unmatched input asks for all outputs that it has something for.
+//! - Every unmatched output grants the asking input that comes next from its pointer on, and moves the pointer to one
+//!   beyond, whether or not the grant will be accepted.
+//! - Every input accepts the granting output that comes next from its own pointer on, which moves to one beyond.
+//! - Outputs that grant the same input move their pointers to the same place, and will grant the same input again: busy
+//!   pointers march in step. With one iteration a switch of 16 ports is stable up to a load of 0.63, and carries much less
+//!   once all queues are filled.
+//!
+//! # Deviations
+//! None.
+//!
+//! # Cost
+//! A word operation per output and iteration; iterations end when nothing is granted any more.
+//!
+//! # References
+//! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking 7(2), 1999,
+//! section II; N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995.
+
+use qdisc::Invalid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::rounds::{Choice, Rounds, beyond};
+use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
+use crate::notes::Notes;
+use crate::row::Row;
+use crate::scheduler::Scheduler;
+
+/// RRM's parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How many iterations a slot has.
+    pub iterations: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { iterations: 4 }
+    }
+}
+
+impl Scheduler for Config {
+    const SUMMARY: &'static str = "round-robin pointers that always move and march in step: what iSLIP mends";
+
+    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        check_iterations(self.iterations)?;
+        let pointers = Pointers { grant: vec![0; site.ports], accept: vec![0; site.ports] };
+        Ok(Box::new(Rrm { rounds: Rounds::new(self.iterations, site.ports), pointers }))
+    }
+}
+
+struct Rrm<const W: usize> {
+    rounds: Rounds<W>,
+    pointers: Pointers,
+}
+
+struct Pointers {
+    /// By output: the input that comes first.
+    grant: Vec<u16>,
+    /// By input: the output that comes first.
+    accept: Vec<u16>,
+}
+
+impl<const W: usize> Choice<W> for Pointers {
+    #[inline]
+    fn grant(&mut self, _: u32, output: usize, asking: Row<W>) -> usize {
+        let input = asking.from(usize::from(self.grant[output])).expect("somebody asks");
+        self.grant[output] = beyond(input, self.grant.len());
+        input
+    }
+    #[inline]
+    fn accept(&mut self, _: u32, input: usize, grants: Row<W>) -> usize {
+        let output = grants.from(usize::from(self.accept[input])).expect("somebody granted");
+        self.accept[input] = beyond(output, self.accept.len());
+        output
+    }
+}
+
+impl<const W: usize> Arbiter<W> for Rrm<W> {
+    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
+        self.rounds.run(&mut self.pointers, demand, matching, notes);
+    }
+
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
+        visit("grant", &self.pointers.grant);
+        visit("accept", &self.pointers.accept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hand::{Hand, pointers, site};
+    use super::*;
+
+    /// Everybody asks for everything: the pointers of all outputs stay together, and one pair is found in each slot.
+    #[test]
+    fn pointers_march_in_step() {
+        let hand = Hand::cells([[1; 3]; 3]);
+        let mut rrm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();
+        let slots = [
+            ("0-0", "grant 111, accept 100"),
+            ("1-0", "grant 222, accept 110"),
+            ("2-0", "grant 000, accept 111"),
+            ("0-1", "grant 111, accept 211"),
+        ];
+        for (pairs, after) in slots {
+            assert_eq!((hand.pairs(&mut *rrm).as_str(), pointers(&*rrm).as_str()), (pairs, after));
+        }
+    }
+
+    /// Pointers move in later iterations as well. Output 0 grants input 0, outputs 1 and 2 do too; then 1 and 2 grant
+    /// input 1, which takes 1; then 2 grants input 2.
+    #[test]
+    fn later_iterations_move_them_too() {
+        let hand = Hand::cells([[1; 3]; 3]);
+        let mut rrm: Box<dyn Arbiter<1>> = Config { iterations: 3 }.arbiter(&site(3)).unwrap();
+        assert_eq!(hand.grants(&mut *rrm), "0>0 1>0 2>0, 1>1 2>1, 2>2");
+        assert_eq!(pointers(&*rrm), "grant 120, accept 120");
+    }
+}

@@ -1,0 +1,276 @@
+//! SERENA: the last matching merged with what has just arrived, by weight.
+//!
+//! # Principles
+//! - The weight of a pair is the length of its queue. What weighed most in the last slot weighs nearly as much in this one,
+//!   so the last matching is a good one to begin with; and queues grow by arrivals, so those show where weight has come.
+//! - Arrivals of a slot, an edge from each input, become a matching when every output keeps the one of its longest queue.
+//! - Both matchings together are paths and cycles in which they take turns. In each the heavier half is taken: the result
+//!   weighs at least as much as either.
+//! - Ports that are still free are matched with whoever asks. By remembering and arrivals alone throughput is 1 under every
+//!   admissible traffic, at a cost that grows only with N.
+//!
+//! # Deviations
+//! - The article makes the arrivals a matching of all ports, by round robin and whatever waits, before it merges. Here both
+//!   matchings stay partial, which lets the heavier part be chosen in smaller pieces, and what is left over is matched by
+//!   iSLIP, until nothing can be added.
+//! - The last matching is, for every pair of free ports, whether they were last matched with each other. In packet mode only
+//!   few ports are free, and those were matched long ago. Pairs whose queue is empty drop out.
+//! - An arrival is the last packet that came to an input since it could last be matched; in packet mode it waits for its
+//!   input to be free.
+//! - Ties: among arrivals for an output one of the longest queues, each as likely; between halves of the same weight the
+//!   last matching stays.
+//!
+//! # Cost
+//! For each free port a few steps and two weights; then iSLIP's for what is left.
+//!
+//! # References
+//! P. Giaccone, B. Prabhakar, D. Shah, Randomized Scheduling Algorithms for High-Aggregate Bandwidth Switches, IEEE Journal
+//! on Selected Areas in Communications 21(4), 2003.
+
+use qdisc::{Invalid, Rng};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::islip::{self, Islip};
+use super::rounds::heaviest;
+use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::notes::Notes;
+use crate::row::Row;
+use crate::scheduler::Scheduler;
+
+/// It has no parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {}
+
+impl Scheduler for Config {
+    const SUMMARY: &'static str =
+        "the last matching merged with the arrivals, the heavier part of each piece";
+
+    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        let ports = site.ports;
+        // As many iterations as there are ports leave nothing that could be added.
+        let rest = islip::Config { iterations: ports as u32, ..islip::Config::default() };
+        Ok(Box::new(Serena::<W> {
+            last: Edges::new(ports),
+            news: vec![NONE; ports],
+            kept: Edges::new(ports),
+            asking: vec![Row::EMPTY; ports],
+            piece: Vec::with_capacity(ports),
+            rest: Islip::new(&rest, ports),
+            rng: site.streams.within("serena").rng(),
+        }))
+    }
+}
+
+/// Nobody.
+const NONE: u16 = u16::MAX;
+
+/// A partner for each port, or none.
+struct Edges {
+    /// By input: the output.
+    of_input: Vec<u16>,
+    /// By output: the input.
+    of_output: Vec<u16>,
+}
+
+impl Edges {
+    fn new(ports: usize) -> Edges {
+        Edges { of_input: vec![NONE; ports], of_output: vec![NONE; ports] }
+    }
+
+    /// Makes two ports partners, who may have had others.
+    #[inline]
+    fn pair(&mut self, input: usize, output: usize) {
+        self.part(input);
+        let before = std::mem::replace(&mut self.of_output[output], input as u16);
+        if before != NONE {
+            self.of_input[usize::from(before)] = NONE;
+        }
+        self.of_input[input] = output as u16;
+    }
+
+    /// An input has no partner any more.
+    #[inline]
+    fn part(&mut self, input: usize) {
+        let before = std::mem::replace(&mut self.of_input[input], NONE);
+        if before != NONE {
+            self.of_output[usize::from(before)] = NONE;
+        }
+    }
+}
+
+struct Serena<const W: usize> {
+    /// Whom each port was last matched with.
+    last: Edges,
+    /// By input: the output of what came last since it was last asked.
+    news: Vec<u16>,
+    /// Arrivals of this slot that their output keeps; what is not of this slot is left from earlier ones.
+    kept: Edges,
+    /// By output: inputs with an arrival for it; empty between slots.
+    asking: Vec<Row<W>>,
+    /// Inputs of a path or a cycle.
+    piece: Vec<usize>,
+    /// Matches what is left.
+    rest: Islip<W>,
+    rng: Rng,
+}
+
+/// The two matchings of a slot, of free ports and of queues that are not empty.
+struct Both<const W: usize> {
+    /// Inputs that have a partner by the last matching.
+    by_last: Row<W>,
+    /// Inputs whose arrival was kept.
+    by_arrival: Row<W>,
+    /// Outputs that keep an arrival.
+    kept_at: Row<W>,
+}
+
+impl<const W: usize> Serena<W> {
+    /// What the two matchings have for this slot.
+    #[inline]
+    fn both(&mut self, demand: &Demand<'_, W>) -> Both<W> {
+        let (mut by_last, mut by_arrival, mut kept_at) = (Row::EMPTY, Row::EMPTY, Row::EMPTY);
+        for input in demand.inputs {
+            let wanted = demand.of_input(input);
+            let last = self.last.of_input[input];
+            if last != NONE && wanted.has(usize::from(last)) {
+                by_last.insert(input);
+            }
+            let news = std::mem::replace(&mut self.news[input], NONE);
+            if news != NONE && wanted.has(usize::from(news)) {
+                self.asking[usize::from(news)].insert(input);
+                kept_at.insert(usize::from(news));
+            }
+        }
+        for output in kept_at {
+            let asking = std::mem::replace(&mut self.asking[output], Row::EMPTY);
+            let input = heaviest(&mut self.rng, asking, |input| demand.weights.cells(input, output));
+            self.kept.of_output[output] = input as u16;
+            self.kept.of_input[input] = output as u16;
+            by_arrival.insert(input);
+        }
+        Both { by_last, by_arrival, kept_at }
+    }
+
+    /// Collects the inputs of the path or cycle to which one belongs, and takes them out of `left`.
+    #[inline]
+    fn collect(&mut self, first: usize, both: &Both<W>, left: &mut Row<W>) {
+        self.piece.clear();
+        self.piece.push(first);
+        left.remove(first);
+        // On over the partner in the last matching to the input whose arrival that output keeps ...
+        let mut at = first;
+        while both.by_last.has(at) {
+            let output = usize::from(self.last.of_input[at]);
+            let next = usize::from(self.kept.of_output[output]);
+            if !both.kept_at.has(output) || !left.has(next) {
+                break;
+            }
+            self.piece.push(next);
+            left.remove(next);
+            at = next;
+        }
+        // ... and the other way.
+        let mut at = first;
+        while both.by_arrival.has(at) {
+            let output = usize::from(self.kept.of_input[at]);
+            let next = usize::from(self.last.of_output[output]);
+            if self.last.of_output[output] == NONE || !both.by_last.has(next) || !left.has(next) {
+                break;
+            }
+            self.piece.push(next);
+            left.remove(next);
+            at = next;
+        }
+    }
+}
+
+impl<const W: usize> Arbiter<W> for Serena<W> {
+    fn arrived(&mut self, input: usize, output: usize) {
+        self.news[input] = output as u16;
+    }
+
+    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
+        let both = self.both(demand);
+        let mut left = both.by_last | both.by_arrival;
+        while let Some(first) = left.lowest() {
+            self.collect(first, &both, &mut left);
+            let weigh = |among: &Row<W>, edges: &Edges| -> u64 {
+                let inputs = self.piece.iter().filter(|input| among.has(**input));
+                inputs.map(|input| demand.weights.cells(*input, usize::from(edges.of_input[*input]))).sum()
+            };
+            let (last, arrival) = (weigh(&both.by_last, &self.last), weigh(&both.by_arrival, &self.kept));
+            let (among, edges) =
+                if arrival > last { (both.by_arrival, &self.kept) } else { (both.by_last, &self.last) };
+            for input in self.piece.iter().copied().filter(|input| among.has(*input)) {
+                let output = usize::from(edges.of_input[input]);
+                matching.pair(input, output);
+                notes.accept(input, output);
+            }
+        }
+        let (inputs, outputs) = (demand.inputs & !matching.inputs, demand.outputs & !matching.outputs);
+        if !inputs.is_empty() && !outputs.is_empty() {
+            self.rest.decide(&Demand { inputs, outputs, ..*demand }, matching, notes);
+        }
+        for &(input, output) in matching.pairs() {
+            self.last.pair(usize::from(input), usize::from(output));
+        }
+    }
+
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
+        Arbiter::<W>::pointers(&self.rest, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hand::{Hand, site};
+    use super::*;
+
+    fn serena() -> Box<dyn Arbiter<1>> {
+        Config {}.arbiter(&site(4)).unwrap()
+    }
+
+    /// A cycle and a path, and a port that is left over.
+    ///
+    /// The first slot matches 0-0, 1-1 and 2-2, since nobody asks for anything else. Then arrivals 0>1 and 1>0 close a cycle
+    /// with the first two: 5 + 1 against 3 + 4, so the arrivals win. Arrivals 2>3 and 3>3 meet at output 3, which keeps the
+    /// one of the longer queue: input 2 with 6 cells. That makes a path with 2-2, of 7 cells, which stays. Input 3 and output 3
+    /// are left over, and ask for each other.
+    #[test]
+    fn the_heavier_half_of_each_piece() {
+        let mut serena = serena();
+        let first = Hand::cells([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
+        assert_eq!(first.pairs(&mut *serena), "0-0 1-1 2-2");
+        for (input, output) in [(0, 1), (1, 0), (2, 3), (3, 3)] {
+            serena.arrived(input, output);
+        }
+        let then = Hand::cells([[5, 3, 0, 0], [4, 1, 0, 0], [0, 0, 7, 6], [0, 0, 0, 2]]);
+        assert_eq!(then.pairs(&mut *serena), "0-1 1-0 2-2 3-3");
+        // Without news the last matching stays, whatever weighs more elsewhere.
+        assert_eq!(first.pairs(&mut *serena), "0-0 1-1 2-2");
+        let heavy = Hand::cells([[1, 9, 0, 0], [9, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
+        assert_eq!(heavy.pairs(&mut *serena), "0-0 1-1 2-2");
+        // With the same weight it stays, too.
+        serena.arrived(0, 1);
+        serena.arrived(1, 0);
+        let alike = Hand::cells([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
+        assert_eq!(alike.pairs(&mut *serena), "0-0 1-1 2-2");
+    }
+
+    /// As in packet mode: an arrival waits for its input to be free, and pairs with a busy port are neither used nor
+    /// forgotten.
+    #[test]
+    fn busy_ports() {
+        let mut serena = serena();
+        let all = Hand::cells([[1, 1, 0, 0], [1, 1, 0, 0], [0; 4], [0; 4]]);
+        assert_eq!(all.pairs(&mut *serena), "0-0 1-1");
+        serena.arrived(1, 0);
+        assert_eq!(all.clone().free(&[0], &[0, 1]).pairs(&mut *serena), "0-0");
+        // 1-0 weighs more than 0-0, and input 0 gets what is left.
+        let heavier = Hand::cells([[1, 1, 0, 0], [3, 1, 0, 0], [0; 4], [0; 4]]);
+        assert_eq!(heavier.clone().free(&[0, 1], &[0]).pairs(&mut *serena), "1-0");
+        assert_eq!(heavier.pairs(&mut *serena), "0-1 1-0");
+    }
+}

@@ -1,0 +1,143 @@
+//! What the literature on switches of cells knows, come to by running: saturation throughputs and mean waits under
+//! independent, uniform arrivals.
+
+use qdisc::Streams;
+use switch::outcome::{Batch, Outcome};
+use switch::scheduler::{ALL, Options};
+use switch::traffic::SOURCES;
+use switch::{Mode, Plan, Spec};
+
+/// Cells arrive independently at `load` in a pattern; the first half of the run is not measured.
+fn run_pattern(
+    name: &str,
+    parameters: serde_json::Value,
+    ports: usize,
+    load: f64,
+    pattern: &str,
+    slots: u64,
+) -> Outcome {
+    let entry = ALL.iter().find(|entry| entry.name == name).expect("it is registered");
+    let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
+    let plan = Plan {
+        ports,
+        scheduler: Spec {
+            options: Options { mode: Some(Mode::Cell), ..Options::default() },
+            algorithm: (entry.from_json)(parameters).unwrap().algorithm,
+        },
+        traffic: (bernoulli.from_json)(serde_json::json!({ "load": load, "pattern": pattern })).unwrap(),
+        slots,
+        warmup: slots / 2,
+        streams: Streams::new(11),
+    };
+    switch::run(&plan).unwrap()
+}
+
+fn run(name: &str, iterations: Option<u32>, ports: usize, load: f64, slots: u64) -> Outcome {
+    let parameters = iterations.map_or(serde_json::json!({}), |n| serde_json::json!({ "iterations": n }));
+    run_pattern(name, parameters, ports, load, "uniform", slots)
+}
+
+/// The mean over batches, and four times its standard error.
+fn mean_and_band(outcome: &Outcome, of: impl Fn(&Batch) -> f64) -> (f64, f64) {
+    let values: Vec<f64> = outcome.batches.iter().map(of).collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0);
+    (mean, 4.0 * (variance / n).sqrt())
+}
+
+/// Cells that crossed per slot and port.
+fn throughput(outcome: &Outcome) -> (f64, f64) {
+    let slots = outcome.slots as f64 / outcome.batches.len() as f64;
+    mean_and_band(outcome, |batch| batch.crossed as f64 / (slots * outcome.ports as f64))
+}
+
+#[track_caller]
+fn assert_within((got, band): (f64, f64), want: f64) {
+    // A band so wide that anything would do is a failure, too.
+    assert!(band < 0.05 * want, "{got} is only known to {band}");
+    assert!((got - want).abs() <= band, "{got} is not {want}, by more than {band}");
+}
+
+/// Karol, Hluchyj and Morgan 1987, table I: saturation of input queues with heads of line, by size of the switch.
+#[test]
+fn heads_of_line_block() {
+    for (ports, want) in [(2, 0.75), (4, 0.6553), (8, 0.6184)] {
+        assert_within(throughput(&run("fifo", None, ports, 1.0, 400_000)), want);
+    }
+    let (large, _) = throughput(&run("fifo", None, 64, 1.0, 20_000));
+    assert!(large > 0.586 && large < 0.60, "2 - sqrt(2) = 0.586 is what remains of large ones: {large}");
+}
+
+/// The mean wait of output queues: (N - 1)/N * p/(2 (1 - p)), the article's equation for the queue at one output.
+#[test]
+fn output_queues_wait_as_known() {
+    for load in [0.5, 0.8] {
+        for ports in [4, 16] {
+            let outcome = run("oq", None, ports, load, 400_000);
+            let wait = mean_and_band(&outcome, |batch| {
+                let all = batch.means[2];
+                // Less the slot in which the cell itself leaves.
+                all.through.unwrap() - all.delay.unwrap() - 1.0
+            });
+            let n = ports as f64;
+            assert_within(wait, (n - 1.0) / n * load / (2.0 * (1.0 - load)));
+        }
+    }
+}
+
+/// With one iteration of PIM and every queue filled, an input is matched unless no output grants it: 1 - (1 - 1/N)^N. Of
+/// queue-proportional proposals alone the same holds of outputs, once all queues are about as long.
+#[test]
+fn ports_that_choose_by_lot_collide() {
+    for (ports, want) in [(4, 0.683_594), (16, 0.643_926)] {
+        assert_within(throughput(&run("pim", Some(1), ports, 1.0, 60_000)), want);
+    }
+    assert_within(throughput(&run("qps", Some(0), 16, 1.0, 60_000)), 0.643_926);
+}
+
+/// McKeown 1999, section II: the pointers of RRM march in step. A switch of 2 x 2 carries one half; one of 16 x 16 is stable
+/// up to a load of 0.63. (What it carries beyond that depends on how the pointers happened to meet, and is less.)
+#[test]
+fn pointers_that_march_in_step_collide() {
+    assert_within(throughput(&run("rrm", Some(1), 2, 1.0, 20_000)), 0.5);
+    let stable = run("rrm", Some(1), 16, 0.62, 100_000);
+    assert!((stable.throughput - stable.offered).abs() < 0.003, "{} of 0.62", stable.throughput);
+    let beyond = run("rrm", Some(1), 16, 0.65, 100_000);
+    assert!(beyond.throughput < 0.63, "{} of 0.65", beyond.throughput);
+}
+
+/// Pointers that slip apart carry everything that is uniform, with a single iteration.
+#[test]
+fn pointers_that_slip_apart_do_not_collide() {
+    for name in ["islip", "drrm", "firm"] {
+        let outcome = run(name, Some(1), 16, 1.0, 100_000);
+        assert!(outcome.throughput > 0.99, "{name}: {}", outcome.throughput);
+    }
+}
+
+/// A queue with one slot in N to itself, at load p/N: its mean wait is (N - 1)/(2 (1 - p)).
+///
+/// A frame of N slots brings A cells, binomial with mean p and E[A(A - 1)] = p^2 (N - 1)/N, and takes one. So
+/// E[A(A - 1)]/(2 (1 - p)) cells are left from earlier frames, E[A(A - 1)]/(2 p) are before a cell in its own frame, each
+/// costs N slots, and the next slot of the queue is (N - 1)/2 slots away.
+#[test]
+fn fixed_slots_wait_as_known() {
+    for load in [0.5, 0.8] {
+        let outcome = run("tdm", None, 16, load, 400_000);
+        let wait = mean_and_band(&outcome, |batch| batch.means[2].wait.unwrap());
+        assert_within(wait, 15.0 / (2.0 * (1.0 - load)));
+    }
+}
+
+/// Two thirds to the output opposite, one third to the next (Giaccone, Prabhakar, Shah 2003): whoever goes by pointers or lots
+/// alone loses more than a tenth; who remembers the last matching carries all of it.
+#[test]
+fn diagonal_traffic_needs_weights_and_memory() {
+    let carried =
+        |name: &str| run_pattern(name, serde_json::json!({}), 16, 0.98, "diagonal", 60_000).throughput;
+    for name in ["islip", "pim", "firm"] {
+        assert!(carried(name) < 0.88, "{name}: {}", carried(name));
+    }
+    assert!((carried("serena") - 0.98).abs() < 0.005, "serena: {}", carried("serena"));
+}

@@ -1,0 +1,135 @@
+//! Demands on paper, for tests that ask arbiters without a switch around them.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use qdisc::{Rng, Streams};
+use switch::arbiter::{Arbiter, Demand, Matching, Site, Weights};
+use switch::notes::Notes;
+use switch::scheduler::{Entry, Queueing};
+use switch::{Requests, Row, Spec};
+
+/// A slot: queues, which ports are free, and what has just arrived.
+pub struct Paper<const W: usize> {
+    pub ports: usize,
+    pub requests: Requests<W>,
+    pub inputs: Row<W>,
+    pub outputs: Row<W>,
+    /// By input and output.
+    cells: Vec<u64>,
+    /// By input and output.
+    heads: Vec<u64>,
+    tick: u64,
+    arrivals: Vec<(usize, usize)>,
+}
+
+/// Drawn slots.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub ports: usize,
+    /// Of 100 queues, how many are not empty.
+    pub filled: u64,
+    /// Of 100 ports, how many are busy.
+    pub busy: u64,
+    pub seed: u64,
+}
+
+/// Ticks of a slot of the fabric, in slots on paper.
+const SLOT: u64 = 3;
+
+impl Shape {
+    /// A number of slots in a row, each drawn on its own; the same whatever the width of a row is.
+    pub fn slots<const W: usize>(self, queueing: Queueing, count: u64) -> Vec<Paper<W>> {
+        let mut rng = Streams::new(self.seed).within("paper").rng();
+        (0..count).map(|slot| self.slot(queueing, 1000 + slot, &mut rng)).collect()
+    }
+
+    fn slot<const W: usize>(self, queueing: Queueing, slot: u64, rng: &mut Rng) -> Paper<W> {
+        let ports = self.ports;
+        let mut paper = Paper {
+            ports,
+            requests: Requests::none(ports),
+            inputs: Row::EMPTY,
+            outputs: Row::EMPTY,
+            cells: vec![0; ports * ports],
+            heads: vec![u64::MAX; ports * ports],
+            tick: slot * SLOT,
+            arrivals: Vec::new(),
+        };
+        for input in 0..ports {
+            // Where an input has one queue for all, only the output of its first packet is asked for.
+            let (outputs, filled) = match queueing {
+                Queueing::Virtual => (0..ports, self.filled),
+                Queueing::Fifo | Queueing::Output => {
+                    let head = rng.below(ports as u64) as usize;
+                    (head..head + 1, 100)
+                }
+            };
+            for output in outputs {
+                if rng.below(100) < filled {
+                    paper.requests.insert(input, output);
+                    // Few values, so that there are ties.
+                    paper.cells[input * ports + output] = 1 + rng.below(6);
+                    paper.heads[input * ports + output] = (slot - rng.below(6)) * SLOT;
+                }
+            }
+            let asked = paper.requests.of_input[input];
+            if !asked.is_empty() && rng.below(2) == 0 {
+                let output = asked.nth(rng.below(asked.count() as u64) as usize).expect("it is one of them");
+                paper.arrivals.push((input, output));
+            }
+        }
+        let mut free = || -> Row<W> { (0..ports).filter(|_| rng.below(100) >= self.busy).collect() };
+        paper.inputs = paper.requests.inputs & free();
+        paper.outputs = paper.requests.outputs & free();
+        paper
+    }
+}
+
+impl<const W: usize> Paper<W> {
+    /// Asks an arbiter, as a mode of the switch does: not when no port is free.
+    pub fn ask(&self, arbiter: &mut dyn Arbiter<W>, matching: &mut Matching<W>) {
+        matching.clear();
+        for (input, output) in &self.arrivals {
+            arbiter.arrived(*input, *output);
+        }
+        if self.inputs.is_empty() || self.outputs.is_empty() {
+            return;
+        }
+        let demand = Demand {
+            requests: &self.requests,
+            inputs: self.inputs,
+            outputs: self.outputs,
+            weights: self,
+            tick: self.tick,
+            slot_ticks: SLOT,
+        };
+        arbiter.decide(&demand, matching, &mut Notes::off());
+    }
+}
+
+impl<const W: usize> Weights for Paper<W> {
+    fn cells(&self, input: usize, output: usize) -> u64 {
+        self.cells[input * self.ports + output]
+    }
+    fn head(&self, input: usize, output: usize) -> u64 {
+        self.heads[input * self.ports + output]
+    }
+}
+
+/// An arbiter of a switch of so many ports.
+pub fn build<const W: usize>(scheduler: &Spec, ports: usize, seed: u64) -> Box<dyn Arbiter<W>> {
+    let site = Site { ports, streams: Streams::new(seed).within("arbiters") };
+    scheduler.arbiter(&site).expect("it can be built")
+}
+
+/// A scheduler with so many iterations, if it has iterations.
+pub fn iterated(entry: &Entry<Spec>, iterations: usize) -> Option<Spec> {
+    let mut parameters = (entry.default)().parameters();
+    *parameters.get_mut("iterations")? = iterations.into();
+    Some((entry.from_json)(parameters).expect("it has such a parameter"))
+}
+
+/// A scheduler as it is by default, and with one iteration and as many as there are ports.
+pub fn variants(entry: &Entry<Spec>, ports: usize) -> Vec<Spec> {
+    let iterated = [1, ports].into_iter().filter_map(|iterations| iterated(entry, iterations));
+    std::iter::once((entry.default)()).chain(iterated).collect()
+}
