@@ -114,6 +114,12 @@ impl<const W: usize> Row<W> {
         None
     }
 
+    /// Its words: bit `p % 64` of word `p / 64` is port `p`.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.0
+    }
+
     /// Its ports, ascending.
     #[inline]
     pub fn iter(self) -> Ports<W> {

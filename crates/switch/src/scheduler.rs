@@ -251,6 +251,12 @@ macro_rules! registry {
 registry! {
     islip,
     p_spf,
+    msm,
+    mwm,
+    greedy,
+    p_msm,
+    p_mwm_ql,
+    p_mwm_ca,
     fifo,
     oq,
 }
