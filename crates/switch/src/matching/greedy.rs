@@ -39,6 +39,9 @@ impl Greedy {
         order.begin();
         self.block.read(demand, &mut self.reader, order);
         let width = self.block.columns.len();
+        if width == 0 {
+            return;
+        }
         self.taken.clear();
         self.taken.resize(width, false);
         self.best.clear();

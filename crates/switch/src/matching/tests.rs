@@ -173,11 +173,22 @@ fn what_is_kept_from_slot_to_slot_changes_no_weight() {
 fn very_heavy_weights() {
     let mut rng = Streams::new(5).rng();
     let config = mwm::Config { weight: Weight::QueueLength, ties: Ties::Random };
-    let mut table = Table::<1>::of(vec![vec![0; 6]; 6]);
+    let mut table = Table::<1>::of(vec![vec![0; 16]; 16]);
     let mut arbiter = table.arbiter(&config);
-    for _ in 0..300 {
-        table.cells.iter_mut().flatten().for_each(|cells| *cells = rng.below(2) * rng.below(1 << 56));
+    for _ in 0..1000 {
+        // The largest that are told apart: 2^47.
+        let mut cells = || rng.below(2) * ((1 << 47) - rng.below(3) * rng.below(1 << 46));
+        table.cells.iter_mut().flatten().for_each(|weight| *weight = cells());
         let pairs = table.decide(&mut *arbiter);
         assert_eq!(sum(&table, config.weight, &pairs), best_weight(&table, config.weight));
     }
+}
+
+/// What weighs more than can be told apart is not left out for that.
+#[test]
+fn weights_without_end() {
+    let table = Table::<1>::of(vec![vec![1 << 60; 16]; 16]);
+    let config = mwm::Config::default();
+    assert_eq!(table.decided(&config).len(), 16);
+    assert_eq!(table.only(&[1, 2, 3], &[4, 5, 6, 7]).decided(&config).len(), 3);
 }

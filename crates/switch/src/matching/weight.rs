@@ -24,12 +24,10 @@ use crate::row::Row;
 
 /// Nobody.
 const NOBODY: u16 = u16::MAX;
-/// Farther than any column is.
+/// The key of a column that has been reached: no other is as far.
 const FAR: i64 = i64::MAX / 4;
-/// The price of a column that has been reached: with it, the column is never nearer than `FAR`.
+/// The price of a column that has been reached: with it, whatever is added, the column is never nearer than `FAR`.
 const REACHED: i64 = i64::MAX / 2;
-/// Prices beyond this are all lowered; they differ by no more than the largest weight.
-const HIGH: i64 = 1 << 48;
 
 /// Finds matchings of maximum weight.
 #[derive(Clone, Debug)]
@@ -86,29 +84,31 @@ impl MaxWeight {
         mut pair: impl FnMut(usize, usize),
     ) {
         self.block.read(demand, &mut self.reader, order);
-        let Block { rows, columns, weights, .. } = &self.block;
-        let mut take = |row: usize, column: usize| {
-            if weights[row * columns.len() + column] > 0 {
-                let (input, output) = self.block.ports(row, column);
-                pair(input, output);
-            }
-        };
-        match (rows.len(), columns.len()) {
-            (0, _) => {}
+        let (height, width) = (self.block.rows.len(), self.block.columns.len());
+        let weights = &mut self.block.weights;
+        let few = &mut self.few;
+        match (height, width) {
+            (0, _) => return,
             (1, _) => {
                 // The first of the heaviest.
-                let heaviest = (1..weights.len()).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
-                take(0, heaviest);
+                let heaviest = (1..width).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
+                few.column_of[0] = heaviest as u16;
             }
             (2, 2) => {
-                let crossed = usize::from(weights[1] + weights[2] > weights[0] + weights[3]);
-                take(0, crossed);
-                take(1, 1 - crossed);
+                let crossed = u16::from(weights[1] + weights[2] > weights[0] + weights[3]);
+                few.column_of[..2].copy_from_slice(&[crossed, 1 - crossed]);
             }
-            (height, width) => {
-                self.few.begin(width);
-                (0..height).for_each(|row| self.few.augment(weights, row, 0));
-                (0..height).for_each(|row| take(row, usize::from(self.few.column_of[row])));
+            _ => {
+                few.begin(width);
+                few.scale(weights);
+                (0..height).for_each(|row| few.augment(weights, row));
+            }
+        }
+        for row in 0..height {
+            let column = usize::from(few.column_of[row]);
+            if self.block.weights[row * width + column] > 0 {
+                let (input, output) = self.block.ports(row, column);
+                pair(input, output);
             }
         }
     }
@@ -125,12 +125,14 @@ impl MaxWeight {
         for input in demand.inputs {
             let row = &mut self.weights[input * ports..][..ports];
             self.reader.read(demand, input, demand.of_input(input), row);
+            self.all.scale(row);
         }
         order.list(Row::<W>::first(ports), &mut self.rows);
+        self.all.lower();
+        self.all.begin_at(order.start());
         self.all.give_up(&self.weights, &self.rows, &mut self.left);
-        let first = order.start();
         for row in &self.left {
-            self.all.augment(&self.weights, usize::from(*row), first);
+            self.all.augment(&self.weights, usize::from(*row));
         }
         for input in demand.inputs {
             let output = usize::from(self.all.column_of[input]);
@@ -142,93 +144,179 @@ impl MaxWeight {
 }
 
 /// Who is matched with whom, and at which price.
+///
+/// All that is compared in a search is one number, its key: how much is given up, and below that, for ties, whether the
+/// column is matched, from which row it is reached, and where it stands in the order of columns. Prices have the last and
+/// the first of these, weights none, offsets the row: so one addition makes a key, and the least one says all.
 #[derive(Clone, Debug)]
 struct Assignment {
     width: usize,
-    /// By column: its price.
+    /// Bits of a row or of a column in a key.
+    bits: u32,
+    /// The column that stands first.
+    first: usize,
+    /// By column: its price, as a key with the row left out; `REACHED` if it is, in a search.
     prices: Vec<i64>,
     /// By column: its row.
     row_of: Vec<u16>,
     /// By row: its column.
     column_of: Vec<u16>,
-    /// By column, in a search: its price, or `REACHED`.
-    open: Vec<i64>,
-    /// By column, in a search: what the nearest way to it gives up. Those that are reached are `FAR`.
-    distance: Vec<i64>,
-    /// By column, in a search: the row from which that way comes.
+    /// By column, in a search: the nearest way to it, as a key; `FAR` if it is reached.
+    nearest: Vec<i64>,
+    /// By column that is reached, in a search: the row from which that way comes.
     reached_from: Vec<u16>,
-    /// Columns that are reached, and what the way to them gives up.
-    reached: Vec<(u16, i64)>,
+    /// Columns that are reached, with their price and the nearest way.
+    reached: Vec<(u16, i64, i64)>,
 }
 
 impl Assignment {
     fn new(ports: usize) -> Assignment {
-        Assignment {
+        let mut new = Assignment {
             width: ports,
+            bits: usize::BITS - (ports - 1).leading_zeros(),
+            first: 0,
             prices: vec![0; ports],
             row_of: vec![NOBODY; ports],
             column_of: vec![NOBODY; ports],
-            open: vec![0; ports],
-            distance: vec![FAR; ports],
+            nearest: vec![FAR; ports],
             reached_from: vec![NOBODY; ports],
             reached: Vec::with_capacity(ports),
-        }
+        };
+        new.begin(ports);
+        new
     }
 
     /// Forgets all, for so many columns.
     #[inline]
     fn begin(&mut self, width: usize) {
         self.width = width;
-        self.prices[..width].fill(0);
-        self.row_of[..width].fill(NOBODY);
+        for column in 0..width {
+            self.prices[column] = column as i64;
+            self.row_of[column] = NOBODY;
+        }
+    }
+
+    /// How far what is given up is above the rest of a key.
+    #[inline]
+    fn shift(&self) -> u32 {
+        2 * self.bits + 1
+    }
+    /// What is given up, of a key.
+    #[inline]
+    fn given_up(&self, key: i64) -> i64 {
+        key >> self.shift() << self.shift()
+    }
+    /// Says that a column is matched, of a key.
+    #[inline]
+    fn matched(&self) -> i64 {
+        1 << (2 * self.bits)
+    }
+    /// The row of a key.
+    #[inline]
+    fn row(&self, key: i64) -> usize {
+        (key >> self.bits) as usize & ((1 << self.bits) - 1)
+    }
+    /// The column of a key.
+    #[inline]
+    fn column(&self, key: i64) -> usize {
+        let column = (key as usize & ((1 << self.bits) - 1)) + self.first;
+        if column >= self.width { column - self.width } else { column }
+    }
+
+    /// Makes weights what can be taken from keys. There is room in a key for eight times the largest, which are 2^47 with
+    /// 16 ports and 2^35 with 1024; there is no switch in which so many cells wait or so many slots pass. What weighs
+    /// more, weighs as much.
+    #[inline]
+    fn scale(&self, weights: &mut [u64]) {
+        let most = 1 << (56 - self.shift());
+        weights.iter_mut().for_each(|weight| *weight = (*weight).min(most) << self.shift());
+    }
+
+    /// Lowers all prices, which differ by no more than the largest weight, when they have become high.
+    fn lower(&mut self) {
+        let price = self.given_up(self.prices[0]);
+        if price.abs() > 1 << 57 {
+            self.prices.iter_mut().for_each(|other| *other -= price);
+        }
+    }
+
+    /// Which column stands first.
+    fn begin_at(&mut self, first: usize) {
+        let mask = (1 << self.bits) - 1;
+        for column in 0..self.width {
+            let place = if column >= first { column - first } else { column + self.width - first };
+            self.prices[column] = self.prices[column] & !mask | place as i64;
+        }
+        self.first = first;
     }
 
     /// Gives up all pairs that are not tight, and says whose these were.
     fn give_up(&mut self, weights: &[u64], rows: &[u16], left: &mut Vec<u16>) {
-        let too_high = if self.prices[0].abs() > HIGH { self.prices[0] } else { 0 };
-        self.prices.iter_mut().for_each(|price| *price -= too_high);
         left.clear();
         for &row in rows {
-            let at = usize::from(row);
-            let weights = &weights[at * self.width..][..self.width];
-            let net = |(weight, price): (&u64, &i64)| *weight as i64 - price;
-            let best = weights.iter().zip(&self.prices).map(net).fold(i64::MIN, i64::max);
-            let column = self.column_of[at];
+            let column = self.column_of[usize::from(row)];
             if column != NOBODY {
                 let column = usize::from(column);
-                if net((&weights[column], &self.prices[column])) == best {
+                let weights = &weights[usize::from(row) * self.width..][..self.width];
+                let own = self.prices[column] - weights[column] as i64;
+                let best = self.best(weights);
+                if self.given_up(own) == self.given_up(best) {
                     continue;
                 }
                 self.row_of[column] = NOBODY;
+                self.prices[column] -= self.matched();
             }
             left.push(row);
         }
     }
 
-    /// Matches a free row. Of columns that are as near, the first free one from `first` on is taken.
+    /// The nearest way from a row to a column, as a key with the row left out.
     #[inline]
-    fn augment(&mut self, weights: &[u64], root: usize, first: usize) {
+    fn best(&self, weights: &[u64]) -> i64 {
+        let key = |(price, weight): (&i64, &u64)| price - *weight as i64;
+        self.prices[..weights.len()].iter().zip(weights).map(key).fold(i64::MAX, i64::min)
+    }
+
+    /// Matches a free row, along the path to a free column that gives up least.
+    #[inline]
+    fn augment(&mut self, weights: &[u64], root: usize) {
+        let key = self.best(&weights[root * self.width..][..self.width]);
+        if key & self.matched() == 0 {
+            let column = self.column(key);
+            self.row_of[column] = root as u16;
+            self.column_of[root] = column as u16;
+            self.prices[column] += self.matched();
+        } else {
+            self.search(weights, root);
+        }
+    }
+
+    fn search(&mut self, weights: &[u64], root: usize) {
         let width = self.width;
-        self.open[..width].copy_from_slice(&self.prices[..width]);
-        self.distance[..width].fill(FAR);
+        self.nearest[..width].fill(FAR);
         self.reached.clear();
         let (mut row, mut offset) = (root, 0);
-        let (end, distance) = loop {
-            let nearest = self.look(&weights[row * width..][..width], row, offset, first);
-            let (column, distance) = (nearest, self.distance[nearest]);
-            if self.row_of[column] == NOBODY {
-                break (column, distance);
+        let end = loop {
+            let key = self.look(&weights[row * width..][..width], offset + ((row as i64) << self.bits));
+            let column = self.column(key);
+            self.reached_from[column] = self.row(key) as u16;
+            if key & self.matched() == 0 {
+                break key;
             }
-            self.reached.push((column as u16, distance));
-            self.open[column] = REACHED;
-            self.distance[column] = FAR;
+            let price = self.prices[column];
+            self.reached.push((column as u16, price, key));
+            self.prices[column] = REACHED;
+            self.nearest[column] = FAR;
             row = usize::from(self.row_of[column]);
-            offset = distance + weights[row * width + column] as i64 - self.prices[column];
+            // The pair of this row is tight: the row is as far as its column.
+            let net = self.given_up(price) - weights[row * width + column] as i64;
+            offset = self.given_up(key) - net;
         };
-        for (column, before) in &self.reached {
-            self.prices[usize::from(*column)] += distance - before;
+        for (column, price, key) in &self.reached {
+            self.prices[usize::from(*column)] = price + self.given_up(end) - self.given_up(*key);
         }
-        let mut column = end;
+        let mut column = self.column(end);
+        self.prices[column] += self.matched();
         loop {
             let row = self.reached_from[column];
             self.row_of[column] = row;
@@ -240,28 +328,16 @@ impl Assignment {
         }
     }
 
-    /// Ways through a row; the nearest column then.
+    /// Ways through a row that is as far as `offset` says; the nearest one to any column then.
     #[inline]
-    fn look(&mut self, weights: &[u64], row: usize, offset: i64, first: usize) -> usize {
-        let width = self.width;
-        let (open, row_of) = (&self.open[..width], &self.row_of[..width]);
-        let (distance, reached_from) = (&mut self.distance[..width], &mut self.reached_from[..width]);
-        let (mut nearest, mut least) = (0, i64::MAX);
-        let mut part = |columns: std::ops::Range<usize>| {
-            for column in columns {
-                let through = open[column] - weights[column] as i64 + offset;
-                let nearer = through < distance[column];
-                let now = if nearer { through } else { distance[column] };
-                distance[column] = now;
-                reached_from[column] = if nearer { row as u16 } else { reached_from[column] };
-                // Free columns before matched ones that are as near.
-                let rank = 2 * now + i64::from(row_of[column] != NOBODY);
-                nearest = if rank < least { column } else { nearest };
-                least = least.min(rank);
-            }
-        };
-        part(first..width);
-        part(0..first);
-        nearest
+    fn look(&mut self, weights: &[u64], offset: i64) -> i64 {
+        let width = weights.len();
+        let (prices, nearest) = (&self.prices[..width], &mut self.nearest[..width]);
+        let mut least = i64::MAX;
+        for ((nearest, price), weight) in nearest.iter_mut().zip(prices).zip(weights) {
+            *nearest = (*nearest).min(price + (offset - *weight as i64));
+            least = least.min(*nearest);
+        }
+        least
     }
 }

@@ -87,6 +87,30 @@ impl Reader {
     }
 }
 
+/// Free ports that have a free port to ask for, or to be asked by.
+#[inline]
+fn asking<const W: usize>(demand: &Demand<'_, W>) -> (Row<W>, Row<W>) {
+    let (mut inputs, mut outputs) = (Row::EMPTY, Row::EMPTY);
+    if demand.inputs.count() < demand.outputs.count() {
+        for input in demand.inputs {
+            let asked = demand.of_input(input);
+            outputs |= asked;
+            if !asked.is_empty() {
+                inputs.insert(input);
+            }
+        }
+    } else {
+        for output in demand.outputs {
+            let asking = demand.of_output(output);
+            inputs |= asking;
+            if !asking.is_empty() {
+                outputs.insert(output);
+            }
+        }
+    }
+    (inputs, outputs)
+}
+
 /// The weights between free ports, without the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
@@ -114,11 +138,9 @@ impl Block {
     #[inline]
     pub fn read<const W: usize>(&mut self, demand: &Demand<'_, W>, reader: &mut Reader, order: &mut Order) {
         reader.begin(demand);
-        self.turned = demand.inputs.count() > demand.outputs.count();
-        let (rows, columns) = match self.turned {
-            false => (demand.inputs, demand.outputs),
-            true => (demand.outputs, demand.inputs),
-        };
+        let (inputs, outputs) = asking(demand);
+        self.turned = inputs.count() > outputs.count();
+        let (rows, columns) = if self.turned { (outputs, inputs) } else { (inputs, outputs) };
         order.list(rows, &mut self.rows);
         order.list(columns, &mut self.columns);
         let width = self.columns.len();
