@@ -28,6 +28,8 @@ const NOBODY: u16 = u16::MAX;
 const FAR: i64 = i64::MAX / 4;
 /// The price of a column that has been reached: with it, whatever is added, the column is never nearer than `FAR`.
 const REACHED: i64 = i64::MAX / 2;
+/// Columns that are looked at side by side, so that none waits for the one before.
+const LANES: usize = 4;
 
 /// Finds matchings of maximum weight.
 #[derive(Clone, Debug)]
@@ -277,8 +279,19 @@ impl Assignment {
     /// The nearest way from a row to a column, as a key with the row left out.
     #[inline]
     fn best(&self, weights: &[u64]) -> i64 {
-        let key = |(price, weight): (&i64, &u64)| price - *weight as i64;
-        self.prices[..weights.len()].iter().zip(weights).map(key).fold(FAR, least)
+        let key = |price: i64, weight: u64| price - weight as i64;
+        let (weights, more_weights) = weights.as_chunks::<LANES>();
+        let (prices, more_prices) = self.prices[..self.width].as_chunks::<LANES>();
+        let mut all = [FAR; LANES];
+        for (prices, weights) in prices.iter().zip(weights) {
+            for lane in 0..LANES {
+                all[lane] = least(all[lane], key(prices[lane], weights[lane]));
+            }
+        }
+        for ((all, price), weight) in all.iter_mut().zip(more_prices).zip(more_weights) {
+            *all = least(*all, key(*price, *weight));
+        }
+        all.into_iter().fold(FAR, least)
     }
 
     /// Matches a free row, along the path to a free column that gives up least.
@@ -335,14 +348,23 @@ impl Assignment {
     /// Ways through a row that is as far as `offset` says; the nearest one to any column then.
     #[inline]
     fn look(&mut self, weights: &[u64], offset: i64) -> i64 {
-        let width = weights.len();
-        let (prices, nearest) = (&self.prices[..width], &mut self.nearest[..width]);
-        let mut all = FAR;
-        for ((nearest, price), weight) in nearest.iter_mut().zip(prices).zip(weights) {
-            *nearest = least(*nearest, price + (offset - *weight as i64));
-            all = least(all, *nearest);
+        let key = |price: i64, weight: u64| price + (offset - weight as i64);
+        let (weights, more_weights) = weights.as_chunks::<LANES>();
+        let (prices, more_prices) = self.prices[..self.width].as_chunks::<LANES>();
+        let (nearest, more_nearest) = self.nearest[..self.width].as_chunks_mut::<LANES>();
+        let mut all = [FAR; LANES];
+        for ((nearest, prices), weights) in nearest.iter_mut().zip(prices).zip(weights) {
+            for lane in 0..LANES {
+                nearest[lane] = least(nearest[lane], key(prices[lane], weights[lane]));
+                all[lane] = least(all[lane], nearest[lane]);
+            }
         }
-        all
+        let more = more_nearest.iter_mut().zip(more_prices).zip(more_weights);
+        for (((nearest, price), weight), all) in more.zip(&mut all) {
+            *nearest = least(*nearest, key(*price, *weight));
+            *all = least(*all, *nearest);
+        }
+        all.into_iter().fold(FAR, least)
     }
 }
 
