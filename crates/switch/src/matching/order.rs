@@ -107,10 +107,10 @@ impl Order {
     #[inline]
     pub fn pick<const W: usize>(&mut self, row: Row<W>) -> Option<usize> {
         match self.ties {
-            Ties::Random => match row.count() {
-                0 => None,
-                1 => row.lowest(),
-                several => row.nth(self.dice.below(several)),
+            Ties::Random => match row.only() {
+                None if row.is_empty() => None,
+                None => row.nth(self.dice.below(row.count())),
+                only => only,
             },
             Ties::Rotating | Ties::Fixed => row.from(self.first),
         }

@@ -54,15 +54,13 @@ impl MaxSize {
     ) {
         order.begin();
         // One port alone: its partner is all that there is to choose.
-        if demand.outputs.count() == 1 {
-            let output = demand.outputs.lowest().expect("there is one");
+        if let Some(output) = demand.outputs.only() {
             if let Some(input) = order.pick(demand.of_output(output)) {
                 pair(input, output);
             }
             return;
         }
-        if demand.inputs.count() == 1 {
-            let input = demand.inputs.lowest().expect("there is one");
+        if let Some(input) = demand.inputs.only() {
             if let Some(output) = order.pick(demand.of_input(input)) {
                 pair(input, output);
             }

@@ -96,9 +96,17 @@ impl MaxWeight {
                 let heaviest = (1..width).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
                 few.column_of[0] = heaviest as u16;
             }
-            (2, 2) => {
-                let crossed = u16::from(weights[1] + weights[2] > weights[0] + weights[3]);
-                few.column_of[..2].copy_from_slice(&[crossed, 1 - crossed]);
+            (2, _) => {
+                let ((best, next), (other, after)) = (two(&weights[..width]), two(&weights[width..]));
+                let columns = if best != other {
+                    (best, other)
+                } else if weights[best] + weights[width + after] >= weights[next] + weights[width + other] {
+                    (best, after)
+                } else {
+                    (next, other)
+                };
+                few.column_of[0] = columns.0 as u16;
+                few.column_of[1] = columns.1 as u16;
             }
             _ => {
                 few.begin(width);
@@ -366,6 +374,20 @@ impl Assignment {
         }
         all.into_iter().fold(FAR, least)
     }
+}
+
+/// The first of the two heaviest columns of a row, which has two at least, and the second.
+#[inline]
+fn two(weights: &[u64]) -> (usize, usize) {
+    let (mut best, mut next) = if weights[1] > weights[0] { (1, 0) } else { (0, 1) };
+    for column in 2..weights.len() {
+        if weights[column] > weights[best] {
+            (best, next) = (column, best);
+        } else if weights[column] > weights[next] {
+            next = column;
+        }
+    }
+    (best, next)
 }
 
 /// The lesser of two numbers that differ by less than 2^63, without a comparison: processors of which nothing is asked
