@@ -14,8 +14,8 @@ pub(crate) struct Greedy {
     block: Block,
     /// By row: its heaviest column that is left, and the weight of both; 0 when there is none.
     best: Vec<(u64, u16)>,
-    /// By column: whether it is matched.
-    taken: Vec<bool>,
+    /// By column: all bits while it is free, then none.
+    free: Vec<u64>,
 }
 
 impl Greedy {
@@ -24,7 +24,7 @@ impl Greedy {
             reader: Reader::new(weight, ports),
             block: Block::new(ports),
             best: Vec::with_capacity(ports),
-            taken: Vec::with_capacity(ports),
+            free: Vec::with_capacity(ports),
         }
     }
 
@@ -42,11 +42,11 @@ impl Greedy {
         if width == 0 {
             return;
         }
-        self.taken.clear();
-        self.taken.resize(width, false);
+        self.free.clear();
+        self.free.resize(width, u64::MAX);
         self.best.clear();
         for weights in self.block.weights.chunks_exact(width) {
-            self.best.push(best(weights, &self.taken));
+            self.best.push(best(weights, &self.free));
         }
         // Of pairs that weigh the same, the first in the order of rows, then of columns.
         while let Some((row, (weight, column))) =
@@ -55,25 +55,25 @@ impl Greedy {
         {
             let (input, output) = self.block.ports(row, usize::from(column));
             pair(input, output);
-            self.taken[usize::from(column)] = true;
+            self.free[usize::from(column)] = 0;
             self.best[row].0 = 0;
             for (row, weights) in self.block.weights.chunks_exact(width).enumerate() {
                 if self.best[row].1 == column && self.best[row].0 > 0 {
-                    self.best[row] = best(weights, &self.taken);
+                    self.best[row] = best(weights, &self.free);
                 }
             }
         }
     }
 }
 
-/// The heaviest column of a row that is not taken.
+/// The heaviest free column of a row, with its weight.
 #[inline]
-fn best(weights: &[u64], taken: &[bool]) -> (u64, u16) {
-    let mut best = (0, 0);
-    for (column, (weight, taken)) in weights.iter().zip(taken).enumerate() {
-        if !taken && *weight > best.0 {
-            best = (*weight, column as u16);
-        }
+fn best(weights: &[u64], free: &[u64]) -> (u64, u16) {
+    let (mut most, mut best) = (0, 0);
+    for (column, (weight, free)) in weights.iter().zip(free).enumerate() {
+        let weight = weight & free;
+        best = if weight > most { column as u16 } else { best };
+        most = most.max(weight);
     }
-    best
+    (most, best)
 }

@@ -157,9 +157,9 @@ impl Block {
             reader.read(demand, input, asked, &mut row);
             for (place, output) in outputs.iter().enumerate() {
                 let output = usize::from(*output);
-                if asked.has(output) {
-                    self.weights[at * input_step + place * output_step] = row[output];
-                }
+                // What is left there of another input is not looked at.
+                let weight = if asked.has(output) { row[output] } else { 0 };
+                self.weights[at * input_step + place * output_step] = weight;
             }
         }
         reader.row = row;
