@@ -135,8 +135,8 @@ impl MaxWeight {
         for input in demand.inputs {
             let row = &mut self.weights[input * ports..][..ports];
             self.reader.read(demand, input, demand.of_input(input), row);
-            self.all.scale(row);
         }
+        self.all.scale(&mut self.weights);
         order.list(Row::<W>::first(ports), &mut self.rows);
         self.all.lower();
         self.all.begin_at(order.start());
@@ -305,24 +305,22 @@ impl Assignment {
     /// Matches a free row, along the path to a free column that gives up least.
     #[inline]
     fn augment(&mut self, weights: &[u64], root: usize) {
-        let key = self.best(&weights[root * self.width..][..self.width]);
+        let key = self.look_first(&weights[root * self.width..][..self.width], (root as i64) << self.bits);
         if key & self.matched() == 0 {
             let column = self.column(key);
             self.row_of[column] = root as u16;
             self.column_of[root] = column as u16;
             self.prices[column] += self.matched();
         } else {
-            self.search(weights, root);
+            self.search(weights, root, key);
         }
     }
 
-    fn search(&mut self, weights: &[u64], root: usize) {
+    /// The same where the nearest column is matched.
+    fn search(&mut self, weights: &[u64], root: usize, mut key: i64) {
         let width = self.width;
-        self.nearest[..width].fill(FAR);
         self.reached.clear();
-        let (mut row, mut offset) = (root, 0);
         let end = loop {
-            let key = self.look(&weights[row * width..][..width], offset + ((row as i64) << self.bits));
             let column = self.column(key);
             self.reached_from[column] = self.row(key) as u16;
             if key & self.matched() == 0 {
@@ -332,10 +330,11 @@ impl Assignment {
             self.reached.push((column as u16, price, key));
             self.prices[column] = REACHED;
             self.nearest[column] = FAR;
-            row = usize::from(self.row_of[column]);
+            let row = usize::from(self.row_of[column]);
+            let weights = &weights[row * width..][..width];
             // The pair of this row is tight: the row is as far as its column.
-            let net = self.given_up(price) - weights[row * width + column] as i64;
-            offset = self.given_up(key) - net;
+            let offset = self.given_up(key) - self.given_up(price) + weights[column] as i64;
+            key = self.look(weights, offset + ((row as i64) << self.bits));
         };
         for (column, price, key) in &self.reached {
             self.prices[usize::from(*column)] = price + self.given_up(end) - self.given_up(*key);
@@ -351,6 +350,23 @@ impl Assignment {
             }
             column = usize::from(before);
         }
+    }
+
+    /// Ways from a free row, which are the nearest until now; the nearest one to any column then.
+    #[inline]
+    fn look_first(&mut self, weights: &[u64], offset: i64) -> i64 {
+        let ways = self.prices[..weights.len()].iter().zip(weights);
+        for (nearest, (price, weight)) in self.nearest.iter_mut().zip(ways) {
+            *nearest = price + (offset - *weight as i64);
+        }
+        let (nearest, more) = self.nearest[..weights.len()].as_chunks::<LANES>();
+        let mut all = [FAR; LANES];
+        for nearest in nearest {
+            for lane in 0..LANES {
+                all[lane] = least(all[lane], nearest[lane]);
+            }
+        }
+        more.iter().chain(&all).copied().fold(FAR, least)
     }
 
     /// Ways through a row that is as far as `offset` says; the nearest one to any column then.
