@@ -14,6 +14,7 @@ pub mod arbiters;
 mod clock;
 mod draws;
 mod links;
+pub mod matching;
 mod modes;
 pub mod notes;
 mod numbers;

@@ -86,6 +86,16 @@ impl<const W: usize> Row<W> {
         Some(64 * at + self.0[at].trailing_zeros() as usize)
     }
 
+    /// Its only port, when there is no other.
+    #[inline]
+    pub fn only(&self) -> Option<usize> {
+        if W == 1 {
+            let word = self.0[0];
+            return (word != 0 && word & (word - 1) == 0).then(|| word.trailing_zeros() as usize);
+        }
+        if self.count() == 1 { self.lowest() } else { None }
+    }
+
     /// The first port in it from `from` on, upwards and around: what a round-robin arbiter chooses whose pointer
     /// stands at `from`.
     #[inline]
@@ -235,6 +245,8 @@ mod tests {
         assert_eq!(row.iter().collect::<Vec<_>>(), ports.iter().copied().collect::<Vec<_>>());
         assert_eq!(row.count(), ports.len());
         assert_eq!(row.lowest(), ports.first().copied());
+        assert_eq!(row.only(), ports.first().copied().filter(|_| ports.len() == 1));
+        assert_eq!(row.words().len(), W);
         let around = ports.range(from..).next().or_else(|| ports.first());
         assert_eq!(row.from(from), around.copied());
         for nth in 0..=ports.len() {

@@ -297,6 +297,12 @@ registry! {
     serena,
     qps,
     tdm,
+    msm,
+    mwm,
+    greedy,
+    p_msm,
+    p_mwm_ql,
+    p_mwm_ca,
     fifo,
     oq,
 }

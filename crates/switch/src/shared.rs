@@ -54,6 +54,7 @@ impl<const W: usize> Shared<W> {
 /// Virtual output queues, and what of their last packets is not there yet.
 pub(crate) struct Present<'a, const W: usize> {
     pub voqs: &'a Voqs<W>,
+    /// By input: what came last. Empty where these queues are for short packets: they come whole.
     pub coming: &'a [Coming],
     /// The first slot that has not begun.
     pub slot: u64,
@@ -63,9 +64,12 @@ impl<const W: usize> Weights for Present<'_, W> {
     #[inline]
     fn cells(&self, input: usize, output: usize) -> u64 {
         let cells = self.voqs.cells(input, output);
-        let Coming { to, last } = self.coming[input];
-        let missing = if usize::from(to) == output { (last + 1).saturating_sub(self.slot) } else { 0 };
-        cells - missing
+        match self.coming.get(input) {
+            Some(Coming { to, last }) if usize::from(*to) == output => {
+                cells - (last + 1).saturating_sub(self.slot)
+            }
+            _ => cells,
+        }
     }
     #[inline]
     fn head(&self, input: usize, output: usize) -> u64 {

@@ -136,10 +136,6 @@ fn who_promises_to_be_maximal_is_registered() {
     }
 }
 
-/// In mode spf inputs have several queues of short packets. P-SPF's half for these takes them to have one; and what is there of
-/// a short queue is counted as if a long packet that is still coming were in it.
-const NOT_IN_SPF: [&str; 4] = ["p_spf", "ilqf", "serena", "qps"];
-
 /// Whatever a match means, every arbiter carries a moderate load of short and long packets.
 #[test]
 fn every_arbiter_works_in_every_mode() {
@@ -149,9 +145,6 @@ fn every_arbiter_works_in_every_mode() {
             Queueing::Fifo | Queueing::Output => &[Mode::Cell, Mode::Packet],
         };
         for mode in modes {
-            if *mode == Mode::Spf && NOT_IN_SPF.contains(&entry.name) {
-                continue;
-            }
             let onoff = SOURCES.iter().find(|source| source.name == "onoff").expect("it is registered");
             let plan = Plan {
                 ports: 5,

@@ -76,7 +76,8 @@ struct Short {
 impl<const W: usize> Arbiter<W> for Short {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         for output in demand.outputs {
-            let asking = demand.of_output(output);
+            // In preemptive mode an input asks for one output; in mode spf it may ask for several, and has one answer.
+            let asking = demand.of_output(output) & !matching.inputs;
             if notes.wanted() {
                 asking.iter().for_each(|input| notes.request(input, output));
             }

@@ -62,7 +62,7 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         let (inputs, outputs) =
             (self.short.requests.inputs & !busy_in, self.short.requests.outputs & !busy_out);
         if !inputs.is_empty() && !outputs.is_empty() {
-            let weights = Present { voqs: &self.short, coming: &shared.coming, slot: shared.clock.slot };
+            let weights = Present { voqs: &self.short, coming: &[], slot: shared.clock.slot };
             let requests = &self.short.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
             shared.notes.note(Note::Half(Class::Short));

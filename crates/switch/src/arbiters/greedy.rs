@@ -1,0 +1,89 @@
+//! Greedy maximal weight matching: the heaviest pair first.
+//!
+//! # Principles
+//! - The heaviest pair of free ports is matched, then the heaviest of those that are left, until nobody who is left asks
+//!   for anybody who is.
+//! - Its weight is at least half of the maximum. In practice it is close to it, for a fraction of the work.
+//! - At a speedup of 2 it is stable under every admissible pattern, as every maximal matching; at 1 it need not be.
+//!
+//! # Deviations
+//! - Weights and ties are those of `mwm`; ties are open in the articles. With `ties random` inputs and outputs are put into
+//!   random orders, and of pairs that weigh the same the first is taken.
+//!
+//! # Cost
+//! The weights of free pairs are read once. Each match looks through the heaviest pair of every row, and again through
+//! those rows that wanted the same column.
+//!
+//! # References
+//! - D. Avis, A Survey of Heuristics for the Weighted Matching Problem, Networks 13, 1983: the bound of one half.
+//! - J. Dai, B. Prabhakar, The Throughput of Data Switches with and without Speedup, INFOCOM 2000: maximal matchings at a
+//!   speedup of 2.
+
+use qdisc::Invalid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::matching::order::Order;
+use crate::matching::{Ties, Weight, greedy};
+use crate::notes::Notes;
+use crate::scheduler::Scheduler;
+
+/// Its parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What a pair is worth.
+    pub weight: Weight,
+    /// Which of several pairs that weigh the same comes first.
+    pub ties: Ties,
+}
+
+impl Scheduler for Config {
+    const SUMMARY: &'static str = "greedy maximal weight matching: the heaviest pair first";
+
+    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        let order = Order::new(self.ties, site.ports, &site.streams.within("ties"));
+        Ok(Box::new(Greedy { order, greedy: greedy::Greedy::new(self.weight, site.ports) }))
+    }
+}
+
+/// Its order of ports, and buffers.
+struct Greedy {
+    order: Order,
+    greedy: greedy::Greedy,
+}
+
+impl<const W: usize> Arbiter<W> for Greedy {
+    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
+        self.greedy.solve(demand, &mut self.order, |input, output| {
+            matching.pair(input, output);
+            notes.accept(input, output);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matching::table::Table;
+
+    #[test]
+    fn the_heaviest_pair_first() {
+        let fixed = Config { weight: Weight::QueueLength, ties: Ties::Fixed };
+        // 9 and what is left, although 6 + 5 is more.
+        assert_eq!(Table::new("9 6 / 5 1").decided(&fixed), [(0, 0), (1, 1)]);
+        // 8 takes input 2 and output 1; then 7 is the heaviest; input 0 and output 2 are left.
+        assert_eq!(Table::new("6 7 2 / 7 6 4 / 5 8 7").decided(&fixed), [(2, 1), (1, 0), (0, 2)]);
+        // Nobody is left over who could be matched, however little that weighs.
+        assert_eq!(Table::new("9 . / 9 1").decided(&fixed), [(0, 0), (1, 1)]);
+        assert_eq!(Table::new("9 1 / 9 .").decided(&fixed), [(0, 0)]);
+    }
+
+    #[test]
+    fn pairs_that_weigh_the_same_all_come() {
+        let table = Table::new("4 4 / 4 4");
+        let seen = table.all_decided(&Config::default(), 100);
+        assert_eq!(seen.len(), 2);
+    }
+}

@@ -1,0 +1,79 @@
+//! The greedy matching: the heaviest pair first, then the heaviest of the ports that are left, and so on. Its weight is at
+//! least half of the maximum, and it leaves nobody out who could be matched.
+//!
+//! D. Avis, A Survey of Heuristics for the Weighted Matching Problem, Networks 13, 1983.
+
+use crate::arbiter::Demand;
+use crate::matching::order::Order;
+use crate::matching::weights::{Block, Reader, Weight};
+
+/// Finds greedy matchings.
+#[derive(Clone, Debug)]
+pub(crate) struct Greedy {
+    reader: Reader,
+    block: Block,
+    /// By row: its heaviest column that is left, and the weight of both; 0 when there is none.
+    best: Vec<(u64, u16)>,
+    /// By column: all bits while it is free, then none.
+    free: Vec<u64>,
+}
+
+impl Greedy {
+    pub fn new(weight: Weight, ports: usize) -> Greedy {
+        Greedy {
+            reader: Reader::new(weight, ports),
+            block: Block::new(ports),
+            best: Vec::with_capacity(ports),
+            free: Vec::with_capacity(ports),
+        }
+    }
+
+    /// Calls `pair` for every pair, the heaviest first.
+    #[inline]
+    pub fn solve<const W: usize>(
+        &mut self,
+        demand: &Demand<'_, W>,
+        order: &mut Order,
+        mut pair: impl FnMut(usize, usize),
+    ) {
+        order.begin();
+        self.block.read(demand, &mut self.reader, order);
+        let width = self.block.columns.len();
+        if width == 0 {
+            return;
+        }
+        self.free.clear();
+        self.free.resize(width, u64::MAX);
+        self.best.clear();
+        for weights in self.block.weights.chunks_exact(width) {
+            self.best.push(best(weights, &self.free));
+        }
+        // Of pairs that weigh the same, the first in the order of rows, then of columns.
+        while let Some((row, (weight, column))) =
+            self.best.iter().copied().enumerate().reduce(|a, b| if b.1.0 > a.1.0 { b } else { a })
+            && weight > 0
+        {
+            let (input, output) = self.block.ports(row, usize::from(column));
+            pair(input, output);
+            self.free[usize::from(column)] = 0;
+            self.best[row].0 = 0;
+            for (row, weights) in self.block.weights.chunks_exact(width).enumerate() {
+                if self.best[row].1 == column && self.best[row].0 > 0 {
+                    self.best[row] = best(weights, &self.free);
+                }
+            }
+        }
+    }
+}
+
+/// The heaviest free column of a row, with its weight.
+#[inline]
+fn best(weights: &[u64], free: &[u64]) -> (u64, u16) {
+    let (mut most, mut best) = (0, 0);
+    for (column, (weight, free)) in weights.iter().zip(free).enumerate() {
+        let weight = weight & free;
+        best = if weight > most { column as u16 } else { best };
+        most = most.max(weight);
+    }
+    (most, best)
+}

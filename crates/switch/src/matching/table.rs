@@ -1,0 +1,116 @@
+//! Switches as tables of weights, for tests.
+
+use std::collections::BTreeSet;
+
+use qdisc::Streams;
+
+use crate::arbiter::{Arbiter, Demand, Matching, Site, Weights};
+use crate::notes::Notes;
+use crate::queues::Requests;
+use crate::row::Row;
+use crate::scheduler::Scheduler;
+
+/// Now, in ticks, which are slots.
+const NOW: u64 = 1 << 40;
+
+/// Cells of each queue; 0 is an empty one. As ages they count the present slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<const W: usize = 1> {
+    pub cells: Vec<Vec<u64>>,
+    pub inputs: Vec<usize>,
+    pub outputs: Vec<usize>,
+}
+
+impl Table<1> {
+    /// Rows of inputs with `/` between them; `.` is an empty queue. All ports are free.
+    pub fn new(text: &str) -> Table<1> {
+        let cell = |cell: &str| if cell == "." { 0 } else { cell.parse().unwrap() };
+        Table::of(text.split('/').map(|row| row.split_whitespace().map(cell).collect()).collect())
+    }
+}
+
+impl<const W: usize> Table<W> {
+    /// All ports are free.
+    pub fn of(cells: Vec<Vec<u64>>) -> Table<W> {
+        let ports = cells.len();
+        assert!(cells.iter().all(|row| row.len() == ports));
+        Table { cells, inputs: (0..ports).collect(), outputs: (0..ports).collect() }
+    }
+
+    /// Only these ports are free.
+    pub fn only(&self, inputs: &[usize], outputs: &[usize]) -> Table<W> {
+        Table { cells: self.cells.clone(), inputs: inputs.to_vec(), outputs: outputs.to_vec() }
+    }
+
+    /// Whether both are free and the one asks for the other.
+    pub fn asks(&self, input: usize, output: usize) -> bool {
+        self.cells[input][output] > 0 && self.inputs.contains(&input) && self.outputs.contains(&output)
+    }
+
+    /// A new arbiter for it.
+    pub fn arbiter(&self, config: &impl Scheduler) -> Box<dyn Arbiter<W>> {
+        config.arbiter(&Site { ports: self.cells.len(), streams: Streams::new(1) }).unwrap()
+    }
+
+    /// What a new arbiter decides.
+    pub fn decided(&self, config: &impl Scheduler) -> Vec<(usize, usize)> {
+        self.decide(&mut *self.arbiter(config))
+    }
+
+    /// All that an arbiter decides in so many slots, each pair ascending by its input.
+    pub fn all_decided(&self, config: &impl Scheduler, slots: u32) -> BTreeSet<Vec<(usize, usize)>> {
+        let mut arbiter = self.arbiter(config);
+        let mut sorted = || {
+            let mut pairs = self.decide(&mut *arbiter);
+            pairs.sort_unstable();
+            pairs
+        };
+        (0..slots).map(|_| sorted()).collect()
+    }
+
+    /// What an arbiter decides. Panics unless it is a matching of what is asked for.
+    pub fn decide(&self, arbiter: &mut dyn Arbiter<W>) -> Vec<(usize, usize)> {
+        let ports = self.cells.len();
+        let mut requests = Requests::<W>::none(ports);
+        for (input, row) in self.cells.iter().enumerate() {
+            for (output, _) in row.iter().enumerate().filter(|(_, cells)| **cells > 0) {
+                requests.insert(input, output);
+            }
+        }
+        let demand = Demand {
+            requests: &requests,
+            inputs: self.inputs.iter().copied().collect::<Row<W>>() & requests.inputs,
+            outputs: self.outputs.iter().copied().collect::<Row<W>>() & requests.outputs,
+            weights: self,
+            tick: NOW,
+            slot_ticks: 1,
+        };
+        let mut matching = Matching::new(ports);
+        if !demand.inputs.is_empty() && !demand.outputs.is_empty() {
+            arbiter.decide(&demand, &mut matching, &mut Notes::off());
+        }
+        let pairs: Vec<(usize, usize)> = matching
+            .pairs()
+            .iter()
+            .map(|(input, output)| (usize::from(*input), usize::from(*output)))
+            .collect();
+        let (mut inputs, mut outputs) = (Row::<W>::EMPTY, Row::<W>::EMPTY);
+        for &(input, output) in &pairs {
+            assert!(self.asks(input, output), "({input}, {output}) is not asked for by free ports");
+            assert!(!inputs.has(input) && !outputs.has(output), "({input}, {output}): one is in two pairs");
+            inputs.insert(input);
+            outputs.insert(output);
+        }
+        pairs
+    }
+}
+
+impl<const W: usize> Weights for Table<W> {
+    fn cells(&self, input: usize, output: usize) -> u64 {
+        assert!(self.cells[input][output] > 0, "({input}, {output}) is empty and was looked at");
+        self.cells[input][output]
+    }
+    fn head(&self, input: usize, output: usize) -> u64 {
+        NOW + 1 - self.cells(input, output)
+    }
+}

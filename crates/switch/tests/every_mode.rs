@@ -1,0 +1,94 @@
+//! Every arbiter in every mode: it carries a moderate load, and the same run gives the same result.
+
+use qdisc::Streams;
+use serde_json::json;
+use switch::scheduler::{Options, Phases, Queueing};
+use switch::traffic::SOURCES;
+use switch::{ALL, Mode, Outcome, Plan, Spec};
+
+const SLOTS: u64 = 6_000;
+
+fn run(ports: usize, name: &str, parameters: &serde_json::Value, options: Options) -> Outcome {
+    let entry = ALL.iter().find(|entry| entry.name == name).expect("it is in the registry");
+    let algorithm = (entry.from_json)(parameters.clone()).expect("these are its parameters").algorithm;
+    let onoff = SOURCES.iter().find(|entry| entry.name == "onoff").expect("it is in the list");
+    let plan = Plan {
+        ports,
+        scheduler: Spec { options, algorithm },
+        traffic: (onoff.from_json)(json!({ "load": 0.6 })).expect("a load is all that it needs"),
+        slots: SLOTS,
+        warmup: SLOTS / 10,
+        streams: Streams::new(3),
+    };
+    switch::run(&plan).expect("this can be run")
+}
+
+/// Schedulers with virtual output queues, with parameters that make a difference to them.
+fn schedulers() -> Vec<(&'static str, serde_json::Value)> {
+    let mut all = Vec::new();
+    for entry in ALL.iter().filter(|entry| (entry.default)().queueing() == Queueing::Virtual) {
+        let properties = (entry.schema)().as_value()["properties"].clone();
+        let has = |name: &str| properties.get(name).is_some();
+        all.push((entry.name, json!({})));
+        if has("ties") {
+            all.push((entry.name, json!({ "ties": "fixed" })));
+            all.push((entry.name, json!({ "ties": "rotating" })));
+        }
+        if has("weight") {
+            all.push((entry.name, json!({ "weight": "cell_age" })));
+            all.push((entry.name, json!({ "weight": "port_occupancy" })));
+        }
+    }
+    all
+}
+
+fn check(ports: usize, options: &Options) {
+    for (name, parameters) in schedulers() {
+        let outcome = run(ports, name, &parameters, options.clone());
+        let what = format!("{ports} ports, {name} {parameters}, {options:?}");
+        assert!((outcome.throughput - outcome.offered).abs() < 0.02, "{what}: {}", outcome.throughput);
+        assert!(outcome == run(ports, name, &parameters, options.clone()), "{what}: not the same again");
+    }
+}
+
+#[test]
+fn every_mode() {
+    for mode in [Mode::Cell, Mode::Packet, Mode::Spf, Mode::Preemptive] {
+        for ports in [2, 9] {
+            check(ports, &Options { mode: Some(mode), ..Options::default() });
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_preemption() {
+    let preemptive = Options { mode: Some(Mode::Preemptive), ..Options::default() };
+    check(8, &Options { phases: Some(Phases::Parallel), ..preemptive.clone() });
+    check(8, &Options { hold: false, ..preemptive.clone() });
+    check(8, &Options { lazy: 8, ..preemptive });
+}
+
+#[test]
+fn a_faster_fabric() {
+    for speedup in ["1.176", "2"] {
+        let options = Options { speedup: speedup.parse().expect("a speedup"), ..Options::default() };
+        check(8, &options);
+        check(8, &Options { mode: Some(Mode::Cell), ..options });
+    }
+}
+
+#[test]
+fn more_ports_than_a_word_has_bits() {
+    for mode in [Mode::Cell, Mode::Packet, Mode::Preemptive] {
+        let options = Options { mode: Some(mode), ..Options::default() };
+        for (name, parameters) in schedulers() {
+            // A fixed schedule of 70 ports needs longer than this to fill its queues.
+            if parameters != json!({}) || name == "tdm" {
+                continue;
+            }
+            let outcome = run(70, name, &parameters, options.clone());
+            let what = format!("{name} {options:?}");
+            assert!((outcome.throughput - outcome.offered).abs() < 0.02, "{what}: {}", outcome.throughput);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Table 1 of the P-SPF paper, on shorter runs: throughput of 16 ports at a load of 1, in the second half of the run.
+//!
+//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005. The paper
+//! has 0.996 to 0.998 for the general algorithms and 0.940 for the preemptive ones. In a run of 10^6 slots these come out;
+//! in a shorter one more of what arrived is still waiting, and the general ones are a few thousandths lower: so they are
+//! only held to 0.990 here.
+
+use qdisc::Streams;
+use serde_json::json;
+use switch::packet::Class;
+use switch::traffic::SOURCES;
+use switch::{Outcome, Plan};
+
+const SLOTS: u64 = 200_000;
+
+fn run(scheduler: &str) -> Outcome {
+    let onoff = SOURCES.iter().find(|entry| entry.name == "onoff").expect("it is in the list");
+    let plan = Plan {
+        ports: 16,
+        scheduler: scheduler.parse().expect("it is written right"),
+        traffic: (onoff.from_json)(json!({ "load": 1.0 })).expect("a load is all that it needs"),
+        slots: SLOTS,
+        warmup: SLOTS / 2,
+        streams: Streams::new(1),
+    };
+    switch::run(&plan).expect("this can be run")
+}
+
+#[test]
+fn general_algorithms_carry_nearly_all() {
+    for scheduler in [
+        "islip iterations 4",
+        "msm",
+        "mwm weight queue_length",
+        "mwm weight cell_age",
+        "mwm weight port_occupancy",
+        "greedy",
+    ] {
+        let outcome = run(scheduler);
+        assert!(outcome.throughput > 0.990, "{scheduler}: {}", outcome.throughput);
+        assert_eq!(outcome.outputs.blocked, 0, "nothing is interrupted");
+    }
+}
+
+#[test]
+fn preemptive_algorithms_carry_what_short_packets_leave() {
+    for name in ["p_spf", "p_msm", "p_mwm_ql", "p_mwm_ca"] {
+        let outcome = run(name);
+        // Equation (10) gives 0.93966.
+        assert!((outcome.throughput - 0.940).abs() <= 0.002, "{name}: {}", outcome.throughput);
+        let wait = outcome.class(Class::Short).wait.mean.expect("short packets have crossed");
+        assert!(wait < 0.12, "{name}: short packets hardly wait, {wait}");
+        // The paper: fewer than 7.
+        assert!(outcome.most.short_packets < 7, "{name}: {}", outcome.most.short_packets);
+    }
+}
+
+/// A maximum matching that goes by the numbers of ports leaves some of them behind for ever. The difference is some three
+/// thousandths; it varies by less than one from seed to seed.
+#[test]
+fn ties_of_maximum_size_matching_matter() {
+    let lost = |ties: &str| {
+        let outcome = run(&format!("msm ties {ties}"));
+        assert!(outcome.throughput > 0.988, "{ties}: {}", outcome.throughput);
+        outcome.outputs.unmatched as f64 / (SLOTS / 2 * 16) as f64
+    };
+    let random = lost("random");
+    for ties in ["fixed", "rotating"] {
+        let other = lost(ties);
+        assert!(other > random + 0.002, "{ties} {other}, random {random}");
+    }
+}
