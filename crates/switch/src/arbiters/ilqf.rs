@@ -125,8 +125,8 @@ mod tests {
         Config { iterations }.arbiter(&site(3)).unwrap()
     }
 
-    /// Outputs 0 and 1 both grant input 0, which accepts its longer queue; then output 1 grants input 1, whose queue is
-    /// longer than that of input 2; and output 2 at last grants input 2.
+    /// Outputs 0 and 1 both grant input 0, which accepts its longer queue; output 2 grants input 2, which alone asks for it.
+    /// Then output 1 grants input 1.
     #[test]
     fn longest_queues_by_hand() {
         let hand = Hand::cells([[9, 7, 0], [8, 6, 0], [0, 5, 1]]);
