@@ -61,13 +61,13 @@ impl Hand {
         self.decide(arbiter).0
     }
 
-    /// Its grants `output>input`, one part for each iteration that had any.
+    /// Its grants, `2>0` from input 2 to output 0 as in traces, one part for each iteration that had any.
     pub fn grants(&self, arbiter: &mut dyn Arbiter<1>) -> String {
         let notes = self.decide(arbiter).1;
         let iterations = notes.split(|note| matches!(note, Note::Iteration(_)));
         let grants = iterations.map(|notes| {
             let grant = |note: &Note| match note {
-                Note::Grant(output, input) => Some(format!("{output}>{input}")),
+                Note::Grant(output, input) => Some(format!("{input}>{output}")),
                 _ => None,
             };
             notes.iter().filter_map(grant).collect::<Vec<_>>().join(" ")

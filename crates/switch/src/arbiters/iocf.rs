@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn oldest_heads_by_hand() {
         let hand = Hand::ages([[20, 30, 0], [0, 10, 0], [15, 25, 0]]);
-        assert_eq!(hand.grants(&mut *iocf(3)), "0>0 1>0, 0>2");
+        assert_eq!(hand.grants(&mut *iocf(3)), "0>0 0>1, 2>0");
         assert_eq!(hand.pairs(&mut *iocf(3)), "0-1 2-0");
     }
 
