@@ -3,10 +3,12 @@
 //! Keys that are parts of their own are read where they belong, with their places; those of one host only stand with that
 //! host.
 
+use std::fmt;
+
 use qdisc::Span;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, IgnoredAny, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// The top level, as far as it is the same on every host.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -19,15 +21,15 @@ pub(crate) struct Top {
     /// Where it runs. Default: network.
     #[schemars(with = "Host")]
     pub host: IgnoredAny,
-    /// How long it lasts, in simulated time.
-    pub duration: Option<Span>,
+    /// How long it lasts, in simulated time; on a switch also in slots.
+    pub duration: Option<Length>,
     /// The first part, which is not measured. Default: 0 s.
-    pub warmup: Option<Span>,
+    pub warmup: Option<Length>,
     /// How many runs, with seeds 1, 2, ...; or the seeds themselves. Default: 1.
     #[schemars(with = "Seeds")]
     pub seeds: IgnoredAny,
-    /// The disciplines that are compared, on the same arrivals: each takes its turn at the links that say
-    /// qdisc = "compare".
+    /// What is compared, on the same arrivals. On a network disciplines, each of which takes its turn at the links that say
+    /// qdisc = "compare"; on a switch schedulers.
     #[schemars(with = "Disciplines")]
     pub disciplines: IgnoredAny,
 }
@@ -43,6 +45,8 @@ pub(crate) struct Part {}
 pub(crate) enum Host {
     /// Packet-level simulation of a network.
     Network,
+    /// Slot-level simulation of an input-queued switch.
+    Switch,
 }
 
 #[derive(JsonSchema)]
@@ -61,16 +65,71 @@ pub(crate) enum Seeds {
 pub(crate) enum Disciplines {
     One(disciplines::Spec),
     Several(Vec<disciplines::Spec>),
+    Scheduler(switch::Spec),
+    Schedulers(Vec<switch::Spec>),
 }
 
 /// How a quick check runs.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Short {
-    /// Default: 5 s, or the scenario's own if that is less.
-    pub duration: Option<Span>,
+    /// Default: 5 s, or 50,000 slots of a switch, or the scenario's own if that is less.
+    pub duration: Option<Length>,
     /// Default: as large a part as in the scenario.
-    pub warmup: Option<Span>,
+    pub warmup: Option<Length>,
     /// How many seeds. Default: 1.
     pub seeds: Option<u32>,
+}
+
+/// How long something lasts: a time, or a number of slots of a switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Length {
+    Time(Span),
+    Slots(u64),
+}
+
+impl Length {
+    /// In time, where a slot lasts so long; `None` where there are no slots, or the time is longer than can be counted.
+    pub fn span(self, slot: Option<Span>) -> Option<Span> {
+        match (self, slot) {
+            (Length::Time(span), _) => Some(span),
+            (Length::Slots(slots), Some(slot)) => slot.as_ps().checked_mul(slots).map(Span::from_ps),
+            (Length::Slots(_), None) => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Length {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Length, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Length;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time with its unit, such as \"5ms\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Length, E> {
+                let count = text.trim().strip_suffix("slots").or_else(|| text.trim().strip_suffix("slot"));
+                match count.map(|count| count.trim().replace('_', "").parse::<u64>()) {
+                    Some(Ok(slots)) => Ok(Length::Slots(slots)),
+                    Some(Err(_)) => Err(E::custom(format!(
+                        "\"{text}\" is no number of slots: write for example \"100000 slots\""
+                    ))),
+                    None => text.parse().map(Length::Time).map_err(E::custom),
+                }
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl JsonSchema for Length {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Length".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^([0-9.]+ ?(ps|ns|us|ms|s|sec|min|h)|[0-9_]+ ?slots?)$" })
+    }
 }

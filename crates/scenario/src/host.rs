@@ -1,5 +1,6 @@
 //! Where a scenario runs, and what every place to run has.
 
+use crate::crossbar::Crossbar;
 use crate::network::Network;
 
 /// Where a scenario runs, with all that is there.
@@ -7,6 +8,8 @@ use crate::network::Network;
 pub enum Host {
     /// The packet-level simulation of a network.
     Network(Network),
+    /// The slot-level simulation of an input-queued switch.
+    Switch(Crossbar),
 }
 
 impl Host {
@@ -14,6 +17,7 @@ impl Host {
     pub fn name(&self) -> &'static str {
         match self {
             Host::Network(_) => "network",
+            Host::Switch(_) => "switch",
         }
     }
 
@@ -21,6 +25,7 @@ impl Host {
     pub fn compared(&self) -> Vec<String> {
         match self {
             Host::Network(network) => network.disciplines.iter().map(ToString::to_string).collect(),
+            Host::Switch(crossbar) => crossbar.schedulers.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -28,6 +33,7 @@ impl Host {
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
         match self {
             Host::Network(network) => network.visit_texts(visit),
+            Host::Switch(crossbar) => crossbar.visit_texts(visit),
         }
     }
 }

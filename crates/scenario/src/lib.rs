@@ -32,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+mod crossbar;
 mod diagnostic;
 mod draft;
 mod fields;
@@ -44,6 +45,7 @@ mod specs;
 mod traps;
 mod tree;
 
+pub use crossbar::Crossbar;
 pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong};
 pub use draft::Draft;
 pub use host::Host;

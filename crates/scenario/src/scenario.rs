@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use qdisc::Span;
 
+use crate::crossbar;
 use crate::diagnostic::{Diagnostic, Origin, Severity, Wrong};
 use crate::draft::{Draft, choices};
 use crate::fields::{Reading, keys, mistyped};
-use crate::file::{Short, Top};
+use crate::file::{Length, Short, Top};
 use crate::host::Host;
 use crate::network::{self, Network};
 use crate::traps;
@@ -109,6 +110,7 @@ impl Scenario {
     pub fn network(&self) -> Option<&Network> {
         match &self.host {
             Host::Network(network) => Some(network),
+            Host::Switch(_) => None,
         }
     }
 
@@ -156,8 +158,10 @@ pub(crate) struct Times {
 }
 
 /// The hosts that there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Network,
+    Switch,
 }
 
 fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
@@ -165,14 +169,22 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
     let top: Top = reading.fields(root, "a scenario").unwrap_or_default();
     let kind = kind(reading, root);
     let seeds = seeds(reading, root);
-    let times = times(reading, root, &top);
-    let short = short(reading, root, times);
+    let slot = match kind {
+        Kind::Network => None,
+        Kind::Switch => crossbar::slot(reading, root),
+    };
+    let times = times(reading, root, &top, slot);
+    let short = short(reading, root, times, slot);
     let around = Around { root, times, folder: &draft.folder };
     let known = |parts: Vec<String>| [keys::<Top>(), parts].concat();
     let host = match kind {
         Kind::Network => {
             reading.unknown_keys(root, "a scenario", &known(network::keys()));
             network::read(reading, &around).map(Host::Network)
+        }
+        Kind::Switch => {
+            reading.unknown_keys(root, "a scenario on a switch", &known(crossbar::keys()));
+            crossbar::read(reading, &around).map(Host::Switch)
         }
     }?;
     let Times { duration, warmup } = times?;
@@ -190,19 +202,17 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
     })
 }
 
-/// Which host it runs on; others than the network are known by name only. What nobody knows is read as a network, so that
-/// the rest of the file is looked through, too.
+/// Which host it runs on. What nobody knows is read as a network, so that the rest of the file is looked through, too.
 fn kind(reading: &mut Reading, root: &Table) -> Kind {
     let Some(node) = root.get("host") else { return Kind::Network };
     let wrong = |message: String| Diagnostic::error(node.span.clone(), message);
     match node.text() {
         Some("network") => {}
-        Some(known @ ("switch" | "live")) => {
-            reading.tell(
-                wrong(format!("the host \"{known}\" is not built yet"))
-                    .help("leave host out, or write \"network\""),
-            );
-        }
+        Some("switch") => return Kind::Switch,
+        Some("live") => reading.tell(
+            wrong("the host \"live\" is not built yet".into())
+                .help("leave host out, or write \"network\" or \"switch\""),
+        ),
         Some(name) => reading.tell(
             wrong(format!("unknown host \"{name}\"")).help(choices(name, &["network", "switch", "live"])),
         ),
@@ -242,7 +252,7 @@ fn seeds(reading: &mut Reading, root: &Table) -> Option<Vec<u64>> {
 }
 
 /// Duration and warm-up.
-fn times(reading: &mut Reading, root: &Table, top: &Top) -> Option<Times> {
+fn times(reading: &mut Reading, root: &Table, top: &Top, slot: Option<Span>) -> Option<Times> {
     if !root.has("duration") {
         if mistyped(root, "duration") {
             return None;
@@ -251,7 +261,7 @@ fn times(reading: &mut Reading, root: &Table, top: &Top) -> Option<Times> {
         reading.tell(wrong.help("write for example duration = \"60 s\" at the top"));
         return None;
     }
-    let duration = top.duration?;
+    let duration = length(reading, root, "duration", top.duration?, slot)?;
     if duration.is_zero() {
         reading.tell(Diagnostic::error(root.place("duration"), "duration: a run of 0 shows nothing"));
         return None;
@@ -259,7 +269,7 @@ fn times(reading: &mut Reading, root: &Table, top: &Top) -> Option<Times> {
     let warmup = match top.warmup {
         None if root.has("warmup") => return None,
         None => Span::ZERO,
-        Some(warmup) => warmup,
+        Some(warmup) => length(reading, root, "warmup", warmup, slot)?,
     };
     if warmup >= duration {
         let message = format!("warmup: {warmup} leaves nothing of the duration of {duration} to measure");
@@ -269,7 +279,30 @@ fn times(reading: &mut Reading, root: &Table, top: &Top) -> Option<Times> {
     Some(Times { duration, warmup })
 }
 
-fn short(reading: &mut Reading, root: &Table, times: Option<Times>) -> Option<Settled> {
+/// A length as a time.
+fn length(
+    reading: &mut Reading,
+    table: &Table,
+    key: &str,
+    length: Length,
+    slot: Option<Span>,
+) -> Option<Span> {
+    let span = length.span(slot);
+    // On a switch it is the length of a slot that is missing, which was told.
+    if span.is_none() && !table.has("switch") {
+        let wrong =
+            Diagnostic::error(table.place(key), format!("{key}: there are no slots here, or too many"));
+        reading.tell(wrong.help("write a time such as \"60 s\"; slots are of a switch: host = \"switch\""));
+    }
+    span
+}
+
+/// The default of a short run.
+const SHORT: Span = Span::s(5);
+/// The same on a switch, in slots.
+const SHORT_SLOTS: u64 = 50_000;
+
+fn short(reading: &mut Reading, root: &Table, times: Option<Times>, slot: Option<Span>) -> Option<Settled> {
     let table = match root.get("short") {
         Some(node) => Some(reading.table(node, "[short]", "[short] with duration = \"5 s\"")?),
         None => None,
@@ -282,9 +315,14 @@ fn short(reading: &mut Reading, root: &Table, times: Option<Times>) -> Option<Se
         None => Short::default(),
     };
     let full = times?;
-    let duration = short.duration.unwrap_or(Span::s(5)).min(full.duration);
-    let part = || full.warmup.scale(duration.as_ps(), full.duration.as_ps());
-    let warmup = short.warmup.unwrap_or_else(part);
+    let usual = slot.map_or(Length::Time(SHORT), |_| Length::Slots(SHORT_SLOTS));
+    let place = table.unwrap_or(root);
+    let duration =
+        length(reading, place, "duration", short.duration.unwrap_or(usual), slot)?.min(full.duration);
+    let warmup = match short.warmup {
+        Some(warmup) => length(reading, place, "warmup", warmup, slot)?,
+        None => full.warmup.scale(duration.as_ps(), full.duration.as_ps()),
+    };
     if duration.is_zero() || warmup >= duration {
         let place = table.map_or_else(|| reading.end(), |table| table.place("warmup"));
         let message = format!("[short]: a warm-up of {warmup} leaves nothing of {duration} to measure");

@@ -6,6 +6,7 @@ use schemars::{Schema, schema_for};
 use serde_json::{Value as Json, json};
 use sim::{SOURCES, TcpConfig};
 
+use crate::crossbar::{self, Switch};
 use crate::file::{Short, Top};
 use crate::network::{Common, Ends, Parts, Record, Way};
 
@@ -13,18 +14,25 @@ use crate::network::{Common, Ends, Parts, Record, Way};
 pub fn schema() -> Schema {
     let mut top = plain(schema_for!(Top));
     adopt(&mut top, &plain(schema_for!(Parts)));
+    adopt(&mut top, &plain(schema_for!(crossbar::Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
-    let sources: Vec<Json> = SOURCES.iter().map(source).collect();
-    put(&mut top, "traffic", json!({ "type": "array", "minItems": 1, "items": { "oneOf": sources } }));
+    let sources = SOURCES.iter().map(source).chain(switch::traffic::SOURCES.iter().map(of_switch));
+    let sources: Vec<Json> = sources.collect();
+    put(&mut top, "traffic", json!({ "type": "array", "minItems": 1, "items": { "anyOf": sources } }));
+    put(&mut top, "switch", plain(schema_for!(Switch)));
     put(&mut top, "record", plain(schema_for!(Record)));
     put(&mut top, "short", plain(schema_for!(Short)));
     top["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     top["title"] = "Giveway scenario".into();
     top["description"] = "What is simulated, with which disciplines, and what is measured.".into();
-    top["required"] = json!(["duration", "link", "traffic"]);
+    top["required"] = json!(["duration", "traffic"]);
+    top["if"] = json!({ "properties": { "host": { "const": "switch" } }, "required": ["host"] });
+    top["then"] = json!({ "required": ["disciplines"] });
+    top["else"] = json!({ "required": ["link"] });
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Spec>();
+    generator.subschema_for::<switch::Spec>();
     let mut definitions = generator.take_definitions(true);
     definitions.insert("Tcp".into(), plain(schema_for!(TcpConfig)));
     top["$defs"] = Json::Object(definitions);
@@ -59,7 +67,19 @@ fn source(entry: &sim::TrafficEntry) -> Json {
     source
 }
 
-/// A closed table without a title, in which all definitions but the discipline's stand where they are used.
+/// The keys of one kind of traffic of a switch, the common ones included.
+fn of_switch(entry: &switch::traffic::TrafficEntry) -> Json {
+    let mut source = plain((entry.schema)());
+    adopt(&mut source, &plain(schema_for!(crossbar::Common)));
+    put(&mut source, "kind", json!({ "const": entry.name }));
+    let mut required = source["required"].as_array().cloned().unwrap_or_default();
+    required.push("kind".into());
+    source["required"] = Json::Array(required);
+    source["description"] = entry.summary.into();
+    source
+}
+
+/// A closed table without a title, in which all definitions but those of catalogues stand where they are used.
 fn plain(schema: Schema) -> Json {
     let mut schema = schema.to_value();
     let definitions = schema.get("$defs").cloned().unwrap_or_default();
@@ -75,7 +95,8 @@ fn plain(schema: Schema) -> Json {
 
 fn inline(schema: &mut Json, definitions: &Json) {
     let name = schema.get("$ref").and_then(Json::as_str).and_then(|target| target.strip_prefix("#/$defs/"));
-    if let Some(definition) = name.filter(|name| *name != "Discipline").and_then(|name| definitions.get(name))
+    if let Some(definition) =
+        name.filter(|name| !["Discipline", "Scheduler"].contains(name)).and_then(|name| definitions.get(name))
     {
         let mut definition = definition.clone();
         inline(&mut definition, definitions);

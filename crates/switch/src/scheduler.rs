@@ -1,7 +1,7 @@
 //! Schedulers: an arbiter with its parameters, and what every scheduler can be told beside them. The registry has a line
 //! for each; from it come the spelling in scenarios, the schema, `giveway list` and `explain`, and the suite of tests.
 
-use qdisc::Invalid;
+use qdisc::{Invalid, Streams};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -160,6 +160,15 @@ impl Spec {
     /// Its scheduler's name.
     pub fn name(&self) -> &'static str {
         self.algorithm.name()
+    }
+
+    /// Refuses what cannot be built for a switch of so many ports.
+    ///
+    /// # Errors
+    /// The parameter that makes no sense there, and what to write instead.
+    pub fn check(&self, ports: usize) -> Result<(), Invalid> {
+        let site = Site { ports: ports.min(64), streams: Streams::new(0) };
+        self.fabric::<1>(&site).map(|_| ())
     }
 
     /// What it was told, by name: options first.
