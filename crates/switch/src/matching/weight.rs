@@ -1,8 +1,8 @@
 //! Matchings of maximum weight, by shortest augmenting paths over reduced weights.
 //!
 //! With a price `v` for each column and the best net weight `u = max(w - v)` for each row, no pair is worth more than its
-//! row and column together. Pairs that are worth as much are tight, and a matching of tight pairs that misses nobody who
-//! has a price is of maximum weight. A free row is matched along the path to a free column that gives up least, by
+//! row and column together. Pairs that are worth as much are tight, and a matching of tight pairs that misses no row, and no
+//! column that has a price, is of maximum weight. A free row is matched along the path to a free column that gives up least, by
 //! Dijkstra's algorithm; prices along the way rise by just so much that all of the path is tight.
 //!
 //! Pairs that have nothing to send weigh 0, so that every row is matched at last; those pairs are dropped.
