@@ -2,8 +2,8 @@
 //! the greedy one.
 //!
 //! A graph is given as rows of bits, weights are whole numbers, and every buffer is made once. None of them is the only
-//! answer to its question, and which of several is taken matters: a switch that always prefers the same ports loses a
-//! third of a percent of its throughput for ever. So all of them take their ports in an [`order`] that is told.
+//! answer to its question, and which of several is taken matters: a switch that always prefers the same ports loses
+//! some four thousandths of its throughput for ever. So all of them take their ports in an [`order`] that is told.
 
 pub(crate) mod greedy;
 pub(crate) mod order;

@@ -11,10 +11,11 @@
 //! # Deviations
 //! - A cell's age counts the present slot, so that a cell that has just come weighs something. The articles do not say.
 //!   In packet mode it is the age of the packet at the head, and a queue is as long as what is there of its packets.
-//! - Ties are open in the articles. With `ties random`, where less than half of the ports are free, rows and columns are
-//!   put into random orders first: every matching of maximum weight can come, though not all are equally likely. Where
-//!   more are free (so in cell mode), pairs of the last time stay if they are still part of a maximum; those that do not
-//!   are matched again in random order. `fixed` and `rotating` go by the numbers of ports.
+//! - Ties are open in the articles. With `ties random`, where less than half of the ports are free, these are put
+//!   into random orders first, so that the odds do not depend on the numbers of ports; matchings of the same weight need
+//!   not be equally likely. Where more are free (so in cell mode), pairs of the last time stay if they are still part of a
+//!   maximum; inputs whose pairs do not are matched again in random order, with outputs from a random one on. `fixed` and
+//!   `rotating` go by the numbers of ports.
 //!
 //! # Cost
 //! Where k and m ports are free and k is less, k searches over up to k rows of m columns. In cell mode prices and pairs

@@ -1,17 +1,19 @@
-//! P-MSM: short packets interrupt long ones, and long ones are matched by maximum size.
+//! P-MSM: short packets interrupt long ones; both are matched by maximum size.
 //!
 //! # Principles
-//! - Short packets of an input wait in one queue. Each output that is asked for takes one of the asking inputs, at random unless `ties` says otherwise.
-//! - Then long packets are matched at ports that send no short one and are at the end of a packet (`phases sequential`,
-//!   section 5: "first short packets, then long packets"), by a matching of maximum size.
+//! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the unmatched input/output
+//!   ports" (section 5): `phases sequential`.
+//! - Short packets of an input wait in one queue, so that each input asks for one output, and the best matching gives each
+//!   output one of the inputs that ask for it.
+//! - Long packets are matched where both ports are at the end of a packet and send no short one.
 //! - What is interrupted stays matched and goes on afterwards, as in P-SPF.
 //!
 //! # Deviations
-//! - The paper does not say how short packets are matched here. Random is the counterpart of a random matching of maximum size; a round-robin pointer does not change its results.
-//! - Ties are open; they are those of `msm`.
+//! None. The paper leaves ties open; they are those of `msm`. At random, each of the inputs that ask for an output is as
+//! likely to get it.
 //!
 //! # Cost
-//! As `msm`'s where few ports are free.
+//! That of `msm` where few ports are free.
 //!
 //! # References
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
@@ -37,8 +39,7 @@ impl Scheduler for Config {
     const SUMMARY: &'static str = "preemptive: short ones interrupt, long ones by maximum size matching";
     const MODE: Mode = Mode::Preemptive;
 
-    /// Short packets are matched in the same way: every input asks for one output, so that the best matching takes the
-    /// best input for each output.
+    /// For both classes.
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         Ok(Box::new(Msm::new(self.ties, site)))
     }

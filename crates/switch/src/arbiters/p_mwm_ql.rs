@@ -1,17 +1,21 @@
-//! P-MWM-QL: short packets interrupt long ones, and long ones are matched by maximum weight, by queue lengths.
+//! P-MWM-QL: short packets interrupt long ones; both are matched by maximum weight, by queue lengths.
 //!
 //! # Principles
-//! - Short packets of an input wait in one queue. Each output that is asked for takes the asking input where most short packets wait.
-//! - Then long packets are matched at ports that send no short one and are at the end of a packet (`phases sequential`,
-//!   section 5: "first short packets, then long packets"), by a matching of maximum weight; the weight of a pair is the number of cells in its queue now.
+//! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the unmatched input/output
+//!   ports" (section 5): `phases sequential`.
+//! - Short packets of an input wait in one queue, so that each input asks for one output, and the best matching gives each
+//!   output the input with the longest queue of short packets.
+//! - Long packets are matched where both ports are at the end of a packet and send no short one. The weight of a pair is the
+//!   number of cells that its queue holds now.
 //! - What is interrupted stays matched and goes on afterwards, as in P-SPF.
 //!
 //! # Deviations
-//! - The paper does not say how short packets are matched here. By their own weights, as long ones.
-//! - Ties are open; they are those of `mwm`.
+//! - The length of a queue of short packets is that of all of it, whatever outputs its packets are for. The paper does not
+//!   say.
+//! - Ties are open in the paper; they are those of `mwm`.
 //!
 //! # Cost
-//! As `mwm`'s where few ports are free.
+//! That of `mwm` where few ports are free.
 //!
 //! # References
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
@@ -38,8 +42,7 @@ impl Scheduler for Config {
         "preemptive: short ones interrupt, long ones by maximum weight (queue length)";
     const MODE: Mode = Mode::Preemptive;
 
-    /// Short packets are matched in the same way: every input asks for one output, so that the best matching takes the
-    /// best input for each output.
+    /// For both classes.
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         Ok(Box::new(Mwm::new(Weight::QueueLength, self.ties, site)))
     }

@@ -5,7 +5,7 @@
 
 use crate::arbiter::Demand;
 use crate::matching::order::Order;
-use crate::matching::weights::{Block, Reader, Weight};
+use crate::matching::weights::{Block, Reader, Weight, asking, single};
 
 /// Finds greedy matchings.
 #[derive(Clone, Debug)]
@@ -37,7 +37,15 @@ impl Greedy {
         mut pair: impl FnMut(usize, usize),
     ) {
         order.begin();
-        self.block.read(demand, &mut self.reader, order);
+        self.reader.begin(demand);
+        let ports = asking(demand);
+        if ports.0.only().is_some() || ports.1.only().is_some() {
+            single(demand, ports, &mut self.reader, order)
+                .into_iter()
+                .for_each(|(input, output)| pair(input, output));
+            return;
+        }
+        self.block.read(demand, ports, &mut self.reader, order);
         let width = self.block.columns.len();
         if width == 0 {
             return;

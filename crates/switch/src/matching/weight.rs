@@ -1,8 +1,8 @@
 //! Matchings of maximum weight, by shortest augmenting paths over reduced weights.
 //!
 //! With a price `v` for each column and the best net weight `u = max(w - v)` for each row, no pair is worth more than its
-//! row and column together. Pairs that are worth as much are tight, and a matching of tight pairs that misses nobody who
-//! has a price is of maximum weight. A free row is matched along the path to a free column that gives up least, by
+//! row and column together. Pairs that are worth as much are tight, and a matching of tight pairs that misses no row, and no
+//! column that has a price, is of maximum weight. A free row is matched along the path to a free column that gives up least, by
 //! Dijkstra's algorithm; prices along the way rise by just so much that all of the path is tight.
 //!
 //! Pairs that have nothing to send weigh 0, so that every row is matched at last; those pairs are dropped.
@@ -19,7 +19,7 @@
 
 use crate::arbiter::Demand;
 use crate::matching::order::Order;
-use crate::matching::weights::{Block, Reader, Weight};
+use crate::matching::weights::{Block, Reader, Weight, asking, single};
 use crate::row::Row;
 
 /// Nobody.
@@ -85,17 +85,20 @@ impl MaxWeight {
         order: &mut Order,
         mut pair: impl FnMut(usize, usize),
     ) {
-        self.block.read(demand, &mut self.reader, order);
+        self.reader.begin(demand);
+        let ports = asking(demand);
+        if ports.0.only().is_some() || ports.1.only().is_some() {
+            single(demand, ports, &mut self.reader, order)
+                .into_iter()
+                .for_each(|(input, output)| pair(input, output));
+            return;
+        }
+        self.block.read(demand, ports, &mut self.reader, order);
         let (height, width) = (self.block.rows.len(), self.block.columns.len());
         let weights = &mut self.block.weights;
         let few = &mut self.few;
         match (height, width) {
             (0, _) => return,
-            (1, _) => {
-                // The first of the heaviest.
-                let heaviest = (1..width).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
-                few.column_of[0] = heaviest as u16;
-            }
             (2, _) => {
                 let ((best, next), (other, after)) = (two(&weights[..width]), two(&weights[width..]));
                 let columns = if best != other {

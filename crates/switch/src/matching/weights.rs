@@ -87,9 +87,45 @@ impl Reader {
     }
 }
 
+/// The heaviest pair where one input or one output is all there is to match; `None` where there are more of both.
+#[inline]
+pub(crate) fn single<const W: usize>(
+    demand: &Demand<'_, W>,
+    (inputs, outputs): (Row<W>, Row<W>),
+    reader: &mut Reader,
+    order: &mut Order,
+) -> Option<(usize, usize)> {
+    let (mut most, mut heaviest) = (0, Row::<W>::EMPTY);
+    let mut compare = |port: usize, weight: u64| {
+        if weight > most {
+            (most, heaviest) = (weight, Row::one(port));
+        } else if weight == most {
+            heaviest.insert(port);
+        }
+    };
+    let mut row = std::mem::take(&mut reader.row);
+    let input = inputs.only();
+    let output = outputs.only();
+    if let Some(input) = input {
+        reader.read(demand, input, outputs, &mut row);
+        outputs.iter().for_each(|output| compare(output, row[output]));
+    } else if let Some(output) = output {
+        for input in inputs {
+            reader.read(demand, input, outputs, &mut row);
+            compare(input, row[output]);
+        }
+    }
+    reader.row = row;
+    match (input, output) {
+        (Some(input), _) => order.pick(heaviest).map(|output| (input, output)),
+        (None, Some(output)) => order.pick(heaviest).map(|input| (input, output)),
+        (None, None) => None,
+    }
+}
+
 /// Free ports that have a free port to ask for, or to be asked by.
 #[inline]
-fn asking<const W: usize>(demand: &Demand<'_, W>) -> (Row<W>, Row<W>) {
+pub(crate) fn asking<const W: usize>(demand: &Demand<'_, W>) -> (Row<W>, Row<W>) {
     let (mut inputs, mut outputs) = (Row::EMPTY, Row::EMPTY);
     if demand.inputs.count() < demand.outputs.count() {
         for input in demand.inputs {
@@ -134,11 +170,15 @@ impl Block {
         }
     }
 
-    /// Reads the weights of a demand.
+    /// Reads the weights between these ports of a demand.
     #[inline]
-    pub fn read<const W: usize>(&mut self, demand: &Demand<'_, W>, reader: &mut Reader, order: &mut Order) {
-        reader.begin(demand);
-        let (inputs, outputs) = asking(demand);
+    pub fn read<const W: usize>(
+        &mut self,
+        demand: &Demand<'_, W>,
+        (inputs, outputs): (Row<W>, Row<W>),
+        reader: &mut Reader,
+        order: &mut Order,
+    ) {
         self.turned = inputs.count() > outputs.count();
         let (rows, columns) = if self.turned { (outputs, inputs) } else { (inputs, outputs) };
         order.list(rows, &mut self.rows);
