@@ -24,19 +24,21 @@ const PLACES: &[Place] = &[
     Place { name: "workload", knows: &["qdisc", "capture"], tests_know: &[] },
     Place { name: "theory", knows: &[], tests_know: &[] },
     Place { name: "sim", knows: &["qdisc", "capture", "workload"], tests_know: &["disciplines", "theory"] },
+    Place { name: "switch", knows: &["qdisc", "spelling"], tests_know: &["theory"] },
     Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
     Place {
         name: "scenario",
-        knows: &["qdisc", "spelling", "disciplines", "sim"],
+        knows: &["qdisc", "spelling", "disciplines", "sim", "switch"],
         tests_know: &["record", "theory"],
     },
-    Place { name: "papers", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
+    Place { name: "papers", knows: &["qdisc", "sim", "switch", "scenario", "record"], tests_know: &[] },
     Place {
         name: "cli",
         knows: &[
             "qdisc",
             "disciplines",
             "sim",
+            "switch",
             "capture",
             "workload",
             "wire",
@@ -47,7 +49,7 @@ const PLACES: &[Place] = &[
         ],
         tests_know: &[],
     },
-    Place { name: "docs", knows: &["disciplines", "sim", "scenario"], tests_know: &[] },
+    Place { name: "docs", knows: &["disciplines", "sim", "switch", "scenario"], tests_know: &[] },
     Place { name: "xtask", knows: &[], tests_know: &[] },
 ];
 

@@ -60,6 +60,10 @@ fn summary(scenario: &Scenario) -> String {
             count(network.ports.len(), "port"),
             count(network.disciplines.len(), "discipline"),
         ],
+        Host::Switch(crossbar) => vec![
+            format!("a switch of {0} x {0} ports", crossbar.ports),
+            count(crossbar.schedulers.len(), "scheduler"),
+        ],
     };
     format!("right: {}, {} of {}", parts.join(", "), count(scenario.cells().len(), "run"), scenario.duration,)
 }

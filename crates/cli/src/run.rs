@@ -9,7 +9,7 @@ use papers::{layout, observe, observe_network};
 use qdisc::PortId;
 use rayon::prelude::*;
 use record::{Fingerprint, Manifest, RunFolder, Style, Summary, Table};
-use scenario::{Cell, Host, Scenario};
+use scenario::{Cell, Crossbar, Host, Scenario};
 
 use crate::export::Exports;
 use crate::progress::{Part, Progress};
@@ -415,6 +415,14 @@ fn seconds(span: qdisc::Span) -> String {
     format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
 }
 
+/// A time of a scenario for people: in slots where it has slots.
+fn length(scenario: &Scenario, span: qdisc::Span) -> String {
+    match &scenario.host {
+        Host::Network(_) => seconds(span),
+        Host::Switch(crossbar) => format!("{} slots", span.as_ps() / crossbar.slot.as_ps()),
+    }
+}
+
 /// Where it is measured, for people.
 fn place(host: &Host) -> String {
     match host {
@@ -423,6 +431,10 @@ fn place(host: &Host) -> String {
             let names: Vec<&str> = network.measured.iter().take(3).map(|id| port(id).name.as_str()).collect();
             let more = if network.measured.len() > names.len() { ", ..." } else { "" };
             format!("{}{more} at {}", names.join(", "), port(&network.measured[0]).rate)
+        }
+        Host::Switch(crossbar) => {
+            let Crossbar { ports, rate, slot, .. } = crossbar;
+            format!("switch of {ports} x {ports} ports at {rate}, slots of {slot}")
         }
     }
 }
@@ -441,8 +453,8 @@ fn print(
         out,
         "{}, {}, measured from {} on, {}",
         place(&scenario.host),
-        seconds(scenario.duration),
-        seconds(scenario.warmup),
+        length(scenario, scenario.duration),
+        length(scenario, scenario.warmup),
         match scenario.seeds.len() {
             1 => format!("seed {}", scenario.seeds[0]),
             seeds => format!("{seeds} seeds"),

@@ -1,9 +1,10 @@
 //! A run of a scenario, observed: what a recorder is told, and what it has to say in the end.
 
-use qdisc::PortId;
-use record::{Layout, Record, Recorder};
-use scenario::{Cell, Finished, Host, Network, Scenario};
+use qdisc::{Backlog, PortId, Time};
+use record::{DelayRow, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, Summary};
+use scenario::{Cell, Crossbar, Finished, Host, Network, Scenario};
 use sim::Segment;
+use switch::Outcome;
 
 /// Does one run with a recorder: what was recorded, and what the sources of traffic have to say. Now and then `go_on` is told
 /// how much of it is done, 0 to 1; when it answers false there is no result. `keep_series`: whether what changes over time
@@ -20,6 +21,10 @@ pub fn observe(
     match &scenario.host {
         Host::Network(network) => {
             observe_network(network, keep_series, |recorder| network.run(cell, recorder, go_on))
+        }
+        Host::Switch(crossbar) => {
+            let outcome = crossbar.run(cell, go_on)?;
+            Some((of_outcome(&outcome, crossbar, of_crossbar(crossbar, keep_series)), Vec::new()))
         }
     }
 }
@@ -42,6 +47,80 @@ pub fn observe_network(
 pub fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
     match &scenario.host {
         Host::Network(network) => of_network(network, keep_series),
+        Host::Switch(crossbar) => of_crossbar(crossbar, keep_series),
+    }
+}
+
+/// On a switch: the outputs are the ports.
+fn of_crossbar(crossbar: &Crossbar, keep_series: bool) -> Layout {
+    let outputs = || (0..crossbar.ports).map(|output| PortId(output as u32));
+    let at = |slots: u64| Time::ZERO + crossbar.slot.scale(slots, 1);
+    Layout {
+        measured: outputs().take(1).collect(),
+        port_names: outputs().map(|output| (output, format!("output {}", output.0))).collect(),
+        source_names: vec![crossbar.name.clone()],
+        from: at(crossbar.warmup),
+        until: at(crossbar.slots),
+        rates: outputs().map(|output| (output, crossbar.rate)).collect(),
+        small_packet_bytes: 64,
+        keep_series,
+        sample: crossbar.slot.scale((crossbar.slots - crossbar.warmup) / switch::sim::BATCHES, 1),
+        ..Layout::default()
+    }
+}
+
+/// Everything that a switch measured, as it is kept of any host. Times over all outputs stand at the first one.
+fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record {
+    let mut metrics = Metrics::default();
+    outcome.numbers().into_iter().for_each(|(name, value)| metrics.push(name, value));
+    // Everything that was counted and every sum of times, exactly: whole numbers, so that it says of any two machines
+    // whether they did the same.
+    let fingerprint = Fingerprint::of(&outcome.digest());
+    let events = outcome.all.count;
+    let slot_s = crossbar.slot.as_s();
+    let first = PortId(0);
+    let keep = layout.keep_series;
+    let delays = |what: record::Packets, times: &switch::Times| -> Vec<DelayRow> {
+        let shares = (0..=100u32).map(|percent| f64::from(percent) / 100.0).chain([0.995, 0.999, 0.9999]);
+        let row = |share: f64| {
+            Some(DelayRow { port: first, what, share, delay_s: times.quantile(share)? * slot_s })
+        };
+        shares.filter_map(row).collect()
+    };
+    let link = |(output, crossed): (usize, &u64)| LinkRow {
+        port: PortId(output as u32),
+        rate: Some(crossbar.rate),
+        arrived: None,
+        sent: None,
+        dropped: Backlog::default(),
+        marked: 0,
+        utilization: Some(*crossed as f64 / outcome.slots as f64),
+        drops: Default::default(),
+        drops_measured: None,
+    };
+    let held = |batch: &switch::outcome::Batch| QueueRow {
+        time: Time::ZERO + crossbar.slot.scale(batch.end, 1),
+        port: first,
+        held: None,
+        gauge: Some(("backlog_cells", batch.backlog as f64)),
+    };
+    Record {
+        summary: Summary { fingerprint, events, metrics },
+        flows: Vec::new(),
+        queue: if keep { outcome.batches.iter().map(held).collect() } else { Vec::new() },
+        links: outcome.crossed_to.iter().enumerate().map(link).collect(),
+        delays: if keep {
+            let short = outcome.class(switch::packet::Class::Short);
+            [delays(record::Packets::Small, &short.wait), delays(record::Packets::All, &outcome.all.wait)]
+                .concat()
+        } else {
+            Vec::new()
+        },
+        shares: Vec::new(),
+        progress: Vec::new(),
+        episodes: Vec::new(),
+        bursts: Vec::new(),
+        layout,
     }
 }
 

@@ -65,6 +65,39 @@ const PEAKEDNESS: (&str, &[Column]) = (
     ],
 );
 
+/// Of a switch, in slots.
+const SWITCH: [(&str, &[Column]); 5] = [
+    (
+        "cells per slot",
+        &[column("offered", "offered", Kind::Index), column("crossed", "throughput", Kind::Index)],
+    ),
+    (
+        "waiting",
+        &[
+            column("mean", "wait_mean_slots", Kind::Count("slots")),
+            column("short", "short_wait_mean_slots", Kind::Count("slots")),
+            column("p99", "short_wait_p99_slots", Kind::Count("slots")),
+            column("long", "long_wait_mean_slots", Kind::Count("slots")),
+            column("p99", "long_wait_p99_slots", Kind::Count("slots")),
+        ],
+    ),
+    (
+        "delay",
+        &[
+            column("fabric", "delay_mean_slots", Kind::Count("slots")),
+            column("with link", "through_mean_slots", Kind::Count("slots")),
+        ],
+    ),
+    (
+        "outputs",
+        &[
+            column("blocked", "output_blocked", Kind::Percent),
+            column("unmatched", "output_unmatched", Kind::Percent),
+        ],
+    ),
+    ("backlog", &[column("at the end", "backlog_cells", Kind::Count("cells"))]),
+];
+
 /// Columns that belong together.
 const GROUPS: [(&str, &[Column]); 11] = [
     (
@@ -210,7 +243,7 @@ pub(crate) fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
     };
     let plan: &[(&str, &[Column])] = if detailed { &DETAILED } else { &GROUPS };
     let mut written = Vec::new();
-    for (title, columns) in plan.iter().filter(|(_, columns)| columns.iter().any(known)) {
+    for (title, columns) in SWITCH.iter().chain(plan).filter(|(_, columns)| columns.iter().any(known)) {
         written.push(write(Cow::Borrowed(title), columns));
         if detailed && *title == RESPONSES {
             let known = |class: &(String, [Column; 3])| class.1.iter().any(known);

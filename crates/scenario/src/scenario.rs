@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use qdisc::Span;
 
 use crate::crossbar;
-use crate::diagnostic::{Diagnostic, Origin, Severity, Wrong};
+use crate::diagnostic::{Diagnostic, Origin, Wrong};
 use crate::draft::{Draft, choices};
 use crate::fields::{Reading, keys, mistyped};
 use crate::file::{Length, Short, Top};
@@ -128,11 +128,11 @@ impl Scenario {
         let mut reading = Reading { origin: draft.origin.clone(), found: draft.found.clone() };
         // What is left of a broken document would only give messages about what is missing from it.
         let scenario = if reading.found.is_empty() { read(&mut reading, draft) } else { None };
+        let wrong = reading.failed();
         let Reading { origin, mut found } = reading;
         found.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
         // Links of a range have one place and would say the same ten times.
         found.dedup_by(|b, a| (&a.span, &a.message) == (&b.span, &b.message));
-        let wrong = found.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
         match scenario {
             Some(scenario) if !wrong => Ok(Scenario { warnings: found, ..scenario }),
             _ => Err(Wrong { origin, diagnostics: found }),

@@ -140,6 +140,27 @@ impl Outcome {
         }
     }
 
+    /// Everything that was counted, in whole numbers: two runs that did the same have the same.
+    pub fn digest(&self) -> String {
+        let packets = |packets: &Packets| {
+            let times = [&packets.wait, &packets.delay, &packets.through];
+            let counts = times.map(|times| {
+                times.counts.iter().map(|(slots, count)| (slots.to_bits(), *count)).collect::<Vec<_>>()
+            });
+            (packets.count, counts, times.map(|times| times.mean.map(f64::to_bits)))
+        };
+        let kinds: Vec<_> = self.kinds.iter().map(|(kind, of)| (kind, packets(of))).collect();
+        let batches: Vec<_> = self
+            .batches
+            .iter()
+            .map(|batch| (batch.end, batch.backlog, batch.arrived, batch.crossed))
+            .collect();
+        format!(
+            "{:?} {:?} {:?} {:?} {kinds:?} {batches:?} {} {} {}",
+            self.outputs, self.crossed_to, self.most, self.ports, self.slots, self.fabric_slots, self.backlog
+        )
+    }
+
     /// Packets of a class.
     pub fn class(&self, class: Class) -> &Packets {
         &self.classes[class as usize]
