@@ -98,7 +98,8 @@ pub(crate) struct Experiment {
     pub scenario: String,
     #[serde(default)]
     pub set: Vec<String>,
-    /// The buffer, for every discipline.
+    /// The buffer, for every discipline that asks for it.
+    #[serde(default)]
     pub limit: String,
     pub disciplines: Vec<String>,
     /// Whom the paper does not compare, and a reader of today would.

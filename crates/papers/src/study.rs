@@ -253,11 +253,15 @@ impl Study {
         let mut sets = experiment.set.clone();
         sets.extend(about.variant(variant).expect("it was checked").set.iter().cloned());
         sets.push(format!("disciplines=[{}]", specs.join(", ")));
-        sets.push(format!("record.senders={}", curves.iter().any(Curve::needs_senders)));
+        // What nobody asks for is not named: a scenario on a switch has no such keys.
         let episodes =
             measures.iter().any(Measure::needs_episodes) || curves.iter().any(Curve::needs_episodes);
-        sets.push(format!("record.episodes={episodes}"));
-        sets.push(format!("record.bursts={}", measures.iter().any(Measure::needs_bursts)));
+        let wanted = [
+            ("senders", curves.iter().any(Curve::needs_senders)),
+            ("episodes", episodes),
+            ("bursts", measures.iter().any(Measure::needs_bursts)),
+        ];
+        sets.extend(wanted.iter().filter(|(_, wanted)| *wanted).map(|(key, _)| format!("record.{key}=true")));
         if let Some(quick) = experiment.quick.as_ref().filter(|_| self.scope.quick) {
             sets.push(format!("duration={quick}"));
         }

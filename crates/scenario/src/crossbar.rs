@@ -6,6 +6,8 @@ use qdisc::{Bytes, Invalid, Rate, Span, Streams};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use switch::scheduler::Input;
+use switch::speed::Speedup;
 use switch::traffic::{Place, SOURCES, TrafficEntry, TrafficSpec};
 use switch::{Outcome, Plan, Sim, Spec};
 
@@ -66,6 +68,10 @@ pub(crate) struct Switch {
     pub cell: Option<Bytes>,
     /// Rate of each link; it makes slots a time. Default: 10 Gbit/s.
     pub rate: Option<Rate>,
+    /// Slots of the fabric per slot of a link, for schedulers that do not say it themselves. Default: 1.
+    pub speedup: Option<Speedup>,
+    /// When a packet may begin to cross, likewise. Default: cut_through.
+    pub input: Option<Input>,
 }
 
 /// What every kind of traffic has; its own parameters stand beside.
@@ -131,7 +137,11 @@ pub(crate) fn read(reading: &mut Reading, around: &Around<'_>) -> Option<Crossba
         let (least, most) = (switch::sim::PORTS.start(), switch::sim::PORTS.end());
         reading.tell(Diagnostic::error(place, format!("ports: {ports}: a switch has {least} to {most}")));
     }
-    let schedulers = schedulers(reading, root, right.then_some(ports));
+    let mut schedulers = schedulers(reading, root, right.then_some(ports));
+    for Spec { options, .. } in schedulers.iter_mut().flatten() {
+        options.speedup = options.speedup.or(switch.speedup);
+        options.input = options.input.or(switch.input);
+    }
     let traffic = traffic(reading, root, ports, right);
     let (name, traffic, table) = traffic?;
     let (times, schedulers) = (around.times?, schedulers?);

@@ -66,10 +66,12 @@ pub struct Options {
     /// What a match means; by default what the scheduler was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Slots of the fabric per slot of a link.
-    pub speedup: Speedup,
-    /// When a packet may begin to cross.
-    pub input: Input,
+    /// Slots of the fabric per slot of a link; by default the switch's, which is 1 unless it says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<Speedup>,
+    /// When a packet may begin to cross; by default as the switch has it, which is cut_through unless it says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
     /// Preemptive mode: whether both classes are matched at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
@@ -83,8 +85,8 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             mode: None,
-            speedup: Speedup::ONE,
-            input: Input::CutThrough,
+            speedup: None,
+            input: None,
             phases: None,
             hold: true,
             lazy: 0,
@@ -331,7 +333,7 @@ mod tests {
         {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }
-        assert_eq!("islip iterations 4 speedup 1".parse::<Spec>().unwrap().to_string(), "islip");
+        assert_eq!("islip iterations 4 hold".parse::<Spec>().unwrap().to_string(), "islip");
         assert_eq!("p_spf".parse::<Spec>().unwrap().mode(), Mode::Preemptive);
         let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
         assert!(names.contains(&"islip") && names.contains(&"oq"));
@@ -347,7 +349,13 @@ mod tests {
 
     #[test]
     fn options_are_all_known() {
-        let all = Options { mode: Some(Mode::Cell), phases: Some(Phases::Parallel), ..Options::default() };
+        let all = Options {
+            mode: Some(Mode::Cell),
+            speedup: Some(Speedup::ONE),
+            input: Some(Input::CutThrough),
+            phases: Some(Phases::Parallel),
+            ..Options::default()
+        };
         let value = serde_json::to_value(&all).unwrap();
         let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         let mut known = OPTIONS.to_vec();

@@ -71,7 +71,7 @@ fn every_kind_of_preemption() {
 #[test]
 fn a_faster_fabric() {
     for speedup in ["1.176", "2"] {
-        let options = Options { speedup: speedup.parse().expect("a speedup"), ..Options::default() };
+        let options = Options { speedup: Some(speedup.parse().expect("a speedup")), ..Options::default() };
         check(8, &options);
         check(8, &Options { mode: Some(Mode::Cell), ..options });
     }
