@@ -31,7 +31,11 @@ const PLACES: &[Place] = &[
         knows: &["qdisc", "spelling", "disciplines", "sim", "switch"],
         tests_know: &["record", "theory"],
     },
-    Place { name: "papers", knows: &["qdisc", "sim", "switch", "scenario", "record"], tests_know: &[] },
+    Place {
+        name: "papers",
+        knows: &["qdisc", "theory", "sim", "switch", "scenario", "record"],
+        tests_know: &[],
+    },
     Place {
         name: "cli",
         knows: &[

@@ -107,7 +107,13 @@ impl Source<'_> {
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
             self.series(name, points)
         });
-        self.drawing(x, y, Mark::Line, series.collect())
+        let along: Vec<f64> = self.experiments().filter_map(Experiment::along).collect();
+        let formulas = self.panel.formulas.iter().map(|formula| Series {
+            name: formula.name().to_owned(),
+            discipline: String::new(),
+            points: points(along.iter().filter_map(|x| Some((*x, formula.at(*x)?)))),
+        });
+        self.drawing(x, y, Mark::Line, series.chain(formulas).collect())
     }
 
     /// Two numbers of each discipline against each other, a point for each experiment.

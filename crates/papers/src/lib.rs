@@ -26,6 +26,7 @@ mod claim;
 mod curve;
 mod drawing;
 mod family;
+mod formula;
 mod listing;
 mod measure;
 mod observe;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::claim::{Claim, Claims};
 use crate::curve::Curve;
 use crate::family::{self, AT};
+use crate::formula::Formula;
 use crate::{SHIPPED, Shipped};
 
 /// A paper with its claims, read and checked.
@@ -150,6 +151,9 @@ pub(crate) struct Panel {
     pub variants: Vec<String>,
     pub disciplines: Vec<String>,
     pub curve: Curve,
+    /// Closed forms beside an `over` curve.
+    #[serde(default)]
+    pub formulas: Vec<Formula>,
 }
 
 /// A part of the report: the same figures under another assumption.
@@ -334,6 +338,9 @@ impl About {
             }
             if let Some(other) = panel.variants.iter().find(|name| !experiment.variants.contains(name)) {
                 return Err(format!("experiment \"{id}\" has no variant \"{other}\""));
+            }
+            if !panel.formulas.is_empty() && !matches!(panel.curve, Curve::Over { .. }) {
+                return Err("formulas stand beside curves of the kind over".to_owned());
             }
             if matches!(panel.curve, Curve::Over { .. }) && experiment.of.is_none() {
                 return Err(format!(

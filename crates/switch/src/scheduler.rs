@@ -83,14 +83,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            mode: None,
-            speedup: None,
-            input: None,
-            phases: None,
-            hold: true,
-            lazy: 0,
-        }
+        Options { mode: None, speedup: None, input: None, phases: None, hold: true, lazy: 0 }
     }
 }
 
