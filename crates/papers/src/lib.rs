@@ -84,4 +84,12 @@ pub const SHIPPED: &[Shipped] = &[
             ("cascade.toml", include_str!("../../../papers/bsq/cascade.toml")),
         ],
     },
+    Shipped {
+        id: "p-spf",
+        files: &[
+            ("paper.toml", include_str!("../../../papers/p-spf/paper.toml")),
+            ("claims.toml", include_str!("../../../papers/p-spf/claims.toml")),
+            ("switch.toml", include_str!("../../../papers/p-spf/switch.toml")),
+        ],
+    },
 ];
