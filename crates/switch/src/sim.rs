@@ -1,5 +1,7 @@
 //! A run: what arrives, slot by slot, and what the switch does with it.
 
+use std::path::PathBuf;
+
 use qdisc::{Invalid, Streams};
 
 use crate::arbiter::Site;
@@ -37,6 +39,8 @@ pub struct Plan {
     pub warmup: u64,
     /// Where random numbers come from. What arrives does not depend on the scheduler.
     pub streams: Streams,
+    /// What names of files are relative to; empty for the current folder.
+    pub folder: PathBuf,
 }
 
 /// A run of a switch of any size.
@@ -118,7 +122,11 @@ impl<const W: usize> Switch<W> {
         let clock = Clock::new(plan.scheduler.options.speedup.unwrap_or(Speedup::ONE));
         let site = Site { ports, streams: streams.within("scheduler") };
         let fabric = plan.scheduler.fabric(&site)?;
-        let offered = plan.traffic.build(&Place { ports, streams: streams.within("traffic") })?;
+        let offered = plan.traffic.build(&Place {
+            ports,
+            streams: streams.within("traffic"),
+            folder: plan.folder.clone(),
+        })?;
         let short_first = matches!(plan.scheduler.mode(), Mode::Spf | Mode::Preemptive);
         let shared = Shared {
             clock,

@@ -3,6 +3,7 @@
 //! Every input has a source of its own with its own random stream, so that what arrives does not depend on what the
 //! switch does with it: all schedulers meet the same packets.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use qdisc::{Invalid, Rng, Streams};
@@ -49,6 +50,8 @@ pub struct Place {
     pub ports: usize,
     /// Where its random numbers come from.
     pub streams: Streams,
+    /// What names of files are relative to.
+    pub folder: PathBuf,
 }
 
 /// Traffic for all inputs.
@@ -133,6 +136,7 @@ sources! {
     bernoulli,
     onoff,
     list,
+    trace,
 }
 
 /// What sources with a matrix of loads and a mix of sizes share.

@@ -156,6 +156,7 @@ fn every_arbiter_works_in_every_mode() {
                 slots: 20_000,
                 warmup: 2_000,
                 streams: Streams::new(5),
+                folder: std::path::PathBuf::new(),
             };
             let outcome = switch::run(&plan).unwrap();
             let (offered, carried) = (outcome.offered, outcome.throughput);

@@ -28,6 +28,7 @@ fn run_pattern(
         slots,
         warmup: slots / 2,
         streams: Streams::new(11),
+        folder: std::path::PathBuf::new(),
     };
     switch::run(&plan).unwrap()
 }

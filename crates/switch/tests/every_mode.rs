@@ -19,6 +19,7 @@ fn run(ports: usize, name: &str, parameters: &serde_json::Value, options: Option
         slots: SLOTS,
         warmup: SLOTS / 10,
         streams: Streams::new(3),
+        folder: std::path::PathBuf::new(),
     };
     switch::run(&plan).expect("this can be run")
 }

@@ -22,6 +22,7 @@ fn run(scheduler: &str) -> Outcome {
         slots: SLOTS,
         warmup: SLOTS / 2,
         streams: Streams::new(1),
+        folder: std::path::PathBuf::new(),
     };
     switch::run(&plan).expect("this can be run")
 }

@@ -22,6 +22,7 @@ fn trace(scheduler: &str, ports: usize, slots: u64, traffic: &[(u64, u16, u16, u
         slots,
         warmup: 0,
         streams: Streams::new(1),
+        folder: std::path::PathBuf::new(),
     };
     let mut sim = Sim::new(&plan).unwrap();
     let lines: Vec<String> = (0..slots).map(|_| sim.trace_slot().to_string()).collect();

@@ -2,6 +2,7 @@
 //! same packets, and every cell must cross in the same slot, from the same input to the same output.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 
 use qdisc::Streams;
 use switch::notes::Note;
@@ -21,7 +22,8 @@ struct Arrivals {
 
 impl Arrivals {
     fn new(traffic: &TrafficSpec, ports: usize, streams: &Streams) -> Arrivals {
-        let place = Place { ports, streams: streams.within("switch").within("traffic") };
+        let place =
+            Place { ports, streams: streams.within("switch").within("traffic"), folder: PathBuf::new() };
         let mut offered = traffic.build(&place).unwrap();
         let next = offered.sources.iter_mut().map(|source| source.next()).collect();
         Arrivals { sources: offered.sources, next, kinds: offered.kinds }
@@ -139,10 +141,10 @@ impl Slow for PSpf {
         matches.into_iter().for_each(|(input, output)| self.matched[input] = Some(output));
         // Cells: short ones first, long ones where neither port has a short one.
         let mut cells = Vec::new();
-        for input in 0..n {
-            if let Some(output) = short_to[input] {
+        for (input, to) in short_to.iter().enumerate() {
+            if let Some(output) = to {
                 self.ififo_s[input].pop_front();
-                cells.push((input as u16, output as u16, 0));
+                cells.push((input as u16, *output as u16, 0));
             }
         }
         for input in 0..n {
@@ -228,7 +230,15 @@ fn same(scheduler: &str, n: usize, load: f64, slots: u64, mut slow: impl Slow) {
     let streams = Streams::new(n as u64 + 100);
     let traffic = onoff(load);
     let mut arrivals = Arrivals::new(&traffic, n, &streams);
-    let plan = Plan { ports: n, scheduler: scheduler.parse().unwrap(), traffic, slots, warmup: 0, streams };
+    let plan = Plan {
+        ports: n,
+        scheduler: scheduler.parse().unwrap(),
+        traffic,
+        slots,
+        warmup: 0,
+        streams,
+        folder: PathBuf::new(),
+    };
     let mut sim = Sim::new(&plan).unwrap();
     let mut crossed = 0;
     for slot in 0..slots {

@@ -1,0 +1,108 @@
+//! How fast a switch runs: slots of a link per second, by scheduler and mode.
+//!
+//! The traffic is that of the P-SPF paper (section 5): one packet to a burst, TRIMODEL(1, 9, 24, 0.559, 0.200), at a load of
+//! 0.9. In cell mode the same packets cross cell by cell. The switch is warm, its queues are as long as they are at that
+//! load, and every iteration continues where the one before ended. What arrives is drawn within the slots; `arrivals alone`
+//! has it by itself. The bar: 4 million slots per second for `p_spf` at 16 ports.
+//!
+//! Run one row with `cargo bench -p giveway-switch -- 'switch/p_spf/16'`.
+
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use qdisc::Streams;
+use serde_json::json;
+use switch::traffic::{Place, SOURCES, TrafficSpec};
+use switch::{Plan, Sim};
+
+/// Slots that are timed at a time.
+const BATCH: u64 = 10_000;
+/// Slots before that, until queues are as long as they stay.
+const WARM: u64 = 50_000;
+const LOAD: f64 = 0.9;
+/// Longer than any of this lasts: at ten million slots per second, a day.
+const END: u64 = 1 << 40;
+
+/// Scheduler, and ports.
+const CASES: [(&str, usize); 11] = [
+    ("islip", 16),
+    ("p_spf", 16),
+    ("msm", 16),
+    ("mwm", 16),
+    ("p_msm", 16),
+    ("p_mwm_ql", 16),
+    ("islip mode cell", 16),
+    ("mwm mode cell", 16),
+    ("pim mode cell", 16),
+    ("p_spf", 64),
+    ("p_spf", 256),
+];
+
+fn traffic() -> TrafficSpec {
+    let onoff = SOURCES.iter().find(|source| source.name == "onoff").expect("it is registered");
+    (onoff.from_json)(json!({ "load": LOAD })).expect("a load is all that it needs")
+}
+
+fn schedulers(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("switch");
+    group.throughput(Throughput::Elements(BATCH));
+    for (scheduler, ports) in CASES {
+        let plan = Plan {
+            ports,
+            scheduler: scheduler.parse().expect("it is written right"),
+            traffic: traffic(),
+            slots: END,
+            warmup: 0,
+            streams: Streams::new(1),
+            folder: PathBuf::new(),
+        };
+        let mut sim = Sim::new(&plan).expect("this can be run");
+        let mut slot = WARM;
+        sim.step_to(slot);
+        group.bench_function(BenchmarkId::new(scheduler, ports), |bencher| {
+            bencher.iter(|| {
+                slot += BATCH;
+                sim.step_to(slot);
+            });
+        });
+        black_box(sim.outcome().throughput);
+    }
+    group.finish();
+}
+
+/// What is drawn in as many slots, at 16 ports.
+fn arrivals(criterion: &mut Criterion) {
+    let place = Place { ports: 16, streams: Streams::new(1), folder: PathBuf::new() };
+    let mut offered = traffic().build(&place).expect("this can be built");
+    let mut fresh = Vec::with_capacity(16);
+    // By input: from which slot on nothing is drawn yet.
+    let mut drawn = [0; 16];
+    let mut slot = 0;
+    let mut group = criterion.benchmark_group("switch");
+    group.throughput(Throughput::Elements(BATCH));
+    group.bench_function(BenchmarkId::new("arrivals alone", 16), |bencher| {
+        bencher.iter(|| {
+            slot += BATCH;
+            for (source, drawn) in offered.sources.iter_mut().zip(&mut drawn) {
+                while *drawn < slot {
+                    fresh.clear();
+                    source.fill(&mut fresh);
+                    *drawn = black_box(&fresh).last().expect("these sources never end").first;
+                }
+            }
+        });
+    });
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1));
+    targets = schedulers, arrivals
+}
+criterion_main!(benches);

@@ -1,0 +1,166 @@
+//! The switch against the formulae of `theory::crossbar`, which share no code with it.
+
+use std::path::PathBuf;
+
+use qdisc::Streams;
+use serde_json::{Value, json};
+use switch::outcome::Batch;
+use switch::packet::Class;
+use switch::stability::Stability;
+use switch::traffic::SOURCES;
+use switch::{Outcome, Plan};
+use theory::crossbar::mix::Mix;
+use theory::crossbar::{Ports, cells, fifo, preemption, speedup};
+
+/// Runs a scheduler; the first half is not measured.
+fn run(scheduler: &str, ports: u32, source: &str, traffic: Value, slots: u64) -> Outcome {
+    let source = SOURCES.iter().find(|entry| entry.name == source).expect("it is registered");
+    let plan = Plan {
+        ports: ports as usize,
+        scheduler: scheduler.parse().expect("it is written right"),
+        traffic: (source.from_json)(traffic).expect("it is written right"),
+        slots,
+        warmup: slots / 2,
+        streams: Streams::new(5),
+        folder: PathBuf::new(),
+    };
+    switch::run(&plan).expect("this can be run")
+}
+
+/// Cells that arrive independently.
+fn cells_at(scheduler: &str, ports: u32, load: f64, pattern: &str, slots: u64) -> Outcome {
+    run(scheduler, ports, "bernoulli", json!({ "load": load, "pattern": pattern }), slots)
+}
+
+/// The traffic of the P-SPF paper: TRIMODEL(1, 9, 24, 0.559, 0.200), one packet to a burst.
+fn packets_at(scheduler: &str, ports: u32, load: f64, slots: u64) -> Outcome {
+    run(scheduler, ports, "onoff", json!({ "load": load }), slots)
+}
+
+fn paper() -> Mix {
+    Mix::trimodel([1, 9, 24], 0.559, 0.200).expect("it is a mix")
+}
+
+/// The mean over batches, and four times its standard error.
+fn mean_and_band(outcome: &Outcome, of: impl Fn(&Batch) -> f64) -> (f64, f64) {
+    let values: Vec<f64> = outcome.batches.iter().map(of).collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0);
+    (mean, 4.0 * (variance / n).sqrt())
+}
+
+fn throughput(outcome: &Outcome) -> (f64, f64) {
+    let slots = outcome.slots as f64 / outcome.batches.len() as f64;
+    mean_and_band(outcome, |batch| batch.crossed as f64 / (slots * outcome.ports as f64))
+}
+
+#[track_caller]
+fn assert_within((got, band): (f64, f64), want: f64) {
+    // A band so wide that anything would do is a failure, too.
+    assert!(band < 0.06 * want, "{got} is only known to {band}");
+    assert!((got - want).abs() <= band, "{got} is not {want}, by more than {band}");
+}
+
+#[track_caller]
+fn assert_stable(outcome: &Outcome, what: &str) {
+    let trend = outcome.trend().expect("there are batches enough");
+    assert_eq!(trend.verdict, Stability::Stable, "{what}: {trend:?}");
+}
+
+/// Equation (1) of the P-SPF paper, which is Karol, Hluchyj and Morgan's: cells in output queues.
+#[test]
+fn output_queues() {
+    for ports in [4, 16] {
+        for load in [0.2, 0.9] {
+            let outcome = cells_at("oq mode cell", ports, load, "uniform", 400_000);
+            let wait = mean_and_band(&outcome, |batch| {
+                let all = batch.means[2];
+                // Less the slot in which the cell itself leaves.
+                all.through.expect("cells left") - all.delay.expect("cells crossed") - 1.0
+            });
+            assert_within(wait, cells::output_queueing_wait(load, Ports::Finite(ports)).unwrap());
+        }
+    }
+}
+
+/// The Markov chain of the heads of line.
+#[test]
+fn input_queues_at_saturation() {
+    for ports in [2, 4, 16] {
+        let outcome = cells_at("fifo mode cell", ports, 1.0, "uniform", 200_000);
+        assert_within(throughput(&outcome), fifo::saturation_throughput(Ports::Finite(ports)).unwrap());
+    }
+}
+
+/// Two iterations of PIM with all queues filled: the recursion over what the first leaves.
+#[test]
+fn parallel_iterative_matching_at_saturation() {
+    for ports in [4, 16] {
+        let outcome = cells_at("pim iterations 2 mode cell", ports, 1.0, "uniform", 100_000);
+        assert_within(throughput(&outcome), cells::pim_throughput(ports, 2).unwrap());
+    }
+}
+
+/// Equations (8) and (10): what short packets cost when every line is full. Blocked is an output whose long packet stands
+/// still, be it in its first slot (`held`) or later. The formulae are approximations, good to 0.0005; 0.001 is for the length
+/// of the run, too.
+#[test]
+fn what_preemption_costs() {
+    let mix = paper();
+    let short_rate = preemption::short_rate_at_full_load(&mix);
+    for ports in [4, 8, 16, 32, 64] {
+        let outcome = packets_at("p_spf", ports, 1.0, 300_000);
+        let all = (outcome.fabric_slots * u64::from(ports)) as f64;
+        let blocked = (outcome.outputs.blocked + outcome.outputs.held) as f64 / all;
+        let expected = preemption::blocked(short_rate, Ports::Finite(ports)).unwrap();
+        assert!((blocked - expected).abs() < 0.001, "N = {ports}: {blocked} of {expected}");
+        let most = preemption::max_throughput(&mix, Ports::Finite(ports)).unwrap();
+        // In a run of this length some queues are still empty at times, which is none of the formula's.
+        assert!((outcome.throughput - most).abs() < 0.0015, "N = {ports}: {} of {most}", outcome.throughput);
+    }
+}
+
+/// The capacity is more than equation (10) has: where not every line is full, fewer short packets interrupt.
+#[test]
+fn how_much_preemption_carries() {
+    let capacity = preemption::capacity(&paper(), Ports::Finite(16)).unwrap();
+    assert_stable(&packets_at("p_spf", 16, capacity - 0.02, 4_000_000), "below");
+    let above = packets_at("p_spf", 16, capacity + 0.01, 1_000_000);
+    let trend = above.trend().expect("there are batches enough");
+    assert!(trend.slope > 0.005 + 3.0 * trend.error, "{trend:?}");
+    let most = preemption::max_throughput(&paper(), Ports::Finite(16)).unwrap();
+    assert!((most..=capacity).contains(&above.throughput), "{most}, {}, {capacity}", above.throughput);
+}
+
+/// Equation (2): short packets wait for each other alone, as at an output queue. At higher loads they come in runs, and it is
+/// too low.
+#[test]
+fn how_long_short_packets_wait() {
+    for (ports, slots) in [(8, 4_000_000), (16, 2_000_000)] {
+        let outcome = packets_at("p_spf", ports, 0.2, slots);
+        let wait = outcome.class(Class::Short).wait.mean.expect("short packets crossed");
+        let expected = preemption::short_wait(&paper(), 0.2, Ports::Finite(ports)).unwrap();
+        assert!((wait / expected - 1.0).abs() < 0.1, "N = {ports}: {wait} of {expected}");
+    }
+}
+
+/// A maximal matching is not enough for every traffic, but it is at a speedup of 2 (Dai and Prabhakar 2000).
+#[test]
+fn maximal_matching_needs_a_speedup() {
+    let with = |speedup: f64| {
+        let scheduler = format!("islip iterations 16 mode cell speedup {speedup}");
+        cells_at(&scheduler, 16, 0.95, "diagonal", 100_000)
+    };
+    let trend = with(1.0).trend().expect("there are batches enough");
+    assert_eq!(trend.verdict, Stability::Growing, "{trend:?}");
+    assert_stable(&with(speedup::MAXIMAL_MATCHING), "speedup 2");
+}
+
+/// Maximum weight matching is stable at every admissible traffic (McKeown, Mekkittikul, Anantharam and Walrand 1999).
+#[test]
+fn maximum_weight_is_stable() {
+    for pattern in ["diagonal", "log_diagonal", "quasi_diagonal"] {
+        assert_stable(&cells_at("mwm mode cell", 8, 0.95, pattern, 200_000), pattern);
+    }
+}
