@@ -1,6 +1,6 @@
 //! A scenario on a switch: its ports, what arrives, and the schedulers that are compared.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use qdisc::{Bytes, Invalid, Rate, Span, Streams};
 use schemars::JsonSchema;
@@ -142,7 +142,7 @@ pub(crate) fn read(reading: &mut Reading, around: &Around<'_>) -> Option<Crossba
         options.speedup = options.speedup.or(switch.speedup);
         options.input = options.input.or(switch.input);
     }
-    let traffic = traffic(reading, root, ports, right);
+    let traffic = traffic(reading, root, ports, right, around.folder);
     let (name, traffic, table) = traffic?;
     let (times, schedulers) = (around.times?, schedulers?);
     if reading.failed() {
@@ -185,6 +185,7 @@ fn traffic(
     root: &Table,
     ports: usize,
     ports_right: bool,
+    folder: &Path,
 ) -> Option<(String, TrafficSpec, Table)> {
     let node = match root.get("traffic") {
         Some(Node { value: Value::List(items), .. }) if items.len() == 1 => &items[0],
@@ -210,7 +211,10 @@ fn traffic(
     let known = [fields::keys::<Common>(), own.clone()].concat();
     reading.unknown_keys(table, &format!("{} traffic", source.name), &known);
     let spec = reading.read(table, &what, &own, &|json| (source.from_json)(json)).1?;
-    if ports_right && let Err(invalid) = spec.build(&Place { ports, streams: Streams::new(0) }) {
+    if ports_right
+        && let Err(invalid) =
+            spec.build(&Place { ports, streams: Streams::new(0), folder: folder.to_owned() })
+    {
         let place = table
             .get(invalid.parameter)
             .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
@@ -246,6 +250,7 @@ impl Crossbar {
             slots: self.slots,
             warmup: self.warmup,
             streams: Streams::new(cell.seed),
+            folder: self.folder.clone(),
         }
     }
 
@@ -275,7 +280,7 @@ impl Crossbar {
     }
 
     /// What relative file names are relative to.
-    pub fn folder(&self) -> &std::path::Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 }

@@ -288,8 +288,8 @@ fn length(
     slot: Option<Span>,
 ) -> Option<Span> {
     let span = length.span(slot);
-    // On a switch it is the length of a slot that is missing, which was told.
-    if span.is_none() && !table.has("switch") {
+    // On a switch it may be the length of a slot that is wrong, which was told.
+    if span.is_none() && !reading.failed() {
         let wrong =
             Diagnostic::error(table.place(key), format!("{key}: there are no slots here, or too many"));
         reading.tell(wrong.help("write a time such as \"60 s\"; slots are of a switch: host = \"switch\""));

@@ -187,10 +187,13 @@ mod tests {
     #[test]
     fn every_source_is_a_kind_of_traffic() {
         let schema = schema().to_value();
-        let kinds = schema["properties"]["traffic"]["items"]["oneOf"].as_array().unwrap();
+        let kinds = schema["properties"]["traffic"]["items"]["anyOf"].as_array().unwrap();
         let names: Vec<&str> =
             kinds.iter().map(|kind| kind["properties"]["kind"]["const"].as_str().unwrap()).collect();
-        assert_eq!(names, SOURCES.iter().map(|source| source.name).collect::<Vec<_>>());
-        assert!(kinds.iter().all(|kind| kind["properties"]["start"]["description"].is_string()));
+        let network = SOURCES.iter().map(|source| source.name);
+        let of_switch = switch::traffic::SOURCES.iter().map(|source| source.name);
+        assert_eq!(names, network.chain(of_switch).collect::<Vec<_>>());
+        let of_network = &kinds[..SOURCES.len()];
+        assert!(of_network.iter().all(|kind| kind["properties"]["start"]["description"].is_string()));
     }
 }

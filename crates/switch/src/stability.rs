@@ -30,9 +30,8 @@ const NEGLIGIBLE: f64 = 1e-3;
 impl Outcome {
     /// The trend of the backlog; `None` with fewer than eight batches.
     ///
-    /// Growing: the slope is more than three standard errors above zero, and the backlog grew by more than half of its mean.
-    /// Stable: the slope is not, and three standard errors are less than a cell in 1,000 slots and port. A switch at a
-    /// load very close to its capacity is undecided in any run that somebody would wait for.
+    /// Growing: even three standard errors less it is more than a cell in 1,000 slots and port. Stable: even three more it is
+    /// less than that. A switch at a load very close to its capacity is undecided in any run that somebody would wait for.
     pub fn trend(&self) -> Option<Trend> {
         trend(&self.batches, self.ports)
     }
@@ -55,11 +54,9 @@ fn trend(batches: &[Batch], ports: usize) -> Option<Trend> {
     let neighbours: f64 = rest.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let correlation = if squares > 0.0 { (neighbours / squares).clamp(0.0, 0.9) } else { 0.0 };
     let error = libm::sqrt(squares / (n - 2.0) / sxx * (1.0 + correlation) / (1.0 - correlation));
-    let span = points[points.len() - 1].0 - points[0].0;
-    let grew = slope * span;
-    let verdict = if slope > 3.0 * error && slope > 0.0 && grew > 0.5 * y {
+    let verdict = if slope - 3.0 * error > NEGLIGIBLE {
         Stability::Growing
-    } else if slope - 3.0 * error < NEGLIGIBLE && 3.0 * error < NEGLIGIBLE && slope < NEGLIGIBLE {
+    } else if slope + 3.0 * error < NEGLIGIBLE {
         Stability::Stable
     } else {
         Stability::Undecided
