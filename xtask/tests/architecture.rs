@@ -124,14 +124,18 @@ fn what_is_kept_apart_stays_apart() {
 
 #[test]
 fn hosts_name_no_discipline() {
-    let names = disciplines();
-    assert!(names.iter().any(|name| name == "fifo"), "the registry was not found");
+    let names = registry("crates/disciplines/src/lib.rs");
+    // A switch has schedulers of its own, and may name those; one of them is called as a discipline is.
+    let schedulers = registry("crates/switch/src/scheduler.rs");
+    assert!([&names, &schedulers].iter().all(|names| names.iter().any(|name| name == "fifo")), "no registry");
     let mut wrong = Vec::new();
     for host in ["crates/sim/src", "crates/switch/src", "crates/live/src", "crates/record/src"] {
+        let own: &[String] = if host == "crates/switch/src" { &schedulers } else { &[] };
         for file in rust_files(&root().join(host)) {
             let text = std::fs::read_to_string(&file).expect("a source file is text");
             for (number, line) in code_of(&text) {
-                if let Some(name) = names.iter().find(|name| has_word(line, name)) {
+                let named = names.iter().find(|name| !own.contains(name) && has_word(line, name));
+                if let Some(name) = named {
                     wrong.push(format!("{}:{number} names {name}: {}", file.display(), line.trim()));
                 }
             }
@@ -160,10 +164,9 @@ fn has_word(line: &str, word: &str) -> bool {
     line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|other| other == word)
 }
 
-/// The names in the registry.
-fn disciplines() -> Vec<String> {
-    let text =
-        std::fs::read_to_string(root().join("crates/disciplines/src/lib.rs")).expect("there are disciplines");
+/// The names in the registry of a file.
+fn registry(file: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let lines = text.lines().skip_while(|line| !line.starts_with("registry! {")).skip(1);
     let names =
         lines.take_while(|line| *line != "}").map(|line| line.trim().trim_end_matches(',').to_owned());
