@@ -49,6 +49,18 @@ pub fn read(file: &Path, sets: &[String]) -> Option<Scenario> {
     draft.finish().map_err(|wrong| show::wrong(&wrong)).ok()
 }
 
+/// The same, as a quick check if `short`, and with seeds 1 to `seeds` if there is a number.
+pub fn read_as(file: &Path, sets: &[String], short: bool, seeds: Option<u32>) -> Option<Scenario> {
+    let mut scenario = read(file, sets)?;
+    if short {
+        scenario = scenario.short().map_err(|wrong| show::wrong(&wrong)).ok()?;
+    }
+    Some(match seeds {
+        Some(count) => scenario.with_seeds(count),
+        None => scenario,
+    })
+}
+
 fn summary(scenario: &Scenario) -> String {
     let count = |count: usize, what: &str| match count {
         1 => format!("1 {what}"),
@@ -65,5 +77,9 @@ fn summary(scenario: &Scenario) -> String {
             count(crossbar.schedulers.len(), "scheduler"),
         ],
     };
-    format!("right: {}, {} of {}", parts.join(", "), count(scenario.cells().len(), "run"), scenario.duration,)
+    let duration = match &scenario.host {
+        Host::Network(_) => scenario.duration.to_string(),
+        Host::Switch(crossbar) => format!("{} slots", crossbar.slots),
+    };
+    format!("right: {}, {} of {}", parts.join(", "), count(scenario.cells().len(), "run"), duration)
 }

@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
-use clap::ValueEnum;
-
+use crate::registries::{self, Registry, What};
 use crate::{Outcome, terminal};
 
-/// Lists disciplines, congestion controls and sources of traffic.
+/// Lists disciplines, congestion controls, sources of traffic, and what a switch has.
 #[derive(clap::Args)]
 #[command(after_help = "giveway explain NAME tells more about one of them.")]
 pub struct Args {
@@ -14,37 +13,19 @@ pub struct Args {
     what: Option<What>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
-    /// Queue disciplines
-    Disciplines,
-    /// TCP congestion controls
-    Congestion,
-    /// Sources of traffic
-    Traffic,
-}
-
 /// Does it.
 pub fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    let wanted = |what| args.what.is_none_or(|only| only == what);
-    let disciplines = disciplines::ALL.iter().map(|entry| (entry.name, entry.summary));
-    let congestion = sim::tcp::CONTROLLERS.iter().map(|entry| (entry.name, entry.summary));
-    let traffic = sim::SOURCES.iter().map(|entry| (entry.name, entry.summary));
-    let groups = [
-        (What::Disciplines, "Queue disciplines", disciplines.collect::<Vec<_>>()),
-        (What::Congestion, "TCP congestion controls", congestion.collect()),
-        (What::Traffic, "Sources of traffic", traffic.collect()),
-    ];
-    let widest = groups.iter().flat_map(|(_, _, group)| group).map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut first = true;
-    for (_, title, group) in groups.iter().filter(|(what, ..)| wanted(*what)) {
-        if !first {
+    let registries = registries::all();
+    let names = registries.iter().flat_map(|registry| &registry.things).map(|thing| thing.name.len());
+    let widest = names.max().unwrap_or(0);
+    let wanted = |registry: &&Registry| args.what.is_none_or(|only| only == registry.what);
+    for (at, registry) in registries.iter().filter(wanted).enumerate() {
+        if at > 0 {
             writeln!(out)?;
         }
-        first = false;
-        writeln!(out, "{}", terminal::bold(title))?;
-        for (name, summary) in group {
-            writeln!(out, "  {name:widest$}  {summary}")?;
+        writeln!(out, "{}", terminal::bold(registry.title))?;
+        for thing in &registry.things {
+            writeln!(out, "  {:widest$}  {}", thing.name, thing.summary)?;
         }
     }
     Ok(Outcome::Done)

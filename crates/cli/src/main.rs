@@ -13,13 +13,16 @@ mod list;
 mod markdown;
 mod parameters;
 mod progress;
+mod registries;
 mod report;
 mod reproduce;
 mod run;
 mod schema;
+mod search;
 mod show;
 mod stop;
 mod terminal;
+mod trace;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -39,6 +42,7 @@ Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 13
 
 Start with:
   giveway run scenarios/quickstart.toml
+  giveway run scenarios/switch/short-first.toml
   giveway compare CAPTURE --rate 10mbit
   giveway reproduce efd --quick
   giveway report RUNFOLDER
@@ -48,6 +52,7 @@ Start with:
 #[derive(Subcommand)]
 enum Command {
     Run(run::Args),
+    Search(search::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),
     Report(report::Args),
@@ -86,6 +91,7 @@ fn main() -> ExitCode {
     let mut out = io::stdout().lock();
     let result = match command {
         Command::Run(args) => run::run(&args, &mut out),
+        Command::Search(args) => search::search(&args, &mut out),
         Command::Compare(args) => compare::compare(&args, &mut out),
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),

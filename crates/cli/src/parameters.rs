@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use crate::markdown::wrap;
 
+/// What is longer than this does not fit beside a name.
+const MOST_KIND: usize = 40;
+
 /// What is known about a parameter.
 struct Parameter {
     name: String,
@@ -37,15 +40,20 @@ pub fn render(schema: &Schema, width: usize) -> String {
         .collect();
     let widest = |text: &dyn Fn(&Parameter) -> usize| parameters.iter().map(text).max().unwrap_or(0);
     let name_width = widest(&|parameter| parameter.name.len());
-    let kind_width = widest(&|parameter| parameter.kind.chars().count());
+    let long = |kind: &str| kind.chars().count() > MOST_KIND;
+    let beside = |kind: &str| if long(kind) { "choice".to_owned() } else { kind.to_owned() };
+    let kind_width = widest(&|parameter| beside(&parameter.kind).chars().count());
     let indent = " ".repeat(name_width + 4);
     let mut out = String::new();
     for Parameter { name, kind, default, description } in &parameters {
         let default = default.as_deref().unwrap_or_default();
-        let head = format!("  {name:name_width$}  {kind:kind_width$}  {default}");
+        let head = format!("  {name:name_width$}  {:kind_width$}  {default}", beside(kind));
         out.push_str(head.trim_end());
         out.push('\n');
         out.push_str(&wrap(description, width, &indent, &indent));
+        if long(kind) {
+            out.push_str(&wrap(kind, width, &indent, &indent));
+        }
     }
     out
 }
@@ -55,6 +63,9 @@ fn kind(property: &Value, root: &Value) -> String {
     if let Some(target) = property.get("$ref").and_then(Value::as_str) {
         if target.ends_with("/Discipline") {
             return "discipline".into();
+        }
+        if target.ends_with("/Scheduler") {
+            return "scheduler".into();
         }
         return root
             .pointer(target.trim_start_matches('#'))
@@ -67,6 +78,7 @@ fn kind(property: &Value, root: &Value) -> String {
         Some("packets") => Some("packets"),
         Some("limit") => Some("packets or size"),
         Some("share") => Some("share"),
+        Some("length") => Some("time or slots"),
         _ => None,
     };
     if let Some(named) = named {
@@ -77,7 +89,8 @@ fn kind(property: &Value, root: &Value) -> String {
         all.filter_map(|choice| choice.get("const").unwrap_or(choice).as_str().map(str::to_owned)).collect()
     };
     for key in ["enum", "oneOf"] {
-        let names = property.get(key).map(choices).unwrap_or_default();
+        let mut names = property.get(key).map(choices).unwrap_or_default();
+        names.extend(property.get(key).into_iter().flat_map(forms));
         if !names.is_empty() {
             return names.join(" | ");
         }
@@ -103,4 +116,15 @@ fn kind(property: &Value, root: &Value) -> String {
         Some("string") => "text".into(),
         _ => String::new(),
     }
+}
+
+/// Choices that carry a value: they are tables with one key.
+fn forms(options: &Value) -> Vec<String> {
+    let tables =
+        options.as_array().into_iter().flatten().filter_map(|option| option["properties"].as_object());
+    tables
+        .filter(|one| one.len() == 1)
+        .flat_map(|one| one.keys())
+        .map(|name| format!("{{ {name} = ... }}"))
+        .collect()
 }

@@ -13,7 +13,7 @@ use scenario::{Cell, Crossbar, Host, Scenario};
 
 use crate::export::Exports;
 use crate::progress::{Part, Progress};
-use crate::{Outcome, check, cpu, report, show, stop, terminal};
+use crate::{Outcome, check, cpu, report, show, stop, terminal, trace};
 
 /// Runs scenarios: every discipline, with every seed, on the same arrivals.
 ///
@@ -43,6 +43,11 @@ pub struct Args {
     /// FILE-fifo.pcapng and so on. The first seed of each
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
+    /// On a switch, instead of running: print the first N slots step by step (arrivals, requests, grants, accepts,
+    /// crossings, pointers) for each scheduler, with the first seed
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000),
+        conflicts_with_all = ["out", "export", "json"])]
+    trace_slots: Option<u32>,
     /// Print one JSON object per scenario instead of a table
     #[arg(long)]
     json: bool,
@@ -60,6 +65,7 @@ Examples:
   giveway run scenarios/quickstart.toml --seeds 10 --out runs/quickstart
   giveway run scenarios/quickstart.toml --set link.0.rate=2mbit --set duration=20s
   giveway run scenarios/quickstart.toml --short --export home.pcapng
+  giveway run scenarios/switch/by-hand.toml --trace-slots 4
   giveway run scenarios/quickstart.toml --json | jq '.results[].metrics.sojourn_p99_s.mean'
 
 Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 130 interrupted.";
@@ -147,9 +153,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         show::sentence("--export takes one scenario at a time");
         return Ok(Outcome::Wrong);
     }
-    let scenarios: Vec<Option<Scenario>> = args.files.iter().map(|file| read(args, file)).collect();
+    let read = |file: &PathBuf| check::read_as(file, &args.set, args.short, args.seeds);
+    let scenarios: Vec<Option<Scenario>> = args.files.iter().map(read).collect();
     if scenarios.iter().any(Option::is_none) {
         return Ok(Outcome::Wrong);
+    }
+    if let Some(count) = args.trace_slots {
+        return trace::slots(&scenarios.into_iter().flatten().collect::<Vec<_>>(), count, out);
     }
     let asked =
         format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
@@ -174,17 +184,6 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         }
     }
     Ok(outcome)
-}
-
-fn read(args: &Args, file: &Path) -> Option<Scenario> {
-    let mut scenario = check::read(file, &args.set)?;
-    if args.short {
-        scenario = scenario.short().map_err(|wrong| show::wrong(&wrong)).ok()?;
-    }
-    Some(match args.seeds {
-        Some(count) => scenario.with_seeds(count),
-        None => scenario,
-    })
 }
 
 impl Session {

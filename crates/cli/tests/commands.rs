@@ -293,6 +293,7 @@ fn lists_have_a_line_for_each() {
         "  cubic ",
         "Sources of traffic",
         "  bulk ",
+        "Schedulers of a switch",
     ] {
         assert!(all.contains(name), "{name} in {all}");
     }
@@ -305,7 +306,11 @@ fn explanations_have_the_header_and_the_parameters() {
     let folder = folder(SCENARIO);
     let path = folder.path();
     let (_, fifo, _) = ran(path, &["explain", "fifo"]);
+    // The other page is the switch's.
+    let (fifo, _) = fifo.split_once("\n\nfifo, a scheduler").expect("both hosts have a fifo");
     insta::assert_snapshot!(fifo, @r#"
+    fifo, a queue discipline
+
     First in, first out: the queue of every link that nobody configured.
 
     Principles
@@ -332,8 +337,9 @@ fn explanations_have_the_header_and_the_parameters() {
              Which packet goes when it is full.
     "#);
     let names = disciplines::ALL.iter().map(|entry| entry.name);
-    let names =
-        names.chain(sim::SOURCES.iter().map(|entry| entry.name)).chain(["reno", "cubic", "units", "tcp"]);
+    let names = names.chain(sim::SOURCES.iter().map(|entry| entry.name));
+    let names = names.chain(switch::traffic::SOURCES.iter().map(|entry| entry.name));
+    let names = names.chain(["reno", "cubic", "units", "tcp"]);
     for name in names {
         let (code, text, _) = ran(path, &["explain", name]);
         assert!(code == 0 && text.len() > 200, "{name}: {text}");

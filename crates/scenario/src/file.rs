@@ -130,6 +130,6 @@ impl JsonSchema for Length {
         true
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": r"^([0-9.]+ ?(ps|ns|us|ms|s|sec|min|h)|[0-9_]+ ?slots?)$" })
+        json_schema!({ "type": "string", "format": "length", "pattern": r"^([0-9.]+ ?(ps|ns|us|ms|s|sec|min|h)|[0-9_]+ ?slots?)$" })
     }
 }

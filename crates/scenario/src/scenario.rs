@@ -204,7 +204,12 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
 
 /// Which host it runs on. What nobody knows is read as a network, so that the rest of the file is looked through, too.
 fn kind(reading: &mut Reading, root: &Table) -> Kind {
-    let Some(node) = root.get("host") else { return Kind::Network };
+    let Some(node) = root.get("host") else {
+        let Some(switch) = root.get("switch") else { return Kind::Network };
+        let wrong = Diagnostic::error(switch.span.clone(), "a scenario with a [switch] runs on a switch");
+        reading.tell(wrong.help("write host = \"switch\" at the top"));
+        return Kind::Switch;
+    };
     let wrong = |message: String| Diagnostic::error(node.span.clone(), message);
     match node.text() {
         Some("network") => {}

@@ -13,8 +13,9 @@ use crate::network::{Common, Ends, Parts, Record, Way};
 /// JSON Schema of a scenario file: editors complete and check by it.
 pub fn schema() -> Schema {
     let mut top = plain(schema_for!(Top));
-    adopt(&mut top, &plain(schema_for!(Parts)));
+    // What both have is described by the network, which is adopted last.
     adopt(&mut top, &plain(schema_for!(crossbar::Parts)));
+    adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
     let sources = SOURCES.iter().map(source).chain(switch::traffic::SOURCES.iter().map(of_switch));
@@ -193,7 +194,8 @@ mod tests {
         let network = SOURCES.iter().map(|source| source.name);
         let of_switch = switch::traffic::SOURCES.iter().map(|source| source.name);
         assert_eq!(names, network.chain(of_switch).collect::<Vec<_>>());
-        let of_network = &kinds[..SOURCES.len()];
-        assert!(of_network.iter().all(|kind| kind["properties"]["start"]["description"].is_string()));
+        let network = &kinds[..SOURCES.len()];
+        assert!(network.iter().all(|kind| kind["properties"]["start"]["description"].is_string()));
+        assert!(kinds.iter().all(|kind| kind["properties"]["name"]["description"].is_string()));
     }
 }

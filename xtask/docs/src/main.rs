@@ -1,5 +1,5 @@
 //! What the book and editors need, written from the registries: the JSON Schema of scenarios and one reference page for
-//! each discipline, congestion control and source of traffic. `--check` writes nothing and fails where a file differs.
+//! each discipline, congestion control, source of traffic, scheduler and kind of traffic of a switch. `--check` writes nothing and fails where a file differs.
 //!
 //! A page is the header of the source file, so that there is one text about a discipline, next to its code.
 
@@ -16,6 +16,8 @@ const OWNED: &[&str] = &[
     "docs/book/reference/disciplines",
     "docs/book/reference/congestion",
     "docs/book/reference/traffic",
+    "docs/book/reference/schedulers",
+    "docs/book/reference/switch-traffic",
 ];
 
 fn main() -> ExitCode {

@@ -5,12 +5,15 @@ use std::path::Path;
 
 use serde_json::Value;
 use sim::TcpConfig;
+use switch::scheduler::Options;
 
 use crate::parameters::table;
 
 const REFERENCE: &str = "docs/book/reference";
 const SUMMARY: &str = "docs/book/SUMMARY.md";
 const BEGIN: &str = "<!-- generated from here -->";
+const SCHEDULERS: &str = "schedulers";
+const OPTIONS: &str = "What every scheduler can be told";
 const END: &str = "<!-- generated to here -->";
 
 /// One entry of a registry.
@@ -21,6 +24,8 @@ struct Entry {
     schema: Option<Value>,
     /// How it is written, as an example.
     usage: String,
+    /// What there is to say after its parameters.
+    beside: String,
 }
 
 /// Everything that is generated.
@@ -29,6 +34,8 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         ("disciplines", "Disciplines", disciplines()),
         ("congestion", "Congestion controls", congestion()),
         ("traffic", "Sources of traffic", traffic()),
+        (SCHEDULERS, "Schedulers of a switch", schedulers()),
+        ("switch-traffic", "Traffic of a switch", switch_traffic()),
     ];
     let mut pages = BTreeMap::new();
     let mut contents = String::new();
@@ -40,6 +47,10 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
             contents.push_str(&format!("  - [{name}](reference/{folder}/{name}.md)\n"));
             index.push_str(&format!("| [`{name}`]({folder}/{name}.md) | {} |\n", entry.summary));
             pages.insert(format!("{REFERENCE}/{folder}/{name}.md"), page(entry));
+        }
+        if *folder == SCHEDULERS {
+            let options = schemars::schema_for!(Options).to_value();
+            index.push_str(&format!("\n## {OPTIONS}\n\n{}", table(&options)));
         }
         pages.insert(format!("{REFERENCE}/{folder}.md"), index);
     }
@@ -59,6 +70,7 @@ fn disciplines() -> Vec<Entry> {
         source: entry.source,
         schema: Some((entry.schema)().to_value()),
         usage: format!("disciplines = [\"{}\"]", entry.name),
+        beside: String::new(),
     });
     entries.collect()
 }
@@ -70,6 +82,7 @@ fn congestion() -> Vec<Entry> {
         source: entry.source,
         schema: None,
         usage: format!("[tcp]\ncongestion = \"{}\"", entry.name),
+        beside: String::new(),
     });
     entries.collect()
 }
@@ -81,8 +94,51 @@ fn traffic() -> Vec<Entry> {
         source: entry.source,
         schema: Some((entry.schema)().to_value()),
         usage: format!("[[traffic]]\nkind = \"{}\"", entry.name),
+        beside: String::new(),
     });
     entries.collect()
+}
+
+fn schedulers() -> Vec<Entry> {
+    let options = schemars::schema_for!(Options).to_value();
+    let entries = switch::ALL.iter().map(|entry| {
+        let mut schema = (entry.schema)().to_value();
+        // What all have stands once, on the index page.
+        if let (Some(own), Some(all)) =
+            (schema["properties"].as_object_mut(), options["properties"].as_object())
+        {
+            own.retain(|name, _| !all.contains_key(name));
+        }
+        Entry {
+            name: entry.name,
+            summary: entry.summary,
+            source: entry.source,
+            schema: Some(schema),
+            usage: format!("host = \"switch\"\ndisciplines = [\"{}\"]", entry.name),
+            beside: format!(
+                "\nAnd [what every scheduler can be told](../{SCHEDULERS}.md#{}).\n",
+                anchor(OPTIONS)
+            ),
+        }
+    });
+    entries.collect()
+}
+
+fn switch_traffic() -> Vec<Entry> {
+    let entries = switch::traffic::SOURCES.iter().map(|entry| Entry {
+        name: entry.name,
+        summary: entry.summary,
+        source: entry.source,
+        schema: Some((entry.schema)().to_value()),
+        usage: format!("[[traffic]]\nkind = \"{}\"", entry.name),
+        beside: String::new(),
+    });
+    entries.collect()
+}
+
+/// What a heading is called in links to it.
+fn anchor(heading: &str) -> String {
+    heading.to_lowercase().replace(' ', "-")
 }
 
 /// The header of the source file below the name, then the parameters.
@@ -98,7 +154,7 @@ fn page(entry: &Entry) -> String {
     let mut page =
         format!("# {}\n\n{header}\n\n## In a scenario\n\n```toml\n{}\n```\n", entry.name, entry.usage);
     if let Some(schema) = &entry.schema {
-        page.push_str(&format!("\n## Parameters\n\n{}", table(schema)));
+        page.push_str(&format!("\n## Parameters\n\n{}{}", table(schema), entry.beside));
     }
     page
 }
@@ -119,12 +175,14 @@ fn keys(schema: &Value) -> String {
     let link = &properties["link"]["items"];
     let parts = [
         part("The file", schema),
-        part("`[[link]]`", link),
-        part("`[record]`", &properties["record"]),
+        part("`[[link]]`, on a network", link),
+        part("`[switch]`, on a switch", &properties["switch"]),
+        part("`[record]`, on a network", &properties["record"]),
         part("`[short]`", &properties["short"]),
     ];
     format!(
-        "# Keys of a scenario\n\nSources of traffic have their own pages, as has [TCP](tcp.md). Editors complete and check \
+        "# Keys of a scenario\n\n[Sources of traffic](traffic.md), and [those of a switch](switch-traffic.md), have their own pages, as has \
+         [TCP](tcp.md). Editors complete and check \
          scenarios by the [JSON Schema](https://json-schema.org) in `docs/schema/scenario.schema.json`.\n\n{}",
         parts.concat()
     )

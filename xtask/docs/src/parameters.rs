@@ -28,10 +28,15 @@ fn row(name: &str, property: &Value, schema: &Value) -> String {
     format!("| `{name}` | {takes} | {default} | {}{choices} |\n", one_line(meaning))
 }
 
+/// A table in a list is shown with its keys when it has so few.
+const MOST_KEYS: usize = 6;
+
 /// What kind of value it is, in words.
 fn takes(property: &Value, schema: &Value) -> String {
-    if property["$ref"].as_str().is_some_and(|target| target.ends_with("/Discipline")) {
-        return "a discipline, `\"fifo limit 100p\"`".to_owned();
+    match property["$ref"].as_str().and_then(|target| target.rsplit('/').next()) {
+        Some("Discipline") => return "a discipline, `\"fifo limit 100p\"`".to_owned(),
+        Some("Scheduler") => return "a scheduler, `\"islip iterations 4\"`".to_owned(),
+        _ => {}
     }
     let property = resolved(property, schema);
     if let Value::Bool(only) = property["const"] {
@@ -41,13 +46,16 @@ fn takes(property: &Value, schema: &Value) -> String {
     if let Some(options) = property["anyOf"].as_array()
         && format.is_empty()
     {
-        let options =
-            options.iter().filter(|option| option["type"] != "null").map(|option| takes(option, schema));
-        return options.collect::<Vec<_>>().join(" or ");
+        let options = options.iter().filter(|option| option["type"] != "null");
+        let mut options: Vec<String> = options.map(|option| takes(option, schema)).collect();
+        options.dedup();
+        return options.join(" or ");
     }
-    let names = names(property);
-    if !names.is_empty() {
-        return names.iter().map(|name| format!("`\"{name}\"`")).collect::<Vec<_>>().join(", ");
+    let names = names(property).into_iter().map(|name| format!("`\"{name}\"`"));
+    let forms = forms(property, schema).map(|(form, _)| form);
+    let listed: Vec<String> = names.chain(forms).collect();
+    if !listed.is_empty() {
+        return listed.join(", ");
     }
     let kind = match &property["type"] {
         Value::Array(several) => several.iter().filter_map(Value::as_str).find(|name| *name != "null"),
@@ -55,6 +63,7 @@ fn takes(property: &Value, schema: &Value) -> String {
     };
     let words = match (kind.unwrap_or_default(), format) {
         (_, "span") => "a time, `\"5 ms\"`",
+        (_, "length") => "a time, `\"5 ms\"`, or slots, `\"1000 slots\"`",
         (_, "rate") => "a rate, `\"10 Mbit/s\"`",
         (_, "bytes") => "bytes, `\"1500b\"`",
         (_, "packets") => "packets, `\"300p\"`",
@@ -63,7 +72,13 @@ fn takes(property: &Value, schema: &Value) -> String {
         ("boolean", _) => "`true` or `false`",
         ("integer", _) => "a whole number",
         ("number", _) => "a number",
-        ("array", _) => return format!("a list: {}", takes(&property["items"], schema)),
+        ("array", _) => {
+            let item = resolved(&property["items"], schema);
+            return match item["properties"].as_object() {
+                Some(keys) if keys.len() <= MOST_KEYS => format!("a list: `{}`", value_of(item, schema)),
+                _ => format!("a list: {}", takes(&property["items"], schema)),
+            };
+        }
         ("object", _) => "a table",
         ("string", _) => "text",
         _ => "a table",
@@ -78,7 +93,30 @@ fn choices(property: &Value, schema: &Value) -> String {
         let (name, meaning) = (option["const"].as_str()?, option["description"].as_str()?);
         Some(format!(" `\"{name}\"`: {}", one_line(meaning)))
     });
-    told.collect()
+    let forms = forms(property, schema).filter(|(_, meaning)| !meaning.is_empty());
+    told.chain(forms.map(|(form, meaning)| format!(" {form}: {}", one_line(meaning)))).collect()
+}
+
+/// Choices that carry a value, as `{ hotspot = ... }`, with their meanings.
+fn forms<'a>(property: &'a Value, schema: &'a Value) -> impl Iterator<Item = (String, &'a str)> + use<'a> {
+    let options = property["oneOf"].as_array().into_iter().flatten();
+    options.filter_map(|option| {
+        let (name, value) = option["properties"].as_object().filter(|one| one.len() == 1)?.iter().next()?;
+        let value = value_of(resolved(value, schema), schema);
+        Some((format!("`{{ {name} = {value} }}`"), option["description"].as_str().unwrap_or_default()))
+    })
+}
+
+/// A value as it stands in a form: what it looks like rather than what it is.
+fn value_of(property: &Value, schema: &Value) -> String {
+    if let Some(fields) = property["properties"].as_object() {
+        let fields: Vec<String> = fields.keys().map(|name| format!("{name} = ...")).collect();
+        return format!("{{ {} }}", fields.join(", "));
+    }
+    match property["type"].as_str() {
+        Some("array") => format!("[{}, ...]", value_of(resolved(&property["items"], schema), schema)),
+        _ => "...".to_owned(),
+    }
 }
 
 /// The names among which one is chosen.
@@ -126,5 +164,16 @@ mod tests {
 | `drop` | `\"tail\"`, `\"head\"` | `\"tail\"` | Which goes. `\"tail\"`: The newest. `\"head\"`: The oldest. |
 ";
         assert_eq!(table(&schema), expected);
+    }
+    #[test]
+    fn choices_that_carry_a_value_show_it() {
+        let schema = serde_json::json!({ "properties": { "sizes": { "oneOf": [
+            { "const": "any" },
+            { "properties": { "fixed": { "type": "integer" } }, "description": "All alike." },
+            { "properties": { "mix": { "type": "array", "items": { "$ref": "#/$defs/Part" } } } },
+        ] } }, "$defs": { "Part": { "properties": { "cells": {}, "share": {} } } } });
+        let takes = takes(&schema["properties"]["sizes"], &schema);
+        assert_eq!(takes, "`\"any\"`, `{ fixed = ... }`, `{ mix = [{ cells = ..., share = ... }, ...] }`");
+        assert!(table(&schema).contains(" `{ fixed = ... }`: All alike."));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Parts {
     /// Links. Nodes come into being by being named.
     #[schemars(with = "Part")]
     pub link: IgnoredAny,
-    /// Who sends what, and when.
+    /// Who sends what, and when; on a switch one table, for all inputs.
     #[schemars(with = "Part")]
     pub traffic: IgnoredAny,
     /// What is measured.

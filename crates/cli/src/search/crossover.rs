@@ -1,0 +1,112 @@
+//! The load at which two schedulers are equal in a metric.
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use switch::stability::bisect;
+
+use super::{Search, Stop, aligned};
+
+/// What was found.
+pub struct Found {
+    metric: String,
+    names: [String; 2],
+    /// The last interval, if the order of both changes between the first ends.
+    crossing: Option<(f64, f64)>,
+    /// All that was asked, by load.
+    points: Vec<Point>,
+}
+
+/// Both at one load.
+struct Point {
+    load: f64,
+    /// The means over the seeds.
+    means: [f64; 2],
+    /// With how many seeds the first one has less.
+    first_less: usize,
+    seeds: usize,
+}
+
+impl Point {
+    fn first_is_less(&self) -> bool {
+        self.means[0] < self.means[1]
+    }
+}
+
+/// Does it.
+pub fn search(search: &Search, metric: &str) -> Result<Found, Stop> {
+    let mut points = Vec::new();
+    let mut first_is_less = |load: f64| -> Result<bool, Stop> {
+        let point = ask(search, metric, load)?;
+        let less = point.first_is_less();
+        points.push(point);
+        Ok(less)
+    };
+    let (low, high) = search.between;
+    let at_low = first_is_less(low)?;
+    let crossing = match first_is_less(high)? == at_low {
+        true => None,
+        false => Some(bisect(search.between, search.width, |load| Ok(first_is_less(load)? == at_low))?),
+    };
+    points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    let names = [0, 1].map(|scheduler| search.crossbar.schedulers[scheduler].to_string());
+    Ok(Found { metric: metric.to_owned(), names, crossing, points })
+}
+
+/// Runs both with every seed.
+fn ask(search: &Search, metric: &str, load: f64) -> Result<Point, Stop> {
+    let value = |scheduler: usize, seed: u64| -> Result<f64, Stop> {
+        let numbers = search.run(scheduler, load, seed, 1)?.numbers();
+        let value = numbers.into_iter().find(|(name, _)| name == metric).and_then(|(_, value)| value);
+        let name = &search.crossbar.schedulers[scheduler];
+        let why = || format!("{name} with seed {seed} at a load of {load}: {metric} could not be measured");
+        value.filter(|value| value.is_finite()).ok_or_else(|| Stop::Failed(why()))
+    };
+    let pair = |seed: &u64| -> Result<[f64; 2], Stop> {
+        let (first, second) = rayon::join(|| value(0, *seed), || value(1, *seed));
+        Ok([first?, second?])
+    };
+    let pairs = search.seeds.par_iter().map(pair).collect::<Result<Vec<_>, _>>()?;
+    let seeds = pairs.len();
+    let mean = |of: usize| pairs.iter().map(|pair| pair[of]).sum::<f64>() / seeds as f64;
+    let first_less = pairs.iter().filter(|[first, second]| first < second).count();
+    search.progress.part().done(1.0);
+    Ok(Point { load, means: [mean(0), mean(1)], first_less, seeds })
+}
+
+impl Found {
+    /// For people.
+    pub fn table(&self) -> String {
+        let [first, second] = &self.names;
+        let mut rows =
+            vec![vec!["load".to_owned(), first.clone(), second.clone(), format!("less with {first}")]];
+        let number = |value: f64| format!("{value:.4}");
+        rows.extend(self.points.iter().map(|point| {
+            let seeds = format!("{} of {} seeds", point.first_less, point.seeds);
+            vec![number(point.load), number(point.means[0]), number(point.means[1]), seeds]
+        }));
+        let metric = &self.metric;
+        let found = match self.crossing {
+            Some((low, high)) => {
+                format!("{first} and {second} cross between {low:.4} and {high:.4} in {metric}")
+            }
+            None => {
+                let less = self.points.first().is_some_and(Point::first_is_less);
+                let (less, more) = if less { (first, second) } else { (second, first) };
+                format!("no crossing: {less} has less {metric} than {more} at both ends")
+            }
+        };
+        format!("{found}\n\n{}", aligned(&rows))
+    }
+
+    /// For programs. `crossing` is null where there is none.
+    pub fn json(&self) -> Value {
+        let point = |point: &Point| json!({ "load": point.load, "means": point.means, "first_less": point.first_less });
+        json!({
+            "search": "crossover",
+            "metric": self.metric,
+            "schedulers": self.names,
+            "crossing": self.crossing,
+            "points": self.points.iter().map(point).collect::<Vec<_>>(),
+        })
+    }
+}
