@@ -4,6 +4,7 @@ mod capacity;
 mod crossover;
 
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use clap::{ArgGroup, value_parser};
@@ -227,8 +228,15 @@ impl Search {
         let mut crossbar = at_load(&self.crossbar, load).map_err(Stop::Failed)?;
         crossbar.slots *= times;
         crossbar.warmup *= times;
-        let ran = crossbar.run(&cell(&crossbar, scheduler, seed), &|_| !stop::asked());
-        ran.ok_or(Stop::Interrupted)
+        let cell = cell(&crossbar, scheduler, seed);
+        let running = AssertUnwindSafe(|| crossbar.run(&cell, &|_| !stop::asked()));
+        match catch_unwind(running) {
+            Ok(ran) => ran.ok_or(Stop::Interrupted),
+            Err(panic) => {
+                let why = run::said_in(panic.as_ref());
+                Err(Stop::Failed(format!("{} at {load} with seed {seed} failed: {why}", cell.name)))
+            }
+        }
     }
 }
 

@@ -66,7 +66,7 @@ fn schedulers_are_explained_with_what_all_of_them_can_be_told() {
         let (own, all) =
             page.split_once("What every scheduler can be told\n").expect("the options are there");
         assert!(!own.contains("\n  speedup "), "{page}");
-        assert!(all.contains("  speedup ") && all.contains("default cut_through"), "{page}");
+        assert!(all.contains("  speedup ") && all.contains("store_and_forward"), "{page}");
     }
     let (_, islip, _) = ran(&["explain", "islip"]);
     let (own, _) = islip.split_once("What every scheduler can be told\n").expect("the options are there");
