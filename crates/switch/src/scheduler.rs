@@ -116,7 +116,8 @@ impl Options {
     /// What has no meaning with queues on both sides.
     fn check_combined(&self, mode: Mode) -> Result<(), Invalid> {
         if mode != Mode::Cell {
-            let message = "with queues at inputs and outputs only cells are matched: write \"cell\" or leave it out";
+            let message =
+                "with queues at inputs and outputs only cells are matched: write \"cell\" or leave it out";
             return Err(Invalid::new("mode", message));
         }
         match self.speedup {
@@ -354,9 +355,15 @@ mod tests {
 
     #[test]
     fn schedulers_are_written_as_tc_would() {
-        for text in
-            ["islip", "p_spf", "islip mode preemptive lazy 24 iterations 1", "p_spf speedup 1.176 nohold"]
-        {
+        for text in [
+            "islip",
+            "p_spf",
+            "islip mode preemptive lazy 24 iterations 1",
+            "p_spf speedup 1.176 nohold",
+            "tdm pattern unbalanced share 0.5",
+            "tdm pattern matrix rates [0.5 0.5 0.5 0.5]",
+            "cioq speedup 1.5",
+        ] {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }
         assert_eq!("islip iterations 4 hold".parse::<Spec>().unwrap().to_string(), "islip");
