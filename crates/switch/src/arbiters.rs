@@ -1,5 +1,6 @@
 //! Arbiters, one file each. The registry of schedulers ([`scheduler`](crate::scheduler)) has a line for each.
 
+pub mod cioq;
 pub mod drrm;
 pub mod fifo;
 pub mod firm;

@@ -91,6 +91,11 @@ impl Links {
         self.most_ticks.div_ceil(self.slot_ticks)
     }
 
+    /// So many cells wait at one output, and are sent without these links knowing.
+    pub fn held(&mut self, cells: u64) {
+        self.most_ticks = self.most_ticks.max(cells * self.slot_ticks);
+    }
+
     /// Tells what leaves until `tick`, exclusively.
     pub fn advance(&mut self, tick: u64, left: &mut impl FnMut(Ready, u64)) {
         for link in &mut self.links {

@@ -1,6 +1,7 @@
 //! What a match means: a cell, a packet that holds its connection, or one that may be interrupted. One file each.
 
 mod cell;
+mod cioq;
 mod connections;
 mod fifo;
 mod output;
@@ -36,6 +37,7 @@ pub(crate) fn fabric<const W: usize, S: Scheduler>(
     let short = || config.short_arbiter::<W>(&site.within("short"));
     Ok(match (S::QUEUEING, options.mode.unwrap_or(S::MODE)) {
         (Queueing::Output, _) => Box::new(output::Output::new(site.ports)),
+        (Queueing::Combined, _) => Box::new(cioq::Cioq::new(site.ports)),
         (Queueing::Fifo, mode) => Box::new(fifo::Fifo::new(site.ports, long()?, mode == Mode::Cell)),
         (Queueing::Virtual, Mode::Cell) => Box::new(cell::Cell::new(site.ports, long()?)),
         (Queueing::Virtual, Mode::Packet) => Box::new(packet::PacketMode::new(site.ports, long()?)),

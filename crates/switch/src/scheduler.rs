@@ -57,6 +57,8 @@ pub enum Queueing {
     Fifo,
     /// At the outputs.
     Output,
+    /// At the inputs, one list for all, and at the outputs.
+    Combined,
 }
 
 /// What every scheduler can be told.
@@ -66,7 +68,7 @@ pub struct Options {
     /// What a match means; by default what the scheduler was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Slots of the fabric per slot of a link; by default the switch's, which is 1 unless it says otherwise.
+    /// Slots of the fabric per slot of a link; by default the switch's, otherwise 1 (cioq: 2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
     /// When a packet may begin to cross; by default as the switch has it, which is cut_through unless it says otherwise.
@@ -91,6 +93,9 @@ impl Options {
     /// Refuses what has no meaning in the mode.
     fn check<S: Scheduler>(&self) -> Result<(), Invalid> {
         let mode = self.mode.unwrap_or(S::MODE);
+        if S::QUEUEING == Queueing::Combined {
+            self.check_combined(mode)?;
+        }
         if S::QUEUEING != Queueing::Virtual && !matches!(mode, Mode::Cell | Mode::Packet) {
             let message = "only virtual output queues have classes: write \"cell\" or \"packet\"";
             return Err(Invalid::new("mode", message));
@@ -107,6 +112,25 @@ impl Options {
             None => Ok(()),
         }
     }
+
+    /// What has no meaning with queues on both sides.
+    fn check_combined(&self, mode: Mode) -> Result<(), Invalid> {
+        if mode != Mode::Cell {
+            let message =
+                "with queues at inputs and outputs only cells are matched: write \"cell\" or leave it out";
+            return Err(Invalid::new("mode", message));
+        }
+        match self.speedup {
+            Some(speedup) if speedup.as_f64() > Speedup::TWO.as_f64() => {
+                let message = format!(
+                    "{speedup}: with 2 every cell leaves when output queueing would send it, and no more is to be had; \
+                     write 1 to 2"
+                );
+                Err(Invalid::new("speedup", message))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A scheduler's configuration. Every file has one, named `Config`.
@@ -119,6 +143,8 @@ pub trait Scheduler: Clone + Default + PartialEq + Serialize + DeserializeOwned 
     const PHASES: Phases = Phases::Sequential;
     /// Where packets wait.
     const QUEUEING: Queueing = Queueing::Virtual;
+    /// Slots of the fabric per slot of a link, where neither options nor switch say it.
+    const SPEEDUP: Speedup = Speedup::ONE;
 
     /// Builds its arbiter.
     ///
@@ -259,6 +285,13 @@ macro_rules! registry {
                 }
             }
 
+            /// Slots of the fabric per slot of a link.
+            pub fn speedup(&self) -> Speedup {
+                self.options.speedup.unwrap_or(match &self.algorithm {
+                    $(Algorithm::$name(_) => <crate::arbiters::$name::Config as Scheduler>::SPEEDUP),*
+                })
+            }
+
             /// What a match means.
             pub fn mode(&self) -> Mode {
                 self.options.mode.unwrap_or(match &self.algorithm {
@@ -308,6 +341,7 @@ registry! {
     p_mwm_ql,
     p_mwm_ca,
     fifo,
+    cioq,
     oq,
 }
 
@@ -321,9 +355,15 @@ mod tests {
 
     #[test]
     fn schedulers_are_written_as_tc_would() {
-        for text in
-            ["islip", "p_spf", "islip mode preemptive lazy 24 iterations 1", "p_spf speedup 1.176 nohold"]
-        {
+        for text in [
+            "islip",
+            "p_spf",
+            "islip mode preemptive lazy 24 iterations 1",
+            "p_spf speedup 1.176 nohold",
+            "tdm pattern unbalanced share 0.5",
+            "tdm pattern matrix rates [0.5 0.5 0.5 0.5]",
+            "cioq speedup 1.5",
+        ] {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }
         assert_eq!("islip iterations 4 hold".parse::<Spec>().unwrap().to_string(), "islip");
@@ -367,6 +407,9 @@ mod tests {
         assert_eq!(built("islip mode preemptive lazy 3"), Ok(()));
         assert!(built("islip lazy 3").unwrap_err().contains("nothing is interrupted in this mode"));
         assert!(built("fifo mode preemptive").unwrap_err().contains("only virtual output queues"));
+        assert_eq!(built("cioq speedup 1.5 mode cell"), Ok(()));
+        assert!(built("cioq speedup 2.1").unwrap_err().contains("write 1 to 2"));
+        assert!(built("cioq mode packet").unwrap_err().contains("only cells are matched"));
         assert!(built("islip iterations 0").unwrap_err().contains("write 1 to 1024"));
     }
 }

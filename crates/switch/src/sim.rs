@@ -13,7 +13,6 @@ use crate::outcome::{Batch, Outcome};
 use crate::packet::{Class, Kind, Packet};
 use crate::scheduler::{Input, Mode, Queueing, Spec};
 use crate::shared::{Coming, Shared};
-use crate::speed::Speedup;
 use crate::tally::{Sums, Tally};
 use crate::traffic::{Arrival, Offered, Place, Source, TrafficSpec};
 use crate::wheel::Wheel;
@@ -119,7 +118,7 @@ impl<const W: usize> Switch<W> {
     fn new(plan: &Plan) -> Result<Switch<W>, Invalid> {
         let ports = plan.ports;
         let streams = plan.streams.within("switch");
-        let clock = Clock::new(plan.scheduler.options.speedup.unwrap_or(Speedup::ONE));
+        let clock = Clock::new(plan.scheduler.speedup());
         let site = Site { ports, streams: streams.within("scheduler") };
         let fabric = plan.scheduler.fabric(&site)?;
         let offered = plan.traffic.build(&Place {
@@ -138,6 +137,9 @@ impl<const W: usize> Switch<W> {
         let begin = match (plan.scheduler.queueing(), plan.scheduler.options.input.unwrap_or_default()) {
             (Queueing::Output, _) => Begin::Complete,
             (_, Input::StoreAndForward) => Begin::LastCell,
+            (Queueing::Combined, Input::CutThrough) => {
+                Begin::Paced { slower: 0, slot_ticks: clock.slot_ticks }
+            }
             (_, Input::CutThrough) => {
                 Begin::Paced { slower: clock.slot_ticks - clock.fabric_ticks, slot_ticks: clock.slot_ticks }
             }

@@ -25,6 +25,8 @@ const MOST: u64 = 16;
 impl Speedup {
     /// None.
     pub const ONE: Speedup = Speedup { links: 1, fabric: 1 };
+    /// Two slots of the fabric in one of a link.
+    pub const TWO: Speedup = Speedup { links: 2, fabric: 1 };
 
     /// `over`/`under`; `None` below 1, above 16, or when it has no terms up to 100,000.
     pub fn new(over: u64, under: u64) -> Option<Speedup> {

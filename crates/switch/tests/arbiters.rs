@@ -143,6 +143,7 @@ fn every_arbiter_works_in_every_mode() {
         let modes: &[Mode] = match (entry.default)().queueing() {
             Queueing::Virtual => &[Mode::Cell, Mode::Packet, Mode::Spf, Mode::Preemptive],
             Queueing::Fifo | Queueing::Output => &[Mode::Cell, Mode::Packet],
+            Queueing::Combined => &[Mode::Cell],
         };
         for mode in modes {
             let onoff = SOURCES.iter().find(|source| source.name == "onoff").expect("it is registered");

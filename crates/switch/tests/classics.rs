@@ -13,11 +13,12 @@ fn run_pattern(
     parameters: serde_json::Value,
     ports: usize,
     load: f64,
-    pattern: &str,
+    pattern: impl Into<serde_json::Value>,
     slots: u64,
 ) -> Outcome {
     let entry = ALL.iter().find(|entry| entry.name == name).expect("it is registered");
     let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
+    let pattern: serde_json::Value = pattern.into();
     let plan = Plan {
         ports,
         scheduler: Spec {
@@ -141,4 +142,23 @@ fn diagonal_traffic_needs_weights_and_memory() {
         assert!(carried(name) < 0.88, "{name}: {}", carried(name));
     }
     assert!((carried("serena") - 0.98).abs() < 0.005, "serena: {}", carried("serena"));
+}
+
+/// Chang, Chen and Huang 2000: a fixed schedule carries the traffic that it was made for, and only that.
+#[test]
+fn a_fixed_schedule_carries_what_it_was_made_for() {
+    use serde_json::json;
+    for (pattern, own) in [
+        (json!("uniform"), json!({ "pattern": "uniform" })),
+        (json!("diagonal"), json!({ "pattern": "diagonal" })),
+        (json!("log_diagonal"), json!({ "pattern": "log_diagonal" })),
+        (json!("quasi_diagonal"), json!({ "pattern": "quasi_diagonal" })),
+        (json!({ "unbalanced": 0.4 }), json!({ "pattern": "unbalanced", "share": 0.4 })),
+    ] {
+        let outcome = run_pattern("tdm", own, 16, 0.95, pattern.clone(), 200_000);
+        let lost = (outcome.offered - outcome.throughput).abs();
+        assert!(lost < 0.003, "{pattern}: {} of {}", outcome.throughput, outcome.offered);
+    }
+    let other = run_pattern("tdm", json!({}), 16, 0.95, "diagonal", 20_000).throughput;
+    assert!(other < 0.2, "two slots in 16 are all that a diagonal has of a uniform schedule: {other}");
 }

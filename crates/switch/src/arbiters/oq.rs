@@ -37,7 +37,7 @@ impl Scheduler for Config {
 }
 
 /// Is never asked.
-struct Nobody;
+pub(super) struct Nobody;
 
 impl<const W: usize> Arbiter<W> for Nobody {
     fn decide(&mut self, _: &Demand<'_, W>, _: &mut Matching<W>, _: &mut Notes) {}

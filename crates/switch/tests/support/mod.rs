@@ -58,7 +58,7 @@ impl Shape {
             // Where an input has one queue for all, only the output of its first packet is asked for.
             let (outputs, filled) = match queueing {
                 Queueing::Virtual => (0..ports, self.filled),
-                Queueing::Fifo | Queueing::Output => {
+                Queueing::Fifo | Queueing::Output | Queueing::Combined => {
                     let head = rng.below(ports as u64) as usize;
                     (head..head + 1, 100)
                 }

@@ -1,0 +1,118 @@
+//! Combined input and output queueing against output queueing: the same cells, the same delays, to the last of them.
+
+use proptest::prelude::*;
+use qdisc::Streams;
+use serde_json::json;
+use switch::traffic::{Place, SOURCES, TrafficSpec};
+use switch::{Outcome, Plan};
+
+/// Slots in which cells arrive.
+const SLOTS: u64 = 10_000;
+/// Slots after these, enough for every cell to leave.
+const AFTER: u64 = 3_000;
+
+/// Traffic by its name and parameters.
+fn traffic(name: &str, parameters: serde_json::Value) -> TrafficSpec {
+    let source = SOURCES.iter().find(|source| source.name == name).expect("it is registered");
+    (source.from_json)(parameters).expect("these are its parameters")
+}
+
+/// Independent cells in the first slots, written down one by one, so that both switches can send all of them.
+fn cells(ports: usize, load: f64, pattern: &str) -> TrafficSpec {
+    let place = Place { ports, streams: Streams::new(5) };
+    let parameters = json!({ "load": load, "pattern": pattern });
+    let mut offered = traffic("bernoulli", parameters).build(&place).expect("it can be offered");
+    let mut packets = Vec::new();
+    for (from, source) in offered.sources.iter_mut().enumerate() {
+        while let Some(arrival) = source.next().filter(|arrival| arrival.first < SLOTS) {
+            packets.push(json!({ "slot": arrival.first, "from": from, "to": arrival.to, "cells": 1 }));
+        }
+    }
+    traffic("list", json!({ "packets": packets }))
+}
+
+/// All of a run; the scheduler as it is written in scenarios.
+fn run(scheduler: &str, ports: usize, traffic: &TrafficSpec) -> Outcome {
+    run_slots(scheduler, ports, traffic, SLOTS + AFTER)
+}
+
+fn run_slots(scheduler: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> Outcome {
+    let plan = Plan {
+        ports,
+        scheduler: scheduler.parse().expect("it is a scheduler"),
+        traffic: traffic.clone(),
+        slots,
+        warmup: 0,
+        streams: Streams::new(5),
+    };
+    let outcome = switch::run(&plan).expect("it can be run");
+    assert_eq!(outcome.backlog, 0, "{scheduler}: all have crossed");
+    let left: u64 = outcome.all.through.counts.iter().map(|(_, count)| count).sum();
+    assert_eq!(left, outcome.all.count, "{scheduler}: all have left");
+    outcome
+}
+
+/// Chuang, Goel, McKeown and Prabhakar 1999: with a speedup of 2 every cell leaves when output queueing would send it. Both
+/// count to the end of the output link, from the begin of the slot of arrival: there is no constant between them.
+#[test]
+fn delays_are_those_of_output_queueing() {
+    for ports in [2, 4, 8, 16] {
+        for (load, pattern) in [(0.5, "uniform"), (0.9, "uniform"), (0.9, "diagonal"), (1.0, "log_diagonal")]
+        {
+            let traffic = cells(ports, load, pattern);
+            let (cioq, oq) = (run("cioq", ports, &traffic), run("oq", ports, &traffic));
+            assert_eq!(cioq.all.through, oq.all.through, "{ports} ports, {pattern} at {load}");
+            assert!(oq.all.count > SLOTS / 2, "{} cells", oq.all.count);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Whatever arrives, however much of it for one output: the promise does not ask for admissible traffic.
+    #[test]
+    fn so_they_are_whatever_arrives(
+        ports in 2u16..=6,
+        arrivals in prop::collection::vec((0u64..40, 0u16..6, prop_oneof![Just(0u16), 0u16..6]), 1..160),
+    ) {
+        let mut taken = std::collections::BTreeSet::new();
+        let mut packets = Vec::new();
+        for (slot, from, to) in arrivals {
+            // One cell in a slot and input.
+            if from < ports && to < ports && taken.insert((slot, from)) {
+                packets.push(json!({ "slot": slot, "from": from, "to": to, "cells": 1 }));
+            }
+        }
+        let traffic = traffic("list", json!({ "packets": packets }));
+        let sent = |scheduler: &str| run_slots(scheduler, ports.into(), &traffic, 300);
+        let (cioq, oq) = (sent("cioq"), sent("oq"));
+        prop_assert_eq!(cioq.all.through, oq.all.through);
+    }
+}
+
+/// Without a faster fabric it is a switch with input queues: at a load of 0.9 cells take a tenth longer, or more. One in
+/// between is in between.
+#[test]
+fn less_speedup_is_worse() {
+    for pattern in ["uniform", "diagonal"] {
+        let traffic = cells(8, 0.9, pattern);
+        let mean = |scheduler: &str| run(scheduler, 8, &traffic).all.through.mean.expect("cells have left");
+        let means = ["oq", "cioq speedup 1.5", "cioq speedup 1"].map(mean);
+        assert!(means[0] <= means[1] && means[1] < means[2], "{pattern}: {means:?}");
+        assert!(means[2] > 1.05 * means[0], "{pattern}: {means:?}");
+    }
+}
+
+/// Cells of larger packets come and go one by one, in two packets for one output in turn.
+#[test]
+fn packets_are_complete_with_their_last_cell() {
+    let packet =
+        |slot: u64, from: u16, cells: u32| json!({ "slot": slot, "from": from, "to": 0, "cells": cells });
+    let traffic = traffic("list", json!({ "packets": [packet(0, 0, 3), packet(0, 1, 2)] }));
+    let outcome = run("cioq", 2, &traffic);
+    let through: Vec<f64> =
+        outcome.kinds.iter().map(|(_, of)| of.through.mean.expect("it has left")).collect();
+    // Cells of slots 0, 0, 1, 1, 2 are sent in slots 1 to 5; of two cells the second is the fourth of all.
+    assert_eq!(through, [5.0, 6.0]);
+}
