@@ -19,7 +19,7 @@ fn traffic(name: &str, parameters: serde_json::Value) -> TrafficSpec {
 
 /// Independent cells in the first slots, written down one by one, so that both switches can send all of them.
 fn cells(ports: usize, load: f64, pattern: &str) -> TrafficSpec {
-    let place = Place { ports, streams: Streams::new(5) };
+    let place = Place { ports, streams: Streams::new(5), folder: Default::default() };
     let parameters = json!({ "load": load, "pattern": pattern });
     let mut offered = traffic("bernoulli", parameters).build(&place).expect("it can be offered");
     let mut packets = Vec::new();
@@ -44,6 +44,7 @@ fn run_slots(scheduler: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -
         slots,
         warmup: 0,
         streams: Streams::new(5),
+        folder: Default::default(),
     };
     let outcome = switch::run(&plan).expect("it can be run");
     assert_eq!(outcome.backlog, 0, "{scheduler}: all have crossed");
