@@ -110,7 +110,7 @@ pub(crate) struct Experiment {
     /// Variants that are run with three seeds only, because the runs are long.
     #[serde(default)]
     pub few: Vec<String>,
-    /// How long it lasts in a quick study; without it, it is left out of one.
+    /// How long it lasts in a quick study, with the warm-up that its scenario has; without it, it is left out of one.
     #[serde(default)]
     pub quick: Option<String>,
     /// The fair share of each of the flows that measures compare with it.

@@ -263,6 +263,8 @@ impl Study {
         ];
         sets.extend(wanted.iter().filter(|(_, wanted)| *wanted).map(|(key, _)| format!("record.{key}=true")));
         if let Some(quick) = experiment.quick.as_ref().filter(|_| self.scope.quick) {
+            // A warm-up of its own is for its own duration.
+            sets.retain(|set| !set.starts_with("warmup="));
             sets.push(format!("duration={quick}"));
         }
         let draft = Draft::parse(&self.paper.scenarios[&experiment.scenario], "");

@@ -70,5 +70,5 @@ fn nonsense_is_refused_with_its_reason() {
     assert!(told("[[traffic]]", two).contains("a switch has one [[traffic]]"));
     assert!(told("\"1000 slots\"", "\"many slots\"").contains("is no number of slots"));
     assert!(told("\"1000 slots\"", "\"50 slots\"").contains("leaves nothing of the duration"));
-    assert!(told("host = \"switch\"\n", "").contains("there are no slots here"));
+    assert!(told("host = \"switch\"\n", "").contains("a scenario with a [switch] runs on a switch"));
 }
