@@ -16,7 +16,7 @@ pub(super) struct Cell<const W: usize> {
 
 impl<const W: usize> Cell<W> {
     pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>) -> Cell<W> {
-        Cell { voqs: Voqs::new(ports), arbiter, matching: Matching::new(ports) }
+        Cell { voqs: Voqs::new(ports), arbiter, matching: Matching::new() }
     }
 }
 
@@ -31,7 +31,7 @@ impl<const W: usize> Fabric<W> for Cell<W> {
         let wanted = self.voqs.requests.outputs;
         self.matching.clear();
         if !wanted.is_empty() {
-            let weights = Present { voqs: &self.voqs, coming: &shared.coming, slot: shared.clock.slot };
+            let weights = Present { voqs: &self.voqs, coming: Some(&shared.coming), slot: shared.clock.slot };
             let demand = Demand {
                 requests: &self.voqs.requests,
                 inputs: self.voqs.requests.inputs,

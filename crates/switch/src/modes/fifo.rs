@@ -25,9 +25,9 @@ impl<const W: usize> Fifo<W> {
     pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>, cells: bool) -> Fifo<W> {
         Fifo {
             fifos: Fifos::new(ports),
-            connections: Connections::new(ports),
+            connections: Connections::new(),
             arbiter,
-            matching: Matching::new(ports),
+            matching: Matching::new(),
             cells,
         }
     }

@@ -22,9 +22,9 @@ impl<const W: usize> PacketMode<W> {
     pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>) -> PacketMode<W> {
         PacketMode {
             voqs: Voqs::new(ports),
-            connections: Connections::new(ports),
+            connections: Connections::new(),
             arbiter,
-            matching: Matching::new(ports),
+            matching: Matching::new(),
         }
     }
 }
@@ -43,7 +43,7 @@ impl<const W: usize> Fabric<W> for PacketMode<W> {
             (self.voqs.requests.inputs & !self.connections.inputs, wanted & !self.connections.outputs);
         if !inputs.is_empty() && !outputs.is_empty() {
             self.matching.clear();
-            let weights = Present { voqs: &self.voqs, coming: &shared.coming, slot: shared.clock.slot };
+            let weights = Present { voqs: &self.voqs, coming: Some(&shared.coming), slot: shared.clock.slot };
             let demand = Demand {
                 requests: &self.voqs.requests,
                 inputs,

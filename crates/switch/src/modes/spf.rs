@@ -27,11 +27,11 @@ impl<const W: usize> Spf<W> {
         Spf {
             short: Voqs::new(ports),
             long: Voqs::new(ports),
-            connections: Connections::new(ports),
+            connections: Connections::new(),
             short_arbiter: short,
             long_arbiter: long,
-            short_matching: Matching::new(ports),
-            long_matching: Matching::new(ports),
+            short_matching: Matching::new(),
+            long_matching: Matching::new(),
         }
     }
 }
@@ -62,7 +62,7 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         let (inputs, outputs) =
             (self.short.requests.inputs & !busy_in, self.short.requests.outputs & !busy_out);
         if !inputs.is_empty() && !outputs.is_empty() {
-            let weights = Present { voqs: &self.short, coming: &[], slot: shared.clock.slot };
+            let weights = Present { voqs: &self.short, coming: None, slot: shared.clock.slot };
             let requests = &self.short.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
             shared.notes.note(Note::Half(Class::Short));
@@ -75,7 +75,7 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         let (inputs, outputs) =
             (self.long.requests.inputs & !busy_in, self.long.requests.outputs & !busy_out);
         if !inputs.is_empty() && !outputs.is_empty() {
-            let weights = Present { voqs: &self.long, coming: &shared.coming, slot: shared.clock.slot };
+            let weights = Present { voqs: &self.long, coming: Some(&shared.coming), slot: shared.clock.slot };
             let requests = &self.long.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
             shared.notes.note(Note::Half(Class::Long));
