@@ -123,7 +123,12 @@ pub trait Arbiter<const W: usize>: Send {
     /// demands and arrivals, and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
 
-    /// A packet has come to one of its queues, whether its ports are free or not. Most do not want to know: queues ask.
+    /// Whether it wants to know what arrives. Most do not: queues ask.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// A packet has come to one of its queues, whether its ports are free or not. Only who [listens](Self::listens) is told.
     fn arrived(&mut self, _input: usize, _output: usize) {}
 
     /// Its pointers, for `--trace-slots`: a name, and where it stands for each port.

@@ -16,7 +16,7 @@ pub(crate) struct Ready {
 }
 
 /// How many packets are written down for a link before it is looked at.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 8;
 
 /// All links.
 ///
@@ -109,33 +109,40 @@ impl Links {
 
     /// Begins everything that can begin until `tick`. A link that becomes free in that very tick waits: others may be
     /// complete in it that go before what is there.
+    #[inline(never)]
     fn send(&mut self, output: usize, tick: u64, left: &mut impl FnMut(Ready, u64)) {
         let Link { free, queues, .. } = &mut self.links[output];
+        let (kinds, mut most_short) = (&self.kinds[..], self.most_short as usize);
         let packets = [&queues[0].packets[..], &queues[1].packets[..]];
         let mut next = [queues[0].next, queues[1].next];
-        let complete = |queue: usize, next: usize| packets[queue].get(next).map_or(u64::MAX, |packet| packet.at);
-        let (mut short, mut long) = (complete(0, next[0]), complete(1, next[1]));
+        let complete = |queue: usize, at: usize| packets[queue].get(at).map_or(u64::MAX, |packet| packet.at);
+        let mut first = [complete(0, next[0]), complete(1, next[1])];
         let mut now = *free;
         while now < tick {
-            let first = short.min(long);
-            if first > tick {
+            let idle_until = first[0].min(first[1]);
+            if idle_until > tick {
                 break;
             }
-            // Who finds an idle link does not wait.
-            let waits = first <= now;
-            now = now.max(first);
+            let waited = idle_until <= now;
+            now = now.max(idle_until);
             // Without a jump: nobody can foresee whose turn it is.
-            let queue = usize::from(short > now);
-            while waits & (queue == 0) & (complete(0, next[0] + self.most_short as usize) <= now) {
-                self.most_short += 1;
+            let queue = usize::from(first[0] > now);
+            // Beyond the end where it is not the turn of the short ones.
+            let beyond = next[0] + most_short + (queue << 40);
+            if complete(0, beyond) <= now && (waited || most_short > 0) {
+                most_short += 1;
+                while complete(0, next[0] + most_short) <= now {
+                    most_short += 1;
+                }
             }
-            let packet = packets[queue][next[queue]];
+            let packet = &packets[queue][next[queue]];
             next[queue] += 1;
-            (short, long) = (complete(0, next[0]), complete(1, next[1]));
-            now += self.kinds[usize::from(packet.kind)].0;
-            left(packet, now);
+            first[queue] = complete(queue, next[queue]);
+            now += kinds[usize::from(packet.kind)].0;
+            left(*packet, now);
         }
         *free = now;
+        self.most_short = most_short as u64;
         for (queue, next) in queues.iter_mut().zip(next) {
             queue.forget(next);
         }
@@ -143,7 +150,7 @@ impl Links {
 }
 
 impl Queue {
-    /// Forgets what does not wait any more, unless that is more work than what it makes room for.
+    /// Forgets all before `next`, unless that is more work than what it makes room for.
     fn forget(&mut self, next: usize) {
         self.next = next;
         if 2 * next >= self.packets.len() {

@@ -245,7 +245,7 @@ enum Begin {
 }
 
 /// How many packets of a source are drawn at a time.
-const AHEAD: usize = 16;
+const AHEAD: usize = 8;
 
 /// The packet that comes next at an input.
 #[derive(Clone, Copy)]

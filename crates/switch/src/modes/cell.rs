@@ -1,8 +1,8 @@
 //! Cell mode: every port is matched again in every slot, and a match is for one cell. Packets are put together again at
 //! the outputs (one place for each input, so that only cells of different packets mix).
 
-use super::Fabric;
-use crate::arbiter::{Arbiter, Demand, Matching};
+use super::{Fabric, Seat};
+use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
@@ -10,12 +10,12 @@ use crate::shared::{Present, Shared};
 
 pub(super) struct Cell<const W: usize> {
     voqs: Voqs<W>,
-    arbiter: Box<dyn Arbiter<W>>,
+    arbiter: Seat<W>,
     matching: Matching<W>,
 }
 
 impl<const W: usize> Cell<W> {
-    pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>) -> Cell<W> {
+    pub fn new(ports: usize, arbiter: Seat<W>) -> Cell<W> {
         Cell { voqs: Voqs::new(ports), arbiter, matching: Matching::new() }
     }
 }

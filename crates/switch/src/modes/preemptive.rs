@@ -10,8 +10,8 @@
 //! - `lazy D`: a short packet waits up to D slots for its input to come to the end of a packet before it interrupts. Not in
 //!   the paper.
 
-use super::{Connections, Fabric};
-use crate::arbiter::{Arbiter, Demand, Matching};
+use super::{Connections, Fabric, Seat};
+use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::{Fifos, Voqs};
@@ -23,8 +23,8 @@ pub(super) struct Preemptive<const W: usize> {
     short: Fifos<W>,
     long: Voqs<W>,
     connections: Connections<W>,
-    short_arbiter: Box<dyn Arbiter<W>>,
-    long_arbiter: Box<dyn Arbiter<W>>,
+    short_arbiter: Seat<W>,
+    long_arbiter: Seat<W>,
     short_matching: Matching<W>,
     long_matching: Matching<W>,
     parallel: bool,
@@ -36,8 +36,8 @@ pub(super) struct Preemptive<const W: usize> {
 impl<const W: usize> Preemptive<W> {
     pub fn new(
         ports: usize,
-        short: Box<dyn Arbiter<W>>,
-        long: Box<dyn Arbiter<W>>,
+        short: Seat<W>,
+        long: Seat<W>,
         phases: Phases,
         options: &Options,
     ) -> Preemptive<W> {

@@ -4,8 +4,8 @@
 //! W. Li, B. Liu, SPF: to Improve the Performance of Packet-Mode Scheduling, Computer Communications, 2005 (the P-SPF
 //! paper's [17]; written from what that paper says of it).
 
-use super::{Connections, Fabric};
-use crate::arbiter::{Arbiter, Demand, Matching};
+use super::{Connections, Fabric, Seat};
+use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
@@ -16,14 +16,14 @@ pub(super) struct Spf<const W: usize> {
     short: Voqs<W>,
     long: Voqs<W>,
     connections: Connections<W>,
-    short_arbiter: Box<dyn Arbiter<W>>,
-    long_arbiter: Box<dyn Arbiter<W>>,
+    short_arbiter: Seat<W>,
+    long_arbiter: Seat<W>,
     short_matching: Matching<W>,
     long_matching: Matching<W>,
 }
 
 impl<const W: usize> Spf<W> {
-    pub fn new(ports: usize, short: Box<dyn Arbiter<W>>, long: Box<dyn Arbiter<W>>) -> Spf<W> {
+    pub fn new(ports: usize, short: Seat<W>, long: Seat<W>) -> Spf<W> {
         Spf {
             short: Voqs::new(ports),
             long: Voqs::new(ports),
