@@ -7,6 +7,7 @@
 use qdisc::{Invalid, Streams};
 
 use crate::notes::Notes;
+use crate::per_port::PerPort;
 use crate::queues::Requests;
 use crate::row::Row;
 
@@ -77,7 +78,8 @@ impl<const W: usize> Demand<'_, W> {
 /// Pairs of an input and an output, none of which is in two pairs.
 #[derive(Clone, Debug)]
 pub struct Matching<const W: usize> {
-    pairs: Vec<(u16, u16)>,
+    pairs: PerPort<(u16, u16), W>,
+    count: usize,
     /// Matched inputs.
     pub inputs: Row<W>,
     /// Matched outputs.
@@ -85,14 +87,14 @@ pub struct Matching<const W: usize> {
 }
 
 impl<const W: usize> Matching<W> {
-    /// No pair yet, and room for as many as there are ports.
-    pub fn new(ports: usize) -> Matching<W> {
-        Matching { pairs: Vec::with_capacity(ports), inputs: Row::EMPTY, outputs: Row::EMPTY }
+    /// No pair yet, and room for as many as there can be.
+    pub fn new() -> Matching<W> {
+        Matching { pairs: PerPort::new((0, 0)), count: 0, inputs: Row::EMPTY, outputs: Row::EMPTY }
     }
     /// Forgets all pairs.
     #[inline]
     pub fn clear(&mut self) {
-        self.pairs.clear();
+        self.count = 0;
         self.inputs = Row::EMPTY;
         self.outputs = Row::EMPTY;
     }
@@ -103,14 +105,15 @@ impl<const W: usize> Matching<W> {
             !self.inputs.has(input) && !self.outputs.has(output),
             "one of {input}, {output} is matched"
         );
-        self.pairs.push((input as u16, output as u16));
+        self.pairs[self.count] = (input as u16, output as u16);
+        self.count += 1;
         self.inputs.insert(input);
         self.outputs.insert(output);
     }
     /// The pairs, input first, in the order in which they were found.
     #[inline]
     pub fn pairs(&self) -> &[(u16, u16)] {
-        &self.pairs
+        self.pairs.first(self.count)
     }
 }
 
@@ -120,7 +123,12 @@ pub trait Arbiter<const W: usize>: Send {
     /// demands and arrivals, and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
 
-    /// A packet has come to one of its queues, whether its ports are free or not. Most do not want to know: queues ask.
+    /// Whether it wants to know what arrives. Most do not: queues ask.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// A packet has come to one of its queues, whether its ports are free or not. Only who [listens](Self::listens) is told.
     fn arrived(&mut self, _input: usize, _output: usize) {}
 
     /// Its pointers, for `--trace-slots`: a name, and where it stands for each port.

@@ -16,8 +16,8 @@ pub(crate) struct Alias<T> {
 struct Column<T> {
     /// The column's own value is taken when the draw is below.
     threshold: u32,
-    own: T,
-    alias: T,
+    /// Its alias and its own value, so that a comparison is an index.
+    values: [T; 2],
 }
 
 impl<T: Copy> Alias<T> {
@@ -28,11 +28,11 @@ impl<T: Copy> Alias<T> {
         debug_assert!(n > 0 && sum > 0.0);
         let mut odds: Vec<f64> = values.iter().map(|(_, weight)| weight * n as f64 / sum).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|at| odds[*at] < 1.0);
-        let whole = |(value, _): &(T, f64)| Column { threshold: u32::MAX, own: *value, alias: *value };
+        let whole = |(value, _): &(T, f64)| Column { threshold: u32::MAX, values: [*value; 2] };
         let mut columns: Vec<Column<T>> = values.iter().map(whole).collect();
         while let (Some(poor), Some(rich)) = (small.pop(), large.last().copied()) {
             columns[poor].threshold = (odds[poor] * 4_294_967_296.0) as u32;
-            columns[poor].alias = values[rich].0;
+            columns[poor].values[0] = values[rich].0;
             odds[rich] -= 1.0 - odds[poor];
             if odds[rich] < 1.0 {
                 large.pop();
@@ -47,8 +47,7 @@ impl<T: Copy> Alias<T> {
     pub fn pick(&self, word: u64) -> T {
         // The high half chooses the column, the low half decides within it; without a jump, since nobody can foresee it.
         let column = &self.columns[(((word >> 32) * self.columns.len() as u64) >> 32) as usize];
-        let both = [column.alias, column.own];
-        both[usize::from((word as u32) < column.threshold)]
+        column.values[usize::from((word as u32) < column.threshold)]
     }
 }
 

@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod packet;
 mod queues;
 pub mod rates;
+mod per_port;
 mod row;
 pub mod scheduler;
 mod shared;
@@ -34,6 +35,7 @@ pub mod traffic;
 mod wheel;
 
 pub use outcome::Outcome;
+pub use per_port::PerPort;
 pub use queues::Requests;
 pub use row::Row;
 pub use scheduler::{ALL, Mode, Spec};

@@ -4,7 +4,6 @@
 //! otherwise in the order of their completion.
 
 use crate::packet::{Class, Kind};
-use crate::slab::{Chain, Slab};
 
 /// A packet that waits for its link.
 #[derive(Clone, Copy, Debug)]
@@ -16,11 +15,16 @@ pub(crate) struct Ready {
     pub kind: u16,
 }
 
+/// How many packets are written down for a link before it is looked at.
+const TOGETHER: usize = 8;
+
 /// All links.
+///
+/// Where short packets go first, packets are only written down when they are complete, and sent some dozen at a time:
+/// nothing in the switch depends on when that is done, and one link after the other is faster than all in turns.
 #[derive(Debug)]
 pub(crate) struct Links {
     links: Vec<Link>,
-    slab: Slab<Ready>,
     /// By kind: how long it takes, in ticks, and whether it goes before others.
     kinds: Vec<(u64, bool)>,
     short_first: bool,
@@ -31,27 +35,30 @@ pub(crate) struct Links {
     pub most_short: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Link {
-    /// When it is free again, in ticks.
+    /// When all that is complete will have been sent, in ticks, in whatever order.
+    busy_until: u64,
+    /// When what was sent until now will have been sent, in ticks. Only used where short ones go first, as are queues.
     free: u64,
-    /// Time that what waits in the queues will take, in ticks.
-    waiting: u64,
-    /// Only used where short ones go first.
-    short: Chain,
-    long: Chain,
-    /// How many short ones wait.
-    shorts: u64,
+    /// Of short ones and of others.
+    queues: [Queue; 2],
+}
+
+/// What waits, and before that what does no more.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    packets: Vec<Ready>,
+    /// The first one that waits.
+    next: usize,
 }
 
 impl Links {
     pub fn new(ports: usize, kinds: &[Kind], short_first: bool, slot_ticks: u64) -> Links {
-        let link = Link { free: 0, waiting: 0, short: Chain::EMPTY, long: Chain::EMPTY, shorts: 0 };
         let kind = |kind: &Kind| (u64::from(kind.cells) * slot_ticks, kind.class == Class::Short);
         let kinds = kinds.iter().map(kind).collect();
         Links {
-            links: vec![link; ports],
-            slab: Slab::new(),
+            links: vec![Link::default(); ports],
             kinds,
             short_first,
             slot_ticks,
@@ -60,30 +67,22 @@ impl Links {
         }
     }
 
-    /// A packet is complete. Tells what left since the last time: the packet, and when its last cell was sent.
+    /// A packet is complete. Tells, now or later, when its last cell was sent.
     #[inline]
     pub fn offer(&mut self, output: usize, packet: Ready, left: &mut impl FnMut(Ready, u64)) {
         let link = &mut self.links[output];
         let (sending, short) = self.kinds[usize::from(packet.kind)];
-        if self.short_first {
-            link.send_until(packet.at, &mut self.slab, &self.kinds, left);
-            if link.free >= packet.at {
-                link.waiting += sending;
-                self.most_ticks = self.most_ticks.max(link.free - packet.at + link.waiting);
-                if short {
-                    self.slab.push_back(&mut link.short, packet);
-                    link.shorts += 1;
-                    self.most_short = self.most_short.max(link.shorts);
-                } else {
-                    self.slab.push_back(&mut link.long, packet);
-                }
-                return;
-            }
-            // Nobody is there, and no other one can be complete in the same slot: it begins at once.
+        link.busy_until = link.busy_until.max(packet.at) + sending;
+        self.most_ticks = self.most_ticks.max(link.busy_until - packet.at);
+        if !self.short_first {
+            left(packet, link.busy_until);
+            return;
         }
-        link.free = link.free.max(packet.at) + sending;
-        self.most_ticks = self.most_ticks.max(link.free - packet.at);
-        left(packet, link.free);
+        let queue = &mut link.queues[usize::from(!short)];
+        queue.packets.push(packet);
+        if queue.packets.len() >= queue.next + TOGETHER {
+            self.send(output, packet.at, left);
+        }
     }
 
     /// The most cells that waited at one output, what was being sent included.
@@ -96,10 +95,10 @@ impl Links {
         self.most_ticks = self.most_ticks.max(cells * self.slot_ticks);
     }
 
-    /// Tells what leaves until `tick`, exclusively.
+    /// Tells what begins to leave until `tick`.
     pub fn advance(&mut self, tick: u64, left: &mut impl FnMut(Ready, u64)) {
-        for link in &mut self.links {
-            link.send_until(tick, &mut self.slab, &self.kinds, left);
+        for output in 0..self.links.len() {
+            self.send(output, tick, left);
         }
     }
 
@@ -107,27 +106,56 @@ impl Links {
     pub fn forget(&mut self) {
         (self.most_ticks, self.most_short) = (0, 0);
     }
+
+    /// Begins everything that can begin until `tick`. A link that becomes free in that very tick waits: others may be
+    /// complete in it that go before what is there.
+    #[inline(never)]
+    fn send(&mut self, output: usize, tick: u64, left: &mut impl FnMut(Ready, u64)) {
+        let Link { free, queues, .. } = &mut self.links[output];
+        let (kinds, mut most_short) = (&self.kinds[..], self.most_short as usize);
+        let packets = [&queues[0].packets[..], &queues[1].packets[..]];
+        let mut next = [queues[0].next, queues[1].next];
+        let complete = |queue: usize, at: usize| packets[queue].get(at).map_or(u64::MAX, |packet| packet.at);
+        let mut first = [complete(0, next[0]), complete(1, next[1])];
+        let mut now = *free;
+        while now < tick {
+            let idle_until = first[0].min(first[1]);
+            if idle_until > tick {
+                break;
+            }
+            let waited = idle_until <= now;
+            now = now.max(idle_until);
+            // Without a jump: nobody can foresee whose turn it is.
+            let queue = usize::from(first[0] > now);
+            // Beyond the end where it is not the turn of the short ones.
+            let beyond = next[0] + most_short + (queue << 40);
+            if complete(0, beyond) <= now && (waited || most_short > 0) {
+                most_short += 1;
+                while complete(0, next[0] + most_short) <= now {
+                    most_short += 1;
+                }
+            }
+            let packet = &packets[queue][next[queue]];
+            next[queue] += 1;
+            first[queue] = complete(queue, next[queue]);
+            now += kinds[usize::from(packet.kind)].0;
+            left(*packet, now);
+        }
+        *free = now;
+        self.most_short = most_short as u64;
+        for (queue, next) in queues.iter_mut().zip(next) {
+            queue.forget(next);
+        }
+    }
 }
 
-impl Link {
-    /// Begins everything that can begin before `tick`.
-    #[inline]
-    fn send_until(
-        &mut self,
-        tick: u64,
-        slab: &mut Slab<Ready>,
-        kinds: &[(u64, bool)],
-        left: &mut impl FnMut(Ready, u64),
-    ) {
-        // What waits was there before the link became free: whoever comes finds it waiting, or an idle link.
-        while self.waiting > 0 && self.free < tick {
-            let queue = if self.short.is_empty() { &mut self.long } else { &mut self.short };
-            let packet = slab.pop(queue);
-            let (sending, short) = kinds[usize::from(packet.kind)];
-            self.shorts -= u64::from(short);
-            self.waiting -= sending;
-            self.free += sending;
-            left(packet, self.free);
+impl Queue {
+    /// Forgets all before `next`, unless that is more work than what it makes room for.
+    fn forget(&mut self, next: usize) {
+        self.next = next;
+        if 2 * next >= self.packets.len() {
+            self.packets.drain(..next);
+            self.next = 0;
         }
     }
 }

@@ -9,7 +9,8 @@ mod packet;
 mod preemptive;
 mod spf;
 
-use crate::arbiter::Site;
+use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::notes::Notes;
 use crate::packet::{Class, Packet};
 use crate::scheduler::{Mode, Options, Queueing, Scheduler};
 use crate::shared::Shared;
@@ -27,14 +28,46 @@ pub(crate) trait Fabric<const W: usize>: Send {
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16]));
 }
 
+/// An arbiter in its place.
+pub(crate) struct Seat<const W: usize> {
+    arbiter: Box<dyn Arbiter<W>>,
+    /// Asked once: what arrives is told to hardly anyone, and there is a lot of it.
+    listens: bool,
+}
+
+impl<const W: usize> Seat<W> {
+    fn new(arbiter: Box<dyn Arbiter<W>>) -> Seat<W> {
+        Seat { listens: arbiter.listens(), arbiter }
+    }
+
+    /// See [`Arbiter::arrived`].
+    #[inline]
+    fn arrived(&mut self, input: usize, output: usize) {
+        if self.listens {
+            self.arbiter.arrived(input, output);
+        }
+    }
+
+    /// See [`Arbiter::decide`].
+    #[inline]
+    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
+        self.arbiter.decide(demand, matching, notes);
+    }
+
+    /// See [`Arbiter::pointers`].
+    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
+        self.arbiter.pointers(visit);
+    }
+}
+
 /// The fabric of a scheduler.
 pub(crate) fn fabric<const W: usize, S: Scheduler>(
     config: &S,
     options: &Options,
     site: &Site,
 ) -> Result<Box<dyn Fabric<W>>, Invalid> {
-    let long = || config.arbiter::<W>(&site.within("long"));
-    let short = || config.short_arbiter::<W>(&site.within("short"));
+    let long = || config.arbiter::<W>(&site.within("long")).map(Seat::new);
+    let short = || config.short_arbiter::<W>(&site.within("short")).map(Seat::new);
     Ok(match (S::QUEUEING, options.mode.unwrap_or(S::MODE)) {
         (Queueing::Output, _) => Box::new(output::Output::new(site.ports)),
         (Queueing::Combined, _) => Box::new(cioq::Cioq::new(site.ports)),

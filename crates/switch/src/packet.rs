@@ -41,7 +41,7 @@ pub struct Kind {
 }
 
 /// A packet that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// When it arrived, in ticks of the switch's clock.
     pub arrived: u64,

@@ -5,6 +5,7 @@
 //! to cross, not for every cell.
 
 use crate::packet::Packet;
+use crate::per_port::PerPort;
 use crate::row::Row;
 use crate::slab::{Chain, Slab};
 
@@ -12,9 +13,9 @@ use crate::slab::{Chain, Slab};
 #[derive(Clone, Debug)]
 pub struct Requests<const W: usize> {
     /// By input: the outputs that it asks for.
-    pub of_input: Vec<Row<W>>,
+    pub of_input: PerPort<Row<W>, W>,
     /// By output: the inputs that ask for it.
-    pub of_output: Vec<Row<W>>,
+    pub of_output: PerPort<Row<W>, W>,
     /// Inputs that ask for anything.
     pub inputs: Row<W>,
     /// Outputs that anybody asks for.
@@ -23,10 +24,10 @@ pub struct Requests<const W: usize> {
 
 impl<const W: usize> Requests<W> {
     /// Nobody asks.
-    pub fn none(ports: usize) -> Requests<W> {
+    pub fn none() -> Requests<W> {
         Requests {
-            of_input: vec![Row::EMPTY; ports],
-            of_output: vec![Row::EMPTY; ports],
+            of_input: PerPort::new(Row::EMPTY),
+            of_output: PerPort::new(Row::EMPTY),
             inputs: Row::EMPTY,
             outputs: Row::EMPTY,
         }
@@ -41,12 +42,21 @@ impl<const W: usize> Requests<W> {
         self.outputs.insert(output);
     }
 
-    /// It does no more.
+    /// It asks for it if `asks`; without a jump.
     #[inline]
-    pub fn remove(&mut self, input: usize, output: usize) {
+    pub fn insert_if(&mut self, input: usize, output: usize, asks: bool) {
+        self.of_input[input].insert_if(output, asks);
+        self.of_output[output].insert_if(input, asks);
+        self.inputs.insert_if(input, asks);
+        self.outputs.insert_if(output, asks);
+    }
+
+    /// It does no more if `gone`; without a jump.
+    #[inline]
+    pub fn remove_if(&mut self, input: usize, output: usize, gone: bool) {
         let (of_input, of_output) = (&mut self.of_input[input], &mut self.of_output[output]);
-        of_input.remove(output);
-        of_output.remove(input);
+        of_input.remove_if(output, gone);
+        of_output.remove_if(input, gone);
         self.inputs.remove_if(input, of_input.is_empty());
         self.outputs.remove_if(output, of_output.is_empty());
     }
@@ -61,7 +71,9 @@ struct Queue {
 }
 
 impl Queue {
-    const EMPTY: Queue = Queue { chain: Chain::EMPTY, cells: 0 };
+    fn new(slab: &mut Slab<Packet>) -> Queue {
+        Queue { chain: slab.chain(), cells: 0 }
+    }
 
     #[inline]
     fn is_empty(&self) -> bool {
@@ -111,21 +123,16 @@ pub(crate) struct Voqs<const W: usize> {
 
 impl<const W: usize> Voqs<W> {
     pub fn new(ports: usize) -> Voqs<W> {
-        Voqs {
-            ports,
-            slab: Slab::new(),
-            queues: vec![Queue::EMPTY; ports * ports],
-            requests: Requests::none(ports),
-        }
+        let mut slab = Slab::new();
+        let queues = (0..ports * ports).map(|_| Queue::new(&mut slab)).collect();
+        Voqs { ports, slab, queues, requests: Requests::none() }
     }
 
     /// Adds a packet; says how many cells its queue has then.
     #[inline]
     pub fn push(&mut self, input: usize, output: usize, packet: Packet) -> u64 {
         let queue = &mut self.queues[input * self.ports + output];
-        if queue.is_empty() {
-            self.requests.insert(input, output);
-        }
+        self.requests.insert(input, output);
         queue.push_back(&mut self.slab, packet);
         queue.cells
     }
@@ -144,9 +151,7 @@ impl<const W: usize> Voqs<W> {
     pub fn pop(&mut self, input: usize, output: usize) -> Packet {
         let queue = &mut self.queues[input * self.ports + output];
         let packet = queue.pop(&mut self.slab);
-        if queue.is_empty() {
-            self.requests.remove(input, output);
-        }
+        self.requests.remove_if(input, output, queue.is_empty());
         packet
     }
 
@@ -158,9 +163,7 @@ impl<const W: usize> Voqs<W> {
     pub fn pop_cell(&mut self, input: usize, output: usize) -> Result<Packet, u32> {
         let queue = &mut self.queues[input * self.ports + output];
         let packet = queue.pop_cell(&mut self.slab);
-        if queue.is_empty() {
-            self.requests.remove(input, output);
-        }
+        self.requests.remove_if(input, output, queue.is_empty());
         packet
     }
 
@@ -182,23 +185,24 @@ impl<const W: usize> Voqs<W> {
 pub(crate) struct Fifos<const W: usize> {
     slab: Slab<Packet>,
     /// By input.
-    queues: Vec<Queue>,
+    queues: PerPort<Queue, W>,
     /// What the heads ask for.
     pub requests: Requests<W>,
 }
 
 impl<const W: usize> Fifos<W> {
     pub fn new(ports: usize) -> Fifos<W> {
-        Fifos { slab: Slab::new(), queues: vec![Queue::EMPTY; ports], requests: Requests::none(ports) }
+        let mut slab = Slab::new();
+        let mut queues = PerPort::new(Queue::new(&mut slab));
+        (1..ports).for_each(|input| queues[input] = Queue::new(&mut slab));
+        Fifos { slab, queues, requests: Requests::none() }
     }
 
     /// Adds a packet; says how many cells its queue has then.
     #[inline]
     pub fn push(&mut self, input: usize, packet: Packet) -> u64 {
         let queue = &mut self.queues[input];
-        if queue.is_empty() {
-            self.requests.insert(input, usize::from(packet.to));
-        }
+        self.requests.insert_if(input, usize::from(packet.to), queue.is_empty());
         queue.push_back(&mut self.slab, packet);
         queue.cells
     }
@@ -229,7 +233,7 @@ impl<const W: usize> Fifos<W> {
     /// The head of an input, which asked for `from`, is gone.
     #[inline]
     fn advance(&mut self, input: usize, from: u16) {
-        self.requests.remove(input, usize::from(from));
+        self.requests.remove_if(input, usize::from(from), true);
         if let Some(next) = self.slab.front(&self.queues[input].chain) {
             self.requests.insert(input, usize::from(next.to));
         }

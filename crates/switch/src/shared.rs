@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::links::{Links, Ready};
 use crate::notes::Notes;
 use crate::packet::Packet;
+use crate::per_port::PerPort;
 use crate::queues::{Fifos, Voqs};
 use crate::tally::Tally;
 
@@ -17,26 +18,66 @@ pub(crate) struct Coming {
     pub last: u64,
 }
 
+/// A packet whose last cell has crossed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Crossed {
+    /// End of that slot, in ticks.
+    at: u64,
+    packet: Packet,
+}
+
+/// How many packets that have crossed are written down before they are counted and given to the links: one after the
+/// other in one loop is faster than one now and then.
+const TOGETHER: usize = 64;
+
 /// Everything but queues and connections.
 pub(crate) struct Shared<const W: usize> {
     pub clock: Clock,
     pub tally: Tally,
     pub links: Links,
     /// By input: what came last.
-    pub coming: Vec<Coming>,
+    pub coming: PerPort<Coming, W>,
     pub notes: Notes,
+    /// What has crossed and is not counted yet, and how much that is.
+    crossed: Box<[Crossed; TOGETHER]>,
+    uncounted: usize,
 }
 
 impl<const W: usize> Shared<W> {
+    /// Nothing has happened yet.
+    pub fn new(clock: Clock, tally: Tally, links: Links) -> Shared<W> {
+        Shared {
+            clock,
+            tally,
+            links,
+            coming: PerPort::new(Coming::default()),
+            notes: Notes::off(),
+            crossed: Box::new([Crossed::default(); TOGETHER]),
+            uncounted: 0,
+        }
+    }
+
     /// The last cell of a packet crosses in this slot.
     #[inline]
     pub fn complete(&mut self, input: usize, packet: Packet) {
-        let at = self.clock.end();
-        let Packet { arrived, kind, to, .. } = packet;
-        self.tally.complete(input, usize::from(to), kind, arrived, at);
-        let tally = &mut self.tally;
-        let left = &mut |left: Ready, tick| tally.left(left.kind, left.arrived, tick);
-        self.links.offer(usize::from(to), Ready { at, arrived, kind }, left);
+        self.tally.gone(input, packet.kind);
+        self.crossed[self.uncounted % TOGETHER] = Crossed { at: self.clock.end(), packet };
+        self.uncounted += 1;
+        if self.uncounted == TOGETHER {
+            self.settle();
+        }
+    }
+
+    /// Counts what has crossed, and gives it to the links.
+    #[inline(never)]
+    pub fn settle(&mut self) {
+        let Shared { tally, links, crossed, uncounted, .. } = self;
+        for Crossed { at, packet } in &crossed[..std::mem::take(uncounted)] {
+            let (at, Packet { arrived, kind, to, .. }) = (*at, *packet);
+            tally.complete(usize::from(to), kind, arrived, at);
+            let left = &mut |left: Ready, tick| tally.left(left.kind, left.arrived, tick);
+            links.offer(usize::from(to), Ready { at, arrived, kind }, left);
+        }
     }
 
     /// Where the slot of the outputs went; the rest was idle.
@@ -54,8 +95,8 @@ impl<const W: usize> Shared<W> {
 /// Virtual output queues, and what of their last packets is not there yet.
 pub(crate) struct Present<'a, const W: usize> {
     pub voqs: &'a Voqs<W>,
-    /// By input: what came last. Empty where these queues are for short packets: they come whole.
-    pub coming: &'a [Coming],
+    /// By input: what came last. Nothing where these queues are for short packets: they come whole.
+    pub coming: Option<&'a PerPort<Coming, W>>,
     /// The first slot that has not begun.
     pub slot: u64,
 }
@@ -64,8 +105,8 @@ impl<const W: usize> Weights for Present<'_, W> {
     #[inline]
     fn cells(&self, input: usize, output: usize) -> u64 {
         let cells = self.voqs.cells(input, output);
-        match self.coming.get(input) {
-            Some(Coming { to, last }) if usize::from(*to) == output => {
+        match self.coming.map(|coming| coming[input]) {
+            Some(Coming { to, last }) if usize::from(to) == output => {
                 cells - (last + 1).saturating_sub(self.slot)
             }
             _ => cells,

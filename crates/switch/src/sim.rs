@@ -11,6 +11,7 @@ use crate::modes::Fabric;
 use crate::notes::{Note, Notes, SlotTrace};
 use crate::outcome::{Batch, Outcome};
 use crate::packet::{Class, Kind, Packet};
+use crate::per_port::PerPort;
 use crate::scheduler::{Input, Mode, Queueing, Spec};
 use crate::shared::{Coming, Shared};
 use crate::tally::{Sums, Tally};
@@ -127,13 +128,9 @@ impl<const W: usize> Switch<W> {
             folder: plan.folder.clone(),
         })?;
         let short_first = matches!(plan.scheduler.mode(), Mode::Spf | Mode::Preemptive);
-        let shared = Shared {
-            clock,
-            tally: Tally::new(offered.kinds.clone(), ports, clock.slot_ticks, clock.fabric_ticks),
-            links: Links::new(ports, &offered.kinds, short_first, clock.slot_ticks),
-            coming: vec![Coming::default(); ports],
-            notes: Notes::off(),
-        };
+        let tally = Tally::new(offered.kinds.clone(), ports, clock.slot_ticks, clock.fabric_ticks);
+        let links = Links::new(ports, &offered.kinds, short_first, clock.slot_ticks);
+        let shared = Shared::new(clock, tally, links);
         let begin = match (plan.scheduler.queueing(), plan.scheduler.options.input.unwrap_or_default()) {
             (Queueing::Output, _) => Begin::Complete,
             (_, Input::StoreAndForward) => Begin::LastCell,
@@ -210,6 +207,7 @@ impl<const W: usize> Run for Switch<W> {
             while self.shared.clock.tick < stop {
                 self.slot();
             }
+            self.shared.settle();
             if self.batch_end > until || self.batches.len() as u64 == BATCHES {
                 return;
             }
@@ -221,6 +219,7 @@ impl<const W: usize> Run for Switch<W> {
         let slot = self.shared.clock.fabric;
         self.shared.notes = Notes::on();
         self.slot();
+        self.shared.settle();
         let notes = std::mem::take(&mut self.shared.notes).take();
         let mut pointers = Vec::new();
         self.fabric.pointers(&mut |half, name, at| pointers.push((half, name, at.to_vec())));
@@ -246,40 +245,27 @@ enum Begin {
 }
 
 /// How many packets of a source are drawn at a time.
-const AHEAD: usize = 16;
+const AHEAD: usize = 8;
 
-/// A packet that is still to come.
+/// The packet that comes next at an input.
 #[derive(Clone, Copy)]
 struct Next {
-    /// The slot in which it may begin to cross; [`NEVER`] where there is none.
-    due: u64,
-    /// The slot of its last cell.
-    last: u64,
     packet: Packet,
     class: Class,
-}
-
-/// The slot of what never comes.
-const NEVER: u64 = u64::MAX;
-
-impl Next {
-    const NOTHING: Next = Next {
-        due: NEVER,
-        last: 0,
-        packet: Packet { arrived: 0, cells: 0, kind: 0, to: 0 },
-        class: Class::Long,
-    };
+    /// The slot of its last cell.
+    last: u64,
 }
 
 /// The inputs, and what comes next at each.
 struct Inputs<const W: usize> {
     sources: Vec<Box<dyn Source>>,
-    /// By input: what was drawn, and which of it comes next.
-    drawn: Vec<([Next; AHEAD], usize)>,
-    /// What is drawn from a source at a time.
-    fresh: Vec<Arrival>,
+    /// By input: what was drawn, and how much of it has had its turn.
+    drawn: Vec<(Vec<Arrival>, usize)>,
+    /// By input.
+    next: PerPort<Next, W>,
     kinds: Vec<Kind>,
     serial: bool,
+    /// When `next` may begin to cross.
     due: Wheel<W>,
     begin: Begin,
     slot_ticks: u64,
@@ -289,60 +275,47 @@ impl<const W: usize> Inputs<W> {
     fn new(offered: Offered, begin: Begin, slot_ticks: u64) -> Inputs<W> {
         let Offered { kinds, sources, serial, .. } = offered;
         let ports = sources.len();
-        let drawn = vec![([Next::NOTHING; AHEAD], 0); ports];
-        let fresh = Vec::with_capacity(AHEAD);
+        let drawn = (0..ports).map(|_| (Vec::with_capacity(AHEAD), 0)).collect();
+        let next = PerPort::new(Next { packet: Packet::default(), class: Class::Long, last: 0 });
         let mut inputs =
-            Inputs { sources, drawn, fresh, kinds, serial, due: Wheel::new(ports), begin, slot_ticks };
+            Inputs { sources, drawn, next, kinds, serial, due: Wheel::new(), begin, slot_ticks };
         for input in 0..ports {
-            inputs.draw(input);
-            inputs.schedule(input, 0);
+            inputs.prepare(input, 0);
         }
         inputs
     }
 
-    /// Draws the next packets of an input.
-    fn draw(&mut self, input: usize) {
-        self.fresh.clear();
-        self.sources[input].fill(&mut self.fresh);
-        let (drawn, at) = &mut self.drawn[input];
-        *at = 0;
-        drawn.fill(Next::NOTHING);
-        for (place, Arrival { first, to, kind }) in drawn.iter_mut().zip(self.fresh.iter().copied()) {
-            let Kind { cells, class } = self.kinds[usize::from(kind)];
-            let last = if self.serial { first + u64::from(cells) - 1 } else { first };
-            let (due, counted) = match self.begin {
-                Begin::Paced { slower: 0, .. } => (first, first),
-                Begin::Paced { slower, slot_ticks } => {
-                    (first + ((last - first) * slower).div_ceil(slot_ticks), first)
-                }
-                Begin::LastCell => (last, last),
-                Begin::Complete => (last, first),
-            };
-            let packet = Packet { arrived: counted * self.slot_ticks, cells, kind, to };
-            *place = Next { due, last, packet, class };
-        }
-    }
-
-    /// Waits for the next packet of an input.
+    /// Looks at what comes next at an input, if there is anything.
     #[inline]
-    fn schedule(&mut self, input: usize, now: u64) {
-        let (drawn, at) = &self.drawn[input];
-        let due = drawn[*at % AHEAD].due;
-        if due != NEVER {
-            self.due.set(input, due, now);
+    fn prepare(&mut self, input: usize, now: u64) {
+        let (drawn, at) = &mut self.drawn[input];
+        if *at == drawn.len() {
+            drawn.clear();
+            *at = 0;
+            self.sources[input].fill(drawn);
         }
+        let Some(Arrival { first, to, kind }) = drawn.get(*at).copied() else { return };
+        *at += 1;
+        let Kind { cells, class } = self.kinds[usize::from(kind)];
+        let last = if self.serial { first + u64::from(cells) - 1 } else { first };
+        let (due, counted) = match self.begin {
+            Begin::Paced { slower: 0, .. } => (first, first),
+            Begin::Paced { slower, slot_ticks } => {
+                (first + ((last - first) * slower).div_ceil(slot_ticks), first)
+            }
+            Begin::LastCell => (last, last),
+            Begin::Complete => (last, first),
+        };
+        let packet = Packet { arrived: counted * self.slot_ticks, cells, kind, to };
+        self.next[input] = Next { packet, class, last };
+        self.due.set(input, due, now);
     }
 
     /// The packet that is due at an input.
     #[inline]
     fn pass(&mut self, input: usize, slot: u64) -> Next {
-        let (drawn, at) = &mut self.drawn[input];
-        let next = drawn[*at % AHEAD];
-        *at += 1;
-        if *at == AHEAD {
-            self.draw(input);
-        }
-        self.schedule(input, slot + 1);
+        let next = self.next[input];
+        self.prepare(input, slot + 1);
         next
     }
 }

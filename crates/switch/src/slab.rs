@@ -1,7 +1,7 @@
 //! One slab for many queues, each linked from item to item. Unlike [`qdisc::Slots`] nothing is ever taken out of the
 //! middle: half as much to write. What was freed last is used first, so that it is still in the cache.
 
-/// No slot: the end of a chain.
+/// No slot.
 const NONE: u32 = u32::MAX;
 
 /// Items of many queues.
@@ -12,7 +12,8 @@ pub(crate) struct Slab<T> {
     free: u32,
 }
 
-/// One queue of a slab.
+/// One queue of a slab. Its last slot is one without an item, for the next that comes, so that an empty queue is like
+/// any other and nothing has to be asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     head: u32,
@@ -20,31 +21,34 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    pub const EMPTY: Chain = Chain { head: NONE, tail: NONE };
-
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.head == NONE
+        self.head == self.tail
     }
 }
 
-impl<T: Copy> Slab<T> {
+impl<T: Copy + Default> Slab<T> {
     pub fn new() -> Slab<T> {
         Slab { slots: Vec::with_capacity(1024), free: NONE }
     }
 
-    /// A slot with an item, linked to `next`.
+    /// A new queue, which is empty.
+    pub fn chain(&mut self) -> Chain {
+        let at = self.take();
+        Chain { head: at, tail: at }
+    }
+
+    /// A slot that nobody has.
     #[inline]
-    fn put(&mut self, item: T, next: u32) -> u32 {
+    fn take(&mut self) -> u32 {
         let at = self.free;
-        match self.slots.get_mut(at as usize) {
+        match self.slots.get(at as usize) {
             Some(slot) => {
                 self.free = slot.1;
-                *slot = (item, next);
                 at
             }
             None => {
-                self.slots.push((item, next));
+                self.slots.push((T::default(), NONE));
                 (self.slots.len() - 1) as u32
             }
         }
@@ -52,27 +56,21 @@ impl<T: Copy> Slab<T> {
 
     #[inline]
     pub fn push_back(&mut self, chain: &mut Chain, item: T) {
-        let at = self.put(item, NONE);
-        if chain.is_empty() {
-            chain.head = at;
-        } else {
-            self.slots[chain.tail as usize].1 = at;
-        }
+        let at = self.take();
+        self.slots[chain.tail as usize] = (item, at);
         chain.tail = at;
     }
 
     pub fn push_front(&mut self, chain: &mut Chain, item: T) {
-        let at = self.put(item, chain.head);
-        if chain.is_empty() {
-            chain.tail = at;
-        }
+        let at = self.take();
+        self.slots[at as usize] = (item, chain.head);
         chain.head = at;
     }
 
-    /// # Panics
-    /// When the queue is empty.
+    /// The queue must not be empty.
     #[inline]
     pub fn pop(&mut self, chain: &mut Chain) -> T {
+        debug_assert!(!chain.is_empty());
         let at = chain.head;
         let slot = &mut self.slots[at as usize];
         let (item, next) = *slot;
@@ -84,13 +82,13 @@ impl<T: Copy> Slab<T> {
 
     #[inline]
     pub fn front(&self, chain: &Chain) -> Option<&T> {
-        self.slots.get(chain.head as usize).map(|(item, _)| item)
+        (!chain.is_empty()).then(|| &self.slots[chain.head as usize].0)
     }
 
-    /// # Panics
-    /// When the queue is empty.
+    /// The queue must not be empty.
     #[inline]
     pub fn front_mut(&mut self, chain: &Chain) -> &mut T {
+        debug_assert!(!chain.is_empty());
         &mut self.slots[chain.head as usize].0
     }
 }
@@ -107,7 +105,7 @@ mod tests {
         #[test]
         fn chains_are_queues(steps in prop::collection::vec((0usize..3, 0u8..4), 0..200)) {
             let mut slab = Slab::new();
-            let mut chains = [Chain::EMPTY; 3];
+            let mut chains: [Chain; 3] = std::array::from_fn(|_| slab.chain());
             let mut want: [VecDeque<u32>; 3] = Default::default();
             for (number, (which, step)) in (0u32..).zip(steps) {
                 let (chain, want) = (&mut chains[which], &mut want[which]);

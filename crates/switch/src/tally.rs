@@ -11,31 +11,76 @@ use crate::packet::{Class, Kind};
 /// Waits below this are counted one by one, in a table that fits into the nearest cache.
 const LINEAR: usize = 1024;
 
-/// Counts of waiting times, in whole slots, rounded up.
+/// Times of packets of a kind: how often each number of whole slots occurred, rounded up, and sums in ticks.
+///
+/// Where a tick is a slot, one count says all about a short time, and adding one is all that a packet costs; sums are
+/// made when anybody asks for them.
 #[derive(Clone, Debug)]
-pub(crate) struct Waits {
-    /// Since the last `settle`, which comes with every batch.
+pub(crate) struct Counts {
+    /// Ticks of a slot.
+    slot_ticks: u64,
+    /// By whole slots, since the last `settle`, which comes with every batch.
     recent: Box<[u32; LINEAR]>,
     settled: Vec<u64>,
     /// The longer ones, to three digits.
     rest: Histogram<u64>,
+    /// Of all that `recent` does not tell.
+    told: Totals,
 }
 
-impl Waits {
-    fn new() -> Waits {
-        let rest = Histogram::new_with_bounds(1, 1 << 40, 3).expect("the bounds are right");
-        Waits { recent: Box::new([0; LINEAR]), settled: vec![0; LINEAR], rest }
+/// How many there were, their sum and the largest, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    count: u64,
+    sum: u64,
+    max: u64,
+}
+
+impl Counts {
+    fn new(slot_ticks: u64) -> Counts {
+        Counts {
+            slot_ticks,
+            recent: Box::new([0; LINEAR]),
+            settled: vec![0; LINEAR],
+            rest: Histogram::new_with_bounds(1, 1 << 40, 3).expect("the bounds are right"),
+            told: Totals::default(),
+        }
     }
 
     #[inline]
-    fn record(&mut self, slots: u64) {
+    fn record(&mut self, ticks: u64) {
+        match self.recent.get_mut(ticks as usize) {
+            Some(count) if self.slot_ticks == 1 => *count += 1,
+            _ => self.record_apart(ticks),
+        }
+    }
+
+    /// A long time, or one that is no whole number of slots.
+    fn record_apart(&mut self, ticks: u64) {
+        let told = &mut self.told;
+        *told = Totals { count: told.count + 1, sum: told.sum + ticks, max: told.max.max(ticks) };
+        let slots = ticks.div_ceil(self.slot_ticks);
         match self.recent.get_mut(slots as usize) {
             Some(count) => *count += 1,
             None => self.rest.saturating_record(slots),
         }
     }
 
+    /// All that was recorded.
+    fn totals(&self) -> Totals {
+        let mut all = self.told;
+        if self.slot_ticks == 1 {
+            for (slots, count) in (0..).zip(self.recent.iter()).filter(|(_, count)| **count > 0) {
+                all.count += u64::from(*count);
+                all.sum += u64::from(*count) * slots;
+                all.max = all.max.max(slots);
+            }
+        }
+        all
+    }
+
     fn settle(&mut self) {
+        self.told = self.totals();
         for (settled, recent) in self.settled.iter_mut().zip(self.recent.iter_mut()) {
             *settled += u64::from(std::mem::take(recent));
         }
@@ -45,6 +90,7 @@ impl Waits {
         self.recent.fill(0);
         self.settled.fill(0);
         self.rest.reset();
+        self.told = Totals::default();
     }
 
     /// Each value with its count, ascending; values are moved up by `shift`.
@@ -65,34 +111,18 @@ struct OfKind {
     cells: u64,
     /// What crossing takes without any wait, in ticks.
     crossing: u64,
-    count: u64,
-    /// Ticks.
-    wait_sum: u64,
-    /// Ticks.
-    wait_max: u64,
-    waits: Waits,
+    waits: Counts,
     /// Of those whose last cell has left on the link.
-    through_count: u64,
-    /// Ticks.
-    through_sum: u64,
-    /// Ticks.
-    through_max: u64,
-    throughs: Waits,
+    throughs: Counts,
 }
 
 impl OfKind {
-    fn new(cells: u32, fabric_ticks: u64) -> OfKind {
+    fn new(cells: u32, slot_ticks: u64, fabric_ticks: u64) -> OfKind {
         OfKind {
             cells: u64::from(cells),
             crossing: u64::from(cells) * fabric_ticks,
-            count: 0,
-            wait_sum: 0,
-            wait_max: 0,
-            waits: Waits::new(),
-            through_count: 0,
-            through_sum: 0,
-            through_max: 0,
-            throughs: Waits::new(),
+            waits: Counts::new(slot_ticks),
+            throughs: Counts::new(slot_ticks),
         }
     }
 }
@@ -142,7 +172,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub fn new(kinds: Vec<Kind>, ports: usize, slot_ticks: u64, fabric_ticks: u64) -> Tally {
-        let of = kinds.iter().map(|kind| OfKind::new(kind.cells, fabric_ticks)).collect();
+        let of = kinds.iter().map(|kind| OfKind::new(kind.cells, slot_ticks, fabric_ticks)).collect();
         Tally {
             kinds,
             of,
@@ -162,8 +192,6 @@ impl Tally {
         for of in &mut self.of {
             of.waits.clear();
             of.throughs.clear();
-            (of.count, of.wait_sum, of.wait_max) = (0, 0, 0);
-            (of.through_count, of.through_sum, of.through_max) = (0, 0, 0);
         }
         self.slots = Slots::default();
         self.arrived = 0;
@@ -187,28 +215,24 @@ impl Tally {
         self.most_input = self.most_input.max(self.at_input[input]);
     }
 
+    /// A packet is not at its input any more.
+    #[inline]
+    pub fn gone(&mut self, input: usize, kind: u16) {
+        self.at_input[input] -= u64::from(self.kinds[usize::from(kind)].cells);
+    }
+
     /// The last cell of a packet has crossed, at the end of a slot that ends at `tick`.
     #[inline]
-    pub fn complete(&mut self, input: usize, output: usize, kind: u16, arrived: u64, tick: u64) {
+    pub fn complete(&mut self, output: usize, kind: u16, arrived: u64, tick: u64) {
         let of = &mut self.of[usize::from(kind)];
-        let wait = tick - arrived - of.crossing;
-        of.count += 1;
-        of.wait_sum += wait;
-        of.wait_max = of.wait_max.max(wait);
-        of.waits.record(if self.slot_ticks == 1 { wait } else { wait.div_ceil(self.slot_ticks) });
+        of.waits.record(tick - arrived - of.crossing);
         self.crossed_to[output] += of.cells;
-        self.at_input[input] -= of.cells;
     }
 
     /// The last cell of a packet has left on the link of its output, at `tick`.
     #[inline]
     pub fn left(&mut self, kind: u16, arrived: u64, tick: u64) {
-        let through = tick - arrived;
-        let of = &mut self.of[usize::from(kind)];
-        of.through_count += 1;
-        of.through_sum += through;
-        of.through_max = of.through_max.max(through);
-        of.throughs.record(if self.slot_ticks == 1 { through } else { through.div_ceil(self.slot_ticks) });
+        self.of[usize::from(kind)].throughs.record(tick - arrived);
     }
 
     /// Cells in the switch.
@@ -221,43 +245,48 @@ impl Tally {
         let mut sums = Sums { arrived: self.arrived, crossed: self.slots.crossed(), ..Sums::default() };
         for (kind, of) in self.kinds.iter().zip(&self.of) {
             let class = &mut sums.of[kind.class as usize];
-            class.count += of.count;
-            class.wait += of.wait_sum;
-            class.delay += of.wait_sum + of.count * of.crossing;
-            class.through_count += of.through_count;
-            class.through += of.through_sum;
+            let (waits, throughs) = (of.waits.totals(), of.throughs.totals());
+            class.count += waits.count;
+            class.wait += waits.sum;
+            class.delay += waits.sum + waits.count * of.crossing;
+            class.through_count += throughs.count;
+            class.through += throughs.sum;
         }
         sums
     }
 
     /// What the packets come to that `which` chooses.
     pub fn packets(&self, which: impl Fn(&Kind) -> bool) -> Packets {
-        let chosen: Vec<(&Kind, &OfKind)> =
-            self.kinds.iter().zip(&self.of).filter(|(kind, of)| which(kind) && of.count > 0).collect();
+        let chosen: Vec<(&OfKind, Totals, Totals)> = (self.kinds.iter().zip(&self.of))
+            .filter(|(kind, _)| which(kind))
+            .map(|(_, of)| (of, of.waits.totals(), of.throughs.totals()))
+            .filter(|(_, waits, _)| waits.count > 0)
+            .collect();
         let ticks = |ticks: u64| ticks as f64 / self.slot_ticks as f64;
-        let count: u64 = chosen.iter().map(|(_, of)| of.count).sum();
-        let wait: u64 = chosen.iter().map(|(_, of)| of.wait_sum).sum();
-        let crossings: f64 = chosen.iter().map(|(_, of)| of.count as f64 * ticks(of.crossing)).sum();
-        let through_count: u64 = chosen.iter().map(|(_, of)| of.through_count).sum();
-        let through: u64 = chosen.iter().map(|(_, of)| of.through_sum).sum();
-        let largest = |of: &dyn Fn(&(&Kind, &OfKind)) -> f64| chosen.iter().map(of).fold(0.0, f64::max);
+        let count: u64 = chosen.iter().map(|(_, waits, _)| waits.count).sum();
+        let wait: u64 = chosen.iter().map(|(_, waits, _)| waits.sum).sum();
+        let crossings: f64 = chosen.iter().map(|(of, waits, _)| waits.count as f64 * ticks(of.crossing)).sum();
+        let through_count: u64 = chosen.iter().map(|(_, _, throughs)| throughs.count).sum();
+        let through: u64 = chosen.iter().map(|(_, _, throughs)| throughs.sum).sum();
+        let largest =
+            |of: &dyn Fn(&(&OfKind, Totals, Totals)) -> u64| ticks(chosen.iter().map(of).max().unwrap_or(0));
         let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
         Packets {
             count,
             wait: Times::new(
                 mean(ticks(wait), count),
-                largest(&|(_, of)| ticks(of.wait_max)),
-                chosen.iter().flat_map(|(_, of)| of.waits.counts(0.0)),
+                largest(&|(_, waits, _)| waits.max),
+                chosen.iter().flat_map(|(of, ..)| of.waits.counts(0.0)),
             ),
             delay: Times::new(
                 mean(ticks(wait) + crossings, count),
-                largest(&|(_, of)| ticks(of.wait_max + of.crossing)),
-                chosen.iter().flat_map(|(_, of)| of.waits.counts(ticks(of.crossing))),
+                largest(&|(of, waits, _)| waits.max + of.crossing),
+                chosen.iter().flat_map(|(of, ..)| of.waits.counts(ticks(of.crossing))),
             ),
             through: Times::new(
                 mean(ticks(through), through_count),
-                largest(&|(_, of)| ticks(of.through_max)),
-                chosen.iter().flat_map(|(_, of)| of.throughs.counts(0.0)),
+                largest(&|(_, _, throughs)| throughs.max),
+                chosen.iter().flat_map(|(of, ..)| of.throughs.counts(0.0)),
             ),
         }
     }

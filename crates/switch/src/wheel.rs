@@ -1,5 +1,6 @@
 //! What happens to ports in later slots: a ring of rows, one for each of the next slots.
 
+use crate::per_port::PerPort;
 use crate::row::Row;
 
 /// Slots that a wheel looks ahead.
@@ -8,16 +9,17 @@ const SPOKES: u64 = 256;
 /// For each port at most one later slot. What lies beyond the ring is put at its far end and looked at again there.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel<const W: usize> {
-    spokes: Vec<Row<W>>,
+    spokes: Box<[Row<W>; SPOKES as usize]>,
     /// By port.
-    when: Vec<u64>,
+    when: PerPort<u64, W>,
     /// Ports that stand at the far end although their slot is later.
     far: Row<W>,
 }
 
 impl<const W: usize> Wheel<W> {
-    pub fn new(ports: usize) -> Wheel<W> {
-        Wheel { spokes: vec![Row::EMPTY; SPOKES as usize], when: vec![u64::MAX; ports], far: Row::EMPTY }
+    pub fn new() -> Wheel<W> {
+        let spokes = Box::new([Row::EMPTY; SPOKES as usize]);
+        Wheel { spokes, when: PerPort::new(u64::MAX), far: Row::EMPTY }
     }
 
     /// Sets a port's slot, which must not be before `now`. It must not have one yet.
@@ -84,7 +86,7 @@ mod tests {
         fn everything_comes_in_its_slot(
             gaps in prop::collection::vec((0u64..900, prop::collection::vec(0u64..900, 0..3)), 8),
         ) {
-            let mut wheel = Wheel::<1>::new(8);
+            let mut wheel = Wheel::<1>::new();
             let mut want = Vec::new();
             let mut moves = Vec::new();
             for (port, (gap, postponed)) in gaps.iter().enumerate() {

@@ -77,7 +77,7 @@ impl Hand {
 
     fn decide(&self, arbiter: &mut dyn Arbiter<1>) -> (String, Vec<Note>) {
         let ports = self.cells.len();
-        let mut requests = Requests::none(ports);
+        let mut requests = Requests::none();
         for (input, line) in self.cells.iter().enumerate() {
             for output in (0..ports).filter(|output| line[*output] > 0) {
                 requests.insert(input, output);
@@ -91,7 +91,7 @@ impl Hand {
             tick: self.tick,
             slot_ticks: 1,
         };
-        let (mut matching, mut notes) = (Matching::new(ports), Notes::on());
+        let (mut matching, mut notes) = (Matching::new(), Notes::on());
         arbiter.decide(&demand, &mut matching, &mut notes);
         let mut pairs = matching.pairs().to_vec();
         pairs.sort_unstable();

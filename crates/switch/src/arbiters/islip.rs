@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::per_port::PerPort;
 use crate::row::Row;
 use crate::scheduler::Scheduler;
 
@@ -68,11 +69,11 @@ pub(crate) struct Islip<const W: usize> {
     moving: u32,
     ports: u16,
     /// By output: the input that comes first.
-    grant: Vec<u16>,
+    grant: PerPort<u16, W>,
     /// By input: the output that comes first.
-    accept: Vec<u16>,
+    accept: PerPort<u16, W>,
     /// By input: who grants it in this iteration; empty between iterations.
-    grants: Vec<Row<W>>,
+    grants: PerPort<Row<W>, W>,
 }
 
 impl<const W: usize> Islip<W> {
@@ -84,9 +85,9 @@ impl<const W: usize> Islip<W> {
                 Pointers::Every => u32::MAX,
             },
             ports: ports as u16,
-            grant: vec![0; ports],
-            accept: vec![0; ports],
-            grants: vec![Row::EMPTY; ports],
+            grant: PerPort::new(0),
+            accept: PerPort::new(0),
+            grants: PerPort::new(Row::EMPTY),
         }
     }
 
@@ -109,14 +110,15 @@ impl<const W: usize> Arbiter<W> for Islip<W> {
                 if notes.wanted() {
                     asking.iter().for_each(|input| notes.request(input, output));
                 }
-                if let Some(input) = asking.from(usize::from(self.grant[output])) {
-                    self.grants[input].insert(output);
-                    granted.insert(input);
-                    notes.grant(output, input);
+                match asking.from(usize::from(self.grant[output])) {
+                    Some(input) => {
+                        self.grants[input].insert(output);
+                        granted.insert(input);
+                        notes.grant(output, input);
+                    }
+                    // Those who asked are matched, and nobody new comes within a slot.
+                    None => outputs.remove(output),
                 }
-            }
-            if granted.is_empty() {
-                break;
             }
             for input in granted {
                 let grants = std::mem::replace(&mut self.grants[input], Row::EMPTY);
@@ -130,11 +132,15 @@ impl<const W: usize> Arbiter<W> for Islip<W> {
                 notes.accept(input, output);
             }
             inputs &= !granted;
+            // Who is left was not asked, or nobody is. A trace shows the iteration that finds nobody.
+            if outputs.is_empty() && !notes.wanted() || granted.is_empty() {
+                break;
+            }
         }
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("grant", &self.grant);
-        visit("accept", &self.accept);
+        visit("grant", self.grant.first(usize::from(self.ports)));
+        visit("accept", self.accept.first(usize::from(self.ports)));
     }
 }

@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use super::islip::{self, Islip, Pointers};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::per_port::PerPort;
 use crate::scheduler::{Mode, Phases, Scheduler};
 
 /// P-SPF's parameters.
@@ -54,7 +55,7 @@ impl Scheduler for Config {
     const PHASES: Phases = Phases::Parallel;
 
     fn short_arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Short { ports: site.ports as u16, op_s: vec![0; site.ports] }))
+        Ok(Box::new(Short { ports: site.ports as u16, op_s: PerPort::new(0) }))
     }
 
     /// Steps 1 to 3 for long packets are iSLIP whose pointers move with every accepted grant: `OP_L` is its grant pointer,
@@ -67,13 +68,13 @@ impl Scheduler for Config {
 }
 
 /// The half for short packets.
-struct Short {
+struct Short<const W: usize> {
     ports: u16,
     /// `OP_S`: by output, the input that comes first.
-    op_s: Vec<u16>,
+    op_s: PerPort<u16, W>,
 }
 
-impl<const W: usize> Arbiter<W> for Short {
+impl<const W: usize> Arbiter<W> for Short<W> {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         for output in demand.outputs {
             // In preemptive mode an input asks for one output; in mode spf it may ask for several, and has one answer.
@@ -90,6 +91,6 @@ impl<const W: usize> Arbiter<W> for Short {
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("OP_S", &self.op_s);
+        visit("OP_S", self.op_s.first(usize::from(self.ports)));
     }
 }

@@ -187,6 +187,10 @@ impl<const W: usize> Serena<W> {
 }
 
 impl<const W: usize> Arbiter<W> for Serena<W> {
+    fn listens(&self) -> bool {
+        true
+    }
+
     fn arrived(&mut self, input: usize, output: usize) {
         self.news[input] = output as u16;
     }

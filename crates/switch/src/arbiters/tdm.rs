@@ -187,7 +187,7 @@ fn permutations<const W: usize>(ports: usize, mut slots: Vec<u32>) -> Vec<(Vec<u
     // Its random numbers are not used where the order is fixed.
     let mut order = Order::new(Ties::Fixed, ports, &Streams::new(0));
     while left > 0 {
-        let mut requests = Requests::<W>::none(ports);
+        let mut requests = Requests::<W>::none();
         for at in (0..ports * ports).filter(|at| slots[*at] > 0) {
             requests.insert(at / ports, at % ports);
         }

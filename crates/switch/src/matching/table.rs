@@ -71,7 +71,7 @@ impl<const W: usize> Table<W> {
     /// What an arbiter decides. Panics unless it is a matching of what is asked for.
     pub fn decide(&self, arbiter: &mut dyn Arbiter<W>) -> Vec<(usize, usize)> {
         let ports = self.cells.len();
-        let mut requests = Requests::<W>::none(ports);
+        let mut requests = Requests::<W>::none();
         for (input, row) in self.cells.iter().enumerate() {
             for (output, _) in row.iter().enumerate().filter(|(_, cells)| **cells > 0) {
                 requests.insert(input, output);
@@ -85,7 +85,7 @@ impl<const W: usize> Table<W> {
             tick: NOW,
             slot_ticks: 1,
         };
-        let mut matching = Matching::new(ports);
+        let mut matching = Matching::new();
         if !demand.inputs.is_empty() && !demand.outputs.is_empty() {
             arbiter.decide(&demand, &mut matching, &mut Notes::off());
         }

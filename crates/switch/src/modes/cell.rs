@@ -1,8 +1,8 @@
 //! Cell mode: every port is matched again in every slot, and a match is for one cell. Packets are put together again at
 //! the outputs (one place for each input, so that only cells of different packets mix).
 
-use super::Fabric;
-use crate::arbiter::{Arbiter, Demand, Matching};
+use super::{Fabric, Seat};
+use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
@@ -10,13 +10,13 @@ use crate::shared::{Present, Shared};
 
 pub(super) struct Cell<const W: usize> {
     voqs: Voqs<W>,
-    arbiter: Box<dyn Arbiter<W>>,
+    arbiter: Seat<W>,
     matching: Matching<W>,
 }
 
 impl<const W: usize> Cell<W> {
-    pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>) -> Cell<W> {
-        Cell { voqs: Voqs::new(ports), arbiter, matching: Matching::new(ports) }
+    pub fn new(ports: usize, arbiter: Seat<W>) -> Cell<W> {
+        Cell { voqs: Voqs::new(ports), arbiter, matching: Matching::new() }
     }
 }
 
@@ -31,7 +31,7 @@ impl<const W: usize> Fabric<W> for Cell<W> {
         let wanted = self.voqs.requests.outputs;
         self.matching.clear();
         if !wanted.is_empty() {
-            let weights = Present { voqs: &self.voqs, coming: &shared.coming, slot: shared.clock.slot };
+            let weights = Present { voqs: &self.voqs, coming: Some(&shared.coming), slot: shared.clock.slot };
             let demand = Demand {
                 requests: &self.voqs.requests,
                 inputs: self.voqs.requests.inputs,

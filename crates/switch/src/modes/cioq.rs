@@ -151,7 +151,8 @@ impl<const W: usize> Fabric<W> for Cioq {
             shared.notes.note(Note::Cross(input, output as u16, parts.to_cross));
             if parts.to_cross == 0 {
                 let Packet { arrived, kind, .. } = parts.packet;
-                shared.tally.complete(usize::from(input), output, kind, arrived, end);
+                shared.tally.gone(usize::from(input), kind);
+                shared.tally.complete(output, kind, arrived, end);
             }
         }
         shared.account(0, crossed, 0, 0, wanted - crossed);

@@ -2,6 +2,7 @@
 
 use crate::notes::{Note, Notes};
 use crate::packet::Packet;
+use crate::per_port::PerPort;
 use crate::row::Row;
 use crate::wheel::Wheel;
 
@@ -13,23 +14,22 @@ pub(crate) struct Connections<const W: usize> {
     /// Connected outputs.
     pub outputs: Row<W>,
     /// By input: the packet.
-    of_input: Vec<Packet>,
+    of_input: PerPort<Packet, W>,
     /// By output: the input.
-    of_output: Vec<u16>,
+    of_output: PerPort<u16, W>,
     /// By input: the slot of the fabric in which its last cell crosses.
     ends: Wheel<W>,
     count: u64,
 }
 
 impl<const W: usize> Connections<W> {
-    pub fn new(ports: usize) -> Connections<W> {
-        let nothing = Packet { arrived: 0, cells: 0, kind: 0, to: 0 };
+    pub fn new() -> Connections<W> {
         Connections {
             inputs: Row::EMPTY,
             outputs: Row::EMPTY,
-            of_input: vec![nothing; ports],
-            of_output: vec![0; ports],
-            ends: Wheel::new(ports),
+            of_input: PerPort::new(Packet::default()),
+            of_output: PerPort::new(0),
+            ends: Wheel::new(),
             count: 0,
         }
     }

@@ -4,8 +4,8 @@
 //! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
 //! Communications 35(12), 1987.
 
-use super::{Connections, Fabric};
-use crate::arbiter::{Arbiter, Demand, Matching};
+use super::{Connections, Fabric, Seat};
+use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Fifos;
@@ -15,19 +15,19 @@ use crate::shared::{PresentShort, Shared};
 pub(super) struct Fifo<const W: usize> {
     fifos: Fifos<W>,
     connections: Connections<W>,
-    arbiter: Box<dyn Arbiter<W>>,
+    arbiter: Seat<W>,
     matching: Matching<W>,
     /// A match is for a cell, not for a packet.
     cells: bool,
 }
 
 impl<const W: usize> Fifo<W> {
-    pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>, cells: bool) -> Fifo<W> {
+    pub fn new(ports: usize, arbiter: Seat<W>, cells: bool) -> Fifo<W> {
         Fifo {
             fifos: Fifos::new(ports),
-            connections: Connections::new(ports),
+            connections: Connections::new(),
             arbiter,
-            matching: Matching::new(ports),
+            matching: Matching::new(),
             cells,
         }
     }

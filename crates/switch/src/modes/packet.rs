@@ -4,8 +4,8 @@
 //! M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued Cell-Based
 //! Switches, IEEE/ACM Transactions on Networking 10(5), 2002.
 
-use super::{Connections, Fabric};
-use crate::arbiter::{Arbiter, Demand, Matching};
+use super::{Connections, Fabric, Seat};
+use crate::arbiter::{Demand, Matching};
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::row::Row;
@@ -14,17 +14,17 @@ use crate::shared::{Present, Shared};
 pub(super) struct PacketMode<const W: usize> {
     voqs: Voqs<W>,
     connections: Connections<W>,
-    arbiter: Box<dyn Arbiter<W>>,
+    arbiter: Seat<W>,
     matching: Matching<W>,
 }
 
 impl<const W: usize> PacketMode<W> {
-    pub fn new(ports: usize, arbiter: Box<dyn Arbiter<W>>) -> PacketMode<W> {
+    pub fn new(ports: usize, arbiter: Seat<W>) -> PacketMode<W> {
         PacketMode {
             voqs: Voqs::new(ports),
-            connections: Connections::new(ports),
+            connections: Connections::new(),
             arbiter,
-            matching: Matching::new(ports),
+            matching: Matching::new(),
         }
     }
 }
@@ -43,7 +43,7 @@ impl<const W: usize> Fabric<W> for PacketMode<W> {
             (self.voqs.requests.inputs & !self.connections.inputs, wanted & !self.connections.outputs);
         if !inputs.is_empty() && !outputs.is_empty() {
             self.matching.clear();
-            let weights = Present { voqs: &self.voqs, coming: &shared.coming, slot: shared.clock.slot };
+            let weights = Present { voqs: &self.voqs, coming: Some(&shared.coming), slot: shared.clock.slot };
             let demand = Demand {
                 requests: &self.voqs.requests,
                 inputs,

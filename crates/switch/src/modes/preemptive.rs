@@ -10,8 +10,8 @@
 //! - `lazy D`: a short packet waits up to D slots for its input to come to the end of a packet before it interrupts. Not in
 //!   the paper.
 
-use super::{Connections, Fabric};
-use crate::arbiter::{Arbiter, Demand, Matching};
+use super::{Connections, Fabric, Seat};
+use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::{Fifos, Voqs};
@@ -23,8 +23,8 @@ pub(super) struct Preemptive<const W: usize> {
     short: Fifos<W>,
     long: Voqs<W>,
     connections: Connections<W>,
-    short_arbiter: Box<dyn Arbiter<W>>,
-    long_arbiter: Box<dyn Arbiter<W>>,
+    short_arbiter: Seat<W>,
+    long_arbiter: Seat<W>,
     short_matching: Matching<W>,
     long_matching: Matching<W>,
     parallel: bool,
@@ -36,19 +36,19 @@ pub(super) struct Preemptive<const W: usize> {
 impl<const W: usize> Preemptive<W> {
     pub fn new(
         ports: usize,
-        short: Box<dyn Arbiter<W>>,
-        long: Box<dyn Arbiter<W>>,
+        short: Seat<W>,
+        long: Seat<W>,
         phases: Phases,
         options: &Options,
     ) -> Preemptive<W> {
         Preemptive {
             short: Fifos::new(ports),
             long: Voqs::new(ports),
-            connections: Connections::new(ports),
+            connections: Connections::new(),
             short_arbiter: short,
             long_arbiter: long,
-            short_matching: Matching::new(ports),
-            long_matching: Matching::new(ports),
+            short_matching: Matching::new(),
+            long_matching: Matching::new(),
             parallel: phases == Phases::Parallel,
             hold: options.hold,
             lazy: u64::from(options.lazy),
@@ -102,7 +102,7 @@ impl<const W: usize> Preemptive<W> {
             return;
         }
         self.long_matching.clear();
-        let weights = Present { voqs: &self.long, coming: &shared.coming, slot: shared.clock.slot };
+        let weights = Present { voqs: &self.long, coming: Some(&shared.coming), slot: shared.clock.slot };
         let demand = Demand {
             requests: &self.long.requests,
             inputs,
@@ -172,8 +172,16 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
             }
             self.match_long(self.short_matching.inputs, self.short_matching.outputs, shared);
         }
-        let interrupted = self.interrupted();
         let taken = self.connections.outputs | self.short_matching.outputs;
+        let mut interrupted = self.connections.inputs & self.short_matching.inputs;
+        for &(input, output) in self.short_matching.pairs() {
+            shared.notes.note(Note::Cross(input, output, 0));
+            let packet = self.short.pop(usize::from(input));
+            shared.complete(usize::from(input), packet);
+            // Without a jump: it is known of every output who had it last.
+            let output = usize::from(output);
+            interrupted.insert_if(self.connections.input_of(output), self.connections.outputs.has(output));
+        }
         let (mut stalled, mut blocked, mut held) = (0, 0, 0);
         for input in interrupted {
             let output = self.connections.output_of(input);
@@ -188,18 +196,12 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
         }
         // Those that were interrupted are a slot later by now, which says how much is left of them.
         self.connections.note(interrupted, now, &mut shared.notes);
-        let crossing = self.connections.count() - stalled;
+        let short = self.short_matching.pairs().len() as u64;
         let unmatched = (wanted & !taken).count() as u64;
+        shared.account(short, self.connections.count() - stalled, blocked, held, unmatched);
         if !self.hold {
             self.break_off(interrupted, now);
         }
-        for &(input, output) in self.short_matching.pairs() {
-            shared.notes.note(Note::Cross(input, output, 0));
-            let packet = self.short.pop(usize::from(input));
-            shared.complete(usize::from(input), packet);
-        }
-        let short = self.short_matching.pairs().len() as u64;
-        shared.account(short, crossing, blocked, held, unmatched);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 

@@ -4,8 +4,8 @@
 //! W. Li, B. Liu, SPF: to Improve the Performance of Packet-Mode Scheduling, Computer Communications, 2005 (the P-SPF
 //! paper's [17]; written from what that paper says of it).
 
-use super::{Connections, Fabric};
-use crate::arbiter::{Arbiter, Demand, Matching};
+use super::{Connections, Fabric, Seat};
+use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
@@ -16,22 +16,22 @@ pub(super) struct Spf<const W: usize> {
     short: Voqs<W>,
     long: Voqs<W>,
     connections: Connections<W>,
-    short_arbiter: Box<dyn Arbiter<W>>,
-    long_arbiter: Box<dyn Arbiter<W>>,
+    short_arbiter: Seat<W>,
+    long_arbiter: Seat<W>,
     short_matching: Matching<W>,
     long_matching: Matching<W>,
 }
 
 impl<const W: usize> Spf<W> {
-    pub fn new(ports: usize, short: Box<dyn Arbiter<W>>, long: Box<dyn Arbiter<W>>) -> Spf<W> {
+    pub fn new(ports: usize, short: Seat<W>, long: Seat<W>) -> Spf<W> {
         Spf {
             short: Voqs::new(ports),
             long: Voqs::new(ports),
-            connections: Connections::new(ports),
+            connections: Connections::new(),
             short_arbiter: short,
             long_arbiter: long,
-            short_matching: Matching::new(ports),
-            long_matching: Matching::new(ports),
+            short_matching: Matching::new(),
+            long_matching: Matching::new(),
         }
     }
 }
@@ -62,7 +62,7 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         let (inputs, outputs) =
             (self.short.requests.inputs & !busy_in, self.short.requests.outputs & !busy_out);
         if !inputs.is_empty() && !outputs.is_empty() {
-            let weights = Present { voqs: &self.short, coming: &[], slot: shared.clock.slot };
+            let weights = Present { voqs: &self.short, coming: None, slot: shared.clock.slot };
             let requests = &self.short.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
             shared.notes.note(Note::Half(Class::Short));
@@ -75,7 +75,7 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         let (inputs, outputs) =
             (self.long.requests.inputs & !busy_in, self.long.requests.outputs & !busy_out);
         if !inputs.is_empty() && !outputs.is_empty() {
-            let weights = Present { voqs: &self.long, coming: &shared.coming, slot: shared.clock.slot };
+            let weights = Present { voqs: &self.long, coming: Some(&shared.coming), slot: shared.clock.slot };
             let requests = &self.long.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
             shared.notes.note(Note::Half(Class::Long));
