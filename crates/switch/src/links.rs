@@ -118,6 +118,8 @@ impl Links {
         let complete = |queue: usize, at: usize| packets[queue].get(at).map_or(u64::MAX, |packet| packet.at);
         let mut first = [complete(0, next[0]), complete(1, next[1])];
         let mut now = *free;
+        // What never comes is later than everything.
+        let tick = tick.min(u64::MAX - 1);
         while now < tick {
             let idle_until = first[0].min(first[1]);
             if idle_until > tick {

@@ -40,7 +40,7 @@ fn allocations(scheduler: &Spec, filled: u64, busy: u64) -> u64 {
     let shape = Shape { ports: 32, filled, busy, seed: 7 };
     let slots: Vec<Paper<1>> = shape.slots(scheduler.queueing(), 200);
     let mut arbiter = build::<1>(scheduler, shape.ports, 7);
-    let mut matching = Matching::new(shape.ports);
+    let mut matching = Matching::new();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let mut pairs = 0;
     for paper in &slots {

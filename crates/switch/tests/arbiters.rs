@@ -28,7 +28,7 @@ fn shape(ports: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Shape>
 /// Who is connected with whom, slot by slot.
 fn answers<const W: usize>(scheduler: &Spec, shape: Shape) -> Vec<Vec<(u16, u16)>> {
     let mut arbiter = build::<W>(scheduler, shape.ports, shape.seed);
-    let mut matching = Matching::new(shape.ports);
+    let mut matching = Matching::new();
     let slots = shape.slots::<W>(scheduler.queueing(), SLOTS);
     let answer = |paper: &Paper<W>| {
         paper.ask(&mut *arbiter, &mut matching);

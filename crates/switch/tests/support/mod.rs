@@ -46,7 +46,7 @@ impl Shape {
         let ports = self.ports;
         let mut paper = Paper {
             ports,
-            requests: Requests::none(ports),
+            requests: Requests::none(),
             inputs: Row::EMPTY,
             outputs: Row::EMPTY,
             cells: vec![0; ports * ports],
