@@ -12,8 +12,9 @@
 //! - The articles leave ties open. Here every maximum matching can come, though not all are equally likely.
 //!
 //! # Cost
-//! A word operation per free input where the greedy matching is a maximum, which it mostly is; else a few per port on the
-//! paths, at most all of them for each input that is left over.
+//! A few word operations per free input where the greedy matching is a maximum, which it mostly is, without a jump that
+//! depends on who asks for whom: in packet mode, with 16 ports at a load of 0.9, some four hundred instructions per slot.
+//! Else a few per port on the paths, at most all of them for each input that is left over.
 //!
 //! # References
 //! N. McKeown, A. Mekkittikul, V. Anantharam, J. Walrand, Achieving 100% Throughput in an Input-Queued Switch, IEEE

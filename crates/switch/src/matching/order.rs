@@ -213,6 +213,58 @@ mod tests {
     }
 
     #[test]
+    fn every_bit_is_as_likely() {
+        let mut dice = Dice::new(Streams::new(3).rng());
+        assert_eq!(dice.bit(0), 0, "whatever it is, it must not be beyond the ports");
+        for word in [1u64 << 63, 0b101, 0b1_0011, 0b1111, 0x8000_0000_0101_0011, u64::MAX] {
+            let count = word.count_ones();
+            let mut seen = [0u32; 64];
+            (0..10_000 * count).for_each(|_| seen[dice.bit(word)] += 1);
+            for (bit, times) in seen.into_iter().enumerate() {
+                // 10000 each; four standard deviations are at most 400.
+                let range = if word >> bit & 1 != 0 { 9600..=10_400 } else { 0..=0 };
+                assert!(range.contains(&times), "{bit} of {word:#x} came {times} times");
+            }
+        }
+    }
+
+    #[test]
+    fn ports_that_are_not_there_change_no_order() {
+        for ties in [Ties::Random, Ties::Fixed] {
+            let mut order = Order::new(ties, 64, &Streams::new(4));
+            let mut seen = std::collections::BTreeMap::<[u16; 3], u32>::new();
+            for _ in 0..60_000 {
+                let (mut list, mut length) = ([0; 4], 0);
+                for (port, there) in [(1, true), (2, false), (3, true), (4, true), (5, false)] {
+                    length = order.add_if(&mut list, length, port, there);
+                }
+                assert_eq!(length, 3);
+                *seen.entry([list[0], list[1], list[2]]).or_default() += 1;
+            }
+            match ties {
+                // 10000 each; four standard deviations are 365.
+                Ties::Random => assert!(
+                    seen.len() == 6 && seen.values().all(|times| (9635..=10_365).contains(times)),
+                    "{seen:?}"
+                ),
+                _ => assert_eq!(seen.into_keys().collect::<Vec<_>>(), [[1, 3, 4]]),
+            }
+        }
+    }
+
+    #[test]
+    fn place_by_place_every_order_is_as_likely() {
+        let mut order = Order::new(Ties::Random, 16, &Streams::new(5));
+        let mut seen = std::collections::BTreeMap::<[u16; 3], u32>::new();
+        for _ in 0..60_000 {
+            let mut list = [1, 2, 3];
+            (0..3).for_each(|place| order.next(&mut list, place));
+            *seen.entry(list).or_default() += 1;
+        }
+        assert!(seen.len() == 6 && seen.values().all(|times| (9635..=10_365).contains(times)), "{seen:?}");
+    }
+
+    #[test]
     fn a_rotating_order_moves_by_one() {
         let mut order = Order::new(Ties::Rotating, 3, &Streams::new(1));
         let mut ports = [0; 4];

@@ -84,6 +84,12 @@ impl Small {
         reader: &Reader,
         pair: &mut impl FnMut(usize, usize),
     ) -> bool {
+        let (inputs, outputs) = (block.inputs().len(), block.outputs().len());
+        let (fewer, more) = (inputs.min(outputs), inputs.max(outputs));
+        if fewer > 3 {
+            // The side that has fewer is made as large, by ports that are worth nothing.
+            self.keys.fill(0);
+        }
         let mut all = 0;
         block.visit(demand, reader, |input, output, weight| {
             all |= weight;
@@ -92,14 +98,12 @@ impl Small {
         if all >= LIMIT {
             return false;
         }
-        let (inputs, outputs) = (block.inputs().len(), block.outputs().len());
-        let (fewer, more) = (inputs.min(outputs), inputs.max(outputs));
         let (step, across) = if inputs <= outputs { (STRIDE, 1) } else { (1, STRIDE) };
         let best = match fewer {
             1 => self.one_by_one::<1, 2>(step, more, across),
             2 => self.one_by_one::<2, 4>(step, more, across),
             3 => self.one_by_one::<3, 8>(step, more, across),
-            _ => self.by_sets(inputs, outputs),
+            _ => self.by_sets(more),
         };
         for (at, input) in block.inputs().iter().enumerate() {
             let output = MOST - (best >> place(at)) as usize % STRIDE;
@@ -134,14 +138,9 @@ impl Small {
         best[SETS - 1]
     }
 
-    /// The best sum of so many inputs and outputs.
+    /// The best sum of so many inputs and as many outputs.
     #[inline]
-    fn by_sets(&mut self, inputs: usize, outputs: usize) -> u64 {
-        let ports = inputs.max(outputs);
-        // Those of the other side are made as many, and weigh nothing.
-        for (at, keys) in self.keys.chunks_exact_mut(STRIDE).take(ports).enumerate() {
-            keys[if at < inputs { outputs } else { 0 }..].fill(0);
-        }
+    fn by_sets(&mut self, ports: usize) -> u64 {
         let last = (1usize << ports) - 1;
         self.best[1..=last].fill(0);
         for step in &STEPS[..ports << (ports - 1)] {

@@ -7,10 +7,10 @@
 //!
 //! Pairs that have nothing to send weigh 0, so that every row is matched at last; those pairs are dropped.
 //!
-//! - Where few ports are free, only these are solved, from nothing: prices begin with 0, and a column that is not matched
-//!   keeps that price.
-//! - Where at least three quarters of them are free, all ports are, as a square, and prices and pairs of the last time are kept. Any
-//!   prices will do there, since every column is matched at last: `u` is computed anew, pairs that are not tight any more
+//! - Where few ports are free, only these are solved, from nothing. Up to seven are in `small`; where more are, prices
+//!   begin with 0, and a column that is not matched keeps that price.
+//! - Where at least three quarters of them are free, all ports are, as a square, and prices and pairs of the last time are
+//!   kept: where fewer are, the last time is too long ago to be of use. Any prices will do there, since every column is matched at last: `u` is computed anew, pairs that are not tight any more
 //!   are given up, and their rows are matched again. The weight is that of a maximum in any case. Among several of them
 //!   those are preferred that keep pairs.
 //!
