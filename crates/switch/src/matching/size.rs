@@ -48,6 +48,13 @@ impl<const W: usize> MaxSize<W> {
     #[inline]
     pub fn solve(&mut self, demand: &Demand<'_, W>, order: &mut Order, mut pair: impl FnMut(usize, usize)) {
         order.begin();
+        // One of each: there is no choice. That is half of all where short packets interrupt.
+        if let (Some(input), Some(output)) = (demand.inputs.only(), demand.outputs.only()) {
+            if demand.of_input(input).has(output) {
+                pair(input, output);
+            }
+            return;
+        }
         // Lists grow by one or by none, instead of a jump that nobody can foresee.
         let (mut asking, mut wanted) = (0, Row::EMPTY);
         for input in demand.inputs {
