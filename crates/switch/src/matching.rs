@@ -8,6 +8,7 @@
 pub(crate) mod greedy;
 pub(crate) mod order;
 pub(crate) mod size;
+mod small;
 pub(crate) mod weight;
 pub(crate) mod weights;
 

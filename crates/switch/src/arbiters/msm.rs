@@ -12,8 +12,9 @@
 //! - The articles leave ties open. Here every maximum matching can come, though not all are equally likely.
 //!
 //! # Cost
-//! A word operation per free input where the greedy matching is a maximum, which it mostly is; else a few per port on the
-//! paths, at most all of them for each input that is left over.
+//! A few word operations per free input where the greedy matching is a maximum, which it mostly is, without a jump that
+//! depends on who asks for whom: in packet mode, with 16 ports at a load of 0.9, some four hundred instructions per slot.
+//! Else a few per port on the paths, at most all of them for each input that is left over.
 //!
 //! # References
 //! N. McKeown, A. Mekkittikul, V. Anantharam, J. Walrand, Achieving 100% Throughput in an Input-Queued Switch, IEEE
@@ -42,24 +43,24 @@ impl Scheduler for Config {
     const SUMMARY: &'static str = "maximum size matching: as many pairs as can be";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Msm::new(self.ties, site)))
+        Ok(Box::new(Msm::<W>::new(self.ties, site)))
     }
 }
 
 /// Its order of ports, and buffers.
-pub(crate) struct Msm {
+pub(crate) struct Msm<const W: usize> {
     order: Order,
-    size: MaxSize,
+    size: MaxSize<W>,
 }
 
-impl Msm {
-    pub fn new(ties: Ties, site: &Site) -> Msm {
+impl<const W: usize> Msm<W> {
+    pub fn new(ties: Ties, site: &Site) -> Msm<W> {
         let order = Order::new(ties, site.ports, &site.streams.within("ties"));
         Msm { order, size: MaxSize::new(site.ports) }
     }
 }
 
-impl<const W: usize> Arbiter<W> for Msm {
+impl<const W: usize> Arbiter<W> for Msm<W> {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         self.size.solve(demand, &mut self.order, |input, output| {
             matching.pair(input, output);

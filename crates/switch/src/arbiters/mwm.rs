@@ -11,15 +11,18 @@
 //! # Deviations
 //! - A cell's age counts the present slot, so that a cell that has just come weighs something. The articles do not say.
 //!   In packet mode it is the age of the packet at the head, and a queue is as long as what is there of its packets.
-//! - Ties are open in the articles. With `ties random`, where less than half of the ports are free, these are put
+//! - Ties are open in the articles. With `ties random`, where less than three quarters of the ports are free, these are put
 //!   into random orders first, so that the odds do not depend on the numbers of ports; matchings of the same weight need
 //!   not be equally likely. Where more are free (so in cell mode), pairs of the last time stay if they are still part of a
 //!   maximum; inputs whose pairs do not are matched again in random order, with outputs from a random one on. `fixed` and
 //!   `rotating` go by the numbers of ports.
 //!
 //! # Cost
-//! Where k and m ports are free and k is less, k searches over up to k rows of m columns. In cell mode prices and pairs
-//! are kept, and only rows whose pair is not the best for them any more are searched for.
+//! Weights are read once, of free pairs that ask for each other. Where up to three ports are free on one side and up to
+//! seven on the other, a few operations for each port of the other side; up to seven on both sides, at most 448 steps, with
+//! no jump that depends on weights. Where k and m are free, k is less and one is more than seven, k searches over up to
+//! k rows of m columns. In cell mode prices and pairs are kept, and only rows whose pair is not the best for them any more
+//! are searched for.
 //!
 //! # References
 //! - N. McKeown, A. Mekkittikul, V. Anantharam, J. Walrand, Achieving 100% Throughput in an Input-Queued Switch, IEEE

@@ -41,6 +41,6 @@ impl Scheduler for Config {
 
     /// For both classes.
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Msm::new(self.ties, site)))
+        Ok(Box::new(Msm::<W>::new(self.ties, site)))
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::arbiter::Demand;
 use crate::matching::order::Order;
-use crate::matching::weights::{Block, Reader, Weight, asking, single};
+use crate::matching::weights::{Block, Reader, Weight};
 
 /// Finds greedy matchings.
 #[derive(Clone, Debug)]
@@ -38,22 +38,14 @@ impl Greedy {
     ) {
         order.begin();
         self.reader.begin(demand);
-        let ports = asking(demand);
-        if ports.0.only().is_some() || ports.1.only().is_some() {
-            single(demand, ports, &mut self.reader, order)
-                .into_iter()
-                .for_each(|(input, output)| pair(input, output));
+        if self.block.gather(demand, order) == (0, 0) {
             return;
         }
-        self.block.read(demand, ports, &mut self.reader, order);
-        let width = self.block.columns.len();
-        if width == 0 {
-            return;
-        }
+        let (_, width, weights) = self.block.read(demand, &self.reader);
         self.free.clear();
         self.free.resize(width, u64::MAX);
         self.best.clear();
-        for weights in self.block.weights.chunks_exact(width) {
+        for weights in weights.chunks_exact(width) {
             self.best.push(best(weights, &self.free));
         }
         // Of pairs that weigh the same, the first in the order of rows, then of columns.
@@ -65,9 +57,9 @@ impl Greedy {
             pair(input, output);
             self.free[usize::from(column)] = 0;
             self.best[row].0 = 0;
-            for (row, weights) in self.block.weights.chunks_exact(width).enumerate() {
-                if self.best[row].1 == column && self.best[row].0 > 0 {
-                    self.best[row] = best(weights, &self.free);
+            for (best_of, weights) in self.best.iter_mut().zip(self.block.rows()) {
+                if best_of.1 == column && best_of.0 > 0 {
+                    *best_of = best(weights, &self.free);
                 }
             }
         }

@@ -25,30 +25,47 @@ pub(crate) struct Dice {
     rng: Rng,
     /// A fraction of 2^64, of which the choices so far have used up the upper part.
     fraction: u64,
-    /// Bits of it that are still random.
-    bits: u32,
+    /// In how many ways these choices could have come out.
+    ways: u64,
 }
 
-/// Bits that must be left after a choice: no odds are off by more than 2^-24 of themselves.
-const SPARE: u32 = 24;
+/// More ways than that are not drawn from one word: no odds are off by more than 2^-24 of themselves.
+const WAYS: u64 = 1 << 40;
 
 impl Dice {
     pub fn new(rng: Rng) -> Dice {
-        Dice { rng, fraction: 0, bits: 0 }
+        Dice { rng, fraction: 0, ways: WAYS }
     }
 
-    /// Uniform in 0..n; `n` is 1 to 1024.
+    /// Uniform in 0..n; `n` is 1 to 1024. Of 1 it draws nothing.
     #[inline]
     pub fn below(&mut self, n: usize) -> usize {
-        let used = usize::BITS - n.leading_zeros();
-        if self.bits < used + SPARE {
+        let ways = self.ways * n as u64;
+        self.ways = ways;
+        if ways > WAYS {
             self.fraction = self.rng.word();
-            self.bits = u64::BITS;
+            self.ways = n as u64;
         }
-        self.bits -= used;
         let product = u128::from(self.fraction) * n as u128;
         self.fraction = product as u64;
         (product >> 64) as usize
+    }
+
+    /// One of the bits that are set in a word, each as likely; 0 where there is none.
+    #[inline]
+    pub fn bit(&mut self, first: u64) -> usize {
+        // Mostly there are few, and the choice among these needs no jump.
+        let second = first & first.wrapping_sub(1);
+        let third = second & second.wrapping_sub(1);
+        let from = if third & third.wrapping_sub(1) == 0 {
+            let nth = self.below(1 + usize::from(second != 0) + usize::from(third != 0));
+            let from = if nth > 0 { second } else { first };
+            if nth > 1 { third } else { from }
+        } else {
+            let nth = self.below(first.count_ones() as usize);
+            (0..nth).fold(first, |word, _| word & (word - 1))
+        };
+        from.trailing_zeros() as usize & 63
     }
 }
 
@@ -75,21 +92,48 @@ impl Order {
         }
     }
 
-    /// The ports of a row in their order.
+    /// Puts the ports of a row in their order into a list that has room for one more. Says how many they are.
     #[inline]
-    pub fn list<const W: usize>(&mut self, row: Row<W>, into: &mut Vec<u16>) {
-        into.clear();
-        match self.ties {
-            Ties::Fixed => into.extend(row.iter().map(|port| port as u16)),
-            Ties::Random => {
-                into.extend(row.iter().map(|port| port as u16));
-                self.shuffle(into);
-            }
-            Ties::Rotating => {
-                let below = Row::first(self.first);
-                into.extend((row & !below).iter().map(|port| port as u16));
-                into.extend((row & below).iter().map(|port| port as u16));
-            }
+    pub fn list<const W: usize>(&mut self, row: Row<W>, into: &mut [u16]) -> usize {
+        let mut length = 0;
+        for port in row {
+            length = self.add_if(into, length, port, true);
+        }
+        self.turn(&mut into[..length], |port| *port);
+        length
+    }
+
+    /// Adds a port to so many that are in their order, if `there`; without a jump. Says how many they are then. Ports come
+    /// ascending; unless their order is random, they must be turned when all are there.
+    #[inline]
+    pub fn add_if(&mut self, list: &mut [u16], length: usize, port: usize, there: bool) -> usize {
+        let mut place = length;
+        if self.ties == Ties::Random {
+            // It takes the place of any, itself included, which goes to the end.
+            let other = self.dice.below(length + 1);
+            place = if there { other } else { length };
+            list[length] = list[place];
+        }
+        list[place] = port as u16;
+        length + usize::from(there)
+    }
+
+    /// Puts what belongs to ports, in ascending order, into the order of the ports; unless that is random.
+    #[inline]
+    pub fn turn<T>(&self, list: &mut [T], port: impl Fn(&T) -> u16) {
+        if self.ties == Ties::Rotating {
+            let below = list.partition_point(|one| usize::from(port(one)) < self.first);
+            list.rotate_left(below);
+        }
+    }
+
+    /// If the order is random, exchanges the one at `place` for any of those from there on: who does that place by place
+    /// comes by all of them in a random order.
+    #[inline]
+    pub fn next<T>(&mut self, list: &mut [T], place: usize) {
+        if self.ties == Ties::Random {
+            let other = place + self.dice.below(list.len() - place);
+            list.swap(place, other);
         }
     }
 
@@ -106,14 +150,20 @@ impl Order {
     /// The port of a row that comes first.
     #[inline]
     pub fn pick<const W: usize>(&mut self, row: Row<W>) -> Option<usize> {
-        match self.ties {
-            Ties::Random => match row.only() {
-                None if row.is_empty() => None,
-                None => row.nth(self.dice.below(row.count())),
-                only => only,
-            },
+        let (port, there) = self.choose(row);
+        there.then_some(port)
+    }
+
+    /// The same, and whether there is any; otherwise some number that is not to be used. Whether a row is empty, or has one
+    /// port or more, nobody can foresee, so that there is no jump for it.
+    #[inline]
+    pub fn choose<const W: usize>(&mut self, row: Row<W>) -> (usize, bool) {
+        let port = match self.ties {
+            Ties::Random if W == 1 => return (self.dice.bit(row.words()[0]), !row.is_empty()),
+            Ties::Random => row.nth(self.dice.below(row.count().max(1))),
             Ties::Rotating | Ties::Fixed => row.from(self.first),
-        }
+        };
+        (port.unwrap_or(0), port.is_some())
     }
 
     /// Where to begin when all ports are gone through, from one on upwards and around: a random port, or the first.
@@ -135,11 +185,11 @@ mod tests {
         let mut order = Order::new(Ties::Random, 64, &Streams::new(1));
         let row: Row<1> = [3, 17, 40, 63].into_iter().collect();
         let mut seen = std::collections::BTreeMap::<Vec<u16>, u32>::new();
-        let mut ports = Vec::new();
+        let mut ports = [0; 5];
         let n = 240_000;
         for _ in 0..n {
-            order.list(row, &mut ports);
-            *seen.entry(ports.clone()).or_default() += 1;
+            let length = order.list(row, &mut ports);
+            *seen.entry(ports[..length].to_vec()).or_default() += 1;
         }
         assert_eq!(seen.len(), 24);
         for (ports, times) in seen {
@@ -163,15 +213,67 @@ mod tests {
     }
 
     #[test]
+    fn every_bit_is_as_likely() {
+        let mut dice = Dice::new(Streams::new(3).rng());
+        assert_eq!(dice.bit(0), 0, "whatever it is, it must not be beyond the ports");
+        for word in [1u64 << 63, 0b101, 0b1_0011, 0b1111, 0x8000_0000_0101_0011, u64::MAX] {
+            let count = word.count_ones();
+            let mut seen = [0u32; 64];
+            (0..10_000 * count).for_each(|_| seen[dice.bit(word)] += 1);
+            for (bit, times) in seen.into_iter().enumerate() {
+                // 10000 each; four standard deviations are at most 400.
+                let range = if word >> bit & 1 != 0 { 9600..=10_400 } else { 0..=0 };
+                assert!(range.contains(&times), "{bit} of {word:#x} came {times} times");
+            }
+        }
+    }
+
+    #[test]
+    fn ports_that_are_not_there_change_no_order() {
+        for ties in [Ties::Random, Ties::Fixed] {
+            let mut order = Order::new(ties, 64, &Streams::new(4));
+            let mut seen = std::collections::BTreeMap::<[u16; 3], u32>::new();
+            for _ in 0..60_000 {
+                let (mut list, mut length) = ([0; 4], 0);
+                for (port, there) in [(1, true), (2, false), (3, true), (4, true), (5, false)] {
+                    length = order.add_if(&mut list, length, port, there);
+                }
+                assert_eq!(length, 3);
+                *seen.entry([list[0], list[1], list[2]]).or_default() += 1;
+            }
+            match ties {
+                // 10000 each; four standard deviations are 365.
+                Ties::Random => assert!(
+                    seen.len() == 6 && seen.values().all(|times| (9635..=10_365).contains(times)),
+                    "{seen:?}"
+                ),
+                _ => assert_eq!(seen.into_keys().collect::<Vec<_>>(), [[1, 3, 4]]),
+            }
+        }
+    }
+
+    #[test]
+    fn place_by_place_every_order_is_as_likely() {
+        let mut order = Order::new(Ties::Random, 16, &Streams::new(5));
+        let mut seen = std::collections::BTreeMap::<[u16; 3], u32>::new();
+        for _ in 0..60_000 {
+            let mut list = [1, 2, 3];
+            (0..3).for_each(|place| order.next(&mut list, place));
+            *seen.entry(list).or_default() += 1;
+        }
+        assert!(seen.len() == 6 && seen.values().all(|times| (9635..=10_365).contains(times)), "{seen:?}");
+    }
+
+    #[test]
     fn a_rotating_order_moves_by_one() {
         let mut order = Order::new(Ties::Rotating, 3, &Streams::new(1));
-        let mut ports = Vec::new();
+        let mut ports = [0; 4];
         let mut lists = Vec::new();
         for _ in 0..4 {
             order.begin();
-            order.list(Row::<1>::first(3), &mut ports);
+            assert_eq!(order.list(Row::<1>::first(3), &mut ports), 3);
             assert_eq!(order.pick(Row::<1>::first(3)), Some(usize::from(ports[0])));
-            lists.push(ports.clone());
+            lists.push([ports[0], ports[1], ports[2]]);
         }
         assert_eq!(lists, [[1, 2, 0], [2, 0, 1], [0, 1, 2], [1, 2, 0]]);
     }

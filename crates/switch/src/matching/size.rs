@@ -12,100 +12,113 @@ use crate::arbiter::Demand;
 use crate::matching::order::Order;
 use crate::row::Row;
 
-/// Nobody.
-const NOBODY: u16 = u16::MAX;
-
 /// Finds matchings of maximum size.
 #[derive(Clone, Debug)]
-pub(crate) struct MaxSize {
-    /// By input: its output. `NOBODY` between calls.
+pub(crate) struct MaxSize<const W: usize> {
+    /// Inputs that ask for a free output, with these outputs.
+    asking: Vec<(u16, Row<W>)>,
+    /// Inputs that are matched.
+    matched: Vec<u16>,
+    /// Inputs that the greedy matching left over.
+    left: Vec<u16>,
+    /// By input that is matched: its output.
     output_of: Vec<u16>,
-    /// By output: its input, if it is matched.
+    /// By output that is matched: its input. In a search only.
     input_of: Vec<u16>,
     /// By output: the input from which a search came to it.
     reached_from: Vec<u16>,
-    /// Inputs in their order.
-    inputs: Vec<u16>,
-    /// Inputs that the greedy matching left over.
-    left: Vec<u16>,
     /// Inputs that a search has come to.
     seen: Vec<u16>,
 }
 
-impl MaxSize {
-    pub fn new(ports: usize) -> MaxSize {
+impl<const W: usize> MaxSize<W> {
+    pub fn new(ports: usize) -> MaxSize<W> {
         MaxSize {
-            output_of: vec![NOBODY; ports],
-            input_of: vec![NOBODY; ports],
-            reached_from: vec![NOBODY; ports],
-            inputs: Vec::with_capacity(ports),
-            left: Vec::with_capacity(ports),
+            asking: vec![(0, Row::EMPTY); ports + 1],
+            matched: vec![0; ports + 1],
+            left: vec![0; ports + 1],
+            output_of: vec![0; ports],
+            input_of: vec![0; ports],
+            reached_from: vec![0; ports],
             seen: Vec::with_capacity(ports),
         }
     }
 
     /// Calls `pair` for every pair of a matching of maximum size.
     #[inline]
-    pub fn solve<const W: usize>(
-        &mut self,
-        demand: &Demand<'_, W>,
-        order: &mut Order,
-        mut pair: impl FnMut(usize, usize),
-    ) {
+    pub fn solve(&mut self, demand: &Demand<'_, W>, order: &mut Order, mut pair: impl FnMut(usize, usize)) {
         order.begin();
-        // One port alone: its partner is all that there is to choose.
-        if let Some(output) = demand.outputs.only() {
-            if let Some(input) = order.pick(demand.of_output(output)) {
+        // One of each: there is no choice. That is half of all where short packets interrupt.
+        if let (Some(input), Some(output)) = (demand.inputs.only(), demand.outputs.only()) {
+            if demand.of_input(input).has(output) {
                 pair(input, output);
             }
             return;
         }
-        if let Some(input) = demand.inputs.only() {
-            if let Some(output) = order.pick(demand.of_input(input)) {
-                pair(input, output);
-            }
-            return;
+        // Lists grow by one or by none, instead of a jump that nobody can foresee.
+        let (mut asking, mut wanted) = (0, Row::EMPTY);
+        for input in demand.inputs {
+            let outputs = demand.of_input(input);
+            self.asking[asking] = (input as u16, outputs);
+            asking += usize::from(!outputs.is_empty());
+            wanted |= outputs;
         }
-        self.search(demand, order);
-        for &input in &self.inputs {
-            let output = std::mem::replace(&mut self.output_of[usize::from(input)], NOBODY);
-            if output != NOBODY {
-                pair(usize::from(input), usize::from(output));
-            }
+        let list = &mut self.asking[..asking];
+        order.turn(list, |asking| asking.0);
+        let (mut matched, mut left, mut free) = (0, 0, wanted);
+        for at in 0..list.len() {
+            order.next(list, at);
+            let (input, outputs) = list[at];
+            let (output, there) = order.choose(outputs & free);
+            free.remove_if(output, there);
+            self.output_of[usize::from(input)] = output as u16;
+            self.matched[matched] = input;
+            matched += usize::from(there);
+            self.left[left] = input;
+            left += usize::from(!there);
+        }
+        if left > 0 && !free.is_empty() {
+            matched = self.search(demand, order, free, matched, left);
+        }
+        for input in &self.matched[..matched] {
+            let input = usize::from(*input);
+            pair(input, usize::from(self.output_of[input]));
         }
     }
 
-    fn search<const W: usize>(&mut self, demand: &Demand<'_, W>, order: &mut Order) {
-        order.list(demand.inputs, &mut self.inputs);
-        self.left.clear();
-        let mut free = demand.outputs;
-        for at in 0..self.inputs.len() {
-            let input = self.inputs[at];
-            match order.pick(demand.of_input(usize::from(input)) & free) {
-                Some(output) => {
-                    self.output_of[usize::from(input)] = output as u16;
-                    self.input_of[output] = input;
-                    free.remove(output);
-                }
-                None => self.left.push(input),
-            }
+    /// Matches inputs that are left as long as there is a path to a free output. Says how many are matched then.
+    fn search(
+        &mut self,
+        demand: &Demand<'_, W>,
+        order: &mut Order,
+        mut free: Row<W>,
+        mut matched: usize,
+        left: usize,
+    ) -> usize {
+        for input in &self.matched[..matched] {
+            self.input_of[usize::from(self.output_of[usize::from(*input)])] = *input;
         }
         // Outputs from which no free output can be reached any more.
         let mut dead = Row::EMPTY;
-        for at in 0..self.left.len() {
+        for at in 0..left {
             if free.is_empty() {
-                return;
+                break;
             }
             match self.path(demand, order, self.left[at], free, dead) {
-                Ok(output) => free.remove(output),
+                Ok(output) => {
+                    free.remove(output);
+                    self.matched[matched] = self.left[at];
+                    matched += 1;
+                }
                 Err(seen) => dead = seen,
             }
         }
+        matched
     }
 
     /// Looks for an augmenting path from a free input and exchanges its pairs. Says which output it has matched; or which
     /// outputs were seen in vain, those that are dead already included.
-    fn path<const W: usize>(
+    fn path(
         &mut self,
         demand: &Demand<'_, W>,
         order: &mut Order,

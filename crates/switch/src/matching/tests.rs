@@ -113,6 +113,113 @@ fn maximum_weight() {
     check::<2>();
 }
 
+/// Of so many free inputs and outputs, among 32: with few different weights, so that ties are many, or with weights that
+/// are just light enough for the small cases, or too heavy for them.
+fn shape(inputs: usize, outputs: usize, rng: &mut Rng) -> Table<1> {
+    let full = [0.3, 0.6, 1.0][rng.below(3) as usize];
+    let most = [1, 2, 3, 100, 1 << 32, 1 << 39][rng.below(6) as usize];
+    let mut cell = || if rng.uniform() < full { 1 + rng.below(most) } else { 0 };
+    let table = Table::of((0..32).map(|_| (0..32).map(|_| cell()).collect()).collect());
+    let mut some = |count: usize| {
+        let mut ports: Vec<usize> = (0..32).collect();
+        (0..32 - count).for_each(|_| {
+            ports.remove(rng.below(ports.len() as u64) as usize);
+        });
+        ports
+    };
+    let (inputs, outputs) = (some(inputs), some(outputs));
+    table.only(&inputs, &outputs)
+}
+
+/// Few free ports are treated in other ways than many, and each number of them in another: all are maxima.
+#[test]
+fn every_shape_of_few_ports() {
+    let mut rng = Streams::new(6).rng();
+    for (inputs, outputs) in (1..=9).flat_map(|inputs| (1..=9).map(move |outputs| (inputs, outputs))) {
+        for _ in 0..30 {
+            let table = shape(inputs, outputs, &mut rng);
+            for ties in TIES {
+                let pairs = table.decided(&msm::Config { ties });
+                assert_eq!(pairs.len(), best_size(&table), "{ties:?} {table:?} {pairs:?}");
+                for weight in WEIGHTS {
+                    let pairs = table.decided(&mwm::Config { weight, ties });
+                    let (got, want) = (sum(&table, weight, &pairs), best_weight(&table, weight));
+                    assert_eq!(got, want, "{weight:?} {ties:?} {table:?} {pairs:?}");
+                }
+            }
+        }
+    }
+}
+
+/// All matchings of what is asked for.
+fn all_matchings(table: &Table<1>) -> Vec<Vec<(usize, usize)>> {
+    let mut all = vec![Vec::new()];
+    for &input in &table.inputs {
+        for at in 0..all.len() {
+            for &output in table.outputs.iter().filter(|output| table.asks(input, **output)) {
+                if all[at].iter().all(|(_, taken): &(usize, usize)| *taken != output) {
+                    let mut more = all[at].clone();
+                    more.push((input, output));
+                    all.push(more);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Those that are worth most.
+fn best_matchings(
+    table: &Table<1>,
+    value: impl Fn(&[(usize, usize)]) -> i64,
+) -> std::collections::BTreeSet<Vec<(usize, usize)>> {
+    let all = all_matchings(table);
+    let most = all.iter().map(|pairs| value(pairs)).max().unwrap();
+    all.into_iter().filter(|pairs| value(pairs) == most).collect()
+}
+
+/// With random ties, whatever is as good as any other comes some time; with others, always the same kind of answer.
+#[test]
+fn at_random_every_maximum_comes() {
+    let mut rng = Streams::new(7).rng();
+    for (inputs, outputs) in (1..=4).flat_map(|inputs| (1..=4).map(move |outputs| (inputs, outputs))) {
+        for _ in 0..3 {
+            let mut table = shape(inputs, outputs, &mut rng);
+            // Few weights.
+            table.cells.iter_mut().flatten().for_each(|cells| *cells = (*cells).min(2));
+            let want = best_matchings(&table, |pairs| pairs.len() as i64);
+            assert_eq!(table.all_decided(&msm::Config::default(), 1500), want, "{table:?}");
+            let config = mwm::Config::default();
+            let want = best_matchings(&table, |pairs| sum(&table, config.weight, pairs));
+            assert_eq!(table.all_decided(&config, 1500), want, "{table:?}");
+        }
+    }
+}
+
+/// Where all ports are alike, no number of a port makes a matching likelier.
+#[test]
+fn random_ties_do_not_know_numbers() {
+    for ports in [2, 3, 4] {
+        let table = Table::<1>::of(vec![vec![5; 16]; 16]);
+        let free: Vec<usize> = [1, 6, 9, 14][..ports].to_vec();
+        let table = table.only(&free, &free);
+        let mut msm = table.arbiter(&msm::Config::default());
+        let mut mwm = table.arbiter(&mwm::Config::default());
+        for arbiter in [&mut msm, &mut mwm] {
+            let mut seen = std::collections::BTreeMap::<Vec<(usize, usize)>, u32>::new();
+            let matchings: u32 = (1..=ports as u32).product();
+            for _ in 0..2000 * matchings {
+                let mut pairs = table.decide(&mut **arbiter);
+                pairs.sort_unstable();
+                *seen.entry(pairs).or_default() += 1;
+            }
+            assert_eq!(seen.len() as u32, matchings);
+            // 2000 each; four standard deviations are at most 179.
+            assert!(seen.values().all(|times| (1821..=2179).contains(times)), "{seen:?}");
+        }
+    }
+}
+
 #[test]
 fn greedy_is_maximal_and_worth_half() {
     tables::<1>(3, |table, rng| {

@@ -7,10 +7,10 @@
 //!
 //! Pairs that have nothing to send weigh 0, so that every row is matched at last; those pairs are dropped.
 //!
-//! - Where few ports are free, only these are solved, from nothing: prices begin with 0, and a column that is not matched
-//!   keeps that price.
-//! - Where at least half of them are free, all ports are, as a square, and prices and pairs of the last time are kept. Any
-//!   prices will do there, since every column is matched at last: `u` is computed anew, pairs that are not tight any more
+//! - Where few ports are free, only these are solved, from nothing. Up to seven are in `small`; where more are, prices
+//!   begin with 0, and a column that is not matched keeps that price.
+//! - Where at least three quarters of them are free, all ports are, as a square, and prices and pairs of the last time are
+//!   kept: where fewer are, the last time is too long ago to be of use. Any prices will do there, since every column is matched at last: `u` is computed anew, pairs that are not tight any more
 //!   are given up, and their rows are matched again. The weight is that of a maximum in any case. Among several of them
 //!   those are preferred that keep pairs.
 //!
@@ -19,7 +19,8 @@
 
 use crate::arbiter::Demand;
 use crate::matching::order::Order;
-use crate::matching::weights::{Block, Reader, Weight, asking, single};
+use crate::matching::small::{MOST, Small};
+use crate::matching::weights::{Block, Reader, Weight};
 use crate::row::Row;
 
 /// Nobody.
@@ -37,7 +38,9 @@ pub(crate) struct MaxWeight {
     ports: usize,
     reader: Reader,
     block: Block,
-    /// For the block.
+    /// For the block, where it is small.
+    small: Small,
+    /// For the block, where it is not.
     few: Assignment,
     /// For all ports, from time to time.
     all: Assignment,
@@ -55,10 +58,11 @@ impl MaxWeight {
             ports,
             reader: Reader::new(weight, ports),
             block: Block::new(ports),
+            small: Small::new(),
             few: Assignment::new(ports),
             all: Assignment::new(ports),
             weights: vec![0; ports * ports],
-            rows: Vec::with_capacity(ports),
+            rows: vec![0; ports + 1],
             left: Vec::with_capacity(ports),
         }
     }
@@ -69,10 +73,17 @@ impl MaxWeight {
         &mut self,
         demand: &Demand<'_, W>,
         order: &mut Order,
-        pair: impl FnMut(usize, usize),
+        mut pair: impl FnMut(usize, usize),
     ) {
         order.begin();
-        if 2 * demand.inputs.count().min(demand.outputs.count()) < self.ports {
+        // One of each: there is no choice. That is half of all where short packets interrupt.
+        if let (Some(input), Some(output)) = (demand.inputs.only(), demand.outputs.only()) {
+            if demand.of_input(input).has(output) {
+                pair(input, output);
+            }
+            return;
+        }
+        if 4 * demand.inputs.count().min(demand.outputs.count()) < 3 * self.ports {
             self.solve_few(demand, order, pair);
         } else {
             self.solve_all(demand, order, pair);
@@ -86,40 +97,28 @@ impl MaxWeight {
         mut pair: impl FnMut(usize, usize),
     ) {
         self.reader.begin(demand);
-        let ports = asking(demand);
-        if ports.0.only().is_some() || ports.1.only().is_some() {
-            single(demand, ports, &mut self.reader, order)
-                .into_iter()
-                .for_each(|(input, output)| pair(input, output));
-            return;
+        let (inputs, outputs) = self.block.gather(demand, order);
+        match inputs.max(outputs) {
+            0 => return,
+            // Whatever that is worth.
+            1 => return pair(usize::from(self.block.inputs()[0]), usize::from(self.block.outputs()[0])),
+            ..=MOST if self.small.solve(demand, &mut self.block, &self.reader, &mut pair) => return,
+            _ => {}
         }
-        self.block.read(demand, ports, &mut self.reader, order);
-        let (height, width) = (self.block.rows.len(), self.block.columns.len());
-        let weights = &mut self.block.weights;
+        let (height, width, weights) = self.block.read(demand, &self.reader);
         let few = &mut self.few;
-        match (height, width) {
-            (0, _) => return,
-            (2, _) => {
-                let ((best, next), (other, after)) = (two(&weights[..width]), two(&weights[width..]));
-                let columns = if best != other {
-                    (best, other)
-                } else if weights[best] + weights[width + after] >= weights[next] + weights[width + other] {
-                    (best, after)
-                } else {
-                    (next, other)
-                };
-                few.column_of[0] = columns.0 as u16;
-                few.column_of[1] = columns.1 as u16;
-            }
-            _ => {
-                few.begin(width);
-                few.scale(weights);
-                (0..height).for_each(|row| few.augment(weights, row));
-            }
+        if height == 2 {
+            let columns = two_rows(weights, width);
+            few.column_of[0] = columns.0 as u16;
+            few.column_of[1] = columns.1 as u16;
+        } else {
+            few.begin(width);
+            few.scale(weights);
+            (0..height).for_each(|row| few.augment(weights, row));
         }
         for row in 0..height {
             let column = usize::from(few.column_of[row]);
-            if self.block.weights[row * width + column] > 0 {
+            if self.block.weight(row, column) > 0 {
                 let (input, output) = self.block.ports(row, column);
                 pair(input, output);
             }
@@ -140,10 +139,10 @@ impl MaxWeight {
             self.reader.read(demand, input, demand.of_input(input), row);
         }
         self.all.scale(&mut self.weights);
-        order.list(Row::<W>::first(ports), &mut self.rows);
+        let rows = order.list(Row::<W>::first(ports), &mut self.rows);
         self.all.lower();
         self.all.begin_at(order.start());
-        self.all.give_up(&self.weights, &self.rows, &mut self.left);
+        self.all.give_up(&self.weights, &self.rows[..rows], &mut self.left);
         for row in &self.left {
             self.all.augment(&self.weights, usize::from(*row));
         }
@@ -395,18 +394,29 @@ impl Assignment {
     }
 }
 
+/// The best columns for two rows. One of the two heaviest columns of each is always as good as any other.
+#[inline]
+fn two_rows(weights: &[u64], width: usize) -> (usize, usize) {
+    let (first, second) = weights.split_at(width);
+    let ((best, next), (other, after)) = (two(first), two(second));
+    let first_wins = first[best] + second[after] >= first[next] + second[other];
+    let same = best == other;
+    (if same & !first_wins { next } else { best }, if same & first_wins { after } else { other })
+}
+
 /// The first of the two heaviest columns of a row, which has two at least, and the second.
 #[inline]
 fn two(weights: &[u64]) -> (usize, usize) {
-    let (mut best, mut next) = if weights[1] > weights[0] { (1, 0) } else { (0, 1) };
+    // One number says the weight and, for ties, how early the column comes; so there is a maximum instead of a jump.
+    let key = |column: usize| weights[column].min(1 << 53) << 10 | (1023 - column as u64);
+    let (mut best, mut next) = (key(0).max(key(1)), key(0).min(key(1)));
     for column in 2..weights.len() {
-        if weights[column] > weights[best] {
-            (best, next) = (column, best);
-        } else if weights[column] > weights[next] {
-            next = column;
-        }
+        let key = key(column);
+        next = next.max(best.min(key));
+        best = best.max(key);
     }
-    (best, next)
+    let column = |key: u64| 1023 - (key & 1023) as usize;
+    (column(best), column(next))
 }
 
 /// The lesser of two numbers that differ by less than 2^63, without a comparison: processors of which nothing is asked

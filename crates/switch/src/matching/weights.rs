@@ -63,7 +63,7 @@ impl Reader {
 
     /// What an input is worth with each of these outputs, all of which it asks for: at least 1, so that a matching of
     /// maximum weight leaves nobody out who could be matched. Goes to the place of each output in `into`.
-    #[inline]
+    #[inline(always)]
     pub fn read<const W: usize>(
         &self,
         demand: &Demand<'_, W>,
@@ -87,128 +87,132 @@ impl Reader {
     }
 }
 
-/// The heaviest pair where one input or one output is all there is to match; `None` where there are more of both.
-#[inline]
-pub(crate) fn single<const W: usize>(
-    demand: &Demand<'_, W>,
-    (inputs, outputs): (Row<W>, Row<W>),
-    reader: &mut Reader,
-    order: &mut Order,
-) -> Option<(usize, usize)> {
-    let (mut most, mut heaviest) = (0, Row::<W>::EMPTY);
-    let mut compare = |port: usize, weight: u64| {
-        if weight > most {
-            (most, heaviest) = (weight, Row::one(port));
-        } else if weight == most {
-            heaviest.insert(port);
-        }
-    };
-    let mut row = std::mem::take(&mut reader.row);
-    let input = inputs.only();
-    let output = outputs.only();
-    if let Some(input) = input {
-        reader.read(demand, input, outputs, &mut row);
-        outputs.iter().for_each(|output| compare(output, row[output]));
-    } else if let Some(output) = output {
-        for input in inputs {
-            reader.read(demand, input, outputs, &mut row);
-            compare(input, row[output]);
-        }
-    }
-    reader.row = row;
-    match (input, output) {
-        (Some(input), _) => order.pick(heaviest).map(|output| (input, output)),
-        (None, Some(output)) => order.pick(heaviest).map(|input| (input, output)),
-        (None, None) => None,
-    }
-}
-
-/// Free ports that have a free port to ask for, or to be asked by.
-#[inline]
-pub(crate) fn asking<const W: usize>(demand: &Demand<'_, W>) -> (Row<W>, Row<W>) {
-    let (mut inputs, mut outputs) = (Row::EMPTY, Row::EMPTY);
-    if demand.inputs.count() < demand.outputs.count() {
-        for input in demand.inputs {
-            let asked = demand.of_input(input);
-            outputs |= asked;
-            if !asked.is_empty() {
-                inputs.insert(input);
-            }
-        }
-    } else {
-        for output in demand.outputs {
-            let asking = demand.of_output(output);
-            inputs |= asking;
-            if !asking.is_empty() {
-                outputs.insert(output);
-            }
-        }
-    }
-    (inputs, outputs)
-}
-
-/// The weights between free ports, without the others.
+/// The free ports that ask for each other, and the weights between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// Rows are outputs and columns are inputs. There are never more rows than columns.
+    /// Inputs that ask for a free output, in their order, and more.
+    inputs: Vec<u16>,
+    /// Outputs that a free input asks for, in their order, and more.
+    outputs: Vec<u16>,
+    /// How many inputs, and how many outputs these are.
+    sides: (usize, usize),
+    /// By output: what is read of an input; 0 between calls.
+    row: Vec<u64>,
+    /// Rows are outputs and columns are inputs, so that there are never more rows than columns.
     turned: bool,
-    /// The ports of the rows, in their order.
-    pub rows: Vec<u16>,
-    /// The ports of the columns, in their order.
-    pub columns: Vec<u16>,
-    /// Row by row; 0 is nothing to send.
-    pub weights: Vec<u64>,
+    /// Row by row, as many as there are; 0 is nothing to send. What comes after the last has no meaning.
+    weights: Vec<u64>,
 }
 
 impl Block {
     pub fn new(ports: usize) -> Block {
         Block {
+            inputs: vec![0; ports + 1],
+            outputs: vec![0; ports + 1],
+            sides: (0, 0),
+            row: vec![0; ports],
             turned: false,
-            rows: Vec::with_capacity(ports),
-            columns: Vec::with_capacity(ports),
-            weights: Vec::with_capacity(ports * ports),
+            weights: vec![0; ports * ports],
         }
     }
 
-    /// Reads the weights between these ports of a demand.
+    /// Looks who asks. Says how many inputs and how many outputs these are.
     #[inline]
+    pub fn gather<const W: usize>(&mut self, demand: &Demand<'_, W>, order: &mut Order) -> (usize, usize) {
+        self.sides = if demand.inputs.count() <= demand.outputs.count() {
+            let (inputs, wanted) =
+                asking(demand.inputs, |input| demand.of_input(input), order, &mut self.inputs);
+            (inputs, order.list(wanted, &mut self.outputs))
+        } else {
+            let (outputs, wanting) =
+                asking(demand.outputs, |output| demand.of_output(output), order, &mut self.outputs);
+            (order.list(wanting, &mut self.inputs), outputs)
+        };
+        self.sides
+    }
+
+    /// Inputs that ask for a free output, in their order.
+    #[inline]
+    pub fn inputs(&self) -> &[u16] {
+        &self.inputs[..self.sides.0]
+    }
+
+    /// Outputs that a free input asks for, in their order.
+    #[inline]
+    pub fn outputs(&self) -> &[u16] {
+        &self.outputs[..self.sides.1]
+    }
+
+    /// Reads all weights between them, each once: an input, an output, both by their places, and the weight, which is 0
+    /// where there is nothing to send.
+    #[inline]
+    pub fn visit<const W: usize>(
+        &mut self,
+        demand: &Demand<'_, W>,
+        reader: &Reader,
+        mut weight: impl FnMut(usize, usize, u64),
+    ) {
+        for (at, input) in self.inputs[..self.sides.0].iter().enumerate() {
+            let input = usize::from(*input);
+            reader.read(demand, input, demand.of_input(input), &mut self.row);
+            for (place, output) in self.outputs[..self.sides.1].iter().enumerate() {
+                weight(at, place, std::mem::take(&mut self.row[usize::from(*output)]));
+            }
+        }
+    }
+
+    /// Reads all weights, as rows and columns. Says how many rows there are, how many columns, and the weights row by row.
     pub fn read<const W: usize>(
         &mut self,
         demand: &Demand<'_, W>,
-        (inputs, outputs): (Row<W>, Row<W>),
-        reader: &mut Reader,
-        order: &mut Order,
-    ) {
-        self.turned = inputs.count() > outputs.count();
-        let (rows, columns) = if self.turned { (outputs, inputs) } else { (inputs, outputs) };
-        order.list(rows, &mut self.rows);
-        order.list(columns, &mut self.columns);
-        let width = self.columns.len();
-        self.weights.clear();
-        self.weights.resize(self.rows.len() * width, 0);
-        let (inputs, outputs, input_step, output_step) = match self.turned {
-            false => (&self.rows, &self.columns, width, 1),
-            true => (&self.columns, &self.rows, 1, width),
-        };
-        let mut row = std::mem::take(&mut reader.row);
-        for (at, input) in inputs.iter().enumerate() {
-            let input = usize::from(*input);
-            let asked = demand.of_input(input);
-            reader.read(demand, input, asked, &mut row);
-            for (place, output) in outputs.iter().enumerate() {
-                let output = usize::from(*output);
-                // What is left there of another input is not looked at.
-                let weight = if asked.has(output) { row[output] } else { 0 };
-                self.weights[at * input_step + place * output_step] = weight;
-            }
-        }
-        reader.row = row;
+        reader: &Reader,
+    ) -> (usize, usize, &mut [u64]) {
+        let (inputs, outputs) = self.sides;
+        self.turned = inputs > outputs;
+        let (height, width) = (inputs.min(outputs), inputs.max(outputs));
+        let (input_step, output_step) = if self.turned { (1, width) } else { (width, 1) };
+        let mut weights = std::mem::take(&mut self.weights);
+        self.visit(demand, reader, |input, output, weight| {
+            weights[input * input_step + output * output_step] = weight;
+        });
+        self.weights = weights;
+        (height, width, &mut self.weights[..height * width])
     }
 
-    /// The input and the output of a place.
+    /// The weights that were read, of each row.
+    pub fn rows(&self) -> impl Iterator<Item = &[u64]> {
+        let (inputs, outputs) = self.sides;
+        self.weights.chunks_exact(inputs.max(outputs)).take(inputs.min(outputs))
+    }
+
+    /// The input and the output of a row and a column.
     #[inline]
     pub fn ports(&self, row: usize, column: usize) -> (usize, usize) {
-        let (row, column) = (usize::from(self.rows[row]), usize::from(self.columns[column]));
-        if self.turned { (column, row) } else { (row, column) }
+        let (input, output) = if self.turned { (column, row) } else { (row, column) };
+        (usize::from(self.inputs[input]), usize::from(self.outputs[output]))
     }
+
+    /// The weight of a row and a column.
+    #[inline]
+    pub fn weight(&self, row: usize, column: usize) -> u64 {
+        self.weights[row * self.sides.0.max(self.sides.1) + column]
+    }
+}
+
+/// Which of these ports ask for any port on the other side, in their order. Says how many, and for which.
+#[inline]
+fn asking<const W: usize>(
+    ports: Row<W>,
+    asks: impl Fn(usize) -> Row<W>,
+    order: &mut Order,
+    into: &mut [u16],
+) -> (usize, Row<W>) {
+    let (mut length, mut all) = (0, Row::EMPTY);
+    for port in ports {
+        let asked = asks(port);
+        all |= asked;
+        length = order.add_if(into, length, port, !asked.is_empty());
+    }
+    order.turn(&mut into[..length], |port| *port);
+    (length, all)
 }
