@@ -256,11 +256,21 @@ struct Next {
     last: u64,
 }
 
+/// What was drawn from a source, and how much of it has had its turn.
+#[derive(Clone, Copy)]
+struct Drawn {
+    arrivals: [Arrival; AHEAD],
+    count: usize,
+    next: usize,
+}
+
 /// The inputs, and what comes next at each.
 struct Inputs<const W: usize> {
     sources: Vec<Box<dyn Source>>,
-    /// By input: what was drawn, and how much of it has had its turn.
-    drawn: Vec<(Vec<Arrival>, usize)>,
+    /// By input.
+    drawn: PerPort<Drawn, W>,
+    /// What is drawn from a source at a time.
+    fresh: Vec<Arrival>,
     /// By input.
     next: PerPort<Next, W>,
     kinds: Vec<Kind>,
@@ -275,27 +285,39 @@ impl<const W: usize> Inputs<W> {
     fn new(offered: Offered, begin: Begin, slot_ticks: u64) -> Inputs<W> {
         let Offered { kinds, sources, serial, .. } = offered;
         let ports = sources.len();
-        let drawn = (0..ports).map(|_| (Vec::with_capacity(AHEAD), 0)).collect();
+        let nothing = Arrival { first: 0, to: 0, kind: 0 };
+        let drawn = PerPort::new(Drawn { arrivals: [nothing; AHEAD], count: 0, next: 0 });
+        let fresh = Vec::with_capacity(AHEAD);
         let next = PerPort::new(Next { packet: Packet::default(), class: Class::Long, last: 0 });
         let mut inputs =
-            Inputs { sources, drawn, next, kinds, serial, due: Wheel::new(), begin, slot_ticks };
+            Inputs { sources, drawn, fresh, next, kinds, serial, due: Wheel::new(), begin, slot_ticks };
         for input in 0..ports {
             inputs.prepare(input, 0);
         }
         inputs
     }
 
+    /// Draws the next packets of an input.
+    fn draw(&mut self, input: usize) {
+        self.fresh.clear();
+        self.sources[input].fill(&mut self.fresh);
+        let drawn = &mut self.drawn[input];
+        (drawn.count, drawn.next) = (self.fresh.len(), 0);
+        drawn.arrivals[..self.fresh.len()].copy_from_slice(&self.fresh);
+    }
+
     /// Looks at what comes next at an input, if there is anything.
     #[inline]
     fn prepare(&mut self, input: usize, now: u64) {
-        let (drawn, at) = &mut self.drawn[input];
-        if *at == drawn.len() {
-            drawn.clear();
-            *at = 0;
-            self.sources[input].fill(drawn);
+        if self.drawn[input].next == self.drawn[input].count {
+            self.draw(input);
         }
-        let Some(Arrival { first, to, kind }) = drawn.get(*at).copied() else { return };
-        *at += 1;
+        let drawn = &mut self.drawn[input];
+        if drawn.count == 0 {
+            return;
+        }
+        let Arrival { first, to, kind } = drawn.arrivals[drawn.next % AHEAD];
+        drawn.next += 1;
         let Kind { cells, class } = self.kinds[usize::from(kind)];
         let last = if self.serial { first + u64::from(cells) - 1 } else { first };
         let (due, counted) = match self.begin {

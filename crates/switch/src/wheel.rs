@@ -27,9 +27,12 @@ impl<const W: usize> Wheel<W> {
     pub fn set(&mut self, port: usize, when: u64, now: u64) {
         debug_assert!(when >= now, "slot {when} was before {now}");
         self.when[port] = when;
-        let end = now + (SPOKES - 1);
-        self.far.insert_if(port, when > end);
-        self.spokes[(when.min(end) % SPOKES) as usize].insert(port);
+        if when - now < SPOKES {
+            self.spokes[(when % SPOKES) as usize].insert(port);
+        } else {
+            self.far.insert(port);
+            self.spokes[((now + SPOKES - 1) % SPOKES) as usize].insert(port);
+        }
     }
 
     /// Moves a port's slot one on. `now` must be at or before it.
