@@ -86,6 +86,12 @@ pub struct Matching<const W: usize> {
     pub outputs: Row<W>,
 }
 
+impl<const W: usize> Default for Matching<W> {
+    fn default() -> Matching<W> {
+        Matching::new()
+    }
+}
+
 impl<const W: usize> Matching<W> {
     /// No pair yet, and room for as many as there can be.
     pub fn new() -> Matching<W> {

@@ -48,7 +48,10 @@ mod tests {
     fn each_port_has_its_own() {
         let mut values = PerPort::<u32, 2>::new(7);
         (values[0], values[63], values[64], values[127]) = (1, 2, 3, 4);
-        assert_eq!([values[0], values[1], values[63], values[64], values[65], values[127]], [1, 7, 2, 3, 7, 4]);
+        assert_eq!(
+            [values[0], values[1], values[63], values[64], values[65], values[127]],
+            [1, 7, 2, 3, 7, 4]
+        );
         assert_eq!(values.first(2), [1, 7]);
         assert_eq!(values.first(128)[127], 4);
     }

@@ -265,7 +265,8 @@ impl Tally {
         let ticks = |ticks: u64| ticks as f64 / self.slot_ticks as f64;
         let count: u64 = chosen.iter().map(|(_, waits, _)| waits.count).sum();
         let wait: u64 = chosen.iter().map(|(_, waits, _)| waits.sum).sum();
-        let crossings: f64 = chosen.iter().map(|(of, waits, _)| waits.count as f64 * ticks(of.crossing)).sum();
+        let crossings: f64 =
+            chosen.iter().map(|(of, waits, _)| waits.count as f64 * ticks(of.crossing)).sum();
         let through_count: u64 = chosen.iter().map(|(_, _, throughs)| throughs.count).sum();
         let through: u64 = chosen.iter().map(|(_, _, throughs)| throughs.sum).sum();
         let largest =

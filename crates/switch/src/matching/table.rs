@@ -70,7 +70,6 @@ impl<const W: usize> Table<W> {
 
     /// What an arbiter decides. Panics unless it is a matching of what is asked for.
     pub fn decide(&self, arbiter: &mut dyn Arbiter<W>) -> Vec<(usize, usize)> {
-        let ports = self.cells.len();
         let mut requests = Requests::<W>::none();
         for (input, row) in self.cells.iter().enumerate() {
             for (output, _) in row.iter().enumerate().filter(|(_, cells)| **cells > 0) {
