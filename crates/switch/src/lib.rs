@@ -13,6 +13,7 @@ pub mod arbiter;
 pub mod arbiters;
 mod clock;
 mod draws;
+mod inputs;
 mod links;
 pub mod matching;
 mod modes;

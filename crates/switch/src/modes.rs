@@ -10,8 +10,10 @@ mod preemptive;
 mod spf;
 
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::inputs::Inputs;
 use crate::notes::Notes;
 use crate::packet::{Class, Packet};
+use crate::row::Row;
 use crate::scheduler::{Mode, Options, Queueing, Scheduler};
 use crate::shared::Shared;
 
@@ -22,6 +24,13 @@ use qdisc::Invalid;
 pub(crate) trait Fabric<const W: usize>: Send {
     /// A packet is there and may be sent.
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>);
+    /// At each of these inputs one is: all in one call.
+    fn arrive_all(&mut self, due: Row<W>, inputs: &mut Inputs<W>, shared: &mut Shared<W>) {
+        for input in due {
+            let (packet, class) = inputs.pass(input, shared);
+            self.arrive(input, packet, class, shared);
+        }
+    }
     /// One slot of the fabric.
     fn slot(&mut self, shared: &mut Shared<W>);
     /// The pointers of its arbiters, each with the name of its half where there are two.

@@ -6,17 +6,15 @@ use qdisc::{Invalid, Streams};
 
 use crate::arbiter::Site;
 use crate::clock::Clock;
+use crate::inputs::{Begin, Inputs};
 use crate::links::Links;
 use crate::modes::Fabric;
-use crate::notes::{Note, Notes, SlotTrace};
+use crate::notes::{Notes, SlotTrace};
 use crate::outcome::{Batch, Outcome};
-use crate::packet::{Class, Kind, Packet};
-use crate::per_port::PerPort;
 use crate::scheduler::{Input, Mode, Queueing, Spec};
-use crate::shared::{Coming, Shared};
+use crate::shared::Shared;
 use crate::tally::{Sums, Tally};
-use crate::traffic::{Arrival, Offered, Place, Source, TrafficSpec};
-use crate::wheel::Wheel;
+use crate::traffic::{Place, TrafficSpec};
 
 /// The fewest and the most ports of a switch.
 pub const PORTS: std::ops::RangeInclusive<usize> = 2..=1024;
@@ -161,12 +159,9 @@ impl<const W: usize> Switch<W> {
         while shared.clock.slot * shared.clock.slot_ticks <= shared.clock.tick {
             let slot = shared.clock.slot;
             shared.clock.slot += 1;
-            for input in self.inputs.due.take(slot) {
-                let Next { packet, last, class, .. } = self.inputs.pass(input, slot);
-                shared.coming[input] = Coming { to: packet.to, last };
-                shared.tally.arrived(input, packet.cells);
-                shared.notes.note(Note::Arrive(input as u16, packet.to, packet.cells, class));
-                self.fabric.arrive(input, packet, class, shared);
+            let due = self.inputs.due(slot);
+            if !due.is_empty() {
+                self.fabric.arrive_all(due, &mut self.inputs, shared);
             }
         }
         self.fabric.slot(shared);
@@ -230,114 +225,5 @@ impl<const W: usize> Run for Switch<W> {
         let slots = self.shared.clock.slot.saturating_sub(self.warmup).min(self.slots - self.warmup);
         let fabric = self.shared.clock.fabric - self.fabric_from;
         Outcome::new(&self.shared.tally, &self.shared.links, (slots, fabric), self.batches.clone())
-    }
-}
-
-/// When packets may begin to cross, and from when on their delay counts.
-#[derive(Clone, Copy, Debug)]
-enum Begin {
-    /// As soon as the fabric, whose slots are `slower` ticks shorter, cannot overtake the link.
-    Paced { slower: u64, slot_ticks: u64 },
-    /// With the last cell; the delay counts from there.
-    LastCell,
-    /// With the last cell; the delay counts from the first.
-    Complete,
-}
-
-/// How many packets of a source are drawn at a time.
-const AHEAD: usize = 8;
-
-/// The packet that comes next at an input.
-#[derive(Clone, Copy)]
-struct Next {
-    packet: Packet,
-    class: Class,
-    /// The slot of its last cell.
-    last: u64,
-}
-
-/// What was drawn from a source, and how much of it has had its turn.
-#[derive(Clone, Copy)]
-struct Drawn {
-    arrivals: [Arrival; AHEAD],
-    count: usize,
-    next: usize,
-}
-
-/// The inputs, and what comes next at each.
-struct Inputs<const W: usize> {
-    sources: Vec<Box<dyn Source>>,
-    /// By input.
-    drawn: PerPort<Drawn, W>,
-    /// What is drawn from a source at a time.
-    fresh: Vec<Arrival>,
-    /// By input.
-    next: PerPort<Next, W>,
-    kinds: Vec<Kind>,
-    serial: bool,
-    /// When `next` may begin to cross.
-    due: Wheel<W>,
-    begin: Begin,
-    slot_ticks: u64,
-}
-
-impl<const W: usize> Inputs<W> {
-    fn new(offered: Offered, begin: Begin, slot_ticks: u64) -> Inputs<W> {
-        let Offered { kinds, sources, serial, .. } = offered;
-        let ports = sources.len();
-        let nothing = Arrival { first: 0, to: 0, kind: 0 };
-        let drawn = PerPort::new(Drawn { arrivals: [nothing; AHEAD], count: 0, next: 0 });
-        let fresh = Vec::with_capacity(AHEAD);
-        let next = PerPort::new(Next { packet: Packet::default(), class: Class::Long, last: 0 });
-        let mut inputs =
-            Inputs { sources, drawn, fresh, next, kinds, serial, due: Wheel::new(), begin, slot_ticks };
-        for input in 0..ports {
-            inputs.prepare(input, 0);
-        }
-        inputs
-    }
-
-    /// Draws the next packets of an input.
-    fn draw(&mut self, input: usize) {
-        self.fresh.clear();
-        self.sources[input].fill(&mut self.fresh);
-        let drawn = &mut self.drawn[input];
-        (drawn.count, drawn.next) = (self.fresh.len(), 0);
-        drawn.arrivals[..self.fresh.len()].copy_from_slice(&self.fresh);
-    }
-
-    /// Looks at what comes next at an input, if there is anything.
-    #[inline]
-    fn prepare(&mut self, input: usize, now: u64) {
-        if self.drawn[input].next == self.drawn[input].count {
-            self.draw(input);
-        }
-        let drawn = &mut self.drawn[input];
-        if drawn.count == 0 {
-            return;
-        }
-        let Arrival { first, to, kind } = drawn.arrivals[drawn.next % AHEAD];
-        drawn.next += 1;
-        let Kind { cells, class } = self.kinds[usize::from(kind)];
-        let last = if self.serial { first + u64::from(cells) - 1 } else { first };
-        let (due, counted) = match self.begin {
-            Begin::Paced { slower: 0, .. } => (first, first),
-            Begin::Paced { slower, slot_ticks } => {
-                (first + ((last - first) * slower).div_ceil(slot_ticks), first)
-            }
-            Begin::LastCell => (last, last),
-            Begin::Complete => (last, first),
-        };
-        let packet = Packet { arrived: counted * self.slot_ticks, cells, kind, to };
-        self.next[input] = Next { packet, class, last };
-        self.due.set(input, due, now);
-    }
-
-    /// The packet that is due at an input.
-    #[inline]
-    fn pass(&mut self, input: usize, slot: u64) -> Next {
-        let next = self.next[input];
-        self.prepare(input, slot + 1);
-        next
     }
 }

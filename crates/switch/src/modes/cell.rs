@@ -21,6 +21,7 @@ impl<const W: usize> Cell<W> {
 }
 
 impl<const W: usize> Fabric<W> for Cell<W> {
+    #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);

@@ -34,6 +34,7 @@ impl<const W: usize> Fifo<W> {
 }
 
 impl<const W: usize> Fabric<W> for Fifo<W> {
+    #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.fifos.push(input, packet);

@@ -18,6 +18,7 @@ impl Output {
 }
 
 impl<const W: usize> Fabric<W> for Output {
+    #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, _: &mut Shared<W>) {
         self.complete.push((input as u16, packet));
     }
@@ -26,7 +27,7 @@ impl<const W: usize> Fabric<W> for Output {
         // Counted when they are complete, since nothing is known of a cell before.
         let cells = self.complete.iter().map(|(_, packet)| u64::from(packet.cells)).sum::<u64>();
         shared.account(0, cells, 0, 0, 0);
-        for (input, packet) in std::mem::take(&mut self.complete) {
+        for (input, packet) in self.complete.drain(..) {
             shared.complete(usize::from(input), packet);
         }
     }

@@ -30,6 +30,7 @@ impl<const W: usize> PacketMode<W> {
 }
 
 impl<const W: usize> Fabric<W> for PacketMode<W> {
+    #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);

@@ -141,6 +141,7 @@ impl<const W: usize> Preemptive<W> {
 }
 
 impl<const W: usize> Fabric<W> for Preemptive<W> {
+    #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
         match class {
             Class::Short => {

@@ -37,6 +37,7 @@ impl<const W: usize> Spf<W> {
 }
 
 impl<const W: usize> Fabric<W> for Spf<W> {
+    #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
         match class {
             Class::Short => {

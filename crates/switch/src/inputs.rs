@@ -1,0 +1,148 @@
+//! What arrives at the inputs, slot by slot.
+
+use crate::notes::Note;
+use crate::packet::{Class, Kind, Packet};
+use crate::per_port::PerPort;
+use crate::row::Row;
+use crate::shared::{Coming, Shared};
+use crate::traffic::{Arrival, Offered, Source};
+
+/// When packets may begin to cross, and from when on their delay counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Begin {
+    /// As soon as the fabric, whose slots are `slower` ticks shorter, cannot overtake the link.
+    Paced { slower: u64, slot_ticks: u64 },
+    /// With the last cell; the delay counts from there.
+    LastCell,
+    /// With the last cell; the delay counts from the first.
+    Complete,
+}
+
+/// How many packets of a source are drawn at a time.
+const AHEAD: usize = 8;
+
+/// How many slots ahead it is known at which inputs a packet is due.
+const SLOTS: u64 = 256;
+
+/// A packet that is still to come.
+#[derive(Clone, Copy, Default)]
+struct Next {
+    packet: Packet,
+    /// The slot in which it may begin to cross.
+    due: u64,
+    /// The slot of its last cell.
+    last: u64,
+}
+
+/// What was drawn from a source.
+#[derive(Clone, Copy, Default)]
+struct Drawn {
+    packets: [Next; AHEAD],
+    count: usize,
+    /// How many of them have had their turn.
+    passed: usize,
+    /// How many of them stand in the rows of what is due.
+    entered: usize,
+}
+
+/// The inputs, and what comes next at each.
+pub(crate) struct Inputs<const W: usize> {
+    sources: Vec<Box<dyn Source>>,
+    drawn: PerPort<Drawn, W>,
+    /// By slot, around: the inputs at which a packet is due.
+    due: Box<[Row<W>; SLOTS as usize]>,
+    /// Inputs of which something drawn is due too late to stand there.
+    later: Row<W>,
+    fresh: Vec<Arrival>,
+    kinds: Vec<Kind>,
+    serial: bool,
+    begin: Begin,
+    slot_ticks: u64,
+}
+
+impl<const W: usize> Inputs<W> {
+    pub fn new(offered: Offered, begin: Begin, slot_ticks: u64) -> Inputs<W> {
+        let Offered { kinds, sources, serial, .. } = offered;
+        let ports = sources.len();
+        let mut inputs = Inputs {
+            sources,
+            drawn: PerPort::new(Drawn::default()),
+            due: Box::new([Row::EMPTY; SLOTS as usize]),
+            later: Row::EMPTY,
+            fresh: Vec::with_capacity(AHEAD),
+            kinds,
+            serial,
+            begin,
+            slot_ticks,
+        };
+        (0..ports).for_each(|input| inputs.draw(input, 0));
+        inputs
+    }
+
+    /// Draws the next packets of an input, `now` being the first slot in which one can be due.
+    #[inline(never)]
+    fn draw(&mut self, input: usize, now: u64) {
+        self.fresh.clear();
+        self.sources[input].fill(&mut self.fresh);
+        let drawn = &mut self.drawn[input];
+        (drawn.count, drawn.passed, drawn.entered) = (self.fresh.len(), 0, 0);
+        for (next, Arrival { first, to, kind }) in drawn.packets.iter_mut().zip(self.fresh.iter().copied()) {
+            let cells = self.kinds[usize::from(kind)].cells;
+            let last = if self.serial { first + u64::from(cells) - 1 } else { first };
+            let (due, counted) = match self.begin {
+                Begin::Paced { slower: 0, .. } => (first, first),
+                Begin::Paced { slower, slot_ticks } => {
+                    (first + ((last - first) * slower).div_ceil(slot_ticks), first)
+                }
+                Begin::LastCell => (last, last),
+                Begin::Complete => (last, first),
+            };
+            let packet = Packet { arrived: counted * self.slot_ticks, cells, kind, to };
+            *next = Next { packet, due, last };
+        }
+        self.enter(input, now);
+    }
+
+    /// Enters in the rows what is due before these come around again.
+    fn enter(&mut self, input: usize, now: u64) {
+        let drawn = &mut self.drawn[input];
+        while drawn.entered < drawn.count {
+            let due = drawn.packets[drawn.entered].due;
+            if due - now >= SLOTS {
+                break;
+            }
+            self.due[(due % SLOTS) as usize].insert(input);
+            drawn.entered += 1;
+        }
+        self.later.remove(input);
+        self.later.insert_if(input, drawn.entered < drawn.count);
+    }
+
+    /// The inputs at which a packet is due. To be asked for every slot, one after the other.
+    #[inline]
+    pub fn due(&mut self, slot: u64) -> Row<W> {
+        if slot % (SLOTS / 2) == 0 {
+            for input in self.later {
+                self.enter(input, slot);
+            }
+        }
+        std::mem::replace(&mut self.due[(slot % SLOTS) as usize], Row::EMPTY)
+    }
+
+    /// The packet that is due at an input, and its class.
+    #[inline(always)]
+    pub fn pass(&mut self, input: usize, shared: &mut Shared<W>) -> (Packet, Class) {
+        let drawn = &mut self.drawn[input];
+        let Next { packet, last, .. } = drawn.packets[drawn.passed % AHEAD];
+        drawn.passed += 1;
+        if drawn.passed == drawn.count {
+            // The slot has begun already: this is the one after it.
+            self.draw(input, shared.clock.slot);
+        }
+        let class = self.kinds[usize::from(packet.kind)].class;
+        shared.coming[input] = Coming { to: packet.to, last };
+        shared.tally.arrived(input, packet.cells);
+        shared.notes.note(Note::Arrive(input as u16, packet.to, packet.cells, class));
+        (packet, class)
+    }
+}
