@@ -44,6 +44,10 @@ def read(page):
     return figures
 
 
+# The colours of the page, which a picture has to bring along.
+PAGE = {"var(--ink)": "#1a1a1a", "var(--soft)": "#5c5c5c", "var(--faint)": "#9a9a9a"}
+
+
 def draw(panels):
     """One picture of all panels, two side by side."""
     import vl_convert
@@ -60,6 +64,8 @@ def draw(panels):
     together = {}
     for number, spec in enumerate(concat):
         named = json.dumps({name: value for name, value in spec.items() if name != "datasets"})
+        for of_page, colour in PAGE.items():
+            named = named.replace(of_page, colour)
         for name, values in spec["datasets"].items():
             together[f"{name}{number}"] = values
             named = named.replace(f'"data": {{"name": "{name}"}}', f'"data": {{"name": "{name}{number}"}}')
@@ -78,13 +84,18 @@ def draw(panels):
     return vl_convert.vegalite_to_svg(picture)
 
 
+def slug(beginning):
+    """What a figure is called in the name of its file: "Figure table 1" is table-1."""
+    return re.sub("[^a-z0-9]+", "-", beginning.lower().removeprefix("figure ")).strip("-")
+
+
 def main(report, stem, *wanted):
     figures = read(Path(report).read_text(encoding="utf-8"))
     for beginning in wanted:
-        found = [title for title in figures if title.startswith(beginning + ":")]
+        found = [title for title in figures if slug(title.partition(":")[0]) == slug(beginning)]
         if not found:
             sys.exit(f"{report} has no {beginning}; it has: {', '.join(figures)}")
-        target = Path(f"{stem}-{re.sub('[^a-z0-9]+', '-', beginning.lower().removeprefix('figure ')).strip('-')}.svg")
+        target = Path(f"{stem}-{slug(beginning)}.svg")
         target.write_text(draw(figures[found[0]]), encoding="utf-8")
         print(target)
 

@@ -194,7 +194,7 @@ fn print(
     for claim in judged {
         if last != Some(&claim.figure) {
             let head = match claim.figure.as_deref() {
-                Some(id) => format!("Figure {id}: {}", study.figure_title(id).unwrap_or_default()),
+                Some(id) => study.figure_heading(id).unwrap_or_else(|| id.to_owned()),
                 None => "The paper as a whole".to_owned(),
             };
             writeln!(out, "\n{}", terminal::bold(&head))?;

@@ -26,7 +26,7 @@ pub(crate) fn figure(
         figure.panel.iter().flat_map(|panel| panels(panel, section, study, results)).collect();
     Drawn {
         id: format!("figure-{number}"),
-        title: format!("Figure {}: {}", figure.id, figure.title),
+        title: figure.heading(),
         caption: flowing(&figure.caption),
         columns: if panels.len() > 1 { 2 } else { 1 },
         panels,

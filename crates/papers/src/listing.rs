@@ -77,9 +77,9 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The file in which a figure stands, beside the page.
+/// The file in which a figure stands, beside the page: a link has no spaces.
 fn picture(paper: &str, figure: &str) -> String {
-    format!("{paper}-{figure}.svg")
+    format!("{paper}-{}.svg", figure.replace(' ', "-"))
 }
 
 /// A table of the report, with its caption.

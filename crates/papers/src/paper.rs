@@ -139,6 +139,16 @@ pub(crate) struct Figure {
     pub panel: Vec<Panel>,
 }
 
+impl Figure {
+    /// What stands above it: a table is no figure.
+    pub fn heading(&self) -> String {
+        match self.id.strip_prefix("table") {
+            Some(rest) => format!("Table{rest}: {}", self.title),
+            None => format!("Figure {}: {}", self.id, self.title),
+        }
+    }
+}
+
 /// A part of a figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -150,8 +150,8 @@ impl Study {
     }
 
     /// What a figure of the paper shows.
-    pub fn figure_title(&self, figure: &str) -> Option<&str> {
-        self.paper.about.figure(figure).map(|figure| figure.title.as_str())
+    pub fn figure_heading(&self, figure: &str) -> Option<String> {
+        self.paper.about.figure(figure).map(|figure| figure.heading())
     }
 
     /// Whether a variant is part of it.

@@ -229,7 +229,7 @@ fn band(test: &Test) -> String {
     }
 }
 
-/// A number for people: three digits and its unit.
+/// A number for people: three digits, four below 1 (where throughputs differ in the third), and its unit.
 pub(crate) fn told(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Plain => digits(value),
@@ -247,7 +247,8 @@ pub(crate) fn told(value: f64, unit: Unit) -> String {
 
 fn digits(value: f64) -> String {
     let magnitude = if value == 0.0 { 0.0 } else { libm::log10(value.abs()).floor() };
-    let decimals = (2.0 - magnitude).clamp(0.0, 4.0) as usize;
+    let digits = if magnitude == -1.0 { 4.0 } else { 3.0 };
+    let decimals = (digits - 1.0 - magnitude).clamp(0.0, 4.0) as usize;
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
