@@ -90,6 +90,28 @@ fn traffic_that_no_switch_can_carry_is_refused() {
 }
 
 #[test]
+fn numbers_that_make_no_sense_are_refused() {
+    assert!(told("ports = 8", "ports = 2000").contains("ports: 2000: a switch has 2 to 1024"));
+    assert!(told("load = 0.8", "load = -1.0").contains("expected a number above 0"));
+    assert!(told("load = 0.8", "load = 0.8\npattern = \"diagnal\"").contains("diagnal"));
+    for (old, new) in [("ports = 8", "ports = 8\nspeedup = 0.9"), ("\"islip\"", "\"islip speedup 0.5\"")] {
+        assert!(told(old, new).contains("below 1 the fabric could not keep up"), "{new}");
+    }
+    let sizes = "load = 0.8\nsizes = { trimodel = { a = 1, b = 9, c = 24, pa = 0.8, pb = 0.3 } }";
+    assert!(told("load = 0.8", sizes).contains("together at most 1"));
+    let matrix = |rows: &str| told("load = 0.8", &format!("load = 1.0\npattern = {{ matrix = [{rows}] }}"));
+    assert!(matrix("[0.1, 0.1], [0.1, 0.1]").contains("the matrix has 2 rows, and the switch has 8 ports"));
+    let negative = ["[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, -0.1]"; 8].join(", ");
+    assert!(matrix(&negative).contains("-0.1"), "{}", matrix(&negative));
+}
+
+#[test]
+fn what_leaves_nothing_to_measure_is_refused() {
+    assert!(told("\"1000 slots\"", "\"many slots\"").contains("is no number of slots"));
+    assert!(told("\"1000 slots\"", "\"50 slots\"").contains("leaves nothing of the duration"));
+}
+
+#[test]
 fn what_is_of_a_network_is_not_of_a_switch() {
     insta::assert_snapshot!(told("[switch]", "[[link]]\nfrom = \"a\"\nto = \"b\"\n[switch]"), @r#"
     error: unknown key "link" of a scenario on a switch
@@ -111,4 +133,26 @@ fn what_is_of_a_network_is_not_of_a_switch() {
       | ^^^^^^^^
       = help: write host = "switch" at the top
     "#);
+}
+
+#[test]
+fn a_switch_is_read_and_runs() {
+    let text = RIGHT.replace("ports = 8", "ports = 4\nspeedup = 1.176").replace("lazy 2", "speedup 2");
+    let scenario = Scenario::parse(&text, ".").unwrap();
+    let Host::Switch(crossbar) = &scenario.host else { panic!("it is on a switch") };
+    assert_eq!((crossbar.ports, crossbar.slots, crossbar.warmup), (4, 1000, 100));
+    // 64 bytes at 10 Gbit/s.
+    assert_eq!(crossbar.slot.as_ps(), 51_200);
+    // What a scheduler says itself counts more than what the switch says for all.
+    let cells: Vec<String> = scenario.cells().into_iter().map(|cell| cell.name).collect();
+    assert_eq!(cells, ["islip speedup 1.176", "p_spf speedup 2"]);
+    let outcome = crossbar.run(&scenario.cells()[0], &|_| true).unwrap();
+    assert_eq!((outcome.slots, outcome.ports), (900, 4));
+    assert!(crossbar.run(&scenario.cells()[0], &|share| share < 0.5).is_none(), "it can be stopped");
+    // A time is as good as slots, and a short run has fewer.
+    let timed = Scenario::parse(&text.replace("1000 slots", "51.2 us"), ".").unwrap();
+    assert_eq!(timed.duration, scenario.duration);
+    let long = Scenario::parse(&text.replace("1000 slots", "1_000_000 slots"), ".").unwrap();
+    let Host::Switch(short) = &long.short().unwrap().host else { panic!("it is on a switch") };
+    assert_eq!((short.slots, short.warmup), (50_000, 5));
 }
