@@ -214,7 +214,7 @@ fn number(estimate: &Estimate, test: &Test) -> String {
     let unit = unit(test);
     let mean = estimate.mean.map_or_else(|| "-".to_owned(), |mean| told(mean, unit));
     match estimate.ci95 {
-        Some(ci) => format!("{mean} ± {}", told(ci, unit)),
+        Some(ci) => format!("{mean} ± {}", to_digits(ci, unit, |_| 3)),
         None => mean,
     }
 }
@@ -231,6 +231,12 @@ fn band(test: &Test) -> String {
 
 /// A number for people: three digits, four below 1 (where throughputs differ in the third), and its unit.
 pub(crate) fn told(value: f64, unit: Unit) -> String {
+    to_digits(value, unit, |magnitude| if magnitude == -1 { 4 } else { 3 })
+}
+
+/// A number with as many digits as are wanted for its power of ten.
+fn to_digits(value: f64, unit: Unit, wanted: fn(i32) -> i32) -> String {
+    let digits = |value: f64| digits(value, wanted);
     match unit {
         Unit::Plain => digits(value),
         Unit::Seconds if value != 0.0 && value.abs() < 1.0 => format!("{} ms", digits(value * 1e3)),
@@ -245,10 +251,9 @@ pub(crate) fn told(value: f64, unit: Unit) -> String {
     }
 }
 
-fn digits(value: f64) -> String {
-    let magnitude = if value == 0.0 { 0.0 } else { libm::log10(value.abs()).floor() };
-    let digits = if magnitude == -1.0 { 4.0 } else { 3.0 };
-    let decimals = (digits - 1.0 - magnitude).clamp(0.0, 4.0) as usize;
+fn digits(value: f64, wanted: fn(i32) -> i32) -> String {
+    let magnitude = if value == 0.0 { 0 } else { libm::log10(value.abs()).floor() as i32 };
+    let decimals = (wanted(magnitude) - 1 - magnitude).clamp(0, 4) as usize;
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
