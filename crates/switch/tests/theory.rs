@@ -1,10 +1,13 @@
 //! The switch against the formulae of `theory::crossbar`, which share no code with it.
 
+mod bands;
+
 use std::path::PathBuf;
+
+use bands::{assert_within, mean_and_band, throughput};
 
 use qdisc::Streams;
 use serde_json::{Value, json};
-use switch::outcome::Batch;
 use switch::packet::Class;
 use switch::stability::Stability;
 use switch::traffic::SOURCES;
@@ -39,27 +42,6 @@ fn packets_at(scheduler: &str, ports: u32, load: f64, slots: u64) -> Outcome {
 
 fn paper() -> Mix {
     Mix::trimodel([1, 9, 24], 0.559, 0.200).expect("it is a mix")
-}
-
-/// The mean over batches, and four times its standard error.
-fn mean_and_band(outcome: &Outcome, of: impl Fn(&Batch) -> f64) -> (f64, f64) {
-    let values: Vec<f64> = outcome.batches.iter().map(of).collect();
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0);
-    (mean, 4.0 * (variance / n).sqrt())
-}
-
-fn throughput(outcome: &Outcome) -> (f64, f64) {
-    let slots = outcome.slots as f64 / outcome.batches.len() as f64;
-    mean_and_band(outcome, |batch| batch.crossed as f64 / (slots * outcome.ports as f64))
-}
-
-#[track_caller]
-fn assert_within((got, band): (f64, f64), want: f64) {
-    // A band so wide that anything would do is a failure, too.
-    assert!(band < 0.06 * want, "{got} is only known to {band}");
-    assert!((got - want).abs() <= band, "{got} is not {want}, by more than {band}");
 }
 
 #[track_caller]
