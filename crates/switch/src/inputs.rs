@@ -121,7 +121,7 @@ impl<const W: usize> Inputs<W> {
     /// The inputs at which a packet is due. To be asked for every slot, one after the other.
     #[inline]
     pub fn due(&mut self, slot: u64) -> Row<W> {
-        if slot % (SLOTS / 2) == 0 {
+        if slot.is_multiple_of(SLOTS / 2) {
             for input in self.later {
                 self.enter(input, slot);
             }
