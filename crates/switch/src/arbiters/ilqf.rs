@@ -78,7 +78,7 @@ impl<const W: usize, M> Heaviest<W, M> {
     pub fn new(iterations: u32, site: &Site) -> Heaviest<W, M> {
         let ports = site.ports;
         Heaviest {
-            rounds: Rounds::new(iterations, ports),
+            rounds: Rounds::new(iterations),
             scales: Scales { weights: vec![0; ports * ports], ports, rng: site.streams.rng() },
             weight: std::marker::PhantomData,
         }

@@ -21,6 +21,7 @@ use qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rounds::{Choice, Rounds, beyond};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
 use crate::per_port::PerPort;
@@ -62,85 +63,59 @@ impl Scheduler for Config {
     }
 }
 
-/// The pointers of all ports.
+/// iSLIP, which is also the half for long packets of P-SPF.
 pub(crate) struct Islip<const W: usize> {
-    iterations: u32,
+    rounds: Rounds<W>,
+    pointers: RoundRobin<W>,
+}
+
+/// The pointers of all ports.
+struct RoundRobin<const W: usize> {
+    ports: usize,
     /// Pointers move only in so many iterations.
     moving: u32,
-    ports: u16,
     /// By output: the input that comes first.
     grant: PerPort<u16, W>,
     /// By input: the output that comes first.
     accept: PerPort<u16, W>,
-    /// By input: who grants it in this iteration; empty between iterations.
-    grants: PerPort<Row<W>, W>,
 }
 
 impl<const W: usize> Islip<W> {
     pub fn new(config: &Config, ports: usize) -> Islip<W> {
-        Islip {
-            iterations: config.iterations,
-            moving: match config.pointers {
-                Pointers::First => 1,
-                Pointers::Every => u32::MAX,
-            },
-            ports: ports as u16,
-            grant: PerPort::new(0),
-            accept: PerPort::new(0),
-            grants: PerPort::new(Row::EMPTY),
-        }
+        let moving = match config.pointers {
+            Pointers::First => 1,
+            Pointers::Every => u32::MAX,
+        };
+        let (grant, accept) = (PerPort::new(0), PerPort::new(0));
+        let pointers = RoundRobin { ports, moving, grant, accept };
+        Islip { rounds: Rounds::new(config.iterations), pointers }
+    }
+}
+
+impl<const W: usize> Choice<W> for RoundRobin<W> {
+    #[inline]
+    fn grant(&mut self, _: u32, output: usize, asking: Row<W>) -> usize {
+        asking.from(usize::from(self.grant[output])).expect("somebody asks")
     }
 
-    /// One beyond a port, around.
     #[inline]
-    fn beyond(&self, port: usize) -> u16 {
-        let next = port as u16 + 1;
-        if next == self.ports { 0 } else { next }
+    fn accept(&mut self, iteration: u32, input: usize, grants: Row<W>) -> usize {
+        let output = grants.from(usize::from(self.accept[input])).expect("somebody granted it");
+        if iteration <= self.moving {
+            self.grant[output] = beyond(input, self.ports);
+            self.accept[input] = beyond(output, self.ports);
+        }
+        output
     }
 }
 
 impl<const W: usize> Arbiter<W> for Islip<W> {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        let (mut inputs, mut outputs) = (demand.inputs, demand.outputs);
-        for iteration in 1..=self.iterations {
-            notes.iteration(iteration);
-            let mut granted = Row::EMPTY;
-            for output in outputs {
-                let asking = demand.requests.of_output[output] & inputs;
-                if notes.wanted() {
-                    asking.iter().for_each(|input| notes.request(input, output));
-                }
-                match asking.from(usize::from(self.grant[output])) {
-                    Some(input) => {
-                        self.grants[input].insert(output);
-                        granted.insert(input);
-                        notes.grant(output, input);
-                    }
-                    // Those who asked are matched, and nobody new comes within a slot.
-                    None => outputs.remove(output),
-                }
-            }
-            for input in granted {
-                let grants = std::mem::replace(&mut self.grants[input], Row::EMPTY);
-                let output = grants.from(usize::from(self.accept[input])).expect("somebody granted it");
-                if iteration <= self.moving {
-                    self.grant[output] = self.beyond(input);
-                    self.accept[input] = self.beyond(output);
-                }
-                matching.pair(input, output);
-                outputs.remove(output);
-                notes.accept(input, output);
-            }
-            inputs &= !granted;
-            // Who is left was not asked, or nobody is. A trace shows the iteration that finds nobody.
-            if outputs.is_empty() && !notes.wanted() || granted.is_empty() {
-                break;
-            }
-        }
+        self.rounds.run(&mut self.pointers, demand, matching, notes);
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("grant", self.grant.first(usize::from(self.ports)));
-        visit("accept", self.accept.first(usize::from(self.ports)));
+        visit("grant", self.pointers.grant.first(self.pointers.ports));
+        visit("accept", self.pointers.accept.first(self.pointers.ports));
     }
 }

@@ -49,7 +49,7 @@ impl Scheduler for Config {
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
         let dice = Dice { rng: site.streams.within("pim").rng() };
-        Ok(Box::new(Pim { rounds: Rounds::new(self.iterations, site.ports), dice }))
+        Ok(Box::new(Pim { rounds: Rounds::new(self.iterations), dice }))
     }
 }
 

@@ -5,6 +5,7 @@ use qdisc::Rng;
 
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Notes;
+use crate::per_port::PerPort;
 use crate::row::Row;
 
 /// Whom ports choose. Iterations count from 1.
@@ -19,16 +20,16 @@ pub(super) trait Choice<const W: usize> {
 pub(super) struct Rounds<const W: usize> {
     iterations: u32,
     /// By input: who grants it in this iteration; empty between iterations.
-    grants: Vec<Row<W>>,
+    grants: PerPort<Row<W>, W>,
 }
 
 impl<const W: usize> Rounds<W> {
-    pub fn new(iterations: u32, ports: usize) -> Rounds<W> {
-        Rounds { iterations, grants: vec![Row::EMPTY; ports] }
+    pub fn new(iterations: u32) -> Rounds<W> {
+        Rounds { iterations, grants: PerPort::new(Row::EMPTY) }
     }
 
     /// Every unmatched output chooses among the unmatched inputs that ask for it, then every input among its grants. Ends
-    /// when nothing is granted any more; each iteration before has found a pair.
+    /// when no output is left that anybody could ask for, or nothing is granted any more.
     #[inline]
     pub fn run(
         &mut self,
@@ -56,9 +57,6 @@ impl<const W: usize> Rounds<W> {
                 granted.insert(input);
                 notes.grant(output, input);
             }
-            if granted.is_empty() {
-                break;
-            }
             for input in granted {
                 let grants = std::mem::replace(&mut self.grants[input], Row::EMPTY);
                 let output = choice.accept(iteration, input, grants);
@@ -67,6 +65,10 @@ impl<const W: usize> Rounds<W> {
                 notes.accept(input, output);
             }
             inputs &= !granted;
+            // Who is left was not asked for, or nobody asked. A trace shows the iteration that finds nobody.
+            if outputs.is_empty() && !notes.wanted() || granted.is_empty() {
+                break;
+            }
         }
     }
 }

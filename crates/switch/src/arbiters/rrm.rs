@@ -49,7 +49,7 @@ impl Scheduler for Config {
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
         let pointers = Pointers { grant: vec![0; site.ports], accept: vec![0; site.ports] };
-        Ok(Box::new(Rrm { rounds: Rounds::new(self.iterations, site.ports), pointers }))
+        Ok(Box::new(Rrm { rounds: Rounds::new(self.iterations), pointers }))
     }
 }
 

@@ -57,8 +57,9 @@ const STEPS: [Step; MOST << (MOST - 1)] = {
 /// Finds them.
 #[derive(Clone, Debug)]
 pub(crate) struct Small {
-    /// By input and output, of which there is one more than there can be: the weight, and below it the choice. So the largest sum is of the largest weight, and says whose
-    /// it is; of several, the first in the order of inputs, then of outputs.
+    /// By input and output, of which there is one more than there can be: the weight, and below it the choice. So the
+    /// largest sum is of the largest weight, and says whose it is; of several, the first in the order of inputs, then of
+    /// outputs.
     keys: [u64; STRIDE * STRIDE],
     /// By set of outputs: the best sum of as many inputs.
     best: [u64; 256],
