@@ -28,6 +28,21 @@ struct Entry {
     beside: String,
 }
 
+impl Entry {
+    /// One without parameters; `{}` in the example is its name.
+    fn new(name: &'static str, summary: &'static str, source: &'static str, usage: &str) -> Entry {
+        Entry { name, summary, source, schema: None, usage: usage.replace("{}", name), beside: String::new() }
+    }
+
+    /// The same with these parameters.
+    fn with(self, schema: Value) -> Entry {
+        Entry { schema: Some(schema), ..self }
+    }
+}
+
+/// How traffic is written.
+const KIND: &str = "[[traffic]]\nkind = \"{}\"";
+
 /// Everything that is generated.
 pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let parts = [
@@ -64,37 +79,22 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
 }
 
 fn disciplines() -> Vec<Entry> {
-    let entries = disciplines::ALL.iter().map(|entry| Entry {
-        name: entry.name,
-        summary: entry.summary,
-        source: entry.source,
-        schema: Some((entry.schema)().to_value()),
-        usage: format!("disciplines = [\"{}\"]", entry.name),
-        beside: String::new(),
+    let entries = disciplines::ALL.iter().map(|entry| {
+        let plain = Entry::new(entry.name, entry.summary, entry.source, "disciplines = [\"{}\"]");
+        plain.with((entry.schema)().to_value())
     });
     entries.collect()
 }
 
 fn congestion() -> Vec<Entry> {
-    let entries = sim::tcp::CONTROLLERS.iter().map(|entry| Entry {
-        name: entry.name,
-        summary: entry.summary,
-        source: entry.source,
-        schema: None,
-        usage: format!("[tcp]\ncongestion = \"{}\"", entry.name),
-        beside: String::new(),
-    });
-    entries.collect()
+    let controllers = sim::tcp::CONTROLLERS.iter();
+    let usage = "[tcp]\ncongestion = \"{}\"";
+    controllers.map(|entry| Entry::new(entry.name, entry.summary, entry.source, usage)).collect()
 }
 
 fn traffic() -> Vec<Entry> {
-    let entries = sim::SOURCES.iter().map(|entry| Entry {
-        name: entry.name,
-        summary: entry.summary,
-        source: entry.source,
-        schema: Some((entry.schema)().to_value()),
-        usage: format!("[[traffic]]\nkind = \"{}\"", entry.name),
-        beside: String::new(),
+    let entries = sim::SOURCES.iter().map(|entry| {
+        Entry::new(entry.name, entry.summary, entry.source, KIND).with((entry.schema)().to_value())
     });
     entries.collect()
 }
@@ -109,29 +109,17 @@ fn schedulers() -> Vec<Entry> {
         {
             own.retain(|name, _| !all.contains_key(name));
         }
-        Entry {
-            name: entry.name,
-            summary: entry.summary,
-            source: entry.source,
-            schema: Some(schema),
-            usage: format!("host = \"switch\"\ndisciplines = [\"{}\"]", entry.name),
-            beside: format!(
-                "\nAnd [what every scheduler can be told](../{SCHEDULERS}.md#{}).\n",
-                anchor(OPTIONS)
-            ),
-        }
+        let usage = "host = \"switch\"\ndisciplines = [\"{}\"]";
+        let beside =
+            format!("\nAnd [what every scheduler can be told](../{SCHEDULERS}.md#{}).\n", anchor(OPTIONS));
+        Entry { beside, ..Entry::new(entry.name, entry.summary, entry.source, usage).with(schema) }
     });
     entries.collect()
 }
 
 fn switch_traffic() -> Vec<Entry> {
-    let entries = switch::traffic::SOURCES.iter().map(|entry| Entry {
-        name: entry.name,
-        summary: entry.summary,
-        source: entry.source,
-        schema: Some((entry.schema)().to_value()),
-        usage: format!("[[traffic]]\nkind = \"{}\"", entry.name),
-        beside: String::new(),
+    let entries = switch::traffic::SOURCES.iter().map(|entry| {
+        Entry::new(entry.name, entry.summary, entry.source, KIND).with((entry.schema)().to_value())
     });
     entries.collect()
 }
