@@ -164,7 +164,6 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             kind(&b)
         )));
     }
-    let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
     let signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => return Ok(wrong(&format!("cannot listen for signals: {error}"))),
@@ -208,6 +207,7 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Ok(bridge) => bridge,
         Err(error) => return Ok(wrong(&error.to_string())),
     };
+    let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
     let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, streams));
     if let Some(listener) = listener {
         control::serve(listener, &operator);
@@ -237,6 +237,9 @@ fn watch(
     loop {
         pause(Duration::from_millis(50));
         bridge.watch().iter().for_each(|sentence| show::sentence(sentence));
+        if !args.quiet {
+            operator.complaints().iter().for_each(|sentence| show::sentence(sentence));
+        }
         if signals.reload() {
             let told = match &args.settings {
                 None => "SIGHUP: there is no --settings file to read again".to_owned(),

@@ -33,11 +33,14 @@ pub fn realtime() -> String {
     }
 }
 
-/// Keeps all memory of the process from being paged out, page by page as it is first used. Says what it got.
+/// Keeps what the process has in memory now from being paged out, page by page as it is first used. Says what it got.
+///
+/// Only what there is now: once the capability is given up, memory that is locked counts toward a small limit, and an
+/// allocation that would exceed it fails.
 pub fn lock_memory() -> String {
     // MCL_ONFAULT: rings and pools are large and mostly never used.
     let on_fault = MlockAllFlags::from_bits_retain(libc::MCL_ONFAULT);
-    match mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE | on_fault) {
+    match mlockall(MlockAllFlags::MCL_CURRENT | on_fault) {
         Ok(()) => "memory locked".to_owned(),
         Err(error) => format!("memory not locked: {error}"),
     }

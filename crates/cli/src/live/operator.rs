@@ -19,6 +19,8 @@ pub struct Operator {
     wishes: Mutex<Wishes>,
     streams: Streams,
     stopped: AtomicBool,
+    /// Which complaints were made, for each direction.
+    complained: Mutex<[[bool; 2]; 2]>,
 }
 
 const SIDES: [(Side, &str); 2] = [(Side::Forward, "forward"), (Side::Back, "back")];
@@ -31,7 +33,7 @@ impl Operator {
         wishes: Wishes,
         streams: Streams,
     ) -> Operator {
-        Operator { handles, names, wishes: Mutex::new(wishes), streams, stopped: AtomicBool::new(false) }
+        Operator { handles, names, wishes: Mutex::new(wishes), streams, stopped: AtomicBool::new(false), complained: Mutex::default() }
     }
 
     /// What it does now.
@@ -85,6 +87,29 @@ impl Operator {
                 told.collect::<Vec<_>>().join(", ")
             }
         }
+    }
+
+    /// What goes wrong on both sides of the bridge rather than in it: each is told once.
+    pub fn complaints(&self) -> Vec<String> {
+        let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut said = Vec::new();
+        for ((handle, (from, _)), told) in self.handles.iter().zip(&self.names).zip(complained.iter_mut()) {
+            let losses = handle.status().losses;
+            if losses.too_long > 0 && !std::mem::replace(&mut told[0], true) {
+                said.push(format!(
+                    "frames longer than the MTU come in at {from} and are dropped: the machine on that side leaves \
+                     segmentation to its network card; there, type: ethtool -K INTERFACE tso off gso off"
+                ));
+            }
+            if losses.ring > 0 && !std::mem::replace(&mut told[1], true) {
+                said.push(format!(
+                    "the kernel dropped {} frames that came in at {from}, because they were not taken in time: try a \
+                     larger --ring, or fewer programs beside this one",
+                    losses.ring
+                ));
+            }
+        }
+        said
     }
 
     /// What each direction does, in a line.
@@ -234,6 +259,17 @@ fn quantiles(quantiles: &live::tally::Quantiles) -> Value {
     json!({
         "count": quantiles.count, "mean": mean, "p50": p50, "p90": p90, "p99": p99, "p999": p999, "max": most
     })
+}
+
+/// A short time for people: three digits.
+fn short(span: Span) -> String {
+    let (value, unit) = match span.as_s() {
+        s if s >= 1.0 => (s, "s"),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s => (s * 1e6, "us"),
+    };
+    let digits = if value >= 100.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    format!("{value:.digits$} {unit}")
 }
 
 /// A time for people.

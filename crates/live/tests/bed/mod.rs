@@ -1,0 +1,181 @@
+//! Interfaces for tests, made and removed by themselves, and hosts on both sides of a bridge.
+//!
+//! Root on Linux with `ip` (iproute2); elsewhere each test says why it is skipped. `GIVEWAY_MUST=1` makes that a failure,
+//! for machines on which they must run.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use live::bridge::{Bridge, Ended};
+use live::clock::Clock;
+use live::direction::Parts;
+use live::{Way, line, look, packet};
+use qdisc::{PortId, Rate, Site, Streams};
+
+/// Two pairs of virtual interfaces; the bridge stands between `a1` and `b0`, senders and receivers at `a0` and `b1`.
+pub struct Bed {
+    tag: String,
+}
+
+impl Bed {
+    /// Builds it, or says why not.
+    pub fn build(name: &str) -> Option<Bed> {
+        if let Err(why) = possible() {
+            assert!(std::env::var_os("GIVEWAY_MUST").is_none(), "these tests must run here, but {why}");
+            eprintln!("skipped: {why}");
+            return None;
+        }
+        // Names of interfaces have 15 bytes.
+        let tag = format!("gt{:x}{name}", std::process::id() & 0xffff);
+        let bed = Bed { tag };
+        for (a, b) in [("a0", "a1"), ("b0", "b1")] {
+            ip(&["link", "add", &bed.name(a), "type", "veth", "peer", "name", &bed.name(b)]);
+        }
+        for end in ["a0", "a1", "b0", "b1"] {
+            let name = bed.name(end);
+            let quiet = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
+            std::fs::write(quiet, "1").expect("the interface was just made");
+            ip(&["link", "set", &name, "up"]);
+        }
+        Some(bed)
+    }
+
+    pub fn name(&self, end: &str) -> String {
+        format!("{}{end}", self.tag)
+    }
+
+    pub fn bridge(&self, spec: &str, rate: Rate, line: line::Settings) -> Bridge {
+        let open = |end: &str| packet::open(&self.name(end), None).expect("it is there, and we are root");
+        let spec: disciplines::Spec = spec.parse().expect("it is one");
+        let ways = Way::both(open("a1"), open("b0"), |name| {
+            let (spec, streams) = (spec.clone(), Streams::new(1).within(name));
+            let place = streams.clone();
+            Parts {
+                id: PortId(0),
+                rate,
+                build: Box::new(move |rate| spec.build(&Site::new(rate, place.clone())).unwrap()),
+                line,
+                counting: look::Counting { overhead: 14, mpu: 0 },
+                ethernet: true,
+                longest_in: 1518,
+                longest_out: 1518,
+                rooms: 16_384,
+                streams,
+                probe: None,
+                tap: None,
+                clock: Clock::start(),
+            }
+        });
+        Bridge::start(ways, true).expect("threads can be started")
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        for end in ["a0", "b0"] {
+            let _ = Command::new("ip").args(["link", "del", &self.name(end)]).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+pub fn ip(arguments: &[&str]) {
+    let done = Command::new("ip").args(arguments).status().expect("it is installed");
+    assert!(done.success(), "ip {}", arguments.join(" "));
+}
+
+/// Whether these tests can run, asked once.
+fn possible() -> Result<(), String> {
+    static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
+    ANSWER.get_or_init(ask).clone()
+}
+
+fn ask() -> Result<(), String> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err("this needs root: sudo -E cargo test -p giveway-live".to_owned());
+    }
+    let there = Command::new("ip").arg("-V").stdout(Stdio::null()).status();
+    if there.is_err() {
+        return Err("there is no `ip`: apt-get install iproute2".to_owned());
+    }
+    let probe = format!("gtp{:x}", std::process::id() & 0xffff);
+    let made =
+        Command::new("ip").args(["link", "add", &probe, "type", "veth"]).stderr(Stdio::null()).status();
+    let made = made.is_ok_and(|status| status.success());
+    let _ = Command::new("ip").args(["link", "del", &probe]).stderr(Stdio::null()).status();
+    if made { Ok(()) } else { Err("virtual interfaces cannot be made here".to_owned()) }
+}
+
+/// A raw socket at an end: our own receiver and sender, which are what is tested, and nothing else is at hand.
+pub struct Host {
+    pub ends: live::Ends,
+}
+
+impl Host {
+    pub fn at(bed: &Bed, end: &str) -> Host {
+        Host { ends: packet::open(&bed.name(end), Some(16_384)).expect("it is there, and we are root") }
+    }
+
+    pub fn send(&mut self, frames: &[Vec<u8>]) {
+        let mut all: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+        while !all.is_empty() {
+            let sent = self.ends.sender.send(&all[..all.len().min(64)]).expect("it is up");
+            all.drain(..sent);
+        }
+    }
+
+    /// What comes within this time, or until there are so many.
+    pub fn receive(&mut self, enough: usize, within: Duration) -> Vec<Vec<u8>> {
+        let mut got = Vec::new();
+        let mut left = within.as_millis() as u64 / 2;
+        while got.len() < enough && left > 0 {
+            let came = self.ends.receiver.receive(1024, &mut |arrival| {
+                let mut whole = arrival.bytes.to_vec();
+                if let Some(tag) = arrival.vlan {
+                    whole.splice(12..12, tag);
+                }
+                got.push(whole);
+            });
+            if came.expect("it can be read") == 0 {
+                nap(Duration::from_millis(2));
+                left -= 1;
+            }
+        }
+        got
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "real interfaces have their own time")]
+pub fn nap(span: Duration) {
+    thread::sleep(span);
+}
+
+/// A frame for the wire between two stations that do not exist.
+pub fn frame(kind: u16, number: u32, length: usize) -> Vec<u8> {
+    let mut bytes = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
+    bytes.extend(kind.to_be_bytes());
+    bytes.extend(number.to_be_bytes());
+    let mut state = number.wrapping_mul(2_654_435_761).max(1);
+    while bytes.len() < length {
+        // Xorshift, so that bytes that change are seen.
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        bytes.push(state as u8);
+    }
+    bytes
+}
+
+pub fn no_loss(ended: &[Ended]) {
+    for ended in ended {
+        let losses = ended.status.losses;
+        assert_eq!((losses.ring, losses.no_room, losses.unsent, losses.too_long), (0, 0, 0, 0), "{losses:?}");
+        assert_eq!(ended.status.plain, None);
+    }
+}
+
+pub const NONE: fn() -> line::Settings = line::Settings::none;
+
