@@ -20,8 +20,8 @@ pub fn set_up(repository: &Repository) -> Done {
     {
         println!("chromium is missing, so no report will be opened in a browser: {why}");
     }
-    for (program, package) in [("ip", "iproute2"), ("ethtool", "ethtool")] {
-        if !repository.has(program, &["--version"])
+    for (program, package, version) in [("ip", "iproute2", "-V"), ("ethtool", "ethtool", "--version")] {
+        if !repository.has(program, &[version])
             && let Err(why) = install(repository, &[package])
         {
             println!("{program} is missing, so no real interface will be used: {why}");

@@ -25,6 +25,7 @@ const PLACES: &[Place] = &[
     Place { name: "theory", knows: &[], tests_know: &[] },
     Place { name: "sim", knows: &["qdisc", "capture", "workload"], tests_know: &["disciplines", "theory"] },
     Place { name: "switch", knows: &["qdisc", "spelling", "capture"], tests_know: &["theory"] },
+    Place { name: "live", knows: &["qdisc", "capture", "wire"], tests_know: &["disciplines"] },
     Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
     Place {
         name: "scenario",
@@ -43,6 +44,7 @@ const PLACES: &[Place] = &[
             "disciplines",
             "sim",
             "switch",
+            "live",
             "capture",
             "workload",
             "wire",
@@ -71,6 +73,9 @@ const KEPT_APART: &[(&str, &[&str])] = &[
     ("indicatif", &["cli"]),
     ("rayon", &["cli", "scenario"]),
     ("petgraph", &["sim"]),
+    ("caps", &["live"]),
+    ("libc", &["live"]),
+    ("seccompiler", &["live"]),
 ];
 
 #[test]
@@ -135,7 +140,9 @@ fn hosts_name_no_discipline() {
     let mut wrong = Vec::new();
     for host in ["crates/sim/src", "crates/switch/src", "crates/live/src", "crates/record/src"] {
         let own: &[String] = if host == "crates/switch/src" { &schedulers } else { &[] };
-        for file in rust_files(&root().join(host)) {
+        // Tests that are a file of their own may name what they use.
+        let files = rust_files(&root().join(host)).into_iter().filter(|file| !file.ends_with("tests.rs"));
+        for file in files {
             let text = std::fs::read_to_string(&file).expect("a source file is text");
             for (number, line) in code_of(&text) {
                 let named = names.iter().find(|name| !own.contains(name) && has_word(line, name));
@@ -146,6 +153,16 @@ fn hosts_name_no_discipline() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// `unsafe` is for who speaks to the kernel: everybody else takes the lints of the workspace, which deny it.
+#[test]
+fn only_the_live_host_may_be_unsafe() {
+    for package in packages().iter().filter(|package| short(package) != "live") {
+        let manifest = package["manifest_path"].as_str().expect("a package has a manifest");
+        let text = std::fs::read_to_string(manifest).expect("cargo has just read it");
+        assert!(text.contains("[lints]\nworkspace = true"), "{manifest} has lints of its own");
+    }
 }
 
 /// The lines that are compiled outside of tests and are no comments, numbered from 1.

@@ -57,7 +57,8 @@ enum Command {
     Search(search::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),
-    Live(live::Args),
+    // It has the most flags by far.
+    Live(Box<live::Args>),
     Control(live::ControlArgs),
     Report(report::Args),
     Check(check::Args),

@@ -66,7 +66,11 @@ fn nothing_leaks() {
             })));
             handle.rate(Rate::mbit(10 + u64::from(second % 5) * 20));
             let loss = Share::new(f64::from(second % 2) * 0.01).expect("it is one");
-            handle.line(line::Settings { delay: Span::ms(u64::from(second % 3) * 5), jitter: Span::ZERO, loss });
+            handle.line(line::Settings {
+                delay: Span::ms(u64::from(second % 3) * 5),
+                jitter: Span::ZERO,
+                loss,
+            });
         }
         nap(Duration::from_millis(500));
         let end = bed.name(["a1", "b0"][second as usize % 2]);

@@ -104,7 +104,11 @@ fn integrity() {
     }
     let took = (monotonic_ns() - begin) as f64 / 1e9;
     no_loss(&bridge.stop(Span::s(1)));
-    println!("integrity: {} frames in {took:.1} s, all whole, once and in order; load {}", 2 * frames, load());
+    println!(
+        "integrity: {} frames in {took:.1} s, all whole, once and in order; load {}",
+        2 * frames,
+        load()
+    );
 }
 
 /// Keeps a link busy from another thread, until told to end.
@@ -214,7 +218,10 @@ fn idle_latency() {
     let bridge = bed.bridge("fq_codel", Rate::mbit(100), NONE());
     let with = measure("b1");
     bridge.stop(Span::ms(1));
-    println!("idle: {without:.1?} us without, {with:.1?} us with the bridge (p50, p90, p99); load {}", load());
+    println!(
+        "idle: {without:.1?} us without, {with:.1?} us with the bridge (p50, p90, p99); load {}",
+        load()
+    );
 }
 
 /// Frames of 64 bytes, as many as go: how many per second of the thread's processor time.

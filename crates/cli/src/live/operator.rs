@@ -33,7 +33,14 @@ impl Operator {
         wishes: Wishes,
         streams: Streams,
     ) -> Operator {
-        Operator { handles, names, wishes: Mutex::new(wishes), streams, stopped: AtomicBool::new(false), complained: Mutex::default() }
+        Operator {
+            handles,
+            names,
+            wishes: Mutex::new(wishes),
+            streams,
+            stopped: AtomicBool::new(false),
+            complained: Mutex::default(),
+        }
     }
 
     /// What it does now.
@@ -160,7 +167,7 @@ impl Operator {
             }
             for (name, quantiles) in [("waited", &status.sojourn[0]), ("late", &status.lateness[0])] {
                 if quantiles.count > 0 {
-                    let [p50, _, p99, p999, most] = quantiles.at;
+                    let [p50, _, p99, p999, most] = quantiles.at.map(short);
                     let said = format!("half at most {p50}, 99 % {p99}, 99.9 % {p999}, the longest {most}");
                     row(&mut text, name, said);
                 }
@@ -268,7 +275,13 @@ fn short(span: Span) -> String {
         s if s >= 1e-3 => (s * 1e3, "ms"),
         s => (s * 1e6, "us"),
     };
-    let digits = if value >= 100.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    let digits = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{value:.digits$} {unit}")
 }
 

@@ -178,4 +178,3 @@ pub fn no_loss(ended: &[Ended]) {
 }
 
 pub const NONE: fn() -> line::Settings = line::Settings::none;
-
