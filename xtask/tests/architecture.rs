@@ -21,6 +21,7 @@ const PLACES: &[Place] = &[
     Place { name: "disciplines", knows: &["qdisc", "spelling"], tests_know: &[] },
     Place { name: "replay", knows: &["qdisc", "disciplines"], tests_know: &[] },
     Place { name: "capture", knows: &["qdisc"], tests_know: &[] },
+    Place { name: "watch", knows: &["qdisc", "capture"], tests_know: &[] },
     Place { name: "wire", knows: &["qdisc"], tests_know: &["capture"] },
     Place { name: "workload", knows: &["qdisc", "capture"], tests_know: &[] },
     Place { name: "theory", knows: &[], tests_know: &[] },

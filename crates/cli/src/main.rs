@@ -11,9 +11,11 @@ mod explain;
 mod export;
 mod list;
 mod markdown;
+mod operations;
 mod parameters;
 mod progress;
 mod registries;
+mod replay_check;
 mod report;
 mod reproduce;
 mod run;
@@ -56,6 +58,7 @@ enum Command {
     Compare(compare::Args),
     Reproduce(reproduce::Args),
     Report(report::Args),
+    ReplayCheck(replay_check::Args),
     Check(check::Args),
     List(list::Args),
     Explain(explain::Args),
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args, &mut out),
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
+        Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(args) => list::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
