@@ -33,7 +33,7 @@ use scenario::{Cell, Network, Queue};
 use sim::Segment;
 use wire::label;
 
-pub use files::Exports;
+pub use files::{Exports, Target, places};
 
 /// Writes what the queueing points of a run did.
 pub struct Exporter<W: Write> {

@@ -2,11 +2,15 @@
 
 mod control;
 mod keep;
+mod metrics;
 mod operator;
+mod pcap;
+mod seeing;
 mod settings;
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,7 +23,7 @@ use live::device::Ends;
 use live::direction::Parts;
 use live::privilege::{self, Role};
 use live::{Way, look};
-use qdisc::{PortId, Span, Streams};
+use qdisc::{Bytes, PortId, Span, Streams};
 
 use crate::{Outcome, show, terminal};
 
@@ -104,6 +108,24 @@ pub struct Args {
     /// Keep the tables that a simulation keeps, for each direction in a folder of its own, DIR/forward and DIR/back
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// Show on the terminal, twice a second: queues, waiting times, drops and marks, the largest flows, use of the link
+    #[arg(long)]
+    tui: bool,
+    /// Serve OpenMetrics over HTTP there, for Prometheus and its like, as in 127.0.0.1:9100
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Write frames to a pcapng file as they leave; dropped ones too, with a comment that says why
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// The most that the capture may have
+    #[arg(long, value_name = "SIZE", default_value = "100mb")]
+    pcap_limit: Bytes,
+    /// Bytes kept of each frame; 0 for all
+    #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = value_parser!(u32).range(0..=65_535))]
+    pcap_snap: u32,
+    /// Write every operation of the disciplines to this file, for `giveway replay-check`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Write a line into this file (or named pipe) once frames pass
     #[arg(long, value_name = "FILE")]
     ready: Option<PathBuf>,
@@ -147,6 +169,9 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Ok(wishes) => wishes,
         Err(sentence) => return Ok(wrong(&sentence)),
     };
+    if args.tui && !io::stdout().is_terminal() {
+        return Ok(wrong("--tui needs a terminal, and the standard output is none"));
+    }
     if !look_around(args) {
         return Ok(Outcome::Wrong);
     }
@@ -172,6 +197,15 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Ok(listener) => listener,
         Err(sentence) => return Ok(wrong(&sentence)),
     };
+    let metrics = match args.metrics.map(metrics::listen).transpose() {
+        Ok(listener) => listener,
+        Err(sentence) => return Ok(wrong(&sentence)),
+    };
+    let trace = match args.trace.as_deref().map(trace).transpose() {
+        Ok(trace) => trace,
+        Err(sentence) => return Ok(wrong(&sentence)),
+    };
+    let tracer = trace.as_ref().map(replay::Recording::tracer);
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
     let recording = match args.record.as_deref().map(keep::Recording::begin).transpose() {
         Ok(recording) => recording,
@@ -180,6 +214,17 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let longest = a.longest.max(b.longest);
     let ethernet = a.ethernet;
     let streams = Streams::new(args.seed);
+    let ways = [(Side::Forward, &names[0]), (Side::Back, &names[1])].map(|(side, (from, to))| {
+        let wish = wishes.of(side);
+        (format!("{from} to {to}"), wish.qdisc.to_string(), wish.rate.as_bit())
+    });
+    let mut capture = None;
+    if let Some(file) = &args.pcap {
+        match pcap::Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &ways) {
+            Ok(begun) => capture = Some(begun),
+            Err(sentence) => return Ok(wrong(&sentence)),
+        }
+    }
     let bridge = {
         let parts = |name: &'static str| {
             let side = if name == "forward" { Side::Forward } else { Side::Back };
@@ -188,7 +233,7 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             Parts {
                 id: PortId(0),
                 rate: wish.rate,
-                build: settings::builder(wish.qdisc.clone(), place.clone()),
+                build: settings::builder(wish.qdisc.clone(), place.clone(), tracer.clone(), name),
                 line: wish.line,
                 counting: look::Counting { overhead: args.overhead, mpu: args.mpu },
                 ethernet,
@@ -197,7 +242,7 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 rooms: settings::rooms(wish, &place),
                 streams: place,
                 probe: recording.as_ref().map(|recording| recording.probe(wish, name)),
-                tap: None,
+                tap: capture.as_mut().map(pcap::Capture::tap),
                 clock: Clock::start(),
             }
         };
@@ -208,9 +253,12 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Err(error) => return Ok(wrong(&error.to_string())),
     };
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
-    let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, streams));
+    let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, streams, tracer));
     if let Some(listener) = listener {
         control::serve(listener, &operator);
+    }
+    if let Some(listener) = metrics {
+        metrics::serve(listener, &operator);
     }
     if let Err(why) = privilege::settle(Role::Watch) {
         say(args, &format!("not all privileges could be given up: {why}"));
@@ -221,8 +269,29 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     {
         say(args, &format!("--ready {}: {error}", ready.display()));
     }
-    let whole = watch(args, bridge, &operator, &signals, &flags);
-    finish(args, whole, &operator, recording, out)
+    let whole = watch(args, bridge, &operator, &signals, &flags, out)?;
+    let kept = Kept { recording, capture, trace };
+    finish(args, whole, &operator, kept, out)
+}
+
+/// What is written while it runs, and ends with it.
+struct Kept {
+    recording: Option<keep::Recording>,
+    capture: Option<pcap::Capture>,
+    trace: Option<replay::Recording>,
+}
+
+/// A trace that begins.
+fn trace(file: &Path) -> Result<replay::Recording, String> {
+    let told = |error: io::Error| format!("--trace {}: {error}", file.display());
+    let out = std::fs::File::create(file).map_err(told)?;
+    let options = replay::Options {
+        beginning: || {
+            let _ = privilege::settle(Role::Watch);
+        },
+        ..replay::Options::default()
+    };
+    replay::Recording::start(out, concat!("giveway live ", env!("CARGO_PKG_VERSION")), options).map_err(told)
 }
 
 /// Runs until somebody wants it to end.
@@ -232,10 +301,19 @@ fn watch(
     operator: &Arc<Operator>,
     signals: &Signals,
     flags: &[(String, String)],
-) -> (Vec<live::bridge::Ended>, bool) {
+    out: &mut dyn Write,
+) -> io::Result<(Vec<live::bridge::Ended>, bool)> {
     let end = args.duration.map(|span| monotonic_ns() + span.as_ps() / 1000);
+    let mut drawn = 0;
+    if args.tui {
+        write!(out, "{ENTER}")?;
+    }
     loop {
         pause(Duration::from_millis(50));
+        if args.tui && monotonic_ns() > drawn + REDRAW_NS {
+            drawn = monotonic_ns();
+            draw(operator, out)?;
+        }
         bridge.watch().iter().for_each(|sentence| show::sentence(sentence));
         if !args.quiet {
             operator.complaints().iter().for_each(|sentence| show::sentence(sentence));
@@ -255,7 +333,28 @@ fn watch(
         }
     }
     let whole = bridge.is_whole();
-    (bridge.stop(PATIENCE), whole)
+    let ended = bridge.stop(PATIENCE);
+    if args.tui {
+        write!(out, "{LEAVE}")?;
+    }
+    Ok((ended, whole))
+}
+
+/// The other screen of the terminal, without a cursor; and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+/// Twice a second.
+const REDRAW_NS: u64 = 500_000_000;
+
+/// Draws what is going on.
+fn draw(operator: &Operator, out: &mut dyn Write) -> io::Result<()> {
+    let (width, height) = terminal::size();
+    let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
+    let lines = watch::tui::screen(&seeing::snapshots(operator), width, height, watch::Look { ascii });
+    // Each line is cleared behind its text, and the rest of the screen at the end: nothing flickers.
+    let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
+    write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;
+    out.flush()
 }
 
 /// Waits. The one place where this program does.
@@ -269,14 +368,22 @@ fn finish(
     args: &Args,
     (ended, whole): (Vec<live::bridge::Ended>, bool),
     operator: &Operator,
-    recording: Option<keep::Recording>,
+    kept: Kept,
     out: &mut dyn Write,
 ) -> io::Result<Outcome> {
     let mut outcome = if whole { Outcome::Done } else { Outcome::Failed };
     let (statuses, probes): (Vec<_>, Vec<_>) =
         ended.into_iter().map(|ended| (ended.status, ended.probe)).unzip();
-    if let Some(recording) = recording {
-        match recording.finish(probes, operator) {
+    let recorded = kept.recording.map(|recording| recording.finish(probes, operator));
+    let captured = kept.capture.map(pcap::Capture::finish);
+    let traced = kept.trace.map(|trace| {
+        let cut = trace.tracer().cut();
+        let told = trace.finish().map_err(|error| format!("--trace: {error}"))?;
+        let cut = if cut > 0 { format!("; {cut} disciplines were not traced to the end") } else { String::new() };
+        Ok(format!("traced {} operations{cut}", told.operations))
+    });
+    for told in [recorded, captured, traced].into_iter().flatten() {
+        match told {
             Ok(sentence) => say(args, &sentence),
             Err(sentence) => {
                 show::sentence(&sentence);

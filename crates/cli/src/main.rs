@@ -12,9 +12,11 @@ mod export;
 mod list;
 mod live;
 mod markdown;
+mod operations;
 mod parameters;
 mod progress;
 mod registries;
+mod replay_check;
 mod report;
 mod reproduce;
 mod run;
@@ -61,6 +63,7 @@ enum Command {
     Live(Box<live::Args>),
     Control(live::ControlArgs),
     Report(report::Args),
+    ReplayCheck(replay_check::Args),
     Check(check::Args),
     List(list::Args),
     Explain(explain::Args),
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Live(args) => live::live(&args, &mut out),
         Command::Control(args) => live::control(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
+        Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(args) => list::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),

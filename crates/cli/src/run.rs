@@ -12,6 +12,7 @@ use record::{Fingerprint, Manifest, RunFolder, Style, Summary, Table};
 use scenario::{Cell, Crossbar, Host, Scenario};
 
 use crate::export::Exports;
+use crate::operations::{PortFile, Traces};
 use crate::progress::{Part, Progress};
 use crate::{Outcome, check, cpu, report, show, stop, terminal, trace};
 
@@ -43,10 +44,14 @@ pub struct Args {
     /// FILE-fifo.pcapng and so on. The first seed of each
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
+    /// Write every operation of the discipline at the port PORT ("home->isp") to a file, for giveway replay-check; several
+    /// disciplines get a file each, as with --export. The first seed of each; may be repeated for other ports
+    #[arg(long, value_name = "PORT=FILE")]
+    trace_port: Vec<PortFile>,
     /// On a switch, instead of running: print the first N slots step by step (arrivals, requests, grants, accepts,
     /// crossings, pointers) for each scheduler, with the first seed
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000),
-        conflicts_with_all = ["out", "export", "json"])]
+        conflicts_with_all = ["out", "export", "trace_port", "json"])]
     trace_slots: Option<u32>,
     /// Print one JSON object per scenario instead of a table
     #[arg(long)]
@@ -65,6 +70,7 @@ Examples:
   giveway run scenarios/quickstart.toml --seeds 10 --out runs/quickstart
   giveway run scenarios/quickstart.toml --set link.0.rate=2mbit --set duration=20s
   giveway run scenarios/quickstart.toml --short --export home.pcapng
+  giveway run scenarios/quickstart.toml --short --trace-port 'home->isp=home.trace'
   giveway run scenarios/switch/by-hand.toml --trace-slots 4
   giveway run scenarios/quickstart.toml --json | jq '.results[].metrics.sojourn_p99_s.mean'
 
@@ -111,6 +117,8 @@ pub struct Session {
     asked: String,
     /// Where the first seed of each discipline is written as a capture.
     export: Option<PathBuf>,
+    /// Where the operations of ports are written, of the first seed of each discipline.
+    traces: Vec<PortFile>,
 }
 
 /// Threads for `jobs` runs at a time (0: as many as there are processors). Listens for Ctrl-C from now on.
@@ -138,12 +146,17 @@ impl Session {
     /// A sentence when the threads cannot be started.
     pub fn new(jobs: u16, json: bool, quiet: bool, asked: String) -> Result<Session, String> {
         let pool = pool(jobs)?;
-        Ok(Session { pool, json, quiet, asked, export: None })
+        Ok(Session { pool, json, quiet, asked, export: None, traces: Vec::new() })
     }
 
     /// The same, which also writes the first seed of each discipline as a capture.
     pub fn exporting(self, export: Option<PathBuf>) -> Session {
         Session { export, ..self }
+    }
+
+    /// The same, which also writes the operations of ports, of the first seed of each discipline.
+    pub fn tracing(self, traces: Vec<PortFile>) -> Session {
+        Session { traces, ..self }
     }
 }
 
@@ -151,6 +164,10 @@ impl Session {
 pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if args.export.is_some() && args.files.len() > 1 {
         show::sentence("--export takes one scenario at a time");
+        return Ok(Outcome::Wrong);
+    }
+    if !args.trace_port.is_empty() && args.files.len() > 1 {
+        show::sentence("--trace-port takes one scenario at a time");
         return Ok(Outcome::Wrong);
     }
     let read = |file: &PathBuf| check::read_as(file, &args.set, args.short, args.seeds);
@@ -164,7 +181,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let asked =
         format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
     let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
-        Ok(session) => session.exporting(args.export.clone()),
+        Ok(session) => session.exporting(args.export.clone()).tracing(args.trace_port.clone()),
         Err(sentence) => {
             show::sentence(&sentence);
             return Ok(Outcome::Failed);
@@ -229,6 +246,10 @@ impl Session {
             Some(file) => Exports::begin(file, scenario).map_err(told)?,
             None => Exports::none(),
         };
+        let traces = Traces::begin(&self.traces, scenario).map_err(|(outcome, sentence)| {
+            show::sentence(&sentence);
+            outcome
+        })?;
         let cells = scenario.cells();
         let before = cpu::user_s();
         let progress = Progress::new(name, cells.len(), self.quiet);
@@ -237,7 +258,7 @@ impl Session {
             cells
                 .par_iter()
                 .with_max_len(1)
-                .map(|cell| cell_run(scenario, cell, folder.as_ref(), &exports, &progress.part()))
+                .map(|cell| cell_run(scenario, cell, folder.as_ref(), (&exports, &traces), &progress.part()))
                 .collect()
         });
         progress.finish();
@@ -273,7 +294,11 @@ impl Session {
             }
             None => None,
         };
-        let (exported, well) = exports.told();
+        let (mut exported, mut well) = exports.told();
+        for (sentence, kept) in traces.told() {
+            exported.push(sentence);
+            well &= kept;
+        }
         if !well {
             outcome = outcome.max(Outcome::Failed);
         }
@@ -370,15 +395,16 @@ fn cell_run(
     scenario: &Scenario,
     cell: &Cell,
     folder: Option<&RunFolder>,
-    exports: &Exports<'_>,
+    (exports, traces): (&Exports<'_>, &Traces<'_>),
     part: &Part<'_>,
 ) -> Ran {
     if stop::asked() {
         return Ran::Stopped;
     }
-    // What is to be exported is run, although its result is there.
-    let export = exports.of(cell);
+    // What is to be exported or traced is run, although its result is there.
+    let (export, trace) = (exports.of(cell), traces.of(cell));
     if export.is_none()
+        && trace.is_none()
         && let Some(summary) = folder.and_then(|folder| folder.finished(&recorded(cell)))
     {
         part.done(1.0);
@@ -390,11 +416,17 @@ fn cell_run(
             part.done(share);
             !stop::asked()
         };
-        match export {
-            Some((target, network)) => {
-                observe_network(network, series, |recorder| target.run(network, cell, recorder, &go_on))
-            }
-            None => observe(scenario, cell, series, &go_on),
+        match (export, trace) {
+            (None, None) => observe(scenario, cell, series, &go_on),
+            (Some((target, network)), None) => observe_network(network, series, |recorder| {
+                target.run(network, cell, &|_, spec, site| spec.build(site), recorder, &go_on)
+            }),
+            (None, Some((trace, network))) => observe_network(network, series, |recorder| {
+                trace.run(&mut |build| network.run_built(cell, build, recorder, &go_on))
+            }),
+            (Some((target, network)), Some((trace, _))) => observe_network(network, series, |recorder| {
+                trace.run(&mut |build| target.run(network, cell, build, recorder, &go_on))
+            }),
         }
     });
     let (record, remarks) = match catch_unwind(running) {

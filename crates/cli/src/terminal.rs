@@ -10,6 +10,12 @@ pub fn width() -> usize {
     said.or_else(measured).filter(|width| *width >= 40).unwrap_or(OTHERWISE)
 }
 
+/// Columns and lines of the standard output, or those of a small one.
+pub fn size() -> (usize, usize) {
+    let measured = terminal_size::terminal_size_of(stdout());
+    measured.map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
+}
+
 /// Whether the standard output shows colours and bold.
 pub fn styles() -> bool {
     stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()

@@ -156,7 +156,7 @@ impl Probe<Frame> for Listener {
     fn dropped(&mut self, at: PortId, pkt: Packet<Frame>, why: DropReason, now: Time) {
         self.dropped.push((pkt.payload, why));
         if why != DropReason::Wire {
-            self.tally.dropped[why as usize] += 1;
+            self.tally.dropped(why, pkt.meta.bytes);
         }
         if let Some(probe) = &mut self.probe {
             probe.dropped(at, pkt, why, now);

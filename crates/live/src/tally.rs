@@ -1,7 +1,7 @@
 //! What a direction counts, and the picture of it that others may see.
 
-use hdrhistogram::Histogram;
 use qdisc::{Backlog, Books, DropReason, FiveTuple, FlowKey, FlowTable, Rate, Span, Time};
+use watch::{Delays, Drops, Quantiles, TopFlows};
 
 /// What went wrong or was lost outside the discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub struct Status {
     pub held: Backlog,
     /// Frames on the line behind the link.
     pub on_line: u64,
-    /// Packets that were dropped, by [`DropReason`] as a number.
-    pub dropped: [u64; DropReason::ALL.len()],
+    /// What the discipline dropped, by reason.
+    pub dropped: Drops,
     /// See [`Losses`].
     pub losses: Losses,
     /// How long packets waited: since the start, and in the last whole second.
@@ -73,20 +73,6 @@ pub struct Status {
     pub how: String,
 }
 
-/// Quantiles of a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Quantiles {
-    /// How many values.
-    pub count: u64,
-    /// Their sum.
-    pub sum: Span,
-    /// 50, 90, 99, 99.9 per cent, and the largest.
-    pub at: [Span; 5],
-}
-
-/// The quantiles of [`Quantiles::at`].
-pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
-
 /// A flow that brought much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopFlow {
@@ -98,63 +84,18 @@ pub struct TopFlow {
     pub brought: Backlog,
 }
 
-/// A distribution of times: since the start, and of the second that runs.
-pub struct Times {
-    all: Histogram<u64>,
-    second: Histogram<u64>,
-    sums: [u64; 2],
-    last: Quantiles,
-}
-
-impl Times {
-    fn new() -> Times {
-        // One per cent of the value; nanoseconds up to an hour and more, whatever comes above stays there.
-        let histogram = || Histogram::new_with_bounds(1, 1 << 42, 2).expect("these bounds are right");
-        Times { all: histogram(), second: histogram(), sums: [0; 2], last: Quantiles::default() }
-    }
-
-    #[inline]
-    fn record(&mut self, span: Span) {
-        let ns = span.as_ps() / 1000;
-        self.second.saturating_record(ns);
-        self.sums[1] += ns;
-    }
-
-    /// A second is over.
-    fn roll(&mut self) {
-        self.last = quantiles(&self.second, self.sums[1]);
-        self.all.add(&self.second).expect("they have the same bounds");
-        self.sums[0] += self.sums[1];
-        self.second.reset();
-        self.sums[1] = 0;
-    }
-
-    fn told(&self) -> [Quantiles; 2] {
-        [quantiles(&self.all, self.sums[0]), self.last]
-    }
-}
-
-fn quantiles(histogram: &Histogram<u64>, sum_ns: u64) -> Quantiles {
-    let at = QUANTILES.map(|share| match histogram.is_empty() {
-        true => Span::ZERO,
-        false => Span::ns(histogram.value_at_quantile(share)),
-    });
-    Quantiles { count: histogram.len(), sum: Span::ns(sum_ns), at }
-}
-
-/// Power of two; how many candidates for the largest flows there are.
-const CANDIDATES: usize = 256;
-/// How many are told.
+/// How many flows compete for being told, and how many are.
+const PLACES: usize = 256;
 const TOLD: usize = 10;
 
 /// Everything that a direction counts.
 pub struct Tally {
     /// Waiting times.
-    pub sojourn: Times,
+    pub sojourn: Delays,
     /// How late frames were sent.
-    pub lateness: Times,
-    /// Packets that were dropped, by reason.
-    pub dropped: [u64; DropReason::ALL.len()],
+    pub lateness: Delays,
+    /// What the discipline dropped, by reason.
+    pub dropped: Drops,
     /// Outside the discipline.
     pub losses: Losses,
     /// See [`Status::stalls`].
@@ -173,18 +114,17 @@ pub struct Tally {
     pub sends: u64,
     sent: Backlog,
     last_second: Backlog,
-    candidates: Box<[TopFlow; CANDIDATES]>,
+    flows: TopFlows<Option<FiveTuple>>,
     top: Vec<TopFlow>,
     second_ends: Time,
 }
 
 impl Default for Tally {
     fn default() -> Tally {
-        let nobody = TopFlow { flow: FlowKey(0), tuple: None, brought: Backlog::ZERO };
         Tally {
-            sojourn: Times::new(),
-            lateness: Times::new(),
-            dropped: Default::default(),
+            sojourn: Delays::new(),
+            lateness: Delays::new(),
+            dropped: Drops::default(),
             losses: Losses::default(),
             stalls: 0,
             stalled: Span::ZERO,
@@ -195,8 +135,8 @@ impl Default for Tally {
             sends: 0,
             sent: Backlog::ZERO,
             last_second: Backlog::ZERO,
-            candidates: Box::new([nobody; CANDIDATES]),
-            top: Vec::with_capacity(CANDIDATES),
+            flows: TopFlows::new(PLACES),
+            top: Vec::new(),
             second_ends: Time::s(1),
         }
     }
@@ -204,33 +144,28 @@ impl Default for Tally {
 
 impl Tally {
     /// A packet came.
-    ///
-    /// Large flows are found with a small table: whoever meets another in its place takes away from it, and takes the
-    /// place once nothing is left (Misra and Gries, "Finding repeated elements", 1982, with one counter per place).
     #[inline]
     pub fn arrived(&mut self, flow: FlowKey, tuple: Option<FiveTuple>, bytes: u32) {
-        let candidate = &mut self.candidates[flow.0 as usize & (CANDIDATES - 1)];
-        if candidate.flow == flow {
-            candidate.brought.add(bytes);
-        } else if candidate.brought.bytes > u64::from(bytes) {
-            candidate.brought.bytes -= u64::from(bytes);
-        } else {
-            *candidate = TopFlow { flow, tuple, brought: Backlog::ZERO };
-            candidate.brought.add(bytes);
-        }
+        self.flows.add(flow, tuple, bytes);
+    }
+
+    /// The discipline dropped a packet.
+    #[inline]
+    pub fn dropped(&mut self, why: DropReason, bytes: u32) {
+        self.dropped.add(why, bytes);
     }
 
     /// A packet left the discipline after this time.
     #[inline]
     pub fn left(&mut self, waited: Span, bytes: u32) {
-        self.sojourn.record(waited);
+        self.sojourn.add(waited);
         self.sent.add(bytes);
     }
 
     /// A frame went out so late.
     #[inline]
     pub fn went_out(&mut self, late: Span) {
-        self.lateness.record(late);
+        self.lateness.add(late);
     }
 
     /// Closes seconds that are over.
@@ -239,16 +174,12 @@ impl Tally {
             return;
         }
         self.second_ends = now + Span::s(1);
-        self.sojourn.roll();
-        self.lateness.roll();
+        self.sojourn.turn();
+        self.lateness.turn();
         self.last_second = std::mem::take(&mut self.sent);
-        self.top.clear();
-        self.top.extend(self.candidates.iter().filter(|candidate| candidate.brought.packets > 0));
-        self.top.sort_unstable_by_key(|flow| (u64::MAX - flow.brought.bytes, flow.flow));
-        self.top.truncate(TOLD);
-        for candidate in self.candidates.iter_mut() {
-            candidate.brought = Backlog::ZERO;
-        }
+        let told = self.flows.top(TOLD).into_iter();
+        self.top = told.map(|(flow, tuple, brought)| TopFlow { flow, tuple, brought }).collect();
+        self.flows.clear();
     }
 
     /// Time begins anew.
@@ -258,9 +189,9 @@ impl Tally {
 
     /// Writes what it knows into a picture.
     pub fn tell(&self, status: &mut Status) {
-        status.sojourn = self.sojourn.told();
-        status.lateness = self.lateness.told();
-        status.dropped = self.dropped;
+        status.sojourn = [self.sojourn.all(), self.sojourn.last()];
+        status.lateness = [self.lateness.all(), self.lateness.last()];
+        status.dropped = self.dropped.clone();
         status.losses = self.losses;
         status.stalls = self.stalls;
         status.stalled = self.stalled;
@@ -279,38 +210,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_is_told_when_it_is_over_and_added_to_the_rest() {
+    fn a_second_is_told_when_it_is_over() {
         let mut tally = Tally::default();
         for ms in 1..=100 {
             tally.left(Span::ms(ms), 100);
+            tally.arrived(FlowKey(ms % 20), None, 100);
         }
         let mut status = Status::default();
         tally.roll(Time::ms(999));
         tally.tell(&mut status);
-        assert_eq!(status.sojourn[1].count, 0);
+        assert_eq!((status.sojourn[0].count, status.sojourn[1].count, status.top.len()), (100, 0, 0));
         tally.roll(Time::s(1));
         tally.tell(&mut status);
-        let [all, last] = status.sojourn;
-        assert_eq!((all.count, last.count, last.sum), (100, 100, Span::ms(5050)));
-        let within = |span: Span, ms: u64| (ms * 99..=ms * 101).contains(&(span.as_ps() / 10_000_000));
-        assert!(within(last.at[0], 50) && within(last.at[2], 99) && within(last.at[4], 100), "{last:?}");
+        assert_eq!((status.sojourn[1].count, status.sojourn[1].max), (100, Span::ms(100)));
         assert_eq!(status.last_second, Backlog { packets: 100, bytes: 10_000 });
+        assert_eq!((status.top.len(), status.top[0].brought.packets), (TOLD, 5));
         tally.roll(Time::s(2));
         tally.tell(&mut status);
         assert_eq!((status.sojourn[0].count, status.sojourn[1].count), (100, 0));
-    }
-
-    #[test]
-    fn the_largest_flows_are_found_among_many_small_ones() {
-        let mut tally = Tally::default();
-        for round in 0..20_000u64 {
-            tally.arrived(FlowKey(5), None, 1000);
-            tally.arrived(FlowKey(round * 7919), None, 60);
-        }
-        tally.roll(Time::s(1));
-        let mut status = Status::default();
-        tally.tell(&mut status);
-        assert_eq!(status.top[0].flow, FlowKey(5));
-        assert!(status.top.len() <= TOLD && status.top[0].brought.bytes > 19_000_000);
     }
 }

@@ -18,8 +18,8 @@ use std::time::Duration;
 use bed::{Bed, Host, NONE, frame, nap, no_loss};
 use live::clock::{monotonic_ns, wall_ns};
 use live::look::{Counting, Looker};
-use live::tally::Quantiles;
 use qdisc::{Rate, Span, Streams, Time};
+use watch::Quantiles;
 
 /// The value of a variable of the environment, or another.
 fn asked(name: &str, otherwise: u64) -> u64 {
@@ -157,7 +157,7 @@ fn listen(host: &mut Host, span: Duration) -> (u64, u64, u64) {
 }
 
 fn told(quantiles: &Quantiles) -> String {
-    let [p50, p90, p99, p999, most] = quantiles.at.map(|span| span.as_s() * 1e3);
+    let [p50, p90, p99, p999, most] = quantiles.shares().map(|(_, span)| span.as_s() * 1e3);
     format!("p50 {p50:.3}, p90 {p90:.3}, p99 {p99:.3}, p99.9 {p999:.3}, most {most:.3} ms")
 }
 

@@ -121,6 +121,15 @@ impl<'a, P> Cx<'a, P> {
         true
     }
 
+    /// Passes on what a discipline said whose packets carry something else, in the same order, and empties `said`.
+    pub fn relay<Q>(&mut self, said: &mut Outbox<Q>, mut payload: impl FnMut(Q) -> P) {
+        self.out.marked.append(&mut said.marked);
+        let dropped = said.dropped.drain(..);
+        self.out.dropped.extend(
+            dropped.map(|(pkt, why)| (Packet { meta: pkt.meta, payload: payload(pkt.payload) }, why)),
+        );
+    }
+
     /// The same context for a child discipline.
     pub fn child(&mut self) -> Cx<'_, P> {
         Cx { now: self.now, out: self.out }

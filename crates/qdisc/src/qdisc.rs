@@ -174,6 +174,11 @@ impl Onward {
         Onward { neighbour, links: Arc::clone(&self.links) }
     }
 
+    /// All links: between which nodes, sorted, and how fast.
+    pub fn links(&self) -> &[((u16, u16), Rate)] {
+        &self.links
+    }
+
     /// How fast the link between two nodes is, if it is known.
     pub fn rate(&self, from: u16, to: u16) -> Option<Rate> {
         let at = self.links.binary_search_by_key(&(from, to), |(ends, _)| *ends).ok()?;

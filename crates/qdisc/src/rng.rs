@@ -24,6 +24,16 @@ impl Streams {
         Streams { seed: self.seed, path: format!("{}/{name}", self.path) }
     }
 
+    /// The seed of the run.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The place, with a "/" before each name; empty at the root. `within` it, without the first "/", leads here again.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The stream of this place.
     pub fn rng(&self) -> Rng {
         let word = |key| SipHasher::new(self.seed, key).hash(self.path.as_bytes());

@@ -49,6 +49,6 @@ pub use crossbar::Crossbar;
 pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong};
 pub use draft::Draft;
 pub use host::Host;
-pub use network::{Finished, Measured, Network, Port, Queue, Stream};
+pub use network::{Build, Finished, Measured, Network, Port, Queue, Stream};
 pub use scenario::{Cell, Scenario};
 pub use schema::schema;

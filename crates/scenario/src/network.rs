@@ -24,7 +24,7 @@ use qdisc::{Bytes, Invalid, PortId, Site, Span, Streams};
 use sim::Segment;
 
 pub(crate) use self::keys::{Common, Ends, Parts, Record, Way};
-pub use self::run::{Finished, Measured};
+pub use self::run::{Build, Finished, Measured};
 pub use self::topology::{Port, Queue};
 use self::topology::{Topology, onward};
 pub use self::traffic::Stream;

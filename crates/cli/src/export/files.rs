@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use qdisc::Probe;
-use scenario::{Cell, Finished, Network, Scenario};
+use scenario::{Build, Cell, Finished, Network, Scenario};
 use sim::Segment;
 
 use super::{Both, Exporter};
@@ -24,8 +24,18 @@ pub struct Exports<'a> {
 /// A file that one run writes: beside its place, until it is whole.
 pub struct Target {
     place: PathBuf,
-    /// Packets written, or what went wrong.
+    /// Packets or operations written, or what went wrong.
     outcome: OnceLock<io::Result<u64>>,
+}
+
+/// What was not finished is not kept.
+impl Drop for Target {
+    fn drop(&mut self) {
+        if !matches!(self.outcome.get(), Some(Ok(_))) {
+            // It may be gone already.
+            let _ = fs::remove_file(self.beside());
+        }
+    }
 }
 
 impl<'a> Exports<'a> {
@@ -48,9 +58,7 @@ impl<'a> Exports<'a> {
         // Made one by one, so that those that are there are removed when the next cannot be made.
         let mut exports = Exports { seed, network: Some(network), files: Vec::new() };
         for place in places(file, &kinds) {
-            let target = Target { place, outcome: OnceLock::new() };
-            target.make().map_err(|error| target.sentence(&error))?;
-            exports.files.push(target);
+            exports.files.push(Target::begin(place)?);
         }
         Ok(exports)
     }
@@ -63,39 +71,40 @@ impl<'a> Exports<'a> {
 
     /// What became of the files: a sentence each, and whether all is well. Nothing is said of runs that did not end.
     pub fn told(&self) -> (Vec<String>, bool) {
-        let mut well = true;
-        let mut sentences = Vec::new();
-        for target in &self.files {
-            match target.outcome.get() {
-                Some(Ok(packets)) => {
-                    sentences.push(format!("{} has {packets} packets", target.place.display()));
-                }
-                Some(Err(error)) => {
-                    well = false;
-                    sentences.push(target.sentence(error));
-                }
-                None => {}
-            }
-        }
-        (sentences, well)
-    }
-}
-
-/// What was not finished is not kept.
-impl Drop for Exports<'_> {
-    fn drop(&mut self) {
-        for target in &self.files {
-            if !matches!(target.outcome.get(), Some(Ok(_))) {
-                // It may be gone already.
-                let _ = fs::remove_file(target.beside());
-            }
-        }
+        let told: Vec<_> = self.files.iter().filter_map(|target| target.told("packets")).collect();
+        let well = told.iter().all(|(_, well)| *well);
+        (told.into_iter().map(|(sentence, _)| sentence).collect(), well)
     }
 }
 
 impl Target {
+    /// A file that is to be written at `place`. Makes it once, so that a place that takes none is known before anything runs.
+    ///
+    /// # Errors
+    /// A sentence that names the file.
+    pub fn begin(place: PathBuf) -> Result<Target, String> {
+        let target = Target { place, outcome: OnceLock::new() };
+        match target.make() {
+            Ok(_) => Ok(target),
+            Err(error) => Err(target.sentence(&error)),
+        }
+    }
+
+    /// What became of the file, and whether that is well; nothing where the run did not end.
+    pub fn told(&self, what: &str) -> Option<(String, bool)> {
+        self.outcome.get().map(|outcome| match outcome {
+            Ok(count) => (format!("{} has {count} {what}", self.place.display()), true),
+            Err(error) => (self.sentence(error), false),
+        })
+    }
+
+    /// The run ended so: with so many packets or operations in a file that was put in its place, or with an error.
+    pub fn ended(&self, outcome: io::Result<u64>) {
+        let _ = self.outcome.set(outcome);
+    }
+
     /// Makes the file beside its place. A device or a folder is not replaced.
-    fn make(&self) -> io::Result<File> {
+    pub fn make(&self) -> io::Result<File> {
         if fs::metadata(&self.place).is_ok_and(|there| !there.is_file()) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "what is there is not a file"));
         }
@@ -108,6 +117,7 @@ impl Target {
         &self,
         network: &Network,
         cell: &Cell,
+        build: Build<'_>,
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
@@ -115,23 +125,29 @@ impl Target {
         let finished = match out.and_then(|out| Exporter::new(out, network, cell)) {
             Ok(exporter) => {
                 let mut both = Both { first: probe, exporter };
-                let finished = network.run(cell, &mut both, go_on)?;
-                let _ = self.outcome.set(both.exporter.finish().and_then(|written| self.keep(written)));
+                let finished = network.run_built(cell, build, &mut both, go_on)?;
+                let kept = both.exporter.finish().and_then(|(out, packets)| {
+                    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+                    self.keep(&file).map(|()| packets)
+                });
+                self.ended(kept);
                 finished
             }
             Err(error) => {
-                let _ = self.outcome.set(Err(error));
-                network.run(cell, probe, go_on)?
+                self.ended(Err(error));
+                network.run_built(cell, build, probe, go_on)?
             }
         };
         Some(finished)
     }
 
     /// Puts the finished file in its place.
-    fn keep(&self, (out, packets): (BufWriter<File>, u64)) -> io::Result<u64> {
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(self.beside(), &self.place)?;
-        Ok(packets)
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep(&self, file: &File) -> io::Result<()> {
+        file.sync_all()?;
+        fs::rename(self.beside(), &self.place)
     }
 
     /// A hidden name in the same folder.
@@ -147,7 +163,7 @@ impl Target {
 
 /// Where each discipline goes: into the file itself if there is one, otherwise into FILE-fifo.pcapng and so on, with a
 /// number where a kind comes more than once.
-fn places(file: &Path, kinds: &[&str]) -> Vec<PathBuf> {
+pub fn places(file: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     if kinds.len() == 1 {
         return vec![file.to_owned()];
     }

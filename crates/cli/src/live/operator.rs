@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use live::direction::Order;
 use live::{Handle, Status};
-use qdisc::{DropReason, Span, Streams};
+use qdisc::{Span, Streams};
+use replay::Tracer;
 use serde_json::{Value, json};
 
 use super::settings::{Side, Wishes, builder, rate};
@@ -18,6 +19,7 @@ pub struct Operator {
     names: [(String, String); 2],
     wishes: Mutex<Wishes>,
     streams: Streams,
+    tracer: Option<Tracer>,
     stopped: AtomicBool,
     /// Which complaints were made, for each direction.
     complained: Mutex<[[bool; 2]; 2]>,
@@ -32,12 +34,14 @@ impl Operator {
         names: [(String, String); 2],
         wishes: Wishes,
         streams: Streams,
+        tracer: Option<Tracer>,
     ) -> Operator {
         Operator {
             handles,
             names,
             wishes: Mutex::new(wishes),
             streams,
+            tracer,
             stopped: AtomicBool::new(false),
             complained: Mutex::default(),
         }
@@ -77,7 +81,7 @@ impl Operator {
                 // A new name for its random numbers: how often something was changed.
                 let changed = handle.status().changes.to_string();
                 let place = self.streams.within(name).within(&changed);
-                handle.order(Order::Qdisc(builder(is.qdisc.clone(), place)));
+                handle.order(Order::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
             }
             if was.rate != is.rate {
                 handle.rate(is.rate);
@@ -153,9 +157,9 @@ impl Operator {
                 |backlog: &qdisc::Backlog| format!("{} packets, {} bytes", backlog.packets, backlog.bytes);
             row(&mut text, "arrived", amount(&books.arrived));
             row(&mut text, "sent", amount(&books.sent));
-            let reasons = DropReason::ALL.iter().filter(|why| status.dropped[**why as usize] > 0);
+            let reasons = status.dropped.iter().filter(|(_, lost)| lost.packets > 0);
             let reasons: Vec<String> =
-                reasons.map(|why| format!("{} {}", why.name(), status.dropped[*why as usize])).collect();
+                reasons.map(|(why, lost)| format!("{} {}", why.name(), lost.packets)).collect();
             let reasons =
                 if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
             row(&mut text, "dropped", format!("{}{reasons}", amount(&books.dropped)));
@@ -167,7 +171,7 @@ impl Operator {
             }
             for (name, quantiles) in [("waited", &status.sojourn[0]), ("late", &status.lateness[0])] {
                 if quantiles.count > 0 {
-                    let [p50, _, p99, p999, most] = quantiles.at.map(short);
+                    let [p50, _, p99, p999, most] = quantiles.shares().map(|(_, span)| short(span));
                     let said = format!("half at most {p50}, 99 % {p99}, 99.9 % {p999}, the longest {most}");
                     row(&mut text, name, said);
                 }
@@ -196,9 +200,10 @@ impl Operator {
             .map(|(((side, name), (from, to)), status)| {
                 let wish = wishes.of(*side);
                 let backlog = |b: &qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
-                let reasons: serde_json::Map<String, Value> = DropReason::ALL
+                let reasons: serde_json::Map<String, Value> = status
+                    .dropped
                     .iter()
-                    .map(|why| (why.name().to_owned(), status.dropped[*why as usize].into()))
+                    .map(|(why, lost)| (why.name().to_owned(), lost.packets.into()))
                     .collect();
                 let lost: serde_json::Map<String, Value> =
                     lost(status).iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
@@ -260,9 +265,10 @@ fn lost(status: &Status) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn quantiles(quantiles: &live::tally::Quantiles) -> Value {
-    let [p50, p90, p99, p999, most] = quantiles.at.map(Span::as_s);
-    let mean = if quantiles.count > 0 { quantiles.sum.as_s() / quantiles.count as f64 } else { 0.0 };
+fn quantiles(quantiles: &watch::Quantiles) -> Value {
+    let [p50, p90, p99, p999, most] = quantiles.shares().map(|(_, span)| span.as_s());
+    let mean =
+        if quantiles.count > 0 { quantiles.sum_ps as f64 / 1e12 / quantiles.count as f64 } else { 0.0 };
     json!({
         "count": quantiles.count, "mean": mean, "p50": p50, "p90": p90, "p99": p99, "p999": p999, "max": most
     })

@@ -6,6 +6,7 @@ use disciplines::Spec;
 use live::direction::Build;
 use live::line;
 use qdisc::{Limit, Rate, Share, Site, Span, Streams, units};
+use replay::Tracer;
 
 use super::Args;
 
@@ -218,14 +219,18 @@ fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
         .collect()
 }
 
-/// Builds a discipline wherever it is wanted, each time with random numbers of its own.
-pub fn builder(spec: Spec, streams: Streams) -> Build {
+/// Builds a discipline wherever it is wanted, each time with random numbers of its own; traced where there is a trace.
+pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'static str) -> Build {
     let mut built = 0u64;
     Box::new(move |rate| {
         built += 1;
         let place = streams.within("qdisc").within(&built.to_string());
         let site = Site::new(rate, place);
-        spec.build(&site).expect("it was built when it was asked for")
+        let right = "it was built when it was asked for";
+        match &tracer {
+            Some(tracer) => Box::new(tracer.build(name, &spec, &site).expect(right)),
+            None => spec.build(&site).expect(right),
+        }
     })
 }
 

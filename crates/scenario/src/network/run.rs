@@ -1,12 +1,12 @@
 //! Runs on a network: one for each discipline and seed, each alone and repeatable.
 
 use disciplines::Spec;
-use qdisc::{Bytes, PortId, Probe, Rate, Streams, Time};
+use qdisc::{Bytes, Invalid, PortId, Probe, Qdisc, Rate, Site, Streams, Time};
 use sim::world::SourcePlan;
 use sim::{LinkPlan, Plan, Segment, Sim, Totals};
 
 use super::Network;
-use super::topology::{Topology, onward};
+use super::topology::{Port, Topology, onward};
 use crate::scenario::Cell;
 
 /// What came of a run, beside what its probe heard.
@@ -17,6 +17,9 @@ pub struct Finished {
     /// What its sources have to say: a sentence each, beginning with the name of the traffic.
     pub remarks: Vec<String>,
 }
+
+/// Builds the discipline of a port of a run.
+pub type Build<'a> = &'a dyn Fn(&Port, &Spec, &Site) -> Result<Box<dyn Qdisc<Segment>>, Invalid>;
 
 /// What a recorder needs to know about a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,12 +106,20 @@ impl Network {
     /// # Panics
     /// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read.
     pub fn plan(&self, cell: &Cell) -> Plan {
+        self.plan_built(cell, &|_, spec, site| spec.build(site))
+    }
+
+    /// The same with disciplines that `build` builds: each as it is told, but perhaps watched.
+    ///
+    /// # Panics
+    /// As [`Network::plan`].
+    pub fn plan_built(&self, cell: &Cell, build: Build<'_>) -> Plan {
         let compared = self.discipline(cell);
         let streams = Streams::new(cell.seed);
         let mut network = sim::Network::new(self.nodes.len());
         let onward = onward(&self.ports);
         for port in &self.ports {
-            let qdisc = port.queue.spec(compared).build(&port.site(&streams, &onward));
+            let qdisc = build(port, port.queue.spec(compared), &port.site(&streams, &onward));
             let qdisc = qdisc.expect("it was built when the scenario was read");
             network.link(LinkPlan {
                 from: port.from,
@@ -162,9 +173,23 @@ impl Network {
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
+        self.run_built(cell, &|_, spec, site| spec.build(site), probe, go_on)
+    }
+
+    /// The same with disciplines that `build` builds: each as it is told, but perhaps watched.
+    ///
+    /// # Panics
+    /// As [`Network::plan`].
+    pub fn run_built<R: Probe<Segment>>(
+        &self,
+        cell: &Cell,
+        build: Build<'_>,
+        probe: &mut R,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Option<Finished> {
         /// Often enough for a progress bar, seldom enough to cost nothing.
         const STEPS: u64 = 500;
-        let mut sim = Sim::new(self.plan(cell));
+        let mut sim = Sim::new(self.plan_built(cell, build));
         for step in 1..=STEPS {
             sim.step_to(Time::ZERO + self.times.duration.scale(step, STEPS), probe);
             if !go_on(step as f64 / STEPS as f64) {

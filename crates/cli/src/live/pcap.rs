@@ -1,0 +1,216 @@
+//! `--pcap`: frames as they leave, and those that are dropped with a comment that says why, in a pcapng file of bounded length.
+//!
+//! The threads of the directions put frames into a ring of bytes each and never wait; a thread of the capture takes them
+//! out. What does not fit is left out and counted.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use capture::{EnhancedPacket, LinkType};
+use live::direction::{Fate, Tap};
+use live::privilege::{Role, settle};
+use qdisc::{Bytes, DropReason};
+use rtrb::{Consumer, Producer, RingBuffer};
+use watch::{Bounded, Interface, Kept};
+
+/// Bytes of each ring: a hundred milliseconds of 300 Mbit/s in whole frames.
+const RING: usize = 4 << 20;
+/// Time, length, bytes kept, what became of it.
+const HEAD: usize = 8 + 4 + 4 + 1;
+/// How often the rings are emptied.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Neither sent nor dropped has these numbers.
+const SENT: u8 = 0xff;
+const MARKED: u8 = 0xfe;
+
+/// Puts the frames of one direction into its ring.
+struct Frames {
+    ring: Producer<u8>,
+    snap: usize,
+    missed: Arc<AtomicU64>,
+}
+
+impl Tap for Frames {
+    fn frame(&mut self, bytes: &[u8], fate: Fate, wall_ns: u64) {
+        let kept = &bytes[..bytes.len().min(self.snap)];
+        if self.ring.slots() < HEAD + kept.len() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let fate = match fate {
+            Fate::Sent { marked: false } => SENT,
+            Fate::Sent { marked: true } => MARKED,
+            Fate::Dropped(why) => why as u8,
+        };
+        let mut head = [0; HEAD];
+        head[..8].copy_from_slice(&wall_ns.to_le_bytes());
+        head[8..12].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+        head[12..16].copy_from_slice(&(kept.len() as u32).to_le_bytes());
+        head[16] = fate;
+        let put = self.ring.push_entire_slice(&head).and_then(|()| self.ring.push_entire_slice(kept));
+        put.expect("there is room, and nobody else puts anything in");
+    }
+}
+
+/// A capture that is being written.
+pub struct Capture {
+    rings: Vec<Producer<u8>>,
+    snap: usize,
+    missed: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<watch::Told>>,
+    file: PathBuf,
+}
+
+impl Capture {
+    /// Opens the file and begins. `ways` are names and disciplines of the directions.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn begin(
+        file: &Path,
+        limit: Bytes,
+        snap: u32,
+        ethernet: bool,
+        ways: &[(String, String, u64)],
+    ) -> Result<Capture, String> {
+        let told = |error: io::Error| format!("--pcap {}: {error}", file.display());
+        let snap = if snap == 0 { usize::from(u16::MAX) } else { snap as usize };
+        let link = if ethernet { LinkType::ETHERNET } else { LinkType::RAW };
+        let interfaces: Vec<Interface> = ways
+            .iter()
+            .map(|(name, description, speed)| Interface {
+                name: name.clone(),
+                description: description.clone(),
+                link,
+                speed: *speed,
+                snap: snap as u32,
+            })
+            .collect();
+        let mut opened = Some(File::create(file).map_err(told)?);
+        let open = move |_| {
+            let file = opened.take().ok_or_else(|| io::Error::other("there is one file"))?;
+            Ok(BufWriter::with_capacity(1 << 16, file))
+        };
+        let application = concat!("giveway ", env!("CARGO_PKG_VERSION"));
+        let bounded = Bounded::new(open, application, interfaces, limit.0, 1).map_err(told)?;
+        let (rings, readers): (Vec<_>, Vec<Consumer<u8>>) = ways.iter().map(|_| RingBuffer::new(RING)).unzip();
+        let (missed, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let until = Arc::clone(&stop);
+        let readers = readers.into_iter().map(|ring| Reader { ring, head: None }).collect();
+        let thread = std::thread::Builder::new().name("gw-pcap".into());
+        let thread = thread.spawn(move || {
+            let _ = settle(Role::Watch);
+            write(bounded, readers, &until)
+        });
+        let thread = thread.map_err(told)?;
+        Ok(Capture { rings, snap, missed, stop, thread, file: file.to_owned() })
+    }
+
+    /// Sees the frames of the next direction, in the order of `ways`.
+    pub fn tap(&mut self) -> Box<dyn Tap> {
+        let ring = self.rings.remove(0);
+        Box::new(Frames { ring, snap: self.snap, missed: Arc::clone(&self.missed) })
+    }
+
+    /// Writes what is left. Says what is in the file, or what went wrong.
+    pub fn finish(self) -> Result<String, String> {
+        self.stop.store(true, Ordering::Release);
+        let told = self.thread.join().map_err(|_| "the capture failed".to_owned())?;
+        let told = told.map_err(|error| format!("--pcap {}: {error}", self.file.display()))?;
+        let missed = self.missed.load(Ordering::Relaxed);
+        let left_out = match (told.left_out, missed) {
+            (0, 0) => String::new(),
+            (full, missed) => {
+                format!("; {full} left out because it is full, {missed} because the disk was too slow")
+            }
+        };
+        Ok(format!("{} has {} frames{left_out}", self.file.display(), told.packets))
+    }
+}
+
+/// The thread of the capture.
+fn write<F: FnMut(u32) -> io::Result<BufWriter<File>>>(
+    mut bounded: Bounded<BufWriter<File>, F>,
+    mut rings: Vec<Reader>,
+    until: &AtomicBool,
+) -> io::Result<watch::Told> {
+    let mut said = false;
+    let mut bytes = Vec::with_capacity(1 << 16);
+    loop {
+        // Asked before the rings are emptied: what was put in before is not forgotten.
+        let last = until.load(Ordering::Acquire);
+        loop {
+            // The older of the frames that the directions have next.
+            let times = rings.iter_mut().enumerate();
+            let times = times.filter_map(|(number, ring)| Some((ring.next()?.time, number)));
+            let Some((_, number)) = times.min() else { break };
+            let Some(head) = rings[number].take(&mut bytes) else { break };
+            let comment = match head.fate {
+                SENT => None,
+                MARKED => Some("marked".to_owned()),
+                why => DropReason::ALL.get(usize::from(why)).map(|why| format!("dropped: {}", why.name())),
+            };
+            let packet = EnhancedPacket {
+                interface: number as u32,
+                time: head.time,
+                bytes: head.length,
+                data: &bytes,
+                comment: comment.as_deref(),
+            };
+            if bounded.packet(&packet)? == Kept::Full && !said {
+                said = true;
+                crate::show::sentence(
+                    "the capture has reached its limit (--pcap-limit) and gets no more frames",
+                );
+            }
+        }
+        if last {
+            return bounded.finish();
+        }
+        super::pause(PAUSE);
+    }
+}
+
+/// What stands in front of a frame.
+#[derive(Clone, Copy)]
+struct Head {
+    time: u64,
+    length: u32,
+    kept: usize,
+    fate: u8,
+}
+
+/// Takes frames out of a ring.
+struct Reader {
+    ring: Consumer<u8>,
+    /// Of the frame that comes next.
+    head: Option<Head>,
+}
+
+impl Reader {
+    /// The head of the frame that comes next, once all of it is there.
+    fn next(&mut self) -> Option<Head> {
+        if self.head.is_none() {
+            let mut head = [0; HEAD];
+            self.ring.pop_entire_slice(&mut head).ok()?;
+            let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+            let time = u64::from_le_bytes(head[..8].try_into().expect("eight bytes"));
+            self.head = Some(Head { time, length: word(8), kept: word(12) as usize, fate: head[16] });
+        }
+        self.head.filter(|head| self.ring.slots() >= head.kept)
+    }
+
+    /// Takes that frame.
+    fn take(&mut self, bytes: &mut Vec<u8>) -> Option<Head> {
+        let head = self.next()?;
+        bytes.resize(head.kept, 0);
+        self.ring.pop_entire_slice(bytes).ok()?;
+        self.head.take()
+    }
+}

@@ -1,0 +1,55 @@
+//! Pictures of the directions as `watch` shows them.
+
+use std::time::Duration;
+
+use qdisc::Backlog;
+use watch::{Direction, Flow, Recent, Snapshot, tuple_text};
+
+use super::operator::Operator;
+use super::settings::Side;
+
+/// Both directions, now. What they are called follows what is changed.
+pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
+    let statuses = operator.statuses();
+    let wishes = operator.wishes();
+    let ways = [(Side::Forward, Direction::Forth), (Side::Back, Direction::Back)];
+    let told = ways.iter().zip(operator.names()).zip(statuses);
+    told.map(|(((side, direction), (from, to)), status)| {
+        let wish = wishes.of(*side);
+        let flow = |top: &live::tally::TopFlow| Flow {
+            key: top.flow,
+            text: top.tuple.as_ref().map_or_else(|| "not IP".to_owned(), tuple_text),
+            sent: top.brought,
+        };
+        Snapshot {
+            from: from.clone(),
+            to: to.clone(),
+            direction: *direction,
+            spelling: wish.qdisc.to_string(),
+            kind: wish.qdisc.name().to_owned(),
+            handle: format!("{:x}:", status.changes + 1),
+            rate: status.rate,
+            uptime: Duration::from_nanos(status.uptime.as_ps() / 1000),
+            plain_forwarding: status.plain.is_some(),
+            arrived: status.books.arrived,
+            sent: status.books.sent,
+            dropped: status.dropped.clone(),
+            marked: Backlog { packets: status.books.marked, bytes: 0 },
+            held: status.held,
+            line_lost: Backlog { packets: status.losses.line, bytes: 0 },
+            ring_drops: status.losses.ring,
+            stalls: status.stalls,
+            sojourn: status.sojourn[0],
+            lateness: status.lateness[0],
+            recent: Recent {
+                arrived: status.last_second,
+                sent: status.last_second,
+                sojourn: status.sojourn[1],
+                lateness: status.lateness[1],
+                flows: status.top.iter().map(flow).collect(),
+            },
+            gauges: status.gauges.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        }
+    })
+    .collect()
+}

@@ -1,0 +1,98 @@
+//! `giveway replay-check`: runs traces of operations again.
+
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::path::PathBuf;
+
+use replay::{Close, Section, Totals, Verdict};
+
+use crate::{Outcome, show};
+
+/// Runs the operations of a discipline again, and compares.
+///
+/// A trace has every call of a discipline and what came of it, as `giveway run --trace-port` writes it. Each discipline in it is
+/// built again from its spelling and called again; departures, drops and marks must be the same, packet by packet. The first
+/// difference is told.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Traces
+    #[arg(required = true, value_name = "TRACE")]
+    files: Vec<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  giveway run scenarios/quickstart.toml --short --trace-port 'home->isp=home.trace'
+  giveway replay-check home-*.trace
+
+Exit codes: 0 all came again (as far as the traces go), 1 something is different or damaged, 2 no trace.";
+
+/// Does it.
+pub fn replay_check(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    let mut outcome = Outcome::Done;
+    let mut sections = 0;
+    let mut all = Totals::default();
+    for file in &args.files {
+        let name = file.display();
+        let opened = match File::open(file) {
+            Ok(opened) => opened,
+            Err(error) => {
+                show::sentence(&format!("cannot read {name}: {error}"));
+                outcome = outcome.max(Outcome::Wrong);
+                continue;
+            }
+        };
+        let checked = match replay::check(BufReader::with_capacity(1 << 16, opened)) {
+            Ok(checked) => checked,
+            Err(error) => {
+                show::sentence(&format!("{name} {error}"));
+                outcome = outcome.max(Outcome::Wrong);
+                continue;
+            }
+        };
+        for section in &checked.sections {
+            writeln!(out, "{name}: {}", line(section))?;
+            sections += 1;
+            all.operations += section.totals.operations;
+            all.arrived += section.totals.arrived;
+        }
+        if let Some(error) = &checked.damage {
+            writeln!(out, "{name}: {error}; checked up to there")?;
+        } else if !checked.whole {
+            writeln!(out, "{name}: is cut off, as by a program that was killed; checked as far as it goes")?;
+        } else if checked.sections.is_empty() {
+            writeln!(out, "{name}: no discipline was traced")?;
+        }
+        if !checked.equal() || checked.damage.is_some() {
+            outcome = outcome.max(Outcome::Failed);
+        }
+    }
+    if sections > 1 {
+        let Totals { operations, arrived, .. } = all;
+        let verdict = if outcome == Outcome::Done { ": all the same again" } else { "" };
+        writeln!(out, "{sections} disciplines, {operations} operations, {arrived} packets{verdict}")?;
+    }
+    Ok(outcome)
+}
+
+/// What became of one discipline.
+fn line(section: &Section) -> String {
+    let Section { name, spelling, rate, totals, close, verdict } = section;
+    let Totals { operations, arrived, sent, dropped, marked } = totals;
+    let verdict = match verdict {
+        Verdict::Equal => "the same again".to_owned(),
+        Verdict::Different(difference) => format!("different: {difference}"),
+        Verdict::Unbuildable(why) => format!("cannot be built here: {why}"),
+    };
+    let end = match close {
+        Some(Close::Whole) => "",
+        Some(Close::Overrun) => "; cut there, since the writer did not keep up",
+        Some(Close::Early) => "; closed there, before the discipline's end",
+        None => "; nothing says how it ended",
+    };
+    format!(
+        "{name}, {spelling} at {rate}: {verdict} ({operations} operations: {arrived} packets came, {sent} left, {dropped} dropped, \
+         {marked} marked{end})"
+    )
+}

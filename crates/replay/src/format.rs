@@ -1,0 +1,248 @@
+//! The format of a trace, byte by byte, version 1.
+//!
+//! Integers of fixed length are little-endian. A *varint* is 1 to 10 bytes with 7 bits each, the lowest first; the high bit says
+//! that another follows; what does not fit 64 bits is refused. A *signed* varint has its sign in the lowest bit (0, -1, 1, -2
+//! become 0, 1, 2, 3); differences wrap around at 2^64, so that nothing is lost whatever the host did. A *text* is a varint with
+//! its length in bytes, and so much UTF-8. Times are picoseconds since the host's epoch.
+//!
+//! **The file** begins with a header, and goes on with chunks until one of kind 4.
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 8 | `89 47 57 54 0d 0a 1a 0a` |
+//! | 2 | version: 1 |
+//! | text | the program that wrote it |
+//!
+//! **A chunk** has 13 bytes in front of its content:
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 1 | kind: 1 the build of a section, 2 operations, 3 the end of a section, 4 the end of the file |
+//! | 4 | section; 0 in a chunk of kind 4 |
+//! | 4 | length of the content, at most 2^24 |
+//! | 4 | check: the low 32 bits of SipHash-2-4 with key 0 over the 9 bytes before it and the content |
+//!
+//! Chunks of several sections may alternate. Sections are numbered in the order
+//! of their builds, ascending, and used from the build to the end. Where the
+//! file ends within a chunk of operations, those that are there whole count, although their check cannot be made.
+//!
+//! **The build of a section**: name (text), spelling of the discipline (text), rate in bit/s (varint), MTU in bytes (varint), seed
+//! (8 bytes), path of its random streams (text), neighbour (varint), number of links known beyond (varint), and for each: from
+//! node, to node, rate in bit/s (varints).
+//!
+//! **Operations** follow each other without a gap. Whatever is said relative to an earlier operation is relative to one of the same
+//! section, the first time to 0, also across chunks. The first byte:
+//!
+//! | bits | what |
+//! | --- | --- |
+//! | 0-1 | 0 enqueue, 1 dequeue that was answered with a packet, 2 dequeue that was not, 3 reset |
+//! | 2 | packets were dropped |
+//! | 3 | packets were marked |
+//! | 4-5 | of a packet that left: its ECN field as in the IP header (0 not capable, 1 ECT(1), 2 ECT(0), 3 marked) |
+//! | 6 | of a packet that left: it has a label |
+//! | 4 | of a dequeue without a packet: 0 empty, 1 a time |
+//!
+//! Bits that have no meaning are 0. Then, in this order:
+//!
+//! 1. the time, signed, since the operation before;
+//! 2. of an enqueue: a varint of bits that says which fields of the packet's metadata are different from the packet enqueued
+//!    before (the first time: from all zero), and these fields, from the lowest bit: 0 length in bytes (varint), 1 class (varint),
+//!    2 ECN field (byte), 3 short (byte, 0 or 1), 4 flow (8 bytes), 5 from (varint), 6 to (varint), 7 label (varint: 0 none, 1 short,
+//!    otherwise the rate in bit/s plus 1), 8 offset (varint), 9 remaining (varint), 10 reserved (varint, bit/s), 11 hops ahead (a
+//!    byte with their number, at most 6, and a varint each), 12 arrival: of this packet, signed, since the time of this operation;
+//!    where bit 12 is not set, it is that time. Packets are numbered in the order of enqueues, from 0;
+//! 3. of a packet that left: its number, signed, relative to the one after that which left before (the first time: to 0); the
+//!    label as in an enqueue, where bit 6 is set;
+//! 4. of a time: signed, since the time of this operation;
+//! 5. where packets were dropped: how many (varint, not 0), and for each its number, signed, relative to the one dropped before (the
+//!    first time: to 0), and the reason (byte: its place in [`DropReason::ALL`]);
+//! 6. where packets were marked: how many (varint, not 0), and for each its length (varint), flow (8 bytes), arrival (signed, since
+//!    the time of this operation) and offset (varint).
+//!
+//! **The end of a section**: a byte: 0 the discipline's life ended, 1 the trace could not keep up and ends before, 2 the trace was
+//! closed before. Then five varints: operations, packets enqueued, packets that left, packets dropped, marks: those in the trace,
+//! not those after it was cut.
+
+use qdisc::{DropReason, FlowKey, Label, Meta, Site, Time};
+
+/// The first bytes of a file.
+pub const MAGIC: [u8; 8] = [0x89, b'G', b'W', b'T', 0x0d, 0x0a, 0x1a, 0x0a];
+/// What is written here.
+pub const VERSION: u16 = 1;
+/// The longest content of a chunk.
+pub const LONGEST: u32 = 1 << 24;
+/// Bytes in front of a chunk's content.
+pub const HEAD: usize = 13;
+
+pub(crate) const BUILD: u8 = 1;
+pub(crate) const OPERATIONS: u8 = 2;
+pub(crate) const END: u8 = 3;
+pub(crate) const FILE_END: u8 = 4;
+
+// The first byte of an operation.
+pub(crate) const ENQUEUE: u8 = 0;
+pub(crate) const PACKET: u8 = 1;
+pub(crate) const NO_PACKET: u8 = 2;
+pub(crate) const RESET: u8 = 3;
+pub(crate) const DROPPED: u8 = 1 << 2;
+pub(crate) const MARKED: u8 = 1 << 3;
+pub(crate) const ECN_SHIFT: u32 = 4;
+pub(crate) const LABELLED: u8 = 1 << 6;
+pub(crate) const AT: u8 = 1 << 4;
+
+/// How a discipline was built.
+#[derive(Clone, Debug)]
+pub struct Build {
+    /// Where it stands, for people: "eth0->eth1".
+    pub name: String,
+    /// The discipline with its parameters, as it would be typed.
+    pub spelling: String,
+    /// What it knew of its place.
+    pub site: Site,
+}
+
+/// One call of a discipline, and all that came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// The time of the call.
+    pub now: Time,
+    /// Which.
+    pub call: Call,
+    /// What it dropped, by number, in that order.
+    pub dropped: Vec<(u64, DropReason)>,
+    /// What it marked, in that order.
+    pub marked: Vec<Mark>,
+}
+
+/// Which call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Call {
+    /// A packet came: the next number.
+    Enqueue(Meta),
+    /// The link asked for a packet.
+    Dequeue(Answer),
+    /// All was thrown away.
+    Reset,
+}
+
+/// What came of a dequeue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A packet left.
+    Packet {
+        /// Its number: that of its enqueue, from 0.
+        number: u64,
+        /// Its label as it left.
+        label: Label,
+        /// Its ECN field as it left.
+        ecn: qdisc::Ecn,
+    },
+    /// Nothing yet: ask again then.
+    At(Time),
+    /// Nothing is held.
+    Empty,
+}
+
+/// What tells a marked packet: a discipline marks without saying its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Length.
+    pub bytes: u32,
+    /// Its flow.
+    pub flow: FlowKey,
+    /// When it came.
+    pub arrived: Time,
+    /// Bytes that its flow had sent before.
+    pub offset: u32,
+}
+
+impl Mark {
+    /// What tells the packet with this metadata.
+    pub fn of(meta: &Meta) -> Mark {
+        Mark { bytes: meta.bytes, flow: meta.flow, arrived: meta.arrived, offset: meta.offset }
+    }
+}
+
+/// How a section ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// The discipline's life ended.
+    Whole,
+    /// The ring was full: what the discipline did afterwards is not in the trace.
+    Overrun,
+    /// The trace was closed while the discipline lived.
+    Early,
+}
+
+impl Close {
+    pub(crate) const ALL: [Close; 3] = [Close::Whole, Close::Overrun, Close::Early];
+}
+
+/// What a section has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Calls.
+    pub operations: u64,
+    /// Packets enqueued.
+    pub arrived: u64,
+    /// Packets that left.
+    pub sent: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Marks.
+    pub marked: u64,
+}
+
+impl Totals {
+    pub(crate) fn count(&mut self, operation: &Operation) {
+        self.operations += 1;
+        self.arrived += u64::from(matches!(operation.call, Call::Enqueue(_)));
+        self.sent += u64::from(matches!(operation.call, Call::Dequeue(Answer::Packet { .. })));
+        self.dropped += operation.dropped.len() as u64;
+        self.marked += operation.marked.len() as u64;
+    }
+}
+
+/// What differences are relative to: the same for whoever writes and whoever reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    pub now: u64,
+    pub meta: Meta,
+    /// The number after that which left before.
+    pub sent: u64,
+    pub dropped: u64,
+}
+
+pub(crate) fn signed(from: u64, to: u64) -> u64 {
+    let difference = to.wrapping_sub(from) as i64;
+    ((difference << 1) ^ (difference >> 63)) as u64
+}
+
+pub(crate) fn unsigned(from: u64, difference: u64) -> u64 {
+    from.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg())
+}
+
+/// What stands in front of a chunk's content.
+pub fn head(kind: u8, section: u32, length: u32, content: &[u8]) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[0] = kind;
+    head[1..5].copy_from_slice(&section.to_le_bytes());
+    head[5..9].copy_from_slice(&length.to_le_bytes());
+    let checked = [&head[..9], content].concat();
+    let check = qdisc::hash::SipHasher::new(0, 0).hash(&checked) as u32;
+    head[9..].copy_from_slice(&check.to_le_bytes());
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_lose_nothing() {
+        for (from, to) in [(0, 0), (5, 4), (4, 5), (0, u64::MAX), (u64::MAX, 0), (1 << 63, 0), (0, 1 << 63)] {
+            assert_eq!(unsigned(from, signed(from, to)), to, "{from} to {to}");
+        }
+        assert_eq!([signed(7, 7), signed(7, 6), signed(7, 8), signed(7, 5)], [0, 1, 2, 3]);
+    }
+}

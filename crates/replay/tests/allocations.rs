@@ -1,0 +1,77 @@
+//! A traced discipline allocates nothing per packet in the thread of its host: what the trace needs is there from the start.
+//!
+//! An allocator cannot be written without `unsafe`; this one only counts and passes on to the system's.
+#![allow(unsafe_code)]
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::Cursor;
+
+use disciplines::Spec;
+use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Time};
+
+thread_local! {
+    /// Of this thread: the writer may allocate.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count() {
+    ALLOCATIONS.with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the promises. The counter needs no
+// initialisation and no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(block, layout) }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn nothing_is_allocated_per_packet() {
+    let (recording, file) = support::recording(support::PATIENT);
+    let spec: Spec = "codel limit 100p target 50us interval 500us ecn".parse().unwrap();
+    let mut traced = recording.tracer().build("up", &spec, &support::site(Rate::mbit(10), 1)).unwrap();
+    let mut out = Outbox::default();
+    let mut pass = |from: u64, until: u64| {
+        let before = ALLOCATIONS.get();
+        for number in from..until {
+            let now = Time::us(100 * number);
+            let mut pkt = Packet::new(FlowKey(number % 7), 1000, number);
+            pkt.meta.arrived = now;
+            if number % 2 == 0 {
+                pkt.meta.ecn = qdisc::Ecn::Ect0;
+            }
+            traced.enqueue(pkt, &mut Cx::new(now, &mut out));
+            if number % 3 > 0 {
+                let _ = traced.dequeue(&mut Cx::new(now, &mut out));
+            }
+            out.dropped.clear();
+            out.marked.clear();
+        }
+        ALLOCATIONS.get() - before
+    };
+    assert!(pass(0, 10_000) > 0, "the first packets find their room");
+    assert_eq!(pass(10_000, 100_000), 0);
+    drop(traced);
+    recording.finish().unwrap();
+    let outcome = replay::check(Cursor::new(file.bytes())).unwrap();
+    assert!(outcome.equal() && outcome.complete());
+    let totals = outcome.sections[0].totals;
+    assert!(totals.dropped > 100 && totals.marked > 100, "{totals:?}");
+}

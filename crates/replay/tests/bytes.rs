@@ -1,0 +1,39 @@
+//! The path of the fuzz target, run on random bytes and on traces that were changed: it holds without a fuzzer, too.
+
+#[path = "support/bytes.rs"]
+mod bytes;
+mod support;
+
+use proptest::prelude::*;
+use qdisc::{Rate, Streams};
+use support::{site, trace_of};
+
+fn seed() -> Vec<u8> {
+    let site = site(Rate::mbit(10), 1);
+    let spec = "codel limit 20p target 50us interval 500us ecn".parse().unwrap();
+    trace_of((&spec, &site), (&spec, &site), 200)
+}
+
+proptest! {
+    #[test]
+    fn any_bytes(input in prop::collection::vec(any::<u8>(), 0..300)) {
+        bytes::trace(&input);
+    }
+}
+
+/// Changed bytes, behind checks that are wrong then; and the operations alone, behind checks that are right.
+#[test]
+fn changed_traces() {
+    let seed = seed();
+    let mut rng = Streams::new(5).within("changes").rng();
+    for _ in 0..2000 {
+        let mut input = seed.clone();
+        for _ in 0..rng.below(4) {
+            let at = rng.below(input.len() as u64) as usize;
+            input[at] = rng.word() as u8;
+        }
+        bytes::trace(&input);
+        let from = rng.below(input.len() as u64) as usize;
+        bytes::trace(&input[from..]);
+    }
+}

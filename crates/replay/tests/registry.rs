@@ -1,0 +1,134 @@
+//! Every discipline runs again as it ran, and one that was built otherwise is found out.
+
+mod support;
+
+use std::io::Cursor;
+
+use disciplines::{ALL, Spec};
+use qdisc::contract::Event;
+use qdisc::{Rate, Site};
+use replay::{Answer, Call, Item, Reader, Verdict, check};
+use support::{PATIENT, driven, recording, site, trace_of};
+
+/// Every variant of every discipline, at two rates, in one trace with a section each.
+#[test]
+fn every_discipline_runs_again_as_it_ran() {
+    let (recording, file) = recording(PATIENT);
+    let tracer = recording.tracer();
+    let mut expected = Vec::new();
+    for (number, entry) in ALL.iter().enumerate() {
+        for spec in (entry.variants)() {
+            for rate in [Rate::mbit(10), Rate::kbit(700)] {
+                let site = site(rate, number as u64);
+                let mut traced = tracer.build(entry.name, &spec, &site).expect("variants can be built");
+                let events = driven(&mut traced, &spec, &site, 3000, number as u64);
+                expected.push((spec.to_string(), rate, events));
+            }
+        }
+    }
+    let written = recording.finish().unwrap();
+    assert_eq!((written.sections, written.cut), (expected.len() as u64, 0));
+    assert_eq!(written.bytes, file.bytes().len() as u64);
+
+    let outcome = check(Cursor::new(file.bytes())).unwrap();
+    assert!(outcome.complete(), "{:?}", outcome.damage);
+    assert_eq!(outcome.sections.len(), expected.len());
+    for (section, (spelling, rate, events)) in outcome.sections.iter().zip(&expected) {
+        assert_eq!((&section.spelling, section.rate), (spelling, *rate));
+        assert_eq!(section.verdict, Verdict::Equal, "{spelling} at {rate}");
+        let sent = events.iter().filter(|event| matches!(event, Event::Sent(..))).count() as u64;
+        assert_eq!(section.totals.sent, sent, "{spelling}");
+        assert_eq!(section.totals.dropped, events.len() as u64 - sent, "{spelling}");
+        assert_eq!(section.totals.arrived, events.len() as u64, "{spelling}: all was drained");
+    }
+
+    // What happened is in the trace, packet by packet; and there was enough of everything to compare.
+    let mut reader = Reader::new(Cursor::new(file.bytes())).unwrap();
+    let mut told: Vec<Vec<Event>> = Vec::new();
+    let (mut marks, mut later, mut empty, mut resets, mut labelled) = (0, 0, 0, 0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Operation { section, operation } = item else { continue };
+        told.resize(told.len().max(section as usize + 1), Vec::new());
+        let events = &mut told[section as usize];
+        match operation.call {
+            Call::Dequeue(Answer::Packet { number, label, .. }) => {
+                // The contract suite numbers from 1.
+                events.push(Event::Sent(number + 1, operation.now));
+                labelled += u64::from(label.is_set());
+            }
+            Call::Dequeue(Answer::At(_)) => later += 1,
+            Call::Dequeue(Answer::Empty) => empty += 1,
+            Call::Reset => resets += 1,
+            Call::Enqueue(_) => {}
+        }
+        let drops = operation.dropped.iter();
+        events.extend(drops.map(|(number, why)| Event::Dropped(number + 1, *why, operation.now)));
+        marks += operation.marked.len();
+    }
+    for (told, (spelling, _, events)) in told.iter().zip(&expected) {
+        assert!(told == events, "{spelling}");
+    }
+    for (what, count) in [("marks", marks as u64), ("waits", later), ("empty", empty), ("labels", labelled)] {
+        assert!(count > 1000, "{what}: {count}");
+    }
+    assert!(resets > 100, "{resets}");
+}
+
+fn different(built: (&Spec, &Site), told: (&Spec, &Site), operations: u64) -> bool {
+    let outcome = check(Cursor::new(trace_of(built, told, operations))).unwrap();
+    assert!(outcome.complete());
+    matches!(outcome.sections[0].verdict, Verdict::Different(_))
+}
+
+/// No discipline passes for a short FIFO queue, and what was built as it is told passes.
+#[test]
+fn no_discipline_passes_for_another() {
+    let site = site(Rate::mbit(10), 1);
+    let short: Spec = "fifo limit 7p".parse().unwrap();
+    for entry in ALL {
+        let spec = (entry.default)();
+        assert!(different((&spec, &site), (&short, &site), 3000), "{spec}");
+        assert!(!different((&spec, &site), (&spec, &site), 3000), "{spec}");
+    }
+}
+
+/// One parameter is enough, where it makes a difference: a threshold that no flow crosses by so little is nobody's business.
+#[test]
+fn a_changed_parameter_is_found() {
+    let site = site(Rate::mbit(10), 1);
+    let pairs = [
+        ("fifo limit 20p", "fifo limit 21p"),
+        ("fifo limit 20p", "fifo limit 20p drop head"),
+        ("efd limit 20p threshold 3000b", "efd limit 20p threshold 3100b"),
+        (
+            "fq_codel limit 40p flows 4 quantum 300 target 50us interval 500us",
+            "fq_codel limit 40p flows 4 quantum 310 target 50us interval 500us",
+        ),
+        ("codel target 50us interval 500us", "codel target 55us interval 500us"),
+        ("sfq limit 8p depth 3p divisor 4 perturb 20ms", "sfq limit 8p depth 3p divisor 4 perturb 21ms"),
+        ("drr limit 20p quantum 300", "drr limit 20p quantum 310"),
+        ("tbf rate 1mbit burst 5kb limit 20p", "tbf rate 1001kbit burst 5kb limit 20p"),
+    ];
+    for (built, told) in pairs {
+        let spec = |text: &str| text.parse::<Spec>().unwrap_or_else(|error| panic!("{text}: {error}"));
+        let (built, told) = (spec(built), spec(told));
+        assert!(different((&built, &site), (&told, &site), 20_000), "{built} passes for {told}");
+        assert!(!different((&built, &site), (&built, &site), 20_000), "{built}");
+    }
+}
+
+/// What a discipline knows of its place counts, too: random numbers and rates.
+#[test]
+fn another_place_is_found() {
+    let here = site(Rate::mbit(10), 1);
+    let seed = site(Rate::mbit(10), 2);
+    let path = Site { streams: here.streams.within("child"), ..here.clone() };
+    let rate = site(Rate::kbit(10_001), 1);
+    let red = ALL.iter().find(|entry| entry.name == "red").expect("there is RED");
+    // The first beyond the default: it begins to drop early.
+    let red = (red.variants)().swap_remove(1);
+    for (spec, other) in [(&red, &seed), (&red, &path), (&"csfq".parse().unwrap(), &rate)] {
+        assert!(different((spec, &here), (spec, other), 20_000), "{spec}");
+        assert!(!different((spec, &here), (spec, &here), 20_000), "{spec}");
+    }
+}

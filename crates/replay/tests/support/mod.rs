@@ -1,0 +1,75 @@
+//! What several tests need: a file in memory, and hosts that drive a discipline.
+
+#![allow(dead_code)]
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use disciplines::Spec;
+use qdisc::contract::{Event, drive, ops_from_bytes};
+use qdisc::{Onward, Rate, Rng, Site, Streams};
+use replay::{Options, Recording, Traced, WhenFull};
+
+/// A file in memory that the test reads while the trace has it.
+#[derive(Clone, Debug, Default)]
+pub struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Nothing is cut: tests are not late.
+pub const PATIENT: Options = Options { slots: 1 << 12, when_full: WhenFull::Wait };
+
+/// A trace in memory.
+pub fn recording(options: Options) -> (Recording, Memory) {
+    let file = Memory::default();
+    (Recording::start(file.clone(), "a test", options).unwrap(), file)
+}
+
+/// A link with some others known beyond it.
+pub fn site(rate: Rate, seed: u64) -> Site {
+    let links = [
+        ((0, 1), Rate::mbit(30)),
+        ((0, 2), Rate::mbit(10)),
+        ((1, 1), Rate::kbit(70)),
+        ((1, 2), Rate::gbit(1)),
+    ];
+    let streams = Streams::new(seed).within("link").within("home->isp").within("qdisc");
+    Site { onward: Onward::new(0, links), ..Site::new(rate, streams) }
+}
+
+/// Drives it through so many operations of the contract suite, more arrivals than departures among them, and drains it.
+pub fn driven(traced: &mut Traced<u64>, spec: &Spec, site: &Site, operations: u64, seed: u64) -> Vec<Event> {
+    let mut rng = Streams::new(seed).within("operations").rng();
+    let events = drive(traced, spec.nature(site), &operations_of(&mut rng, operations));
+    events.unwrap_or_else(|violation| panic!("{spec}: {}", violation.0))
+}
+
+fn operations_of(rng: &mut Rng, count: u64) -> Vec<qdisc::contract::Op> {
+    let bytes: Vec<u8> = (0..count * 4).map(|_| rng.word() as u8).collect();
+    ops_from_bytes(&bytes)
+}
+
+/// The trace of one discipline that is built as `built` and told as `told`.
+pub fn trace_of(built: (&Spec, &Site), told: (&Spec, &Site), operations: u64) -> Vec<u8> {
+    let (recording, file) = recording(PATIENT);
+    let inner = built.0.build(built.1).expect("it can be built");
+    let mut traced = recording.tracer().wrap("home->isp", &told.0.to_string(), told.1, inner);
+    driven(&mut traced, built.0, built.1, operations, 1);
+    drop(traced);
+    recording.finish().unwrap();
+    file.bytes()
+}

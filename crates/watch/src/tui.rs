@@ -1,0 +1,254 @@
+//! Snapshots as lines for a terminal: what the queue holds, how long packets wait, what is dropped and why, who sends most, and how
+//! much of the link is in use.
+//!
+//! A function from snapshots and a size to lines: no line is wider than the terminal and there are no more lines than it has. What
+//! draws them (an alternate screen, a cursor put home) is the host's; nothing here knows escape codes, so that the same
+//! lines can be logged. Every direction gets its share of the height; what does not fit is left out from below: flows first.
+//!
+//! Numbers have three or four digits and a unit, as they are read at a glance; exact ones are in the metrics.
+
+use std::time::Duration;
+
+use qdisc::{Backlog, Span};
+
+use crate::delays::Quantiles;
+use crate::snapshot::Snapshot;
+
+/// How it looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Plain ASCII: `->`, `us`, `#`.
+    pub ascii: bool,
+}
+
+/// Lines for a terminal of `width` columns and `height` lines: at most so many lines, none of them wider.
+pub fn screen(snapshots: &[Snapshot], width: usize, height: usize, look: Look) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (at, of) in snapshots.iter().enumerate() {
+        // Whoever comes later gets what is left; a line between two.
+        let share = (height - lines.len().min(height)) / (snapshots.len() - at);
+        let between = usize::from(at + 1 < snapshots.len());
+        let mut own = direction(of, width, look);
+        own.truncate(share.saturating_sub(between));
+        lines.append(&mut own);
+        if between > 0 && share > 0 {
+            lines.push(String::new());
+        }
+    }
+    lines.truncate(height);
+    lines.iter().map(|line| fitted(line, width, look)).collect()
+}
+
+/// One direction, the most important first.
+fn direction(of: &Snapshot, width: usize, look: Look) -> Vec<String> {
+    let arrow = if look.ascii { "->" } else { "→" };
+    let mut lines = vec![format!(
+        "{} {arrow} {}   {}   {}   up {}",
+        of.from,
+        of.to,
+        of.spelling,
+        rate(of.rate.as_bit()),
+        uptime(of.uptime)
+    )];
+    if of.plain_forwarding {
+        lines.push("PLAIN FORWARDING: the discipline is bypassed, since something went wrong".to_owned());
+    }
+    lines.push(link(of, width, look));
+    lines.push(format!("queue     {}", amount(of.held)));
+    lines.push(format!("drops     {}", drops(of)));
+    lines.push(quantiles("sojourn", "1 s", &of.recent.sojourn, width, look));
+    lines.push(quantiles("", "all", &of.sojourn, width, look));
+    lines.push(quantiles("late", "1 s", &of.recent.lateness, width, look));
+    lines.push(quantiles("", "all", &of.lateness, width, look));
+    lines.push(format!("passed    arrived {}   sent {}", amount(of.arrived), amount(of.sent)));
+    if !of.gauges.is_empty() {
+        let gauges: Vec<String> =
+            of.gauges.iter().map(|(name, value)| format!("{name} {}", digits(*value))).collect();
+        lines.push(format!("state     {}", gauges.join("   ")));
+    }
+    for (at, flow) in of.recent.flows.iter().enumerate() {
+        let head = if at == 0 { "flows" } else { "" };
+        let Backlog { packets, bytes } = flow.sent;
+        let text = if flow.text.is_empty() { format!("{:016x}", flow.key.0) } else { flow.text.clone() };
+        lines.push(format!(
+            "{head:9} {:>11} {:>8} p/s  {text}",
+            rate(bytes.saturating_mul(8)),
+            count(packets)
+        ));
+    }
+    lines
+}
+
+/// How much of the link is in use, as a bar.
+fn link(of: &Snapshot, width: usize, look: Look) -> String {
+    let Backlog { packets, bytes } = of.recent.sent;
+    let bits = u128::from(bytes) * 8;
+    let whole = u128::from(of.rate.as_bit());
+    let share = (bits * 1000).checked_div(whole).unwrap_or(0);
+    let cells = width.saturating_sub(52).clamp(10, 40);
+    // Rounded down, but a link that sends at all shows it. More than all of it is shown as all of it.
+    let full = (bits * cells as u128).checked_div(whole).map_or(0, |full| full.min(cells as u128) as usize);
+    let full = if bits > 0 { full.max(1) } else { full };
+    let (on, off) = if look.ascii { ("#", ".") } else { ("█", "░") };
+    format!(
+        "link      {}{} {:>3}.{} %  {:>11}  {:>8} p/s",
+        on.repeat(full),
+        off.repeat(cells - full),
+        share / 10,
+        share % 10,
+        rate(bytes.saturating_mul(8)),
+        count(packets)
+    )
+}
+
+fn quantiles(what: &str, window: &str, of: &Quantiles, width: usize, look: Look) -> String {
+    let head = format!("{what:8}{window:>4}");
+    if of.count == 0 {
+        return format!("{head}  no packets");
+    }
+    let one = |name: &str, span| format!("  {name} {:>8}", time(span, look));
+    let Quantiles { p50, p90, p99, p999, max, .. } = *of;
+    let all = [("p50", p50), ("p90", p90), ("p99", p99), ("p99.9", p999), ("max", max)];
+    // Where all five have no room, the middle and the ends tell most.
+    let shown = all.iter().filter(|(name, _)| width >= 84 || !["p90", "p99.9"].contains(name));
+    head + &shown.map(|(name, span)| one(name, *span)).collect::<String>()
+}
+
+fn drops(of: &Snapshot) -> String {
+    let mut parts: Vec<String> = of
+        .dropped
+        .iter()
+        .filter(|(_, some)| some.packets > 0)
+        .map(|(why, some)| format!("{} {}", why.name(), count(some.packets)))
+        .collect();
+    if parts.is_empty() {
+        parts.push("none".to_owned());
+    }
+    parts.push(format!("marks {}", count(of.marked.packets)));
+    for (name, some) in [("line", of.line_lost.packets), ("ring", of.ring_drops), ("stalls", of.stalls)] {
+        if some > 0 {
+            parts.push(format!("{name} {}", count(some)));
+        }
+    }
+    parts.join("   ")
+}
+
+fn amount(of: Backlog) -> String {
+    format!(
+        "{} packets, {}",
+        count(of.packets),
+        scaled(of.bytes.into(), &["B", "kB", "MB", "GB", "TB", "PB", "EB"])
+    )
+}
+
+/// "1,234,567": counts are exact as long as they are short enough to be read.
+fn count(number: u64) -> String {
+    if number >= 10_000_000 {
+        return scaled(number.into(), &["", "k", "M", "G", "T", "P", "E"]);
+    }
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|some| std::str::from_utf8(some).expect("digits")).collect();
+    groups.join(",")
+}
+
+fn rate(bits: u64) -> String {
+    scaled(bits.into(), &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s", "Ebit/s"])
+}
+
+fn time(span: Span, look: Look) -> String {
+    let units = ["ps", "ns", if look.ascii { "us" } else { "µs" }, "ms", "s"];
+    scaled(span.as_ps().into(), &units)
+}
+
+/// Three digits, cut and not rounded, and the unit that has them; units are a thousand apart. The last has as many as it takes.
+fn scaled(number: u128, units: &[&str]) -> String {
+    let mut one = 1;
+    let mut at = 0;
+    while number / one >= 1000 && at + 1 < units.len() {
+        (one, at) = (one * 1000, at + 1);
+    }
+    let whole = number / one;
+    let places = if at == 0 { 0 } else { 3usize.saturating_sub(whole.to_string().len()) };
+    let part = number % one * 1000 / one;
+    let part = &format!("{part:03}")[..places];
+    let point = if places > 0 { "." } else { "" };
+    let space = if units[at].is_empty() { "" } else { " " };
+    format!("{whole}{point}{part}{space}{}", units[at])
+}
+
+/// A state of a discipline, of which nothing is known: four digits.
+fn digits(value: f64) -> String {
+    match value {
+        value if !value.is_finite() => value.to_string(),
+        value if value == value.trunc() && value.abs() < 1e15 => format!("{value}"),
+        value if value.abs() >= 1000.0 => format!("{value:.0}"),
+        value if value.abs() >= 1.0 => format!("{value:.2}"),
+        value => format!("{value:.4}"),
+    }
+}
+
+fn uptime(since: Duration) -> String {
+    let s = since.as_secs();
+    let clock = format!("{:02}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
+    match s / 86_400 {
+        0 => clock,
+        days => format!("{days} d {clock}"),
+    }
+}
+
+/// At most as wide as the terminal.
+fn fitted(line: &str, width: usize, look: Look) -> String {
+    // Names come from outside: none of them moves the cursor.
+    let line: String = line.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    if line.chars().count() <= width {
+        return line;
+    }
+    let end = if look.ascii { '~' } else { '…' };
+    line.chars().take(width.saturating_sub(1)).chain((width > 0).then_some(end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::Rate;
+
+    #[test]
+    fn numbers_at_a_glance() {
+        for (bits, text) in [
+            (0, "0 bit/s"),
+            (999, "999 bit/s"),
+            (1000, "1.00 kbit/s"),
+            (99_999, "99.9 kbit/s"),
+            (100_000_000, "100 Mbit/s"),
+            (u64::MAX, "18.4 Ebit/s"),
+        ] {
+            assert_eq!(rate(bits), text);
+        }
+        let counts = [0, 999, 1000, 1_234_567, 10_000_000, 12_345_678].map(count);
+        assert_eq!(counts, ["0", "999", "1,000", "1,234,567", "10.0 M", "12.3 M"]);
+        let look = Look { ascii: true };
+        assert_eq!(time(Span::us(1234), look), "1.23 ms");
+        assert_eq!([time(Span::ZERO, look), time(Span::s(2000), look)], ["0 ps", "2000 s"]);
+        assert_eq!(time(Span::us(12), Look::default()), "12.0 µs");
+        assert_eq!(uptime(Duration::from_secs(59)), "00:00:59");
+        assert_eq!(uptime(Duration::from_secs(40 * 86_400 + 3_661)), "40 d 01:01:01");
+        assert_eq!([0.5, 3.0, 1234.5, 1.239, f64::NAN].map(digits), ["0.5000", "3", "1234", "1.24", "NaN"]);
+    }
+
+    #[test]
+    fn the_bar() {
+        let of = |rate, bytes| {
+            let mut of = Snapshot { rate: Rate::bit(rate), ..Snapshot::default() };
+            of.recent.sent = Backlog { packets: 1, bytes };
+            let line = link(&of, 62, Look { ascii: true });
+            line.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of(1000, 0), ".......... 0.0");
+        assert_eq!(of(1000, 1), "#......... 0.8", "who sends at all shows");
+        assert_eq!(of(8000, 500), "#####..... 50.0");
+        assert_eq!(of(8000, 1010), "########## 101.0", "not beyond the end");
+        assert_eq!(of(0, 10), "#......... 0.0", "no rate, no share");
+        assert!(of(1, u64::MAX).starts_with("########## "));
+    }
+}
