@@ -135,3 +135,34 @@ impl<'a, P> Cx<'a, P> {
         Cx { now: self.now, out: self.out }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::FlowKey;
+
+    #[test]
+    fn what_is_passed_on_keeps_its_order() {
+        let (mut inner, mut outer) = (Outbox::default(), Outbox::default());
+        let packet = |number: u32| Packet::new(FlowKey(u64::from(number)), 100 + number, number);
+        outer.dropped.push((Packet::new(FlowKey(0), 1, "before".to_owned()), DropReason::Reset));
+        for number in 1..=3 {
+            inner.dropped.push((packet(number), DropReason::ALL[number as usize]));
+            inner.marked.push(packet(10 + number).meta);
+        }
+        Cx::new(Time::ZERO, &mut outer).relay(&mut inner, |number| format!("number {number}"));
+        assert!(inner.dropped.is_empty() && inner.marked.is_empty());
+        let dropped: Vec<_> =
+            outer.dropped.iter().map(|(pkt, why)| (pkt.bytes(), &pkt.payload[..], *why)).collect();
+        assert_eq!(
+            dropped,
+            [
+                (1, "before", DropReason::Reset),
+                (101, "number 1", DropReason::Pushout),
+                (102, "number 2", DropReason::Early),
+                (103, "number 3", DropReason::Congested),
+            ]
+        );
+        assert_eq!(outer.marked.iter().map(|meta| meta.bytes).collect::<Vec<_>>(), [111, 112, 113]);
+    }
+}

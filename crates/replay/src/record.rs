@@ -18,7 +18,7 @@ use crate::traced::{Line, Record, Stamped, Traced};
 /// How a trace is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Records that a ring has room for, one ring per discipline: an operation is one, a drop or a mark another. They have 104 bytes.
+    /// Records that a ring has room for, one ring per discipline: an operation is one, a drop or a mark another. They have 80 bytes.
     pub slots: usize,
     /// What to do when a ring is full.
     pub when_full: WhenFull,

@@ -39,6 +39,9 @@ pub(crate) enum Record {
     Close(Close),
 }
 
+// What `Options::slots` says of the memory of a ring.
+const _: () = assert!(size_of::<Record>() <= 80);
+
 /// The end of a ring at which records are put in.
 pub(crate) struct Line {
     ring: Producer<Record>,

@@ -1,7 +1,9 @@
 //! Delays of packets, since the start and in the last second, in constant memory.
 //!
-//! A histogram with three significant digits from a nanosecond to 73 minutes ([`hdrhistogram`]); a quantile is the smallest value
-//! that at least the wanted share of all values does not exceed, and at most 0.1 % too large. The largest is exact.
+//! A histogram with two significant digits from a nanosecond to 73 minutes ([`hdrhistogram`]); a quantile is the smallest value
+//! that at least the wanted share of all values does not exceed, and at most 1 % too large. The largest is exact. Two digits and
+//! not three, as records have: so a histogram is some 20 KB, stays in the cache beside the packets, and is read and cleared once a
+//! second by the thread that sends, without making anybody late.
 
 use hdrhistogram::Histogram;
 use qdisc::Span;
@@ -32,7 +34,7 @@ impl Quantiles {
     }
 }
 
-/// Collects delays. Two times 220 KB, since the start and now, and no allocation after that.
+/// Collects delays. All of its memory is there from the start.
 #[derive(Clone, Debug)]
 pub struct Delays {
     all: Part,
@@ -90,7 +92,7 @@ impl Part {
     const LONGEST_NS: u64 = 1 << 42;
 
     fn new() -> Part {
-        let histogram = Histogram::new_with_bounds(1, Part::LONGEST_NS, 3).expect("bounds that are in order");
+        let histogram = Histogram::new_with_bounds(1, Part::LONGEST_NS, 2).expect("bounds that are in order");
         Part { histogram, sum_ps: 0, max: Span::ZERO }
     }
 
@@ -143,7 +145,7 @@ mod tests {
         delays.turn();
         let Quantiles { count, sum_ps, p50, max, .. } = delays.last();
         assert_eq!((count, sum_ps, max), (1000, 500_500_000_000, Span::ms(1)));
-        assert!(p50 >= Span::us(500) && p50 <= Span::ns(500_500), "{p50}");
+        assert!(p50 >= Span::us(500) && p50 <= Span::us(505), "{p50}");
         delays.add(Span::s(10_000));
         delays.turn();
         assert_eq!((delays.last().count, delays.all().count), (1, 1001));
@@ -164,7 +166,7 @@ mod tests {
             for (per_mille, span) in wanted {
                 let exact = sorted[(sorted.len() * per_mille).div_ceil(1000) - 1];
                 let got = span.as_ps() / 1000;
-                prop_assert!(got >= exact && got <= exact + exact / 1000 + 1, "{per_mille}: {got} for {exact}");
+                prop_assert!(got >= exact && got <= exact + exact / 100 + 1, "{per_mille}: {got} for {exact}");
             }
         }
     }
