@@ -285,13 +285,11 @@ struct Kept {
 fn trace(file: &Path) -> Result<replay::Recording, String> {
     let told = |error: io::Error| format!("--trace {}: {error}", file.display());
     let out = std::fs::File::create(file).map_err(told)?;
-    let options = replay::Options {
-        beginning: || {
-            let _ = privilege::settle(Role::Watch);
-        },
-        ..replay::Options::default()
+    let settle = || {
+        let _ = privilege::settle(Role::Watch);
     };
-    replay::Recording::start(out, concat!("giveway live ", env!("CARGO_PKG_VERSION")), options).map_err(told)
+    let program = concat!("giveway live ", env!("CARGO_PKG_VERSION"));
+    replay::Recording::start_after(out, program, replay::Options::default(), settle).map_err(told)
 }
 
 /// Runs until somebody wants it to end.
@@ -379,7 +377,8 @@ fn finish(
     let traced = kept.trace.map(|trace| {
         let cut = trace.tracer().cut();
         let told = trace.finish().map_err(|error| format!("--trace: {error}"))?;
-        let cut = if cut > 0 { format!("; {cut} disciplines were not traced to the end") } else { String::new() };
+        let cut =
+            if cut > 0 { format!("; {cut} disciplines were not traced to the end") } else { String::new() };
         Ok(format!("traced {} operations{cut}", told.operations))
     });
     for told in [recorded, captured, traced].into_iter().flatten() {

@@ -83,6 +83,19 @@ impl Recording {
     /// # Errors
     /// When the header cannot be written, or the thread cannot be started.
     pub fn start(out: impl Write + Send + 'static, program: &str, options: Options) -> io::Result<Recording> {
+        Recording::start_after(out, program, options, || {})
+    }
+
+    /// The same; the thread does `first` before anything else: gives up privileges, say.
+    ///
+    /// # Errors
+    /// As [`Recording::start`].
+    pub fn start_after(
+        out: impl Write + Send + 'static,
+        program: &str,
+        options: Options,
+        first: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Recording> {
         let encoder = Encoder::new(out, program)?;
         let (commands, heard) = mpsc::channel();
         let cut = Arc::new(AtomicU64::new(0));
@@ -100,7 +113,10 @@ impl Recording {
             },
         };
         let thread = std::thread::Builder::new().name("trace".to_owned());
-        let thread = thread.spawn(move || writer.run(&heard).map(|written| (written, cut)).map(counted))?;
+        let thread = thread.spawn(move || {
+            first();
+            writer.run(&heard).map(|written| (written, cut)).map(counted)
+        })?;
         Ok(Recording { tracer, thread: Some(thread) })
     }
 

@@ -1,9 +1,9 @@
 //! How a live port is seen: what it counts, made into text for a terminal or for a collector of metrics, and its packets in
 //! a capture of bounded length.
 //!
-//! Everything here is a function of what it is given: no clock, no socket, no thread, no terminal. A host has a [`Meter`] per
-//! direction, which takes a constant amount of memory however long it runs and whoever sends, and makes a [`Snapshot`] of it when it is
-//! asked; [`openmetrics::render`] and [`tui::screen`] show a list of them.
+//! Everything here is a function of what it is given: no clock, no socket, no thread, no terminal. A host counts with [`Delays`],
+//! [`Drops`] and [`TopFlows`], which cost a constant amount of memory however long it runs and whoever sends, and fills in a
+//! [`Snapshot`] per direction when it is asked; [`openmetrics::render`] and [`tui::screen`] show a list of them.
 //!
 //! ```
 //! use watch::{Look, Snapshot};
@@ -19,7 +19,6 @@
 mod bounded;
 mod delays;
 mod flows;
-mod meter;
 pub mod openmetrics;
 mod snapshot;
 pub mod tui;
@@ -27,6 +26,5 @@ pub mod tui;
 pub use bounded::{Bounded, Interface, Kept, Told, comment};
 pub use delays::{Delays, Quantiles};
 pub use flows::TopFlows;
-pub use meter::Meter;
 pub use snapshot::{Direction, Drops, Flow, Recent, Snapshot, tuple_text};
 pub use tui::Look;

@@ -99,7 +99,8 @@ impl Capture {
         };
         let application = concat!("giveway ", env!("CARGO_PKG_VERSION"));
         let bounded = Bounded::new(open, application, interfaces, limit.0, 1).map_err(told)?;
-        let (rings, readers): (Vec<_>, Vec<Consumer<u8>>) = ways.iter().map(|_| RingBuffer::new(RING)).unzip();
+        let (rings, readers): (Vec<_>, Vec<Consumer<u8>>) =
+            ways.iter().map(|_| RingBuffer::new(RING)).unzip();
         let (missed, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let until = Arc::clone(&stop);
         let readers = readers.into_iter().map(|ring| Reader { ring, head: None }).collect();
