@@ -1,7 +1,7 @@
 //! Interfaces for tests, made and removed by themselves, and hosts on both sides of a bridge.
 //!
-//! Root on Linux with `ip` (iproute2); elsewhere each test says why it is skipped. `GIVEWAY_MUST=1` makes that a failure,
-//! for machines on which they must run.
+//! Root on Linux with `ip` (iproute2); elsewhere each test says why it is skipped. Where `CI` is set that is a
+//! failure: there they must run.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use live::bridge::{Bridge, Ended};
 use live::clock::Clock;
-use live::direction::Parts;
+use live::direction::{Build, Parts};
 use live::{Way, line, look, packet};
 use qdisc::{PortId, Rate, Site, Streams};
 
@@ -25,7 +25,7 @@ impl Bed {
     /// Builds it, or says why not.
     pub fn build(name: &str) -> Option<Bed> {
         if let Err(why) = possible() {
-            assert!(std::env::var_os("GIVEWAY_MUST").is_none(), "these tests must run here, but {why}");
+            assert!(std::env::var_os("CI").is_none(), "these tests must run here, but {why}");
             eprintln!("skipped: {why}");
             return None;
         }
@@ -49,26 +49,35 @@ impl Bed {
     }
 
     pub fn bridge(&self, spec: &str, rate: Rate, line: line::Settings) -> Bridge {
-        let open = |end: &str| packet::open(&self.name(end), None).expect("it is there, and we are root");
         let spec: disciplines::Spec = spec.parse().expect("it is one");
-        let ways = Way::both(open("a1"), open("b0"), |name| {
-            let (spec, streams) = (spec.clone(), Streams::new(1).within(name));
-            let place = streams.clone();
-            Parts {
-                id: PortId(0),
-                rate,
-                build: Box::new(move |rate| spec.build(&Site::new(rate, place.clone())).unwrap()),
-                line,
-                counting: look::Counting { overhead: 14, mpu: 0 },
-                ethernet: true,
-                longest_in: 1518,
-                longest_out: 1518,
-                rooms: 16_384,
-                streams,
-                probe: None,
-                tap: None,
-                clock: Clock::start(),
-            }
+        self.bridge_of(rate, line, |name| {
+            let (spec, place) = (spec.clone(), Streams::new(1).within(name));
+            Box::new(move |rate| spec.build(&Site::new(rate, place.clone())).expect("it can be built"))
+        })
+    }
+
+    /// A bridge whose disciplines are built by what `build` makes, for each direction.
+    pub fn bridge_of(
+        &self,
+        rate: Rate,
+        line: line::Settings,
+        build: impl Fn(&'static str) -> Build,
+    ) -> Bridge {
+        let open = |end: &str| packet::open(&self.name(end), None).expect("it is there, and we are root");
+        let ways = Way::both(open("a1"), open("b0"), |name| Parts {
+            id: PortId(0),
+            rate,
+            build: build(name),
+            line,
+            counting: look::Counting { overhead: 14, mpu: 0 },
+            ethernet: true,
+            longest_in: 1518,
+            longest_out: 1518,
+            rooms: 16_384,
+            streams: Streams::new(1).within(name),
+            probe: None,
+            tap: None,
+            clock: Clock::start(),
         });
         Bridge::start(ways, true).expect("threads can be started")
     }

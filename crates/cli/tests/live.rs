@@ -1,0 +1,215 @@
+//! `giveway live` and `giveway control` as a user has them, on interfaces that the tests make.
+
+#[path = "../../live/tests/bed/mod.rs"]
+mod bed;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use bed::{Bed, Host, frame, nap};
+
+const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
+
+/// What a command says: code, output, errors.
+fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(GIVEWAY).args(arguments).output().expect("the program runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn wrong_wishes_are_refused_with_what_would_be_right() {
+    let refused = |arguments: &[&str]| {
+        let (code, _, errors) = said(&[&["live", "--in", "a", "--out", "b"], arguments].concat());
+        assert_eq!(code, Some(2), "{errors}");
+        errors
+    };
+    assert!(refused(&["--rate", "20"]).contains("--rate: "), "a rate needs a unit");
+    assert!(refused(&["--qdisc", "fq_codl"]).contains("did you mean \"fq_codel\""));
+    assert!(refused(&["--delay", "90s"]).contains("--delay: 90s is too long"));
+    assert!(refused(&["--settings", "no.such"]).contains("no.such: "));
+    assert!(refused(&["--tui"]).contains("--tui needs a terminal"));
+    assert!(refused(&[]).contains("there is no interface a"));
+}
+
+#[test]
+fn control_says_when_nobody_answers() {
+    let (code, _, errors) = said(&["control", "/no/such/socket", "show"]);
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("nobody answers at /no/such/socket"), "{errors}");
+}
+
+struct Live {
+    child: Child,
+    errors: BufReader<std::process::ChildStderr>,
+}
+
+impl Live {
+    /// Starts it, and returns once frames pass.
+    fn start(bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
+        let ready = dir.join("ready");
+        // A file of an earlier start says nothing about this one.
+        let _ = std::fs::remove_file(&ready);
+        let mut child = Command::new(GIVEWAY)
+            .args(["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--ready"])
+            .arg(&ready)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        for _ in 0..500 {
+            if ready.exists() {
+                break;
+            }
+            nap(Duration::from_millis(10));
+        }
+        assert!(ready.exists(), "it began within five seconds");
+        let errors = BufReader::new(child.stderr.take().expect("it is piped"));
+        Live { child, errors }
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+    }
+
+    /// Waits for its end: code, output, errors.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let (mut out, mut errors) = (String::new(), String::new());
+        self.child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("it is text");
+        self.errors.read_to_string(&mut errors).expect("it is text");
+        (self.child.wait().expect("it ends").code(), out, errors)
+    }
+
+    /// The next line of its errors.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).expect("it is text");
+        line
+    }
+}
+
+/// Everything at once: frames cross, it is changed and asked, and in the end each record has what crossed.
+#[test]
+fn it_runs_is_changed_and_leaves_its_records() {
+    let Some(bed) = Bed::build("x") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name).display().to_string();
+    let (socket, record, pcap, trace) = (place("s"), place("record"), place("a.pcapng"), place("a.trace"));
+    let live = Live::start(
+        &bed,
+        dir.path(),
+        &[
+            "--rate",
+            "100mbit",
+            "--qdisc",
+            "fifo limit 1000p",
+            "--control",
+            &socket,
+            "--record",
+            &record,
+            "--pcap",
+            &pcap,
+            "--trace",
+            &trace,
+            "--metrics",
+            "127.0.0.1:0",
+            "--json",
+        ],
+    );
+    // Unread, what it says would fill its pipe.
+    let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
+    let frames: Vec<Vec<u8>> = (0..200).map(|n| frame(0x88b5, n, 500)).collect();
+    a.send(&frames);
+    assert_eq!(b.receive(200, Duration::from_secs(5)), frames);
+
+    assert_eq!(
+        said(&["control", &socket, "set", "rate", "50mbit"]),
+        (Some(0), "rate is 50mbit\n".into(), String::new())
+    );
+    assert_eq!(said(&["control", &socket, "set", "qdisc", "drr"]).1, "qdisc is drr\n");
+    let (code, _, errors) = said(&["control", &socket, "set", "qdisc", "dr"]);
+    assert!(code == Some(2) && errors.contains("did you mean \"drr\""), "{errors}");
+    let (code, _, errors) = said(&["control", &socket, "set", "rate"]);
+    assert!(code == Some(2) && errors.contains("<VALUE>"), "{errors}");
+    nap(Duration::from_millis(300));
+    a.send(&frames);
+    assert_eq!(b.receive(200, Duration::from_secs(5)), frames);
+    nap(Duration::from_millis(300));
+    let (_, shown, _) = said(&["control", &socket, "show"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("it is JSON");
+    let forward = &shown["directions"][0];
+    assert_eq!((&forward["sent"]["packets"], &forward["qdisc"]), (&400.into(), &"drr".into()));
+    assert_eq!(forward["rate_bps"], 50_000_000);
+
+    // A second one must not take the socket away.
+    let (code, _, errors) =
+        said(&["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--control", &socket]);
+    assert!(code == Some(2) && errors.contains("somebody listens there already"), "{errors}");
+
+    live.signal("-TERM");
+    let (code, out, errors) = live.end();
+    assert_eq!(code, Some(0), "{errors}");
+    let told: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(told["directions"][0]["sent"]["packets"], 400);
+    assert_eq!(told["directions"][0]["lost"]["ring"], 0);
+    assert!(!Path::new(&socket).exists(), "the socket goes with it");
+
+    let captured = capture::Reader::open(&pcap).expect("it is a capture").count();
+    assert_eq!(captured, 400);
+    let (code, checked, _) = said(&["replay-check", &trace]);
+    assert!(code == Some(0) && checked.contains("all the same again"), "{checked}");
+    let (code, _, errors) = said(&["report", &format!("{record}/forward")]);
+    assert_eq!(code, Some(0), "{errors}");
+}
+
+/// The address is told by nobody where the port is 0, so this test takes one that is free.
+#[test]
+fn metrics_are_served() {
+    let Some(bed) = Bed::build("m") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
+    let live = Live::start(&bed, dir.path(), &["--metrics", &free.to_string(), "--quiet"]);
+    let ask = |request: &str| {
+        let mut stream = TcpStream::connect(free).expect("it listens");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    };
+    let answer = ask("GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("# EOF\n"), "{answer}");
+    let label = format!("interface=\"{}\"", bed.name("b0"));
+    assert!(answer.contains("giveway_sent_packets_total{") && answer.contains(&label), "{answer}");
+    assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
+    live.signal("-INT");
+    assert_eq!(live.end().0, Some(0));
+}
+
+/// SIGHUP: what is in the file now; a mistake changes nothing.
+#[test]
+fn the_settings_are_read_again() {
+    let Some(bed) = Bed::build("g") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("live.toml");
+    let write = |text: &str| std::fs::write(&file, text).unwrap();
+    write("rate = \"10mbit\"\nqdisc = \"efd\"\n");
+    let mut live = Live::start(&bed, dir.path(), &["--settings", &file.display().to_string()]);
+    let begins =
+        (0..8).map(|_| live.line()).find(|line| line.contains(" to ")).expect("it says what it does");
+    assert!(begins.contains("10mbit, efd"), "{begins}");
+    let mut after = |text: &str| {
+        write(text);
+        live.signal("-HUP");
+        (0..8).map(|_| live.line()).find(|line| line.contains("rate") || line.contains("nothing")).unwrap()
+    };
+    assert_eq!(after("rate = \"12mbit\"\nqdisc = \"efd\"\n"), "giveway: rate is 12mbit\n");
+    let refused = after("rate = \"12mbt\"\n");
+    assert!(refused.contains("live.toml: rate: ") && refused.contains("nothing was changed"), "{refused}");
+    live.signal("-TERM");
+    assert_eq!(live.end().0, Some(0));
+}

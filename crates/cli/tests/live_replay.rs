@@ -1,0 +1,122 @@
+//! Replay equality: what each discipline did with real packets is done again from its trace, packet by packet.
+//!
+//! Two disciplines here; all of them, more than a million packets, with
+//! `cargo test -p giveway-cli --test live_replay -- --ignored --nocapture`.
+
+#[path = "../../live/tests/bed/mod.rs"]
+mod bed;
+
+use std::io::{self, Cursor, Write};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use bed::{Bed, Host, NONE, nap};
+use disciplines::Spec;
+use qdisc::{Rate, Site, Span, Streams};
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panics with it").write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A UDP datagram in Ethernet, of one of 40 flows, every third with a sender that takes marks.
+fn datagram(number: u64) -> Vec<u8> {
+    let mut word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word ^= word >> 29;
+    let flow = word % 40;
+    let data = match word >> 8 & 7 {
+        0..=2 => 1400,
+        3 => 20,
+        _ => 100 + (word >> 16) % 1200,
+    } as u16;
+    let mut frame =
+        vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, if flow.is_multiple_of(3) { 2 } else { 0 }];
+    frame.extend((28 + data).to_be_bytes());
+    frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1 + (flow % 5) as u8, 10, 0, 1, 2]);
+    frame.extend((5000 + flow as u16).to_be_bytes());
+    frame.extend([0, 53]);
+    frame.extend((8 + data).to_be_bytes());
+    frame.extend([0, 0]);
+    frame.resize(42 + usize::from(data), 7);
+    frame
+}
+
+/// So many datagrams each way through a discipline that is replaced half-way by a new one, at a rate that some of them
+/// exceed. Returns how many packets were held against the trace.
+fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
+    let file = Memory::default();
+    let options = replay::Options { slots: 1 << 18, ..replay::Options::default() };
+    let recording = replay::Recording::start(file.clone(), "a test", options).expect("memory takes it");
+    let tracer = recording.tracer();
+    let bridge = bed.bridge_of(Rate::mbit(200), NONE(), |name| {
+        let (spec, tracer, mut built) = (spec.clone(), tracer.clone(), 0);
+        Box::new(move |rate| {
+            built += 1;
+            let site = Site::new(rate, Streams::new(built).within(name));
+            Box::new(tracer.build(name, &spec, &site).expect("it can be built"))
+        })
+    });
+    let handles = bridge.handles();
+    let senders = ["a0", "b1"].map(|end| {
+        let mut host = Host::at(bed, end);
+        thread::spawn(move || {
+            for round in 0..datagrams / 50 {
+                let frames: Vec<Vec<u8>> = (0..50).map(|n| datagram(round * 50 + n)).collect();
+                host.send(&frames);
+                // 50 datagrams are 1.5 ms of the link; now and then it gets idle.
+                nap(Duration::from_micros(if round % 100 < 80 { 900 } else { 4000 }));
+            }
+        })
+    });
+    nap(Duration::from_millis(300));
+    handles.iter().for_each(|handle| handle.rate(Rate::mbit(150)));
+    for sender in senders {
+        sender.join().expect("it sends");
+    }
+    let ended = bridge.stop(Span::s(5));
+    recording.finish().expect("memory takes it");
+    let file = std::mem::take(&mut *file.0.lock().expect("nobody panics with it"));
+    let outcome = replay::check(Cursor::new(file)).expect("it is a trace");
+    assert!(outcome.equal() && outcome.complete(), "{spec}: {outcome:?}");
+    assert_eq!(outcome.sections.len(), 4, "two each way");
+    let traced: u64 = outcome.sections.iter().map(|section| section.totals.arrived).sum();
+    let arrived: u64 = ended.iter().map(|ended| ended.status.books.arrived.packets).sum();
+    assert_eq!(traced, arrived, "all that arrived is in the trace");
+    assert!(
+        ended.iter().all(|ended| ended.status.plain.is_none() && ended.status.losses.ring == 0),
+        "{spec}"
+    );
+    arrived
+}
+
+#[test]
+fn two_disciplines_do_the_same_again() {
+    for name in ["efd limit 100p", "fq_codel limit 300p ecn"] {
+        let Some(bed) = Bed::build("q") else { return };
+        let packets = equal(&bed, &name.parse().expect("it is one"), 5_000);
+        assert_eq!(packets, 10_000);
+    }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn every_discipline_does_the_same_again() {
+    let mut all = 0;
+    for entry in disciplines::ALL {
+        let Some(bed) = Bed::build("q") else { return };
+        let packets = equal(&bed, &(entry.default)(), 25_000);
+        println!("{}: {packets} packets, all the same again", entry.name);
+        all += packets;
+    }
+    println!("{} disciplines, {all} packets", disciplines::ALL.len());
+    assert!(all > 1_000_000);
+}
