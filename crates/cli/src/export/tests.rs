@@ -316,7 +316,7 @@ fn a_run_that_is_stopped_leaves_what_was_there() {
     let cell = &scenario.cells()[0];
     let exports = Exports::begin(&file, &scenario).unwrap();
     let (target, network) = exports.of(cell).expect("it is the first seed");
-    let ran = target.run(network, cell, &mut (), &|share| share < 0.5);
+    let ran = target.run(network, cell, &|_, spec, site| spec.build(site), &mut (), &|share| share < 0.5);
     assert!(ran.is_none());
     assert_eq!(exports.told(), (Vec::new(), true), "nothing is to be said of it");
     drop(exports);
