@@ -98,8 +98,8 @@ impl<'a> Traces<'a> {
 impl RunTraces {
     /// Does a run with disciplines that are traced. A file that cannot be written does not stop it.
     pub fn run(&self, run: &mut dyn FnMut(Build<'_>) -> Option<Finished>) -> Option<Finished> {
-        /// A simulation has no clock that it could be late by: what is asked for is there whole. A megabyte for each port.
-        const OPTIONS: Options = Options { slots: 1 << 14, when_full: WhenFull::Wait };
+        /// A simulation has no clock that it could be late by: what is asked for is there whole. Five megabytes for each port.
+        const OPTIONS: Options = Options { slots: 1 << 16, when_full: WhenFull::Wait };
         let program = concat!("giveway ", env!("CARGO_PKG_VERSION"));
         let begin = |target: &Target| -> io::Result<(File, Recording)> {
             let file = target.make()?;

@@ -105,6 +105,10 @@ impl Recording {
             lines: Vec::new(),
             next: 0,
             written: Written::default(),
+            nap: match options.when_full {
+                WhenFull::Cut => Duration::from_millis(5),
+                WhenFull::Wait => Duration::from_micros(500),
+            },
             operation: Operation {
                 now: Time::ZERO,
                 call: Call::Reset,
@@ -193,27 +197,38 @@ struct Writer<W: Write> {
     /// The number of the next section.
     next: u32,
     written: Written,
+    /// How long it sleeps between two passes, so that what it writes comes in pieces of some size and the processor is the host's. A
+    /// ring of 2^16 records is full after 5 ms at 13 million records per second. A host that waits should not wait long.
+    nap: Duration,
     operation: Operation,
 }
 
-impl<W: Write> Writer<W> {
-    /// How long it sleeps when there was nothing to do: a ring of 2^16 records is full after that at 13 million records per second.
-    const NAP: Duration = Duration::from_millis(5);
+/// What a pass over the rings found.
+#[derive(Clone, Copy, Default)]
+struct Pass {
+    /// Records that were taken out, and sections that ended.
+    moved: usize,
+    /// A ring was so full that the next pass should come at once.
+    hurry: bool,
+}
 
+impl<W: Write> Writer<W> {
     fn run(mut self, commands: &mpsc::Receiver<Command>) -> io::Result<Written> {
         let mut finishing = false;
         loop {
             finishing |= self.listen(commands)?;
             // What is there now and no more: then it is flushed, however much comes meanwhile.
-            let moved = self.pass()?;
+            let Pass { moved, hurry } = self.pass()?;
             if moved > 0 {
                 self.encoder.flush()?;
+            }
+            if hurry || (finishing && moved > 0) {
                 continue;
             }
             if finishing {
                 break;
             }
-            match commands.recv_timeout(Writer::<W>::NAP) {
+            match commands.recv_timeout(self.nap) {
                 Ok(command) => finishing |= self.obey(command)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => finishing = true,
@@ -253,16 +268,17 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes what is in the rings, and tells how many records that were.
-    fn pass(&mut self) -> io::Result<usize> {
-        let mut moved = 0;
+    /// Writes what is in the rings.
+    fn pass(&mut self) -> io::Result<Pass> {
+        let mut pass = Pass::default();
         let mut at = 0;
         while at < self.lines.len() {
             let (section, ring) = &mut self.lines[at];
             // Looked at before the records: whoever gave up the ring puts nothing in afterwards.
             let abandoned = ring.is_abandoned();
             let there = ring.slots();
-            moved += there;
+            pass.moved += there;
+            pass.hurry |= there * 4 >= ring.buffer().capacity();
             let mut close = None;
             let records = ring.read_chunk(there).expect("so many were there");
             let mut records = records.into_iter();
@@ -302,12 +318,12 @@ impl<W: Write> Writer<W> {
                 Some(close) => {
                     let (section, _) = self.lines.swap_remove(at);
                     self.close(section, close)?;
-                    moved += 1;
+                    pass.moved += 1;
                 }
                 None => at += 1,
             }
         }
-        Ok(moved)
+        Ok(pass)
     }
 
     fn close(&mut self, section: Section, close: Close) -> io::Result<()> {

@@ -89,6 +89,29 @@ fn sections_may_overlap() {
     assert_eq!(totals, [(40, 40, 0), (40, 30, 10)]);
 }
 
+/// The one who asks for a trace need not be the one who is traced.
+#[test]
+fn tracers_may_go_to_other_threads() {
+    let (recording, file) = recording(PATIENT);
+    let names = ["one", "two", "three"];
+    std::thread::scope(|scope| {
+        for name in names {
+            let tracer = recording.tracer();
+            scope.spawn(move || {
+                let mut traced = tracer.build(name, &fifo(5000), &site(Rate::mbit(1), 1)).unwrap();
+                (0..5000).for_each(|number| enqueue(&mut traced, number));
+            });
+        }
+    });
+    let written = recording.finish().unwrap();
+    assert_eq!((written.sections, written.operations, written.cut), (3, 15_000, 0));
+    let outcome = check(Cursor::new(file.bytes())).unwrap();
+    assert!(outcome.equal() && outcome.complete());
+    let mut told: Vec<&str> = outcome.sections.iter().map(|section| &section.name[..]).collect();
+    told.sort_unstable();
+    assert_eq!(told, ["one", "three", "two"]);
+}
+
 /// A small trace with two sections, drops and marks.
 fn small() -> Vec<u8> {
     let (recording, file) = recording(PATIENT);
