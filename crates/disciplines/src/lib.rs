@@ -66,4 +66,10 @@ registry! {
     vc,
     wfq,
     wf2q,
+    tss,
+    trr,
+    trr_round,
+    trr_sound,
+    vtrr,
+    qfq,
 }
