@@ -14,6 +14,11 @@
 //! - Flows are told apart by their full key. The authors hash into a fixed number of queues; ns-2 hashes the source
 //!   address into 10, which is `buckets 10 key source quantum 250b drop head` here: its hash, its quantum, its victim.
 //!   `key` also takes destinations, or pairs of hosts, for flows, with buckets or without.
+//! - A flow that empties has left the round while its last packet is still on the wire. When its next packet comes before that is
+//!   sent, it has lost its turn, though it never was without a packet: what is on the wire is then its own, and everyone else goes
+//!   before it as well. The published latency, [(F - φ)(1 + L/φ) + ΣL]/r (Lenzini, Mingozzi and Stea 2004), does not count the former
+//!   and is exceeded by up to nearly a packet; `tests/bounds.rs` has a case with 4,436 us of 4,002. So is the bound on fairness. Where the
+//!   queues never empty both hold.
 //! - A flow joins with a deficit of zero. Linux `drr` starts it with a quantum, which is as much as its first visit
 //!   gives here.
 //! - Linux `drr` is classful and drops what its classes' own queues refuse. Here `quanta` sets the quantum by class.
