@@ -429,3 +429,117 @@ impl<T: Default> Numbered<T> {
         (self.0.capacity() * size_of::<T>()) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Spec;
+    use crate::reserved::reserved_trace_with;
+    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+
+    /// The disciplines that are built on this.
+    const ALL: [&str; 9] = ["vc", "wfq", "wf2q", "tss", "trr", "trr_round", "trr_sound", "vtrr", "qfq"];
+
+    fn site() -> Site {
+        Site::new(Rate::mbit(8), Streams::new(1))
+    }
+
+    fn gauge(qdisc: &impl Qdisc<()>, wanted: &str) -> f64 {
+        let mut found = None;
+        qdisc.gauges(&mut |name, value| found = found.or((name == wanted).then_some(value)));
+        found.expect("there is such a gauge")
+    }
+
+    fn packet(flow: u64, rate: Rate) -> Packet<()> {
+        let mut pkt = Packet::new(FlowKey(flow), 1000, ());
+        pkt.meta.reserved = rate;
+        pkt
+    }
+
+    /// Best effort waits, and pays first when the buffer is full: of equally long queues the first in the round.
+    #[test]
+    fn best_effort_makes_room() {
+        for name in ALL {
+            let got = reserved_trace_with(
+                &format!("{name} limit 3p"),
+                100,
+                &[50],
+                "0 X1 100, Y1 100, A1 100, A2 100",
+            );
+            assert_eq!(got, "A1[0-1] A2[1-2] Y1[2-3] | X1@0", "{name}");
+        }
+    }
+
+    /// Without best effort the longest of the reserved queues pays with its newest packet, not who came last.
+    #[test]
+    fn a_flood_above_its_reservation_pays_itself() {
+        for name in ALL {
+            let got = reserved_trace_with(
+                &format!("{name} limit 3p"),
+                100,
+                &[50, 50],
+                "0 A1 100, A2 100, A3 100, B1 100; 0.5 A4 100, A5 100",
+            );
+            assert!(got.ends_with("| A3@0 A5@0.5"), "{name}: {got}");
+            assert!(got.contains("B1["), "{name}: {got}");
+        }
+    }
+
+    /// B asks for what A has, and is best effort; when A was silent for long enough B gets it, and what waits of it changes over in
+    /// order.
+    #[test]
+    fn who_does_not_fit_is_best_effort_until_there_is_room() {
+        for name in ALL {
+            let arrivals = "0 A1 100, X1 100, X2 100, X3 100, B1 100, B2 100; 2.5 B3 100";
+            let got = reserved_trace_with(name, 100, &[60, 60], arrivals);
+            assert_eq!(got, "A1[0-1] X1[1-2] X2[2-3] B1[3-4] B2[4-5] B3[5-6] X3[6-7] |", "{name}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_counted() {
+        for name in ALL {
+            let mut qdisc = name.parse::<Spec>().unwrap().build::<()>(&site()).unwrap();
+            let mut out = Outbox::default();
+            let mut cx = Cx::new(Time::ms(1), &mut out);
+            qdisc.enqueue(packet(1, Rate::mbit(5)), &mut cx);
+            qdisc.enqueue(packet(2, Rate::mbit(4)), &mut cx);
+            qdisc.enqueue(packet(2, Rate::mbit(4)), &mut cx);
+            qdisc.enqueue(packet(3, Rate::mbit(9)), &mut cx);
+            qdisc.enqueue(packet(4, Rate::mbit(3)), &mut cx);
+            // More than is left, and less: the first changes nothing.
+            qdisc.enqueue(packet(4, Rate::mbit(4)), &mut cx);
+            assert_eq!(
+                (gauge(&qdisc, "refused_packets"), gauge(&qdisc, "reserved_bit")),
+                (4.0, 8e6),
+                "{name}"
+            );
+            qdisc.enqueue(packet(4, Rate::mbit(2)), &mut cx);
+            assert_eq!(gauge(&qdisc, "reserved_bit"), 7e6, "{name}");
+            qdisc.reset(&mut cx);
+            assert_eq!(gauge(&qdisc, "reserved_bit"), 0.0, "{name}");
+        }
+    }
+
+    /// A hundred thousand flows that reserve a bit per second each: no more are known than may be, and a flow that reserves in earnest gets
+    /// in, since those are silent.
+    #[test]
+    fn the_table_is_bounded() {
+        for name in ALL {
+            let spec = format!("{name} flows 50");
+            let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&site()).unwrap();
+            let mut out = Outbox::default();
+            for flow in 0..100_000u64 {
+                // A packet of a flow of 1 bit/s takes 8,000 s.
+                let mut cx = Cx::new(Time::s(flow * 100), &mut out);
+                qdisc.enqueue(packet(flow, Rate::bit(1)), &mut cx);
+                assert!(qdisc.dequeue(&mut cx).packet().is_some());
+            }
+            let table = qdisc.flow_table();
+            assert!(table.most <= 51, "{name}: {table:?}");
+            assert!(table.bytes < 500_000, "{name}: {table:?}");
+            let mut cx = Cx::new(Time::s(18_000_000), &mut out);
+            qdisc.enqueue(packet(1 << 40, Rate::mbit(1)), &mut cx);
+            assert!(gauge(&qdisc, "reserved_bit") >= 1e6, "{name}");
+        }
+    }
+}

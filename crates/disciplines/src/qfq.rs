@@ -6,8 +6,8 @@
 //!   few different ones at a time: they are slots of an array, found by find-first-set.
 //! - A group stands where its earliest flow does. Of the groups that have started, S ≤ V, the one with the lowest F is served.
 //! - Virtual time goes with real time, and is never behind the earliest start: V ← max(V + elapsed, min S), S rounded.
-//! - The latency of a flow is at most 3·2^i + 2·L_max/r, with 2^i < 2·L_max/ρ: the authors' bound on how far it is behind a fluid link, in
-//!   the worst case some six times that of `wf2q`. It depends on the flow's rate only, like that.
+//! - The latency of a flow is at most L/ρ + 3·2^i + 2·L_max/r, with 2^i < 2·L_max/ρ: up to seven times that of `wf2q`, and like that one
+//!   it depends on nobody else's rate.
 //! - Packets without a reservation share by bytes what the reserved flows leave.
 //!
 //! # Deviations
@@ -20,7 +20,7 @@
 //!
 //! # Cost
 //! - One table look-up per packet in; a few steps per group in use and packet out, for any number of flows.
-//! - 150 bytes per flow with a reservation, beside the table; 800 per group.
+//! - 170 bytes per flow with a reservation, beside the table; 800 per group.
 //!
 //! # References
 //! - F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM ToN 21(3), 2013: from memory. Linux

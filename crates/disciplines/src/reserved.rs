@@ -1,6 +1,8 @@
 //! Traces of flows with reservations, for the tests of the disciplines that guarantee rates.
 
-use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use proptest::prelude::*;
+use qdisc::blocks::Ticks;
+use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Span, Streams, Time};
 
 use crate::Spec;
 use crate::trace::trace_on;
@@ -98,4 +100,52 @@ pub fn first_departures(spec: &str, departures: usize) -> [u32; 4] {
         got[usize::from(pkt.expect("much is queued").meta.class)] += 1;
     }
     got
+}
+
+/// What a discipline should do, written down as lists that are looked through.
+pub trait Model {
+    /// A packet comes: its flow, numbered in the order in which flows came first; its own number; what it takes at its flow's rate.
+    fn arrives(&mut self, flow: usize, serial: u32, cost: Ticks, now: Time);
+    /// Whose packet leaves.
+    fn leaves(&mut self, now: Time) -> Option<u32>;
+}
+
+/// Arrivals and departures of five flows: microseconds since the one before, whether a packet comes, the flow, and hundreds of bytes.
+pub fn operations() -> impl Strategy<Value = Vec<(u64, bool, u16, u32)>> {
+    // Often at the same time, and in whole milliseconds, so that there are ties.
+    let gap = prop_oneof![4 => Just(0u64), 2 => (1..4u64).prop_map(|ms| 1000 * ms), 1 => 1..3000u64];
+    let arrives = prop_oneof![3 => Just(true), 2 => Just(false)];
+    prop::collection::vec((gap, arrives, 0..5u16, 1..10u32), 1..250)
+}
+
+/// Holds a discipline to its model, packet for packet.
+pub fn follows(
+    spec: &str,
+    model: &mut impl Model,
+    ops: &[(u64, bool, u16, u32)],
+) -> Result<(), TestCaseError> {
+    let rates = [100, 6, 60, 5, 50];
+    let site = Site::new(Rate::kbit(2400), Streams::new(1));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<u32>(&site).unwrap();
+    let mut out = Outbox::default();
+    let mut known: Vec<u16> = Vec::new();
+    let mut now = Time::ZERO;
+    for (serial, (us, arrives, flow, hundreds)) in (0u32..).zip(ops) {
+        now += Span::us(*us);
+        let mut cx = Cx::new(now, &mut out);
+        if *arrives {
+            let mut pkt = Packet::new(FlowKey(u64::from(*flow)), 100 * hundreds, serial);
+            pkt.meta.class = *flow;
+            reserve(&mut pkt.meta, &rates);
+            let number = known.iter().position(|known| known == flow).unwrap_or_else(|| {
+                known.push(*flow);
+                known.len() - 1
+            });
+            model.arrives(number, serial, Ticks::to_send(100 * hundreds, pkt.meta.reserved), now);
+            qdisc.enqueue(pkt, &mut cx);
+        } else {
+            prop_assert_eq!(qdisc.dequeue(&mut cx).packet().map(|pkt| pkt.payload), model.leaves(now));
+        }
+    }
+    Ok(())
 }

@@ -31,7 +31,7 @@
 //! # Cost
 //! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and one 128-bit division per packet. Beyond
 //!   the window O(log n).
-//! - 170 bytes per flow with a reservation, beside the table, and 16 per slot.
+//! - 150 bytes per flow with a reservation, beside the table, and 16 per slot.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: see `trr`. J. Cobb, M. Gouda, A. El-Nahas, time-shift scheduling, 1998: see `tss`. For the bound:

@@ -139,7 +139,7 @@ impl Wf2q {
 }
 
 impl Schedule for Wf2q {
-    const FLOW_BYTES: usize = size_of::<Stamps>() + 2 * 48;
+    const FLOW_BYTES: usize = size_of::<Stamps>() + 2 * FlowHeap::<Ticks>::bytes_per_flow();
 
     #[inline]
     fn arrived(&mut self, item: Item, first: bool, now: Time) {
@@ -205,8 +205,10 @@ impl Schedule for Wf2q {
 
 #[cfg(test)]
 mod tests {
-    use crate::reserved::reserved_trace;
+    use super::*;
+    use crate::reserved::{Model, follows, operations, reserved_trace};
     use crate::trace::MIXED;
+    use proptest::prelude::*;
 
     #[test]
     fn nobody_leaves_before_the_fluid_starts_it() {
@@ -214,5 +216,53 @@ mod tests {
             reserved_trace("wf2q", MIXED),
             "A1[0-1] B1[1-2] C1[2-4] A2[4-5] A3[5-6] B2[6-7] A4[7-8] D1[8-9] B3[9-10] C2[10-11] |"
         );
+    }
+
+    /// Per flow its packets, where the first of them starts, and virtual time.
+    #[derive(Default)]
+    struct Lists {
+        queues: [Vec<(u32, Ticks)>; 5],
+        starts: [Ticks; 5],
+        virtual_time: Ticks,
+        then: Time,
+    }
+
+    impl Lists {
+        fn waiting(&self) -> impl Iterator<Item = usize> {
+            (0..5).filter(|flow| !self.queues[*flow].is_empty())
+        }
+        fn settle(&mut self, now: Time) {
+            self.virtual_time += Ticks::of(now.since(self.then));
+            self.then = now;
+            let earliest = self.waiting().map(|flow| self.starts[flow]).min();
+            self.virtual_time = self.virtual_time.max(earliest.unwrap_or_default());
+        }
+    }
+
+    impl Model for Lists {
+        fn arrives(&mut self, flow: usize, serial: u32, cost: Ticks, now: Time) {
+            self.settle(now);
+            if self.queues[flow].is_empty() {
+                self.starts[flow] = self.starts[flow].max(self.virtual_time);
+            }
+            self.queues[flow].push((serial, cost));
+            self.settle(now);
+        }
+        fn leaves(&mut self, now: Time) -> Option<u32> {
+            self.settle(now);
+            let eligible = self.waiting().filter(|flow| self.starts[*flow] <= self.virtual_time);
+            let flow = eligible.min_by_key(|flow| (self.starts[*flow] + self.queues[*flow][0].1, *flow))?;
+            let (serial, cost) = self.queues[flow].remove(0);
+            self.starts[flow] += cost;
+            self.settle(now);
+            Some(serial)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equals_its_definition(ops in operations()) {
+            follows("wf2q", &mut Lists::default(), &ops)?;
+        }
     }
 }

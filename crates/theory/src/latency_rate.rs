@@ -179,11 +179,14 @@ impl Server {
             Scheduler::Wfq | Scheduler::Wf2q => Some(self.wfq_fairness(one, other)),
             // Row SCFQ: L_i/ρ_i + L_j/ρ_j.
             Scheduler::Scfq => Some(i + j),
-            // Row DRR: 3F/r where every quantum covers the largest packet; exactly 1 + L_i/φ_i + L_j/φ_j rounds.
+            // Row DRR: 3F/r where every quantum covers the largest packet; exactly 1 + L_i/φ_i + L_j/φ_j rounds. A round is φ/ρ at the
+            // flows' rates: F/r where all of the link is reserved.
             Scheduler::Drr(quanta) => {
                 let rounds =
                     1.0 + self.flows[one].packet / quanta[one] + self.flows[other].packet / quanta[other];
-                Some(rounds * self.on_link(quanta.iter().sum()))
+                let round = |flow: usize| 8.0 * quanta[flow] / self.flows[flow].rate;
+                let proportional = (round(one) / round(other) - 1.0).abs() < 1e-9;
+                proportional.then(|| rounds * round(one))
             }
             // No published form is known. That of SCFQ does not hold; at most twice the largest L/ρ was observed.
             Scheduler::TimeShift => Some(2.0 * self.slowest()),
@@ -253,7 +256,12 @@ mod tests {
         // (8 - 4)·(1 + 1/4) + 4 = 9, and 24 - 8 = 16.
         assert_eq!(ms(server.latency(Scheduler::Drr(&quanta), 0)), 9.0);
         assert_eq!(ms(Some(server.drr_as_printed(&quanta, 0))), 16.0);
-        assert_eq!(ms(server.fairness(Scheduler::Drr(&equal), 0, 1)), 12.0, "3F/r");
+        // 1 + 1/4 + 1/2 rounds of 8 ms. What has quanta in another proportion than rates is not fair to them.
+        assert_eq!(ms(server.fairness(Scheduler::Drr(&quanta), 0, 1)), 14.0);
+        assert_eq!(server.fairness(Scheduler::Drr(&equal), 0, 1), None);
+        // Half of the rates are reserved on a link twice as fast: rounds are as long at these rates.
+        let half = Server { link: 16e6, ..server };
+        assert_eq!(ms(half.fairness(Scheduler::Drr(&quanta), 0, 1)), 14.0);
     }
 
     #[test]

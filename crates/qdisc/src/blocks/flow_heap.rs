@@ -24,6 +24,10 @@ impl<K: Ord + Copy> FlowHeap<K> {
         FlowHeap { heap: Vec::with_capacity(flows), spots: Vec::with_capacity(flows) }
     }
 
+    /// Bytes that a flow takes.
+    pub const fn bytes_per_flow() -> usize {
+        size_of::<(K, u32)>() + size_of::<u32>()
+    }
     /// How many flows are in it.
     pub fn len(&self) -> usize {
         self.heap.len()
