@@ -289,14 +289,14 @@ impl<P, S: Schedule> Guaranteed<P, S> {
     /// Changes the rate of a flow, if the new one fits. False when it has no reservation any more.
     #[cold]
     fn renegotiate(&mut self, place: Place, rate: Rate, now: Time) -> bool {
-        let flow = &self.flows[place];
+        let (old, silent) = (self.flows[place].rate, self.flows[place].queue.is_empty());
         if rate == Rate::default() {
-            if flow.queue.is_empty() && self.schedule.passed(place.index(), now) {
+            if silent && self.schedule.passed(place.index(), now) {
                 self.forget(place);
                 return false;
             }
-        } else if self.fits(flow.rate, rate) {
-            self.admitted = Rate::bit(self.admitted.as_bit() - flow.rate.as_bit() + rate.as_bit());
+        } else if self.fits(old, rate) {
+            self.admitted = Rate::bit(self.admitted.as_bit() - old.as_bit() + rate.as_bit());
             let flow = &mut self.flows[place];
             (flow.rate, flow.priced, flow.cost) = (rate, 0, Ticks::ZERO);
         } else {

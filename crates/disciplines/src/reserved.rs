@@ -58,7 +58,7 @@ fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
     let site = Site::new(Rate::bit(300 * 8000), Streams::new(1));
     let mut qdisc = spec.parse::<Spec>().unwrap().build::<String>(&site).unwrap();
     let mut out = Outbox::default();
-    let mut sent = vec![0; 26];
+    let mut sent = [0; 26];
     let mut names = Vec::new();
     let mut rest = arrivals.iter().peekable();
     for ms in 0..100u64 {

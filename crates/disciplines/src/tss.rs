@@ -244,7 +244,7 @@ mod tests {
             };
             for (serial, (ms, flow, hundreds)) in (0..).zip(ops) {
                 now += Span::ms(ms);
-                clock = clock + Ticks::of(now.since(then));
+                clock += Ticks::of(now.since(then));
                 then = now;
                 clock = clock.max(min_start(&queues, &start).unwrap_or_default());
                 if serial % 3 < 2 {

@@ -297,8 +297,8 @@ mod tests {
             then = Exact(*ms, 1);
             loop {
                 let mut served = Vec::new();
-                for each in 0..rates.len() {
-                    if !finish[each].at_most(virtual_time)? {
+                for (each, finish) in finish.iter().enumerate() {
+                    if !finish.at_most(virtual_time)? {
                         served.push(each);
                     }
                 }
