@@ -231,7 +231,8 @@ mod tests {
         assert_eq!(told(&mut table, &start(2, 1, 30, 40), 1, 21), Some(Kind::Granted));
         table.expire(40);
         assert!(table.is_empty());
-        let counts = Counts { granted: 3, refused: 1, ended: 1, expired: 1, unknown_ends: 1, stray_answers: 0 };
+        let counts =
+            Counts { granted: 3, refused: 1, ended: 1, expired: 1, unknown_ends: 1, stray_answers: 0 };
         assert_eq!(table.counts(), counts);
     }
 
