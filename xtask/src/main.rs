@@ -29,6 +29,7 @@ cargo xtask CHORE
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
   stories          a million random stories in which no flow may starve (about fifteen minutes)
+  bounds           searches 100,000 random cases for violations of each bound on delay and fairness (a few minutes)
   papers           does every paper again, in full, and writes its page of the book (about ten minutes each)
   bench            benchmarks of every discipline, then the scenarios under scenarios/bench
   licences         checks what the dependencies are licensed under, against deny.toml
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         ["golden"] => scenarios::accept(&repository),
         ["long"] => scenarios::long(&repository),
         ["stories"] => test::stories(&repository),
+        ["bounds"] => test::bounds(&repository),
         ["papers"] => papers::in_full(&repository),
         ["bench"] => scenarios::bench(&repository),
         ["licences"] => licences::check(&repository),

@@ -48,6 +48,16 @@ pub fn stories(repository: &Repository) -> Done {
     if status.success() { Ok(()) } else { Err("somebody starved".to_owned()) }
 }
 
+/// The bounds of `disciplines/tests/bounds.rs`, a hundred thousand cases with each discipline.
+pub fn bounds(repository: &Repository) -> Done {
+    // Each property has eight times the usual number of cases.
+    let mut tests = repository.command(&cargo());
+    tests.env("PROPTEST_CASES", "12500");
+    tests.args(["test", "--package", "giveway-disciplines", "--test", "bounds"]);
+    let status = tests.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("a bound is exceeded".to_owned()) }
+}
+
 fn python(repository: &Repository, steps: &mut Steps) {
     const NAME: &str = "python tests";
     let files = repository.files("", "py").into_iter();

@@ -18,11 +18,12 @@ struct Place {
 const PLACES: &[Place] = &[
     Place { name: "qdisc", knows: &[], tests_know: &[] },
     Place { name: "spelling", knows: &["qdisc"], tests_know: &[] },
-    Place { name: "disciplines", knows: &["qdisc", "spelling"], tests_know: &[] },
+    Place { name: "disciplines", knows: &["qdisc", "spelling"], tests_know: &["theory"] },
     Place { name: "replay", knows: &["qdisc", "disciplines"], tests_know: &[] },
     Place { name: "capture", knows: &["qdisc"], tests_know: &[] },
     Place { name: "watch", knows: &["qdisc", "capture"], tests_know: &[] },
     Place { name: "wire", knows: &["qdisc"], tests_know: &["capture"] },
+    Place { name: "reserve", knows: &["qdisc"], tests_know: &[] },
     Place { name: "workload", knows: &["qdisc", "capture"], tests_know: &[] },
     Place { name: "theory", knows: &[], tests_know: &[] },
     Place { name: "sim", knows: &["qdisc", "capture", "workload"], tests_know: &["disciplines", "theory"] },

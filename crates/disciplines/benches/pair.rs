@@ -9,7 +9,7 @@
 //! queue.
 //!
 //! Limits are raised to twice the backlog through the parameters that a discipline names for that (`limit`, `flows`,
-//! `divisor`): see [`raised`]. What a discipline does not take stays as it is by default; `backlog` in
+//! `divisor`, `width`): see [`raised`]. What a discipline does not take stays as it is by default; `backlog` in
 //! the output says what was really queued. `full` rows offer two packets per departure to a buffer that is full, and
 //! count the time per packet offered: the price of choosing a victim.
 //!
@@ -41,7 +41,15 @@ fn raised(entry: &Entry, packets: u64) -> Spec {
     let mut text = entry.name.to_owned();
     // Routers that label know more flows by default than others.
     let flows = if LABELLING.contains(&entry.name) { "flows 131072" } else { "flows 65536" };
-    for more in [format!("limit {room}p"), format!("flows {room}"), flows.into(), "divisor 65536".into()] {
+    // Slots in which the reservations of 1 Mbit/s fit a calendar's window: 8 ms of 33.
+    let more = [
+        format!("limit {room}p"),
+        format!("flows {room}"),
+        flows.into(),
+        "divisor 65536".into(),
+        "width 8us".into(),
+    ];
+    for more in more {
         let candidate = format!("{text} {more}");
         let builds = |spec: Spec| spec.build::<u64>(&site()).is_ok();
         if candidate.parse::<Spec>().is_ok_and(builds) {

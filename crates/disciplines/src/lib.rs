@@ -14,10 +14,13 @@
 
 #[macro_use]
 mod registry;
+mod guaranteed;
 #[cfg(test)]
 mod line;
 #[cfg(test)]
 mod rates;
+#[cfg(test)]
+mod reserved;
 mod sent;
 #[cfg(test)]
 mod shares;
@@ -60,4 +63,13 @@ registry! {
     fpip,
     fpip_edge,
     csfq,
+    vc,
+    wfq,
+    wf2q,
+    tss,
+    trr,
+    trr_round,
+    trr_sound,
+    vtrr,
+    qfq,
 }

@@ -2,9 +2,11 @@
 
 mod averaging;
 mod buffer;
+mod calendar;
 pub mod codel;
 mod dense_fifo;
 mod edge;
+mod flow_heap;
 mod flow_map;
 mod fullest;
 mod hop_tree;
@@ -17,14 +19,17 @@ mod ranked;
 mod ranked_packets;
 mod recent_flows;
 pub mod red;
+mod ticks;
 mod token_bucket;
 mod turns;
 mod weights;
 
 pub use averaging::{AveragedRate, Averaging, SameInstant, Step};
 pub use buffer::Buffer;
+pub use calendar::{Calendar, Chains};
 pub use dense_fifo::DenseFifo;
 pub use edge::Edge;
+pub use flow_heap::FlowHeap;
 pub use flow_map::FlowMap;
 pub use fullest::Fullest;
 pub use hop_tree::{HopTree, Inner, Measure, Order, Pick, Shape};
@@ -35,6 +40,7 @@ pub use positions::Positions;
 pub use ranked::Ranked;
 pub use ranked_packets::RankedPackets;
 pub use recent_flows::{Memory, RecentFlows};
+pub use ticks::Ticks;
 pub use token_bucket::TokenBucket;
 pub use turns::{Turn, Turns};
 pub use weights::Weights;

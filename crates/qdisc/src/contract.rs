@@ -115,6 +115,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                         1 => Label::SHORT,
                         _ => Label::of(Rate::kbit(u64::from(bytes))),
                     },
+                    reserved: reserved(flow, bytes),
                     ..Meta::default()
                 };
                 self.serial += 1;
@@ -237,6 +238,17 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
 fn ahead(flow: u8) -> Ahead {
     let hops = [&[][..], &[1], &[2], &[1, 1], &[1, 2], &[2, 1, 1], &[3, 1, 2, 1, 1, 4], &[3, 1, 2, 1, 1, 5]];
     Ahead::new(hops[usize::from(flow % 8)].iter().copied())
+}
+
+/// The reservation of a packet: most flows have one, together more than a link of 10 Mbit/s has; and now and then one asks for
+/// another rate, or for none.
+fn reserved(flow: u8, bytes: u16) -> Rate {
+    let kbit = [0, 64, 900, 3000][usize::from(flow % 4)];
+    match bytes % 32 {
+        0 => Rate::default(),
+        1 => Rate::kbit(2 * kbit + 100),
+        _ => Rate::kbit(kbit),
+    }
 }
 
 enum Got {

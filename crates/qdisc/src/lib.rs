@@ -71,7 +71,7 @@ mod rng;
 mod store;
 pub mod units;
 
-pub use classify::{Classifier, FiveTuple};
+pub use classify::{Classifier, FiveTuple, FlowHash};
 pub use cx::{Cx, DropReason, Outbox};
 pub use label::Label;
 pub use packet::{Ahead, Ecn, FlowKey, Meta, Packet};

@@ -1,16 +1,18 @@
 //! A scenario on a network: links, traffic and what is measured there.
 //!
 //! ```text
-//! keys.rs      what is written
-//! topology.rs  links, made into nodes and ports
-//! names.rs     names of nodes, and ranges of them
-//! traffic.rs   sources with their places
-//! traps.rs     what is legal but hardly meant
-//! run.rs       a run of it, and what a recorder must know
+//! keys.rs           what is written
+//! topology.rs       links, made into nodes and ports
+//! names.rs          names of nodes, and ranges of them
+//! traffic.rs        sources with their places
+//! reservations.rs   what is reserved must fit
+//! traps.rs          what is legal but hardly meant
+//! run.rs            a run of it, and what a recorder must know
 //! ```
 
 mod keys;
 mod names;
+mod reservations;
 mod run;
 mod topology;
 mod traffic;
@@ -95,6 +97,7 @@ pub(crate) fn read(reading: &mut Reading, around: &Around<'_>) -> Option<Network
         },
     );
     check_disciplines(reading, root, disciplines.as_deref().unwrap_or_default(), &topology);
+    reservations::check(reading, &traffic, &topology);
     let record = record(reading, root);
     let measured = measured(reading, root, &topology);
     let times = around.times?;

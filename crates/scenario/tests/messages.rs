@@ -646,6 +646,39 @@ fn flags_are_named() {
     "#);
 }
 
+/// Reservations of 6 Mbit/s and twice 2,500 kbit/s at a link of 10 do not fit; they do one after the other.
+#[test]
+fn reservations_fit_their_links() {
+    let more = |stop: &str| {
+        format!(
+            r#"reserved = "6 Mbit/s"
+{stop}
+
+[[traffic]]
+kind = "cbr"
+name = "calls"
+from = "home"
+to = "server"
+rate = "1 Mbit/s"
+packet = "200b"
+flows = 2
+start = "5 s"
+reserved = "2500 kbit/s"
+
+[record]"#
+        )
+    };
+    insta::assert_snapshot!(told("\n[record]", &more("")), @r#"
+    error: traffic "calls" reserves more than home->isp has left
+      --> scenario:41:12
+    41 | reserved = "2500 kbit/s"
+       |            ^^^^^^^^^^^^^ 2500kbit for each of its flows; the link has 10mbit
+       = help: reserve less here or above, or make the link faster
+    "#);
+    let one_after_the_other = RIGHT.replacen("\n[record]", &more("stop = \"5 s\""), 1);
+    Scenario::parse(&one_after_the_other, ".").expect("it fits");
+}
+
 #[test]
 fn traps_are_told() {
     insta::assert_snapshot!(warned("fifo limit 100p", "fifo limit 1p"), @r#"

@@ -13,5 +13,6 @@ pub mod crossbar;
 pub mod distributions;
 pub mod fairness;
 pub mod hurst;
+pub mod latency_rate;
 pub mod queues;
 pub mod tcp;

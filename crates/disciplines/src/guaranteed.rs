@@ -1,0 +1,545 @@
+//! What all disciplines have in common that guarantee rates: who has a reservation, their queues, everyone else, and the buffer.
+//! A [`Schedule`] only says whose packet is next.
+//!
+//! - A reservation is what [`Meta::reserved`](qdisc::Meta::reserved) says. It is admitted while the sum of what is admitted fits
+//!   the link and the table has room; a flow that does not fit is best effort and counted (gauge `refused_packets`). It is admitted
+//!   later when there is room, and its packets that wait change over with it, so that they stay in order.
+//! - A flow may change its rate, as far as that fits. A packet without a reservation ends that of its flow, once nothing of the
+//!   flow is queued and virtual time has passed its last tag: nobody loses a debt by asking anew. Flows that are silent keep
+//!   their reservations until others need the room; then the longest silent ones lose theirs, under the same condition.
+//! - Best effort has what the reserved flows leave: it is served when none of them has a packet, by turns that are fair by bytes
+//!   ([`drr`](crate::drr)). It delays a reserved packet by what is on the wire, at most one packet.
+//! - The buffer is shared. When it is full, the longest queue of the best effort pays; when there is none, the longest of the
+//!   reserved flows. So neither a flood of best effort nor one of a flow above its reservation takes the room of the others.
+
+use qdisc::blocks::{FlowMap, LongestQueue, Rank, Ticks};
+use qdisc::{
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Next, Packet, Place, Qdisc,
+    Rate, Site, Slots, Time, check_limit,
+};
+
+use crate::Discipline;
+use crate::drr::{self, Drr};
+
+/// Whose packet is next among the flows with reservations. Flows and packets are small numbers, which are used again when
+/// the flow is forgotten or the packet gone.
+pub trait Schedule {
+    /// What it keeps per flow, in bytes.
+    const FLOW_BYTES: usize;
+
+    /// A packet came. `first`: its flow had none queued.
+    fn arrived(&mut self, item: Item, first: bool, now: Time);
+
+    /// Whose packet may leave now. Somebody's, when any is queued.
+    fn next(&mut self, now: Time) -> Option<Pick>;
+
+    /// That packet left; `head` is now the oldest of its flow.
+    fn left(&mut self, item: Item, head: Option<Item>, now: Time);
+
+    /// A packet that was the newest of its flow was pushed out; `emptied`: it was the only one.
+    fn revoked(&mut self, item: Item, emptied: bool);
+
+    /// Whether nothing that this flow did, which has nothing queued, matters any more.
+    fn passed(&self, flow: u32, now: Time) -> bool;
+
+    /// The flow, which has nothing queued, is no longer known.
+    fn forget(&mut self, flow: u32);
+
+    /// Everything begins anew; nothing is queued.
+    fn clear(&mut self);
+
+    /// What it takes in memory, in bytes.
+    fn bytes(&self) -> u64;
+
+    /// Inner state worth plotting.
+    fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// A packet in the queue of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    /// Its flow's number.
+    pub flow: u32,
+    /// Its own number.
+    pub packet: u32,
+    /// What it takes at its flow's rate: L/ρ.
+    pub cost: Ticks,
+    /// Its flow's rate.
+    pub rate: Rate,
+}
+
+/// Who is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// The flow.
+    pub flow: u32,
+    /// Which of its packets, when that need not be the oldest.
+    pub packet: Option<u32>,
+}
+
+impl Pick {
+    /// The oldest packet of a flow.
+    #[inline]
+    pub fn oldest(flow: u32) -> Pick {
+        Pick { flow, packet: None }
+    }
+}
+
+/// Flows with reservations under a schedule, and everyone else.
+pub struct Guaranteed<P, S> {
+    pub(crate) schedule: S,
+    limit: Limit,
+    link: Rate,
+    /// How many flows may be known.
+    most: usize,
+    by_key: FlowMap<Place>,
+    flows: Slots<Flow>,
+    /// All of them.
+    known: List,
+    /// Those that have nothing queued, the longest silent first.
+    silent: List,
+    silences: Slots<Place>,
+    packets: Slots<Packet<P>>,
+    longest: LongestQueue,
+    /// Of the reserved flows.
+    held: Backlog,
+    best_effort: Drr<P>,
+    /// The sum of what is admitted.
+    admitted: Rate,
+    /// Packets that were served as best effort although their flow asked for more.
+    refused: u64,
+}
+
+/// A flow with a reservation.
+#[derive(Debug)]
+struct Flow {
+    key: FlowKey,
+    queue: List,
+    rate: Rate,
+    /// What it holds, in bytes.
+    bytes: u64,
+    /// The last length and what it costs: traffic repeats its lengths, and a division costs more than a compare.
+    priced: u32,
+    cost: Ticks,
+    /// Its place among the silent ones, when it has nothing queued.
+    silence: Option<Place>,
+}
+
+const _: () = assert!(size_of::<Flow>() <= 80);
+
+impl Flow {
+    #[inline]
+    fn cost(&mut self, bytes: u32) -> Ticks {
+        if self.priced != bytes {
+            (self.priced, self.cost) = (bytes, Ticks::to_send(bytes, self.rate));
+        }
+        self.cost
+    }
+}
+
+/// Parameters that all of them have.
+pub(crate) struct Common {
+    pub limit: Limit,
+    pub flows: u32,
+}
+
+impl<P: 'static, S: Schedule> Guaranteed<P, S> {
+    /// Nobody yet.
+    ///
+    /// # Errors
+    /// A limit or a table that hold nothing.
+    pub(crate) fn new(common: &Common, schedule: S, site: &Site) -> Result<Guaranteed<P, S>, Invalid> {
+        check_limit("limit", common.limit, site.mtu)?;
+        if common.flows == 0 {
+            let message = "with 0 flows everything is best effort: write for example 4096";
+            return Err(Invalid::new("flows", message));
+        }
+        let room = common.limit.most_packets(64).min(1 << 12);
+        let flows = (common.flows as usize).min(1 << 10);
+        let best_effort = drr::Config { limit: common.limit, ..drr::Config::default() };
+        Ok(Guaranteed {
+            schedule,
+            limit: common.limit,
+            link: site.rate,
+            most: common.flows as usize,
+            by_key: FlowMap::with_capacity(flows),
+            flows: Slots::with_capacity(flows),
+            known: List::default(),
+            silent: List::default(),
+            silences: Slots::with_capacity(flows),
+            packets: Slots::with_capacity(room),
+            longest: LongestQueue::with_capacity(flows),
+            held: Backlog::ZERO,
+            best_effort: best_effort.build(&site.child("best_effort"))?,
+            admitted: Rate::default(),
+            refused: 0,
+        })
+    }
+}
+
+impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
+    #[inline]
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
+            return cx.drop(pkt, DropReason::TooLarge);
+        }
+        let arrival = pkt.meta.flow;
+        match self.reservation(&pkt.meta, cx.now()) {
+            Some(place) => self.append(place, pkt, cx.now()),
+            None => self.best_effort.enqueue(pkt, cx),
+        }
+        if !self.limit.allows(self.backlog()) {
+            self.push_out(arrival, cx);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        let Some(pick) = self.schedule.next(cx.now()) else { return self.best_effort.dequeue(cx) };
+        let place = self.flows.place(pick.flow).expect("who is next is known");
+        let queue = &self.flows[place].queue;
+        let at =
+            pick.packet.map_or_else(|| self.packets.front_place(queue), |packet| self.packets.place(packet));
+        let (pkt, item) = self.take(place, at.expect("who is next has a packet"));
+        let head = self.packets.front_place(&self.flows[place].queue);
+        let head = head.map(|front| self.item(place, front));
+        self.schedule.left(item, head, cx.now());
+        Next::Packet(pkt)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.held.plus(self.best_effort.backlog())
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        while let Some(mut flow) = self.flows.pop_front(&mut self.known) {
+            while let Some(pkt) = self.packets.pop_front(&mut flow.queue) {
+                cx.drop(pkt, DropReason::Reset);
+            }
+        }
+        while self.silences.pop_front(&mut self.silent).is_some() {}
+        self.by_key.clear();
+        self.longest.clear();
+        self.schedule.clear();
+        self.best_effort.reset(cx);
+        (self.held, self.admitted) = (Backlog::ZERO, Rate::default());
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        let table = self.by_key.table();
+        let own = Slots::<Flow>::bytes_per_slot() + Slots::<Place>::bytes_per_slot() + S::FLOW_BYTES;
+        let reserved = FlowTable {
+            entry_bytes: table.entry_bytes + own as u32,
+            bytes: table.bytes + self.flows.bytes() + self.silences.bytes() + self.schedule.bytes(),
+            ..table
+        };
+        reserved.plus(self.best_effort.flow_table())
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("reserved_bit", self.admitted.as_bit() as f64);
+        visit("refused_packets", self.refused as f64);
+        self.schedule.gauges(visit);
+    }
+}
+
+impl<P, S: Schedule> Guaranteed<P, S> {
+    /// The flow with whose reservation a packet is served; none when it is best effort.
+    #[inline]
+    fn reservation(&mut self, meta: &Meta, now: Time) -> Option<Place> {
+        let Some(place) = self.by_key.get(meta.flow).copied() else {
+            return if meta.reserved == Rate::default() { None } else { self.admit(meta, now) };
+        };
+        if self.flows[place].rate == meta.reserved || self.renegotiate(place, meta.reserved, now) {
+            return Some(place);
+        }
+        None
+    }
+
+    /// A flow that has no reservation gets one, if it fits.
+    fn admit(&mut self, meta: &Meta, now: Time) -> Option<Place> {
+        while !self.fits(Rate::default(), meta.reserved) || self.by_key.len() >= self.most {
+            if meta.reserved > self.link || !self.release_silent(now) {
+                self.refused += 1;
+                return None;
+            }
+        }
+        let (key, rate) = (meta.flow, meta.reserved);
+        let flow =
+            Flow { key, queue: List::default(), rate, bytes: 0, priced: 0, cost: Ticks::ZERO, silence: None };
+        let place = self.flows.push_back(&mut self.known, flow);
+        self.fall_silent(place);
+        self.by_key.entry(key, || place);
+        self.admitted = Rate::bit(self.admitted.as_bit() + rate.as_bit());
+        // What waits as best effort came before what comes now.
+        while let Some(pkt) = self.best_effort.take(key) {
+            self.append(place, pkt, now);
+        }
+        Some(place)
+    }
+
+    /// Whether a rate fits in the place of another.
+    #[inline]
+    fn fits(&self, old: Rate, new: Rate) -> bool {
+        let others = self.admitted.as_bit() - old.as_bit();
+        others.checked_add(new.as_bit()).is_some_and(|sum| sum <= self.link.as_bit())
+    }
+
+    /// Changes the rate of a flow, if the new one fits. False when it has no reservation any more.
+    #[cold]
+    fn renegotiate(&mut self, place: Place, rate: Rate, now: Time) -> bool {
+        let (old, silent) = (self.flows[place].rate, self.flows[place].queue.is_empty());
+        if rate == Rate::default() {
+            if silent && self.schedule.passed(place.index(), now) {
+                self.forget(place);
+                return false;
+            }
+        } else if self.fits(old, rate) {
+            self.admitted = Rate::bit(self.admitted.as_bit() - old.as_bit() + rate.as_bit());
+            let flow = &mut self.flows[place];
+            (flow.rate, flow.priced, flow.cost) = (rate, 0, Ticks::ZERO);
+        } else {
+            self.refused += 1;
+        }
+        true
+    }
+
+    /// Ends the reservation of a flow that was silent for long. Whether there was one.
+    #[cold]
+    fn release_silent(&mut self, now: Time) -> bool {
+        // The first may have a debt; then another is looked at, and it comes last.
+        for _ in 0..2 {
+            let Some(place) = self.silences.front(&self.silent).copied() else { return false };
+            if self.schedule.passed(place.index(), now) {
+                self.forget(place);
+                return true;
+            }
+            self.silences.rotate(&mut self.silent);
+        }
+        false
+    }
+
+    /// A flow that has nothing queued is no longer known.
+    fn forget(&mut self, place: Place) {
+        let flow = self.flows.remove(&mut self.known, place);
+        let silence = flow.silence.expect("only silent flows are forgotten");
+        self.silences.remove(&mut self.silent, silence);
+        self.by_key.remove(flow.key);
+        self.admitted = Rate::bit(self.admitted.as_bit() - flow.rate.as_bit());
+        self.schedule.forget(place.index());
+    }
+
+    fn fall_silent(&mut self, place: Place) {
+        self.flows[place].silence = Some(self.silences.push_back(&mut self.silent, place));
+    }
+
+    /// Puts a packet at the end of its flow's queue.
+    #[inline]
+    fn append(&mut self, place: Place, pkt: Packet<P>, now: Time) {
+        let flow = &mut self.flows[place];
+        let (bytes, first) = (pkt.bytes(), flow.queue.is_empty());
+        if let Some(silence) = flow.silence.take() {
+            self.silences.remove(&mut self.silent, silence);
+        }
+        let at = self.packets.push_back(&mut flow.queue, pkt);
+        flow.bytes += u64::from(bytes);
+        self.held.add(bytes);
+        self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
+        let item = self.item(place, at);
+        self.schedule.arrived(item, first, now);
+    }
+
+    #[inline]
+    fn item(&mut self, place: Place, at: Place) -> Item {
+        let (flow, bytes) = (&mut self.flows[place], self.packets[at].bytes());
+        Item { flow: place.index(), packet: at.index(), cost: flow.cost(bytes), rate: flow.rate }
+    }
+
+    /// Takes a packet out of its flow's queue.
+    #[inline]
+    fn take(&mut self, place: Place, at: Place) -> (Packet<P>, Item) {
+        let item = self.item(place, at);
+        let flow = &mut self.flows[place];
+        let pkt = self.packets.remove(&mut flow.queue, at);
+        flow.bytes -= u64::from(pkt.bytes());
+        self.held.sub(pkt.bytes());
+        if flow.queue.is_empty() {
+            self.fall_silent(place);
+        }
+        (pkt, item)
+    }
+
+    /// Drops from the longest queue until the rest fits. `arrival` is the flow of the packet that just came.
+    #[cold]
+    fn push_out(&mut self, arrival: FlowKey, cx: &mut Cx<'_, P>) {
+        while !self.limit.allows(self.backlog()) {
+            let victim = self.best_effort.give_up().unwrap_or_else(|| self.revoke());
+            // The newest packet of its flow is the arrival.
+            let own = victim.meta.flow == arrival;
+            cx.drop(victim, if own { DropReason::Overlimit } else { DropReason::Pushout });
+        }
+    }
+
+    /// Takes the newest packet of the reserved flow that holds the most bytes.
+    fn revoke(&mut self) -> Packet<P> {
+        let flows = &self.flows;
+        let rank = |index| {
+            let bytes = flows.place(index).map(|place| flows[place].bytes);
+            bytes.filter(|bytes| *bytes > 0).map(|length| Rank { length, ticket: u64::from(index) })
+        };
+        let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
+        let place = self.flows.place(longest).expect("the longest queue is a flow's");
+        let queue = self.flows[place].queue;
+        let last = self.packets.nth_place(&queue, queue.len() - 1).expect("the longest queue has a packet");
+        let (pkt, item) = self.take(place, last);
+        self.schedule.revoked(item, self.flows[place].queue.is_empty());
+        pkt
+    }
+
+    /// The number of a flow that has a reservation.
+    #[cfg(test)]
+    pub(crate) fn number(&self, flow: FlowKey) -> Option<u32> {
+        self.by_key.get(flow).map(|place| place.index())
+    }
+}
+
+/// The state of a schedule per flow or per packet, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Numbered<T>(Vec<T>);
+
+impl<T: Default> Numbered<T> {
+    /// What is kept for a number, made when there is none yet.
+    #[inline]
+    pub(crate) fn at(&mut self, number: u32) -> &mut T {
+        if number as usize >= self.0.len() {
+            self.0.resize_with(number as usize + 1, T::default);
+        }
+        &mut self.0[number as usize]
+    }
+    /// What is kept for a number.
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.0.get(number as usize)
+    }
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.0.capacity() * size_of::<T>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Spec;
+    use crate::reserved::reserved_trace_with;
+    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+
+    /// The disciplines that are built on this.
+    const ALL: [&str; 9] = ["vc", "wfq", "wf2q", "tss", "trr", "trr_round", "trr_sound", "vtrr", "qfq"];
+
+    fn site() -> Site {
+        Site::new(Rate::mbit(8), Streams::new(1))
+    }
+
+    fn gauge(qdisc: &impl Qdisc<()>, wanted: &str) -> f64 {
+        let mut found = None;
+        qdisc.gauges(&mut |name, value| found = found.or((name == wanted).then_some(value)));
+        found.expect("there is such a gauge")
+    }
+
+    fn packet(flow: u64, rate: Rate) -> Packet<()> {
+        let mut pkt = Packet::new(FlowKey(flow), 1000, ());
+        pkt.meta.reserved = rate;
+        pkt
+    }
+
+    /// Best effort waits, and pays first when the buffer is full: of equally long queues the first in the round.
+    #[test]
+    fn best_effort_makes_room() {
+        for name in ALL {
+            let got = reserved_trace_with(
+                &format!("{name} limit 3p"),
+                100,
+                &[50],
+                "0 X1 100, Y1 100, A1 100, A2 100",
+            );
+            assert_eq!(got, "A1[0-1] A2[1-2] Y1[2-3] | X1@0", "{name}");
+        }
+    }
+
+    /// Without best effort the longest of the reserved queues pays with its newest packet, not who came last.
+    #[test]
+    fn a_flood_above_its_reservation_pays_itself() {
+        for name in ALL {
+            let got = reserved_trace_with(
+                &format!("{name} limit 3p"),
+                100,
+                &[50, 50],
+                "0 A1 100, A2 100, A3 100, B1 100; 0.5 A4 100, A5 100",
+            );
+            assert!(got.ends_with("| A3@0 A5@0.5"), "{name}: {got}");
+            assert!(got.contains("B1["), "{name}: {got}");
+        }
+    }
+
+    /// B asks for what A has, and is best effort; when A was silent for long enough B gets it, and what waits of it changes over in
+    /// order.
+    #[test]
+    fn who_does_not_fit_is_best_effort_until_there_is_room() {
+        for name in ALL {
+            let arrivals = "0 A1 100, X1 100, X2 100, X3 100, B1 100, B2 100; 2.5 B3 100";
+            let got = reserved_trace_with(name, 100, &[60, 60], arrivals);
+            assert_eq!(got, "A1[0-1] X1[1-2] X2[2-3] B1[3-4] B2[4-5] B3[5-6] X3[6-7] |", "{name}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_counted() {
+        for name in ALL {
+            let mut qdisc = name.parse::<Spec>().unwrap().build::<()>(&site()).unwrap();
+            let mut out = Outbox::default();
+            let mut cx = Cx::new(Time::ms(1), &mut out);
+            qdisc.enqueue(packet(1, Rate::mbit(5)), &mut cx);
+            qdisc.enqueue(packet(2, Rate::mbit(4)), &mut cx);
+            qdisc.enqueue(packet(2, Rate::mbit(4)), &mut cx);
+            qdisc.enqueue(packet(3, Rate::mbit(9)), &mut cx);
+            qdisc.enqueue(packet(4, Rate::mbit(3)), &mut cx);
+            // More than is left, and less: the first changes nothing.
+            qdisc.enqueue(packet(4, Rate::mbit(4)), &mut cx);
+            assert_eq!(
+                (gauge(&qdisc, "refused_packets"), gauge(&qdisc, "reserved_bit")),
+                (4.0, 8e6),
+                "{name}"
+            );
+            qdisc.enqueue(packet(4, Rate::mbit(2)), &mut cx);
+            assert_eq!(gauge(&qdisc, "reserved_bit"), 7e6, "{name}");
+            qdisc.reset(&mut cx);
+            assert_eq!(gauge(&qdisc, "reserved_bit"), 0.0, "{name}");
+        }
+    }
+
+    /// A hundred thousand flows that reserve a bit per second each: no more are known than may be, and a flow that reserves in earnest gets
+    /// in, since those are silent.
+    #[test]
+    fn the_table_is_bounded() {
+        for name in ALL {
+            let spec = format!("{name} flows 50");
+            let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&site()).unwrap();
+            let mut out = Outbox::default();
+            for flow in 0..100_000u64 {
+                // A packet of a flow of 1 bit/s takes 8,000 s.
+                let mut cx = Cx::new(Time::s(flow * 100), &mut out);
+                qdisc.enqueue(packet(flow, Rate::bit(1)), &mut cx);
+                assert!(qdisc.dequeue(&mut cx).packet().is_some());
+            }
+            let table = qdisc.flow_table();
+            assert!(table.most <= 51, "{name}: {table:?}");
+            assert!(table.bytes < 500_000, "{name}: {table:?}");
+            let mut cx = Cx::new(Time::s(18_000_000), &mut out);
+            qdisc.enqueue(packet(1 << 40, Rate::mbit(1)), &mut cx);
+            assert!(gauge(&qdisc, "reserved_bit") >= 1e6, "{name}");
+        }
+    }
+}

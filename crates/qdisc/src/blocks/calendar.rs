@@ -1,0 +1,341 @@
+//! Bucketed calendars: items in the order of the slots of time in which they are due, without sorting.
+//!
+//! [`Chains`] is an array of slots, each with a chain of items in the order in which they were filed, and a set of those that
+//! are not empty: the next of them is found with a few find-first-set instructions, however far it is. [`Calendar`] uses
+//! it as a window into slots that are numbered without end. An item that is due beyond the window is kept in a heap
+//! until the window reaches its slot: it is never filed under a slot of the same remainder that comes round earlier, which is
+//! what a timestamp taken modulo the size of an array does.
+//!
+//! Filing, removing and taking the first are O(1), and O(log n) for items beyond the window, which are counted.
+//!
+//! Timing wheels: G. Varghese, T. Lauck, SOSP 1987. Calendar queues: R. Brown, CACM 31(10), 1988. Circular queues with
+//! find-first-set: A. Saeed et al., "Eiffel", NSDI 2019.
+
+use super::flow_heap::FlowHeap;
+use super::positions::Positions;
+
+/// An array of chains. Items are small numbers, such as the place of a flow or packet in a slab; each is filed at most once.
+#[derive(Debug)]
+pub struct Chains {
+    ends: Box<[Ends]>,
+    busy: Positions,
+    /// By item.
+    links: Vec<Link>,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    head: u32,
+    tail: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: u32,
+    next: u32,
+    /// The slot of the item; `NONE` when it is not filed.
+    slot: u32,
+}
+
+const NONE: u32 = u32::MAX;
+const EMPTY: Ends = Ends { head: NONE, tail: NONE };
+const OUT: Link = Link { prev: NONE, next: NONE, slot: NONE };
+
+impl Chains {
+    /// So many slots.
+    ///
+    /// # Panics
+    /// When there are none, or 2³² - 1 or more.
+    pub fn new(slots: usize) -> Chains {
+        assert!((1..NONE as usize).contains(&slots), "an array has slots, and their numbers fit 32 bits");
+        let mut busy = Positions::default();
+        // Takes its memory now.
+        busy.insert(slots as u32 - 1);
+        busy.remove(slots as u32 - 1);
+        Chains { ends: vec![EMPTY; slots].into_boxed_slice(), busy, links: Vec::new(), len: 0 }
+    }
+
+    /// How many slots there are.
+    #[inline]
+    pub fn slots(&self) -> u32 {
+        self.ends.len() as u32
+    }
+    /// How many items are filed.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether none is.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// Bytes that it takes, used or not.
+    pub fn bytes(&self) -> u64 {
+        let (ends, links) = (self.ends.len() * size_of::<Ends>(), self.links.capacity() * size_of::<Link>());
+        (ends + links) as u64 + self.busy.bytes()
+    }
+
+    /// Files an item at the end of a slot's chain.
+    ///
+    /// # Panics
+    /// When there is no such slot.
+    #[inline]
+    pub fn push(&mut self, slot: u32, item: u32) {
+        if item as usize >= self.links.len() {
+            self.links.resize(item as usize + 1, OUT);
+        }
+        debug_assert_eq!(self.links[item as usize].slot, NONE, "an item is filed once");
+        let ends = &mut self.ends[slot as usize];
+        self.links[item as usize] = Link { prev: ends.tail, next: NONE, slot };
+        match ends.tail {
+            NONE => {
+                ends.head = item;
+                self.busy.insert(slot);
+            }
+            tail => self.links[tail as usize].next = item,
+        }
+        ends.tail = item;
+        self.len += 1;
+    }
+
+    /// Takes an item out. Whether it was filed.
+    #[inline]
+    pub fn remove(&mut self, item: u32) -> bool {
+        let Some(Link { prev, next, slot }) = self.links.get(item as usize).copied() else { return false };
+        if slot == NONE {
+            return false;
+        }
+        let ends = &mut self.ends[slot as usize];
+        match prev {
+            NONE => ends.head = next,
+            prev => self.links[prev as usize].next = next,
+        }
+        match next {
+            NONE => ends.tail = prev,
+            next => self.links[next as usize].prev = prev,
+        }
+        if ends.head == NONE {
+            self.busy.remove(slot);
+        }
+        self.links[item as usize] = OUT;
+        self.len -= 1;
+        true
+    }
+
+    /// The first item of a slot.
+    #[inline]
+    pub fn front(&self, slot: u32) -> Option<u32> {
+        Some(self.ends[slot as usize].head).filter(|head| *head != NONE)
+    }
+
+    /// The first slot with items from `slot` on, cyclically.
+    #[inline]
+    pub fn next_from(&self, slot: u32) -> Option<u32> {
+        self.busy.from(slot).or_else(|| self.busy.first())
+    }
+
+    /// Forgets all, keeping the memory.
+    pub fn clear(&mut self) {
+        self.ends.fill(EMPTY);
+        self.busy.clear();
+        self.links.fill(OUT);
+        self.len = 0;
+    }
+}
+
+/// Items by slot of time, then in the order in which they were filed.
+#[derive(Debug)]
+pub struct Calendar {
+    chains: Chains,
+    /// The slot with which the window begins. Nothing is filed before it.
+    floor: u64,
+    /// Items that are due beyond the window, by slot, then by the order in which they came.
+    beyond: FlowHeap<(u64, u64)>,
+    /// How many there ever were.
+    overflowed: u64,
+}
+
+impl Calendar {
+    /// A window of so many slots, beginning at slot 0.
+    ///
+    /// # Panics
+    /// As [`Chains::new`].
+    pub fn new(slots: usize) -> Calendar {
+        Calendar { chains: Chains::new(slots), floor: 0, beyond: FlowHeap::with_capacity(0), overflowed: 0 }
+    }
+
+    /// How many items are filed.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.chains.len() + self.beyond.len()
+    }
+    /// Whether none is.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// How many items were ever due beyond the window when they were filed.
+    pub fn overflowed(&self) -> u64 {
+        self.overflowed
+    }
+    /// Bytes that it takes, used or not.
+    pub fn bytes(&self) -> u64 {
+        self.chains.bytes() + self.beyond.bytes()
+    }
+
+    /// Files an item. One that is overdue goes to the first slot of the window.
+    #[inline]
+    pub fn file(&mut self, item: u32, slot: u64) {
+        let slot = slot.max(self.floor);
+        if slot - self.floor < u64::from(self.chains.slots()) {
+            self.chains.push(self.index(slot), item);
+        } else {
+            self.overflowed += 1;
+            self.beyond.set(item, (slot, self.overflowed));
+        }
+    }
+
+    /// Takes an item out. Whether it was filed.
+    #[inline]
+    pub fn remove(&mut self, item: u32) -> bool {
+        self.chains.remove(item) || self.beyond.remove(item)
+    }
+
+    /// The first slot that has an item, and the item that was filed there first.
+    #[inline]
+    pub fn first(&self) -> Option<(u64, u32)> {
+        let from = self.index(self.floor);
+        let Some(index) = self.chains.next_from(from) else {
+            // The window stays where it is: what is filed next may come before this.
+            return self.beyond.first().map(|((slot, _), item)| (slot, item));
+        };
+        let ahead = if index >= from { index - from } else { index + self.chains.slots() - from };
+        Some((self.floor + u64::from(ahead), self.chains.front(index)?))
+    }
+
+    /// Nothing is due before `slot` any more: the window moves up to there, or as far as what is filed allows.
+    #[inline]
+    pub fn advance(&mut self, slot: u64) {
+        if slot <= self.floor {
+            return;
+        }
+        let first = self.first().map_or(slot, |(first, _)| first);
+        self.move_to(slot.min(first).max(self.floor));
+    }
+
+    /// Forgets all and begins at slot 0 again, keeping the memory.
+    pub fn clear(&mut self) {
+        self.chains.clear();
+        self.beyond.clear();
+        self.floor = 0;
+    }
+
+    /// The window begins at a slot, before which nothing is filed; what it reaches is filed in it.
+    #[inline]
+    fn move_to(&mut self, floor: u64) {
+        self.floor = floor;
+        while let Some(((slot, _), item)) = self.beyond.first()
+            && slot - self.floor < u64::from(self.chains.slots())
+        {
+            self.beyond.remove(item);
+            self.chains.push(self.index(slot), item);
+        }
+    }
+
+    #[inline]
+    fn index(&self, slot: u64) -> u32 {
+        (slot % u64::from(self.chains.slots())) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// It is a list sorted by slot and by the order of filing, whatever the size of the window: nothing wraps round.
+        #[test]
+        fn is_a_sorted_list(
+            ops in prop::collection::vec((0..8u8, 0..30u32, 0..200u64), 0..400),
+            slots in prop_oneof![1..9usize, Just(64), 90..200usize],
+        ) {
+            let mut calendar = Calendar::new(slots);
+            // Slot, serial and item; and the least slot that may be filed.
+            let mut model: Vec<(u64, usize, u32)> = Vec::new();
+            let mut floor = 0;
+            for (serial, (op, item, ahead)) in ops.into_iter().enumerate() {
+                match op {
+                    0..4 => {
+                        if model.iter().all(|(_, _, other)| *other != item) {
+                            let slot = floor + ahead;
+                            calendar.file(item, slot);
+                            model.push((slot, serial, item));
+                        }
+                    }
+                    4 | 5 => {
+                        prop_assert_eq!(calendar.first(), model.first().map(|(slot, _, item)| (*slot, *item)));
+                        if let Some((slot, _, item)) = model.first().copied() {
+                            prop_assert!(calendar.remove(item));
+                            // As schedulers do, what is filed from now on is not due before what just left.
+                            floor = slot;
+                            model.remove(0);
+                        }
+                    }
+                    6 => {
+                        let at = model.iter().position(|(_, _, other)| *other == item);
+                        prop_assert_eq!(calendar.remove(item), at.is_some());
+                        at.map(|at| model.remove(at));
+                    }
+                    _ => {
+                        let to = floor + ahead / 4;
+                        calendar.advance(to);
+                        floor = floor.max(model.first().map_or(to, |(slot, ..)| to.min(*slot)));
+                    }
+                }
+                // Stable: what was filed first stays first.
+                model.sort_by_key(|(slot, serial, _)| (*slot, *serial));
+                prop_assert_eq!(calendar.len(), model.len());
+            }
+            while let Some((slot, _, item)) = model.first().copied() {
+                prop_assert_eq!(calendar.first(), Some((slot, item)));
+                calendar.remove(item);
+                model.remove(0);
+            }
+            prop_assert!(calendar.is_empty() && calendar.first().is_none());
+        }
+    }
+
+    #[test]
+    fn what_is_far_away_waits_outside_and_is_counted() {
+        let mut calendar = Calendar::new(10);
+        calendar.file(1, 3);
+        calendar.file(2, 13);
+        assert_eq!((calendar.first(), calendar.overflowed()), (Some((3, 1)), 1), "13 is not 3");
+        calendar.remove(1);
+        assert_eq!(calendar.first(), Some((13, 2)));
+        // Overdue: the first slot.
+        calendar.advance(20);
+        calendar.file(3, 5);
+        assert_eq!(calendar.first(), Some((13, 2)), "what is filed holds the window back");
+        calendar.remove(2);
+        assert_eq!(calendar.first(), Some((13, 3)));
+    }
+
+    #[test]
+    fn chains_go_round() {
+        let mut chains = Chains::new(101);
+        chains.push(100, 7);
+        chains.push(3, 8);
+        chains.push(3, 9);
+        assert_eq!(chains.next_from(4), Some(100));
+        assert!(chains.remove(7) && !chains.remove(7));
+        assert_eq!((chains.next_from(4), chains.front(3)), (Some(3), Some(8)));
+        chains.remove(8);
+        assert_eq!(chains.front(3), Some(9));
+        chains.clear();
+        assert_eq!((chains.next_from(0), chains.len()), (None, 0));
+    }
+}

@@ -1,0 +1,150 @@
+//! Virtual time in fixed point: picoseconds with twenty binary digits after the point.
+//!
+//! Schedulers of the fair-queueing family add up what packets take at the rates reserved for their flows, L/ρ, and compare
+//! the sums. A picosecond is too coarse for that: at 1 Tbit/s a byte lasts eight, and a sum that is cut to whole ones at
+//! every packet gives a flow more than its rate. A tick is 2⁻²⁰ ps: 2⁻²³ of a byte at 1 Tbit/s, and what a packet
+//! takes is rounded up to one, never in a flow's favour. 128 bits leave room for what a queue of a billion packets takes at
+//! 1 bit/s (10¹³ s); the sums stay at the largest number instead of passing it.
+
+use std::ops::{Add, AddAssign, Sub};
+
+use crate::units::{Rate, Span, Time};
+
+/// Virtual time, or a length of it, in 2⁻²⁰ ps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticks(u128);
+
+/// Binary digits below a picosecond.
+const POINT: u32 = 20;
+
+impl Ticks {
+    /// The beginning, or no time at all.
+    pub const ZERO: Ticks = Ticks(0);
+    /// Later than all that happens; about 10²⁰ s, so that no sum of two overflows.
+    pub const MAX: Ticks = Ticks(1 << 116);
+
+    /// The same point in real time.
+    #[inline]
+    pub fn at(time: Time) -> Ticks {
+        Ticks(u128::from(time.as_ps()) << POINT)
+    }
+
+    /// As much.
+    #[inline]
+    pub fn of(span: Span) -> Ticks {
+        Ticks(u128::from(span.as_ps()) << POINT)
+    }
+
+    /// What `bytes` take at `rate`, rounded up: L/ρ.
+    ///
+    /// # Panics
+    /// When the rate is zero.
+    #[inline]
+    pub fn to_send(bytes: u32, rate: Rate) -> Ticks {
+        const PS_PER_BYTE_AT_1_BIT: u128 = 8_000_000_000_000 << POINT;
+        Ticks((u128::from(bytes) * PS_PER_BYTE_AT_1_BIT).div_ceil(u128::from(rate.as_bit())))
+    }
+
+    /// So many ticks of 2⁻²⁰ ps.
+    #[inline]
+    pub fn from_raw(ticks: u128) -> Ticks {
+        Ticks(ticks.min(Ticks::MAX.0))
+    }
+
+    /// How many ticks.
+    #[inline]
+    pub fn raw(self) -> u128 {
+        self.0
+    }
+
+    /// The difference, or zero.
+    #[inline]
+    pub fn saturating_sub(self, other: Ticks) -> Ticks {
+        Ticks(self.0.saturating_sub(other.0))
+    }
+
+    /// `self * num / den`, rounded down. It stays at the largest number.
+    #[inline]
+    pub fn scale(self, num: u64, den: u64) -> Ticks {
+        match self.0.checked_mul(u128::from(num)) {
+            Some(product) => Ticks::from_raw(product / u128::from(den)),
+            None => Ticks::MAX,
+        }
+    }
+
+    /// How many widths lie before it: the number of its slot. It stays at the largest number.
+    #[inline]
+    pub fn slot(self, width: Ticks) -> u64 {
+        u64::try_from(self.0 / width.0).unwrap_or(u64::MAX)
+    }
+
+    /// The beginning of a slot.
+    #[inline]
+    pub fn edge(slot: u64, width: Ticks) -> Ticks {
+        Ticks::from_raw(u128::from(slot).saturating_mul(width.0))
+    }
+
+    /// In seconds, for reports; never for decisions.
+    pub fn as_s(self) -> f64 {
+        self.0 as f64 / (1u64 << POINT) as f64 / 1e12
+    }
+}
+
+impl Add for Ticks {
+    type Output = Ticks;
+    #[inline]
+    fn add(self, other: Ticks) -> Ticks {
+        Ticks((self.0 + other.0).min(Ticks::MAX.0))
+    }
+}
+impl AddAssign for Ticks {
+    #[inline]
+    fn add_assign(&mut self, other: Ticks) {
+        *self = *self + other;
+    }
+}
+impl Sub for Ticks {
+    type Output = Ticks;
+    #[inline]
+    fn sub(self, other: Ticks) -> Ticks {
+        Ticks(self.0.checked_sub(other.0).expect("a length of time is never negative"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_packet_takes_is_rounded_up_to_a_tick() {
+        assert_eq!(Ticks::to_send(1000, Rate::mbit(8)), Ticks::of(Span::ms(1)));
+        // 300 bytes at 600 kbit/s are 4 ms although a byte is no whole number of ticks.
+        assert_eq!(Ticks::to_send(300, Rate::kbit(600)), Ticks::of(Span::ms(4)));
+        let third = Ticks::to_send(1, Rate::bit(3)).raw();
+        let whole = 8_000_000_000_000u128 << 20;
+        assert!(3 * third >= whole && 3 * (third - 1) < whole, "{third}");
+        // At 1 Tbit/s a million bytes drift by less than a byte's 2^-20.
+        let byte = Ticks::to_send(1, Rate::gbit(1000));
+        assert_eq!(byte, Ticks::of(Span::from_ps(8)));
+    }
+
+    #[test]
+    fn sums_stay_at_the_largest() {
+        assert_eq!(Ticks::MAX + Ticks::MAX, Ticks::MAX);
+        assert_eq!(Ticks::MAX.scale(u64::MAX, 1), Ticks::MAX);
+        // The largest IP packet at the lowest rate, a billion times: still told apart from the next.
+        let dear = Ticks::to_send(65_535, Rate::bit(1));
+        let sum = dear.scale(1_000_000_000, 1);
+        assert!(sum < sum + dear && sum + dear < Ticks::MAX);
+    }
+
+    #[test]
+    fn slots_and_their_edges() {
+        let width = Ticks::of(Span::us(10));
+        assert_eq!(Ticks::of(Span::us(29)).slot(width), 2);
+        assert_eq!(Ticks::edge(2, width), Ticks::of(Span::us(20)));
+        assert_eq!(Ticks::MAX.slot(Ticks::from_raw(1)), u64::MAX);
+        assert_eq!(Ticks::edge(u64::MAX, Ticks::MAX), Ticks::MAX);
+        assert_eq!(Ticks::of(Span::ms(3)).scale(2, 3), Ticks::of(Span::ms(2)));
+    }
+}

@@ -1,0 +1,17 @@
+//! Reserving bandwidth, as the TRR paper (Chen and Chen, about 2000, section 3.1) has it: a sender announces a flow, its rate and its time to
+//! the router, which grants or refuses it, and tells the router when it ends.
+//!
+//! [`message`] is what the control packets look like, byte by byte; [`table`] is who has what, and until when. Both are pure code: bytes and
+//! times come in as arguments. What a flow has reserved goes to its packets as [`qdisc::Meta::reserved`]; whether a discipline does anything
+//! with that is the discipline's business.
+//!
+//! The paper fixes the fields, and nothing else: no widths, no answer, no reasons, no check of who asks. What is added here is said in
+//! those modules.
+
+#![forbid(unsafe_code)]
+
+pub mod message;
+pub mod table;
+
+pub use message::{EtherTypes, Kind, Malformed, Message, Reason, Tuple};
+pub use table::{Counts, Table};

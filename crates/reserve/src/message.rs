@@ -1,0 +1,385 @@
+//! The control packets: start, end, and the answers granted and refused.
+//!
+//! All of them have the same 56 bytes, most significant first, behind an Ethernet header or in a UDP datagram. More bytes may follow, as
+//! the padding of a frame; they are not looked at.
+//!
+//! | byte | bytes | what |
+//! |---|---|---|
+//! | 0 | 2 | `47 57`, "GW" |
+//! | 2 | 1 | version: 1 |
+//! | 3 | 1 | kind: 1 start, 2 end, 3 granted, 4 refused |
+//! | 4 | 2 | length of the message: 56 |
+//! | 6 | 2 | Internet checksum (RFC 1071) of all 56 bytes, with zero in its place |
+//! | 8 | 4 | source address of the flow |
+//! | 12 | 4 | destination address |
+//! | 16 | 2 | source port |
+//! | 18 | 2 | destination port |
+//! | 20 | 1 | IP protocol |
+//! | 21 | 1 | reason, in a refusal; otherwise 0 |
+//! | 22 | 2 | 0 |
+//! | 24 | 8 | rate in bit/s |
+//! | 32 | 8 | start, in nanoseconds since an epoch that both sides know; 0 in an end |
+//! | 40 | 8 | finish, likewise |
+//! | 48 | 8 | tag: SipHash-2-4 of bytes 0 to 47, with zero for the checksum, under a key that both sides know; 0 without a key |
+//!
+//! The fields from 8 to 19 and from 24 to 47 are the paper's, the widths ours. An answer repeats the request, so that the sender knows which it
+//! is of. The tag is ours: without it anyone on the link can end anyone's reservation. It says that the sender knew the key, not that the
+//! message is new; a copy of a start that is sent again grants what was granted before, and nothing after its finish.
+//!
+//! The paper's EtherTypes, 0x0801 and 0x0802, are registered to others (X.75 and NBS Internet). The default is that for local
+//! experiments, 0x88b5 (IEEE 802).
+
+use qdisc::hash::SipHasher;
+use qdisc::{FiveTuple, Rate};
+
+/// How long every message is, in bytes.
+pub const LENGTH: usize = 56;
+
+const MAGIC: [u8; 2] = *b"GW";
+const VERSION: u8 = 1;
+const CHECKSUM: std::ops::Range<usize> = 6..8;
+const TAG: std::ops::Range<usize> = 48..56;
+
+/// The flow that a reservation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tuple {
+    /// Source address, IPv4.
+    pub from: [u8; 4],
+    /// Destination address.
+    pub to: [u8; 4],
+    /// Source port.
+    pub from_port: u16,
+    /// Destination port.
+    pub to_port: u16,
+    /// IP protocol number; the paper has none.
+    pub protocol: u8,
+}
+
+/// A control packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What it says.
+    pub kind: Kind,
+    /// Of which flow.
+    pub tuple: Tuple,
+    /// The reserved rate.
+    pub rate: Rate,
+    /// From when on, in nanoseconds; 0 in an end.
+    pub start: u64,
+    /// Until when, in nanoseconds, that instant not included; 0 in an end.
+    pub finish: u64,
+}
+
+/// What a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A sender wants a rate.
+    Start,
+    /// A sender is done.
+    End,
+    /// The router gives what was asked for.
+    Granted,
+    /// It does not.
+    Refused(Reason),
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// The link has not so much left at some time between start and finish.
+    NoRoom = 1,
+    /// The table is full.
+    TableFull = 2,
+    /// It asks for no rate.
+    NoRate = 3,
+    /// It finishes before it starts, or in the same instant.
+    Backwards = 4,
+    /// It has finished already.
+    Over = 5,
+    /// Somebody else has a reservation for that flow.
+    NotYours = 6,
+}
+
+impl Reason {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [Reason; 6] = [
+        Reason::NoRoom,
+        Reason::TableFull,
+        Reason::NoRate,
+        Reason::Backwards,
+        Reason::Over,
+        Reason::NotYours,
+    ];
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Reason::NoRoom => "the link has not so much left in that time: ask for less, or for later",
+            Reason::TableFull => "the table of reservations is full: ask again when others have ended",
+            Reason::NoRate => "no rate is asked for: ask for at least 1 bit/s",
+            Reason::Backwards => "it finishes before it starts: ask for a finish after the start",
+            Reason::Over => "it has finished already: ask for a finish in the future",
+            Reason::NotYours => "somebody else has reserved for that flow: only who did can change it",
+        })
+    }
+}
+
+/// What is wrong with bytes that should be a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Too few bytes.
+    #[error("a message has 56 bytes; here are {0}")]
+    Short(usize),
+    /// It does not begin as one.
+    #[error("bytes 0 and 1 are {0:02x?}; a message begins with 47 57")]
+    Magic([u8; 2]),
+    /// Another version.
+    #[error("byte 2: version {0}; only version 1 is known")]
+    Version(u8),
+    /// The length field is wrong.
+    #[error("bytes 4 and 5: a length of {0}; every message has 56")]
+    Length(u16),
+    /// Damaged.
+    #[error("bytes 6 and 7: the checksum is wrong")]
+    Checksum,
+    /// The tag is not that of the key.
+    #[error("bytes 48 to 55: the tag is not that of our key, so the message is not from who has it")]
+    Forged,
+    /// No such kind.
+    #[error("byte 3: kind {0}; there are 1 start, 2 end, 3 granted, 4 refused")]
+    Kind(u8),
+    /// A reason where none belongs, or none where one does.
+    #[error("byte 21: reason {0} in a message of kind {1}")]
+    Reason(u8, u8),
+    /// What should be zero is not.
+    #[error("bytes 22 and 23 must be 0")]
+    Reserved,
+    /// An end with times.
+    #[error("bytes 32 to 47: an end has no times, both are 0")]
+    Times,
+}
+
+impl Message {
+    /// The bytes of it, with a tag when there is a key.
+    pub fn encode(&self, key: Option<&SipHasher>) -> [u8; LENGTH] {
+        let mut bytes = [0; LENGTH];
+        let mut at = 0;
+        let mut put = |field: &[u8]| {
+            bytes[at..at + field.len()].copy_from_slice(field);
+            at += field.len();
+        };
+        let (kind, reason) = self.kind.numbers();
+        put(&MAGIC);
+        put(&[VERSION, kind]);
+        put(&(LENGTH as u16).to_be_bytes());
+        put(&[0, 0]);
+        put(&self.tuple.from);
+        put(&self.tuple.to);
+        put(&self.tuple.from_port.to_be_bytes());
+        put(&self.tuple.to_port.to_be_bytes());
+        put(&[self.tuple.protocol, reason, 0, 0]);
+        put(&self.rate.as_bit().to_be_bytes());
+        put(&self.start.to_be_bytes());
+        put(&self.finish.to_be_bytes());
+        if let Some(key) = key {
+            let tag = key.hash(&bytes[..TAG.start]);
+            bytes[TAG].copy_from_slice(&tag.to_be_bytes());
+        }
+        let sum = checksum(&bytes);
+        bytes[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+        bytes
+    }
+
+    /// Reads a message. With a key, only those that were written with it.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn decode(bytes: &[u8], key: Option<&SipHasher>) -> Result<Message, Malformed> {
+        let Some(bytes) = bytes.first_chunk::<LENGTH>() else { return Err(Malformed::Short(bytes.len())) };
+        let mut rest = &bytes[..];
+        let magic = take(&mut rest);
+        let [version, kind] = take(&mut rest);
+        let length = u16::from_be_bytes(take(&mut rest));
+        if magic != MAGIC {
+            return Err(Malformed::Magic(magic));
+        }
+        if version != VERSION {
+            return Err(Malformed::Version(version));
+        }
+        if usize::from(length) != LENGTH {
+            return Err(Malformed::Length(length));
+        }
+        let sum = u16::from_be_bytes(take(&mut rest));
+        let mut bare = *bytes;
+        bare[CHECKSUM].fill(0);
+        if checksum(&bare) != sum {
+            return Err(Malformed::Checksum);
+        }
+        let (from, to) = (take(&mut rest), take(&mut rest));
+        let from_port = u16::from_be_bytes(take(&mut rest));
+        let to_port = u16::from_be_bytes(take(&mut rest));
+        let [protocol, reason] = take(&mut rest);
+        let reserved: [u8; 2] = take(&mut rest);
+        let [rate, start, finish, tag] = std::array::from_fn(|_| u64::from_be_bytes(take(&mut rest)));
+        if key.is_some_and(|key| key.hash(&bare[..TAG.start]) != tag) {
+            return Err(Malformed::Forged);
+        }
+        let kind = Kind::of(kind, reason)?;
+        if reserved != [0, 0] {
+            return Err(Malformed::Reserved);
+        }
+        if kind == Kind::End && (start, finish) != (0, 0) {
+            return Err(Malformed::Times);
+        }
+        let tuple = Tuple { from, to, from_port, to_port, protocol };
+        Ok(Message { kind, tuple, rate: Rate::bit(rate), start, finish })
+    }
+
+    /// The answer to it.
+    pub fn answer(&self, refused: Option<Reason>) -> Message {
+        Message { kind: refused.map_or(Kind::Granted, Kind::Refused), ..*self }
+    }
+}
+
+/// The next bytes. There are as many: the message was measured.
+fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+    let (field, behind) = rest.split_first_chunk::<N>().expect("a message has all its fields");
+    *rest = behind;
+    *field
+}
+
+impl Kind {
+    /// Its number, and that of the reason.
+    fn numbers(self) -> (u8, u8) {
+        match self {
+            Kind::Start => (1, 0),
+            Kind::End => (2, 0),
+            Kind::Granted => (3, 0),
+            Kind::Refused(reason) => (4, reason as u8),
+        }
+    }
+
+    fn of(kind: u8, reason: u8) -> Result<Kind, Malformed> {
+        match (kind, reason) {
+            (1, 0) => Ok(Kind::Start),
+            (2, 0) => Ok(Kind::End),
+            (3, 0) => Ok(Kind::Granted),
+            (4, reason) => {
+                let found = Reason::ALL.into_iter().find(|each| *each as u8 == reason);
+                found.map(Kind::Refused).ok_or(Malformed::Reason(reason, 4))
+            }
+            (1..=3, reason) => Err(Malformed::Reason(reason, kind)),
+            (kind, _) => Err(Malformed::Kind(kind)),
+        }
+    }
+}
+
+impl From<Tuple> for FiveTuple {
+    fn from(tuple: Tuple) -> FiveTuple {
+        let mapped = |[a, b, c, d]: [u8; 4]| [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d];
+        let Tuple { from, to, from_port, to_port, protocol } = tuple;
+        FiveTuple { from: mapped(from), to: mapped(to), from_port, to_port, protocol }
+    }
+}
+
+/// Under which EtherTypes messages are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EtherTypes {
+    /// A start, and the answer to it.
+    pub start: u16,
+    /// An end, and the answer to it.
+    pub end: u16,
+}
+
+impl EtherTypes {
+    /// That for local experiments, for both.
+    pub const LOCAL: EtherTypes = EtherTypes { start: 0x88b5, end: 0x88b5 };
+    /// Those of the paper, which belong to others.
+    pub const PUBLISHED: EtherTypes = EtherTypes { start: 0x0801, end: 0x0802 };
+}
+
+impl Default for EtherTypes {
+    fn default() -> EtherTypes {
+        EtherTypes::LOCAL
+    }
+}
+
+/// RFC 1071: the ones' complement of the ones' complement sum of 16-bit words.
+fn checksum(bytes: &[u8; LENGTH]) -> u16 {
+    let (words, _) = bytes.as_chunks::<2>();
+    let mut sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start() -> Message {
+        Message {
+            kind: Kind::Start,
+            tuple: Tuple {
+                from: [192, 0, 2, 1],
+                to: [198, 51, 100, 7],
+                from_port: 5004,
+                to_port: 6000,
+                protocol: 17,
+            },
+            rate: Rate::mbit(1),
+            start: 1_000_000_000,
+            finish: 61_000_000_000,
+        }
+    }
+
+    #[test]
+    fn byte_by_byte() {
+        let expected: [u8; LENGTH] = [
+            0x47, 0x57, 1, 1, 0, 56, 0xf1, 0x5b, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17,
+            0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0, 0x3b, 0x9a, 0xca, 0, 0, 0, 0, 0x0e, 0x33,
+            0xe2, 0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ];
+        let got = start().encode(None);
+        // By hand: all words with the checksum add up to ones only.
+        let (words, _) = got.as_chunks::<2>();
+        let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+        assert_eq!(got, expected);
+    }
+
+    /// Each mistake with its place, in messages whose checksum is right otherwise.
+    #[test]
+    fn mistakes_have_their_place() {
+        let told = |at: usize, byte: u8| {
+            let mut bytes = start().encode(None);
+            bytes[at] = byte;
+            bytes[CHECKSUM].fill(0);
+            let sum = checksum(&bytes);
+            bytes[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+            Message::decode(&bytes, None).unwrap_err()
+        };
+        assert_eq!(told(0, 0x45), Malformed::Magic([0x45, 0x57]));
+        assert_eq!(told(2, 2), Malformed::Version(2));
+        assert_eq!(told(3, 5), Malformed::Kind(5));
+        assert_eq!(told(3, 4), Malformed::Reason(0, 4));
+        assert_eq!(told(21, 1), Malformed::Reason(1, 1));
+        assert_eq!(told(5, 48), Malformed::Length(48));
+        assert_eq!(told(23, 1), Malformed::Reserved);
+        assert_eq!(told(3, 2), Malformed::Times, "a start made into an end");
+        assert_eq!(Message::decode(&start().encode(None)[..55], None), Err(Malformed::Short(55)));
+    }
+
+    #[test]
+    fn who_has_no_key_is_found_out() {
+        let (key, other) = (SipHasher::new(1, 2), SipHasher::new(1, 3));
+        let bytes = start().encode(Some(&key));
+        assert_eq!(Message::decode(&bytes, Some(&key)), Ok(start()));
+        assert_eq!(Message::decode(&bytes, Some(&other)), Err(Malformed::Forged));
+        assert_eq!(Message::decode(&start().encode(None), Some(&key)), Err(Malformed::Forged));
+        assert_eq!(Message::decode(&bytes, None), Ok(start()), "who has no key does not look at tags");
+    }
+}

@@ -1,0 +1,315 @@
+//! Who has reserved what, and until when: soft state.
+//!
+//! # Principles
+//! - A start is granted when the link has room for it all the time from its start to its finish, beside everyone else's reservations then. A share
+//!   of the link stays free of reservations.
+//! - A start for a flow that has a reservation changes it, if the new one fits; if not, the old one stays.
+//! - A reservation goes at its finish, with its end, or when nothing was heard of it for a lifetime: a sender that dies without a word holds nothing
+//!   for longer, one that lives repeats its start.
+//! - An end for a flow that has none is ignored and counted.
+//! - Only who made a reservation may change or end it. Who that is the host knows: the address that the message came from, say.
+//! - The table has a largest size.
+//!
+//! # Left open by the paper
+//! All but the first half sentence: it has no admission, no answer, and no word on what happens when packets of control are lost.
+//!
+//! # Cost
+//! - A look-up O(log n); a message O(n log n) for n reservations. Messages are rare and n is bounded.
+
+use std::collections::BTreeMap;
+
+use qdisc::Rate;
+
+use crate::message::{Kind, Message, Reason, Tuple};
+
+/// The reservations of a link. Times are nanoseconds since the epoch of the messages.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What may be reserved, bit/s.
+    capacity: u64,
+    most: usize,
+    lifetime: u64,
+    entries: BTreeMap<Tuple, Entry>,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    rate: u64,
+    start: u64,
+    finish: u64,
+    /// Who made it.
+    owner: u64,
+    /// When it was last asked for.
+    heard: u64,
+}
+
+impl Entry {
+    /// When it goes, unless it is heard of.
+    fn until(&self, lifetime: u64) -> u64 {
+        self.finish.min(self.heard.saturating_add(lifetime))
+    }
+}
+
+/// What happened to messages and reservations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Starts that were granted, changes included.
+    pub granted: u64,
+    /// Messages that were refused.
+    pub refused: u64,
+    /// Reservations that were ended by their owner.
+    pub ended: u64,
+    /// Reservations that finished or lapsed.
+    pub expired: u64,
+    /// Ends for flows that had no reservation.
+    pub unknown_ends: u64,
+    /// Answers that came in: nobody here asked.
+    pub stray_answers: u64,
+}
+
+impl Table {
+    /// What of a link may be reserved by default, per mille.
+    pub const SHARE: u64 = 950;
+    /// How many reservations there may be by default.
+    pub const MOST: usize = 4096;
+    /// How long a reservation lives without being heard of, by default: half a minute.
+    pub const LIFETIME: u64 = 30_000_000_000;
+
+    /// That of a link, as by default.
+    pub fn of(link: Rate) -> Table {
+        let capacity = u128::from(link.as_bit()) * u128::from(Table::SHARE) / 1000;
+        Table::new(Rate::bit(capacity as u64), Table::MOST, Table::LIFETIME)
+    }
+
+    /// So much to reserve, for so many flows, each for so many nanoseconds without being heard of.
+    pub fn new(capacity: Rate, most: usize, lifetime: u64) -> Table {
+        Table {
+            capacity: capacity.as_bit(),
+            most,
+            lifetime,
+            entries: BTreeMap::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// What a flow has reserved now; zero for best effort.
+    pub fn reserved(&self, tuple: &Tuple, now: u64) -> Rate {
+        let entry = self.entries.get(tuple);
+        let holds = entry.filter(|entry| entry.start <= now && now < entry.until(self.lifetime));
+        Rate::bit(holds.map_or(0, |entry| entry.rate))
+    }
+
+    /// How many reservations there are, those of the future included.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    /// What happened so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Takes a message of `owner`, and gives the answer to be sent, if there is one.
+    pub fn take(&mut self, message: &Message, owner: u64, now: u64) -> Option<Message> {
+        self.expire(now);
+        let refused = match message.kind {
+            Kind::Start => self.start(message, owner, now).err(),
+            Kind::End => match self.entries.get(&message.tuple) {
+                None => {
+                    self.counts.unknown_ends += 1;
+                    return None;
+                }
+                Some(entry) if entry.owner != owner => Some(Reason::NotYours),
+                Some(_) => {
+                    self.entries.remove(&message.tuple);
+                    self.counts.ended += 1;
+                    return Some(message.answer(None));
+                }
+            },
+            Kind::Granted | Kind::Refused(_) => {
+                self.counts.stray_answers += 1;
+                return None;
+            }
+        };
+        match refused {
+            None => self.counts.granted += 1,
+            Some(_) => self.counts.refused += 1,
+        }
+        Some(message.answer(refused))
+    }
+
+    /// Forgets what has finished, and what was not heard of for a lifetime.
+    pub fn expire(&mut self, now: u64) {
+        let before = self.entries.len();
+        self.entries.retain(|_, entry| now < entry.until(self.lifetime));
+        self.counts.expired += (before - self.entries.len()) as u64;
+    }
+
+    fn start(&mut self, message: &Message, owner: u64, now: u64) -> Result<(), Reason> {
+        let Message { tuple, rate, start, finish, .. } = *message;
+        if rate == Rate::default() {
+            return Err(Reason::NoRate);
+        }
+        if finish <= start {
+            return Err(Reason::Backwards);
+        }
+        if finish <= now {
+            return Err(Reason::Over);
+        }
+        match self.entries.get(&tuple) {
+            Some(entry) if entry.owner != owner => return Err(Reason::NotYours),
+            Some(_) => {}
+            None if self.entries.len() >= self.most => return Err(Reason::TableFull),
+            None => {}
+        }
+        let others = self.peak(&tuple, start.max(now), finish);
+        if others.checked_add(rate.as_bit()).is_none_or(|sum| sum > self.capacity) {
+            return Err(Reason::NoRoom);
+        }
+        let entry = Entry { rate: rate.as_bit(), start, finish, owner, heard: now };
+        self.entries.insert(tuple, entry);
+        Ok(())
+    }
+
+    /// The most that others have reserved together at any time from `start` to `finish`. It counts on everyone repeating what they
+    /// asked for.
+    fn peak(&self, but: &Tuple, start: u64, finish: u64) -> u64 {
+        let others = || self.entries.iter().filter(|(tuple, _)| *tuple != but).map(|(_, entry)| entry);
+        // What comes and goes within the time, in order: at one instant what goes goes first.
+        let mut changes: Vec<(u64, bool, u64)> = others()
+            .filter(|entry| entry.start < finish && start < entry.finish)
+            .flat_map(|entry| [(entry.start.max(start), true, entry.rate), (entry.finish, false, entry.rate)])
+            .collect();
+        changes.sort_unstable();
+        let (mut now, mut most) = (0u64, 0);
+        for (_, comes, rate) in changes {
+            now = if comes { now + rate } else { now - rate };
+            most = most.max(now);
+        }
+        most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tuple(flow: u8) -> Tuple {
+        Tuple { from: [10, 0, 0, flow], to: [10, 0, 1, 1], from_port: 5004, to_port: 6000, protocol: 17 }
+    }
+    fn start(flow: u8, rate: u64, start: u64, finish: u64) -> Message {
+        Message { kind: Kind::Start, tuple: tuple(flow), rate: Rate::bit(rate), start, finish }
+    }
+    fn end(flow: u8) -> Message {
+        Message { kind: Kind::End, ..start(flow, 0, 0, 0) }
+    }
+    fn told(table: &mut Table, message: &Message, owner: u64, now: u64) -> Option<Kind> {
+        let answer = table.take(message, owner, now)?;
+        assert_eq!(answer.tuple, message.tuple);
+        Some(answer.kind)
+    }
+
+    /// From unknown to reserved, active, changed, ended, expired.
+    #[test]
+    fn the_life_of_a_reservation() {
+        let mut table = Table::new(Rate::bit(100), 2, 1000);
+        let rate = |table: &Table, now| table.reserved(&tuple(1), now).as_bit();
+        assert_eq!(told(&mut table, &start(1, 60, 10, 50), 1, 0), Some(Kind::Granted));
+        assert_eq!([9, 10, 49, 50].map(|now| rate(&table, now)), [0, 60, 60, 0]);
+        // More than there is with the old one, but not in its place.
+        assert_eq!(told(&mut table, &start(1, 80, 10, 50), 1, 5), Some(Kind::Granted));
+        assert_eq!(told(&mut table, &start(1, 101, 10, 50), 1, 5), Some(Kind::Refused(Reason::NoRoom)));
+        assert_eq!(rate(&table, 20), 80, "the old one stays");
+        assert_eq!(told(&mut table, &end(1), 1, 20), Some(Kind::Granted));
+        assert_eq!(rate(&table, 20), 0);
+        assert_eq!(told(&mut table, &end(1), 1, 21), None);
+        assert_eq!(told(&mut table, &start(2, 1, 30, 40), 1, 21), Some(Kind::Granted));
+        table.expire(40);
+        assert!(table.is_empty());
+        let counts =
+            Counts { granted: 3, refused: 1, ended: 1, expired: 1, unknown_ends: 1, stray_answers: 0 };
+        assert_eq!(table.counts(), counts);
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_the_reason() {
+        let mut table = Table::new(Rate::bit(100), 2, 1000);
+        let refused = |table: &mut Table, message: &Message, owner| match told(table, message, owner, 20) {
+            Some(Kind::Refused(reason)) => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(&mut table, &start(1, 0, 20, 50), 1), Reason::NoRate);
+        assert_eq!(refused(&mut table, &start(1, 10, 50, 50), 1), Reason::Backwards);
+        assert_eq!(refused(&mut table, &start(1, 10, 10, 20), 1), Reason::Over);
+        assert_eq!(refused(&mut table, &start(1, u64::MAX, 0, u64::MAX), 1), Reason::NoRoom);
+        assert_eq!(told(&mut table, &start(1, 10, 20, 50), 1, 20), Some(Kind::Granted));
+        assert_eq!(refused(&mut table, &start(1, 20, 20, 50), 2), Reason::NotYours);
+        assert_eq!(refused(&mut table, &end(1), 2), Reason::NotYours);
+        assert_eq!(table.reserved(&tuple(1), 30).as_bit(), 10, "forgers change nothing");
+        assert_eq!(told(&mut table, &start(2, 10, 20, 50), 1, 20), Some(Kind::Granted));
+        assert_eq!(refused(&mut table, &start(3, 10, 20, 50), 1), Reason::TableFull);
+        let stray = start(4, 10, 20, 50).answer(None);
+        assert_eq!((table.take(&stray, 1, 20), table.counts().stray_answers), (None, 1));
+    }
+
+    /// A sender that dies holds nothing for longer than a lifetime; one that repeats its start goes on.
+    #[test]
+    fn who_is_not_heard_of_is_forgotten() {
+        let mut table = Table::new(Rate::bit(100), 10, 1000);
+        told(&mut table, &start(1, 50, 0, 100_000), 1, 0);
+        told(&mut table, &start(2, 50, 0, 100_000), 1, 0);
+        told(&mut table, &start(2, 50, 0, 100_000), 1, 900);
+        assert_eq!([1, 2].map(|flow| table.reserved(&tuple(flow), 1000).as_bit()), [0, 50]);
+        assert_eq!(told(&mut table, &start(3, 50, 0, 100_000), 1, 1000), Some(Kind::Granted));
+        assert_eq!(table.len(), 2);
+    }
+
+    /// Two that do not meet both have the whole link.
+    #[test]
+    fn one_after_the_other() {
+        let mut table = Table::of(Rate::bit(1000));
+        assert_eq!(told(&mut table, &start(1, 950, 10, 20), 1, 0), Some(Kind::Granted));
+        assert_eq!(told(&mut table, &start(2, 950, 20, 30), 1, 0), Some(Kind::Granted));
+        assert_eq!(told(&mut table, &start(3, 1, 19, 21), 1, 0), Some(Kind::Refused(Reason::NoRoom)));
+        assert_eq!(told(&mut table, &start(3, 950, 30, 40), 1, 0), Some(Kind::Granted));
+    }
+
+    proptest! {
+        /// Whatever is asked for, at no time more is reserved than there is; and what is refused for want of room would be too much at some time.
+        #[test]
+        fn no_more_is_reserved_than_there_is(
+            asked in prop::collection::vec((0..8u8, 1..60u64, 0..40u64, 1..30u64, 0..4u64, any::<bool>()), 1..60),
+        ) {
+            let mut table = Table::new(Rate::bit(100), 6, 25);
+            let mut now = 0;
+            for (flow, rate, from, lasts, passes, ends) in asked {
+                now += passes;
+                let message = if ends { end(flow) } else { start(flow, rate, from, from + lasts) };
+                // What all have at each instant, as far as each is heard of again.
+                table.expire(now);
+                let sum = |table: &Table, at: u64, but: Option<Tuple>| -> u64 {
+                    let there = |(tuple, entry): &(&Tuple, &Entry)| {
+                        Some(**tuple) != but && entry.start <= at && at < entry.finish
+                    };
+                    table.entries.iter().filter(there).map(|(_, entry)| entry.rate).sum()
+                };
+                let too_much = (from.max(now)..from + lasts).any(|at| sum(&table, at, Some(tuple(flow))) + rate > 100);
+                let answer = told(&mut table, &message, 1, now);
+                if answer == Some(Kind::Refused(Reason::NoRoom)) {
+                    prop_assert!(too_much);
+                } else if answer == Some(Kind::Granted) && !ends {
+                    prop_assert!(!too_much);
+                }
+                for at in now..now + 80 {
+                    prop_assert!(sum(&table, at, None) <= 100);
+                }
+                prop_assert!(table.len() <= 6);
+            }
+        }
+    }
+}

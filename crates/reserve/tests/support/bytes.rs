@@ -1,0 +1,28 @@
+//! What must hold for any bytes: shared by the property tests and the fuzz target.
+
+use qdisc::hash::SipHasher;
+use reserve::{Message, Table};
+
+/// The first byte says with how many keys, the rest are messages, one after the other. What is read is what is written; what the table
+/// is told never makes it hold more than it may.
+pub fn messages(input: &[u8]) -> usize {
+    let Some((keyed, rest)) = input.split_first() else { return 0 };
+    let key = (keyed % 2 == 1).then(|| SipHasher::new(1, 2));
+    let mut table = Table::new(qdisc::Rate::mbit(10), 8, 1 << 40);
+    let mut read = 0;
+    for (now, bytes) in (0u64..).zip(rest.chunks(reserve::message::LENGTH)) {
+        let Ok(message) = Message::decode(bytes, key.as_ref()) else { continue };
+        read += 1;
+        if let Some(key) = &key {
+            assert_eq!(message.encode(Some(key))[..], bytes[..], "a message is written in one way");
+        }
+        assert_eq!(Message::decode(&message.encode(key.as_ref()), key.as_ref()), Ok(message));
+        let now = now << 32;
+        if let Some(answer) = table.take(&message, now % 3, now) {
+            assert_eq!(Message::decode(&answer.encode(key.as_ref()), key.as_ref()), Ok(answer));
+        }
+        assert!(table.len() <= 8);
+        assert!(table.reserved(&message.tuple, now) <= qdisc::Rate::mbit(10));
+    }
+    read
+}
