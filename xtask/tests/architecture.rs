@@ -31,6 +31,7 @@ const PLACES: &[Place] = &[
         knows: &["qdisc", "spelling", "disciplines", "sim", "switch"],
         tests_know: &["record", "theory"],
     },
+    Place { name: "testbed", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
     Place {
         name: "papers",
         knows: &["qdisc", "theory", "sim", "switch", "scenario", "record"],
@@ -50,6 +51,7 @@ const PLACES: &[Place] = &[
             "scenario",
             "record",
             "papers",
+            "testbed",
         ],
         tests_know: &[],
     },

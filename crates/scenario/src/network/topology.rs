@@ -54,6 +54,11 @@ pub enum Queue {
 }
 
 impl Queue {
+    /// Whether it is that of a link that says nothing.
+    pub fn is_usual(&self) -> bool {
+        *self == default_queue()
+    }
+
     /// The discipline there, where `compared` has its turn.
     pub fn spec<'a>(&'a self, compared: &'a Spec) -> &'a Spec {
         match self {

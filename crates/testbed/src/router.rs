@@ -1,0 +1,320 @@
+//! What stands in the middle: our router, or the kernel's forwarding with a discipline of its own.
+//!
+//! Ours is the program `giveway live`, started inside the line's namespace and ended by SIGTERM; what it recorded is a folder
+//! with the tables of a run. The kernel's is a stand-in: `tc` puts its discipline in front of each interface, and only the
+//! ends measure.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use qdisc::Rate;
+use record::Summary;
+use scenario::{Contender, Direction, KernelQueue, Live, Queue};
+
+use crate::command::{exists, run};
+use crate::space::{Corner, LEFT, Middle, RIGHT, Space};
+use crate::trouble::Trouble;
+
+/// Who stands in the middle for a run.
+pub enum Router {
+    /// The kernel: its discipline for either interface.
+    Kernel,
+    /// Our program.
+    Ours(Box<Ours>),
+}
+
+/// A router of ours that runs.
+pub struct Ours {
+    child: Child,
+    record: PathBuf,
+    /// What it says.
+    said: File,
+}
+
+/// What is known when the run is over.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// What our router measured.
+    pub summary: Option<Summary>,
+    /// Where it wrote that.
+    pub folder: Option<PathBuf>,
+    /// What there is to say.
+    pub remarks: Vec<String>,
+}
+
+/// How long our router may take to start, and to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+const STEP: Duration = Duration::from_millis(5);
+/// A frame is that much longer than the IP packet in it, and the kernel counts frames.
+const FRAME: i32 = 14;
+/// Disciplines that the kernel may have and that can be asked for here.
+const KNOWN: [&str; 16] = [
+    "tbf", "bfifo", "pfifo", "fq_codel", "codel", "fq", "sfq", "drr", "red", "pie", "fq_pie", "cake", "choke", "sfb",
+    "gred", "hhf",
+];
+
+/// What must be in the middle of the test bed for a contender.
+pub fn middle(contender: &Contender) -> Middle {
+    match contender {
+        Contender::Kernel(_) => Middle::Routed,
+        Contender::Ours(_) => Middle::Bridged,
+    }
+}
+
+/// What a run is to stand in the middle of.
+pub struct Start<'a> {
+    /// The test bed.
+    pub space: &'a Space,
+    /// The scenario.
+    pub live: &'a Live,
+    /// Whose turn it is.
+    pub contender: &'a Contender,
+    /// Of the run.
+    pub seed: u64,
+    /// The program `giveway`.
+    pub program: &'a Path,
+    /// An empty folder for what it writes.
+    pub scratch: &'a Path,
+}
+
+impl Router {
+    /// Starts it; when this returns, packets pass.
+    ///
+    /// # Errors
+    /// What the kernel lacks, or why our program does not start.
+    pub fn start(start: &Start<'_>) -> Result<Router, Trouble> {
+        match start.contender {
+            Contender::Kernel(queue) => kernel(start, queue).map(|()| Router::Kernel),
+            Contender::Ours(at) => ours(start, *at).map(|ours| Router::Ours(Box::new(ours))),
+        }
+    }
+
+    /// Ends it, and asks what it has to say.
+    ///
+    /// # Errors
+    /// When it did not end well, or what it wrote cannot be read.
+    pub fn stop(self, space: &Space) -> Result<Told, Trouble> {
+        match self {
+            Router::Kernel => {
+                let line = space.name(Corner::Line);
+                let counts = [("there", RIGHT), ("back", LEFT)].map(|(way, device)| {
+                    let dropped = dropped(&run(&["tc", "-s", "-n", &line, "qdisc", "show", "dev", device])?);
+                    Ok(format!("the kernel dropped {dropped} packets on the way {way}"))
+                });
+                let remarks: Result<Vec<String>, Trouble> = counts.into_iter().collect();
+                Ok(Told { remarks: remarks?, ..Told::default() })
+            }
+            Router::Ours(ours) => ours.stop(),
+        }
+    }
+}
+
+/// Packets that the outermost discipline of a device dropped, from what `tc -s` says.
+fn dropped(text: &str) -> u64 {
+    let counts = text.split("(dropped ").nth(1).and_then(|rest| rest.split(',').next());
+    counts.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+/// Puts disciplines of the kernel in front of both of the line's interfaces.
+fn kernel(start: &Start<'_>, queue: &KernelQueue) -> Result<(), Trouble> {
+    if !exists("tc", "-V") {
+        return Err(Trouble::missing("there is no program tc", "apt-get install iproute2"));
+    }
+    let Live { forth, back, .. } = start.live;
+    let delay = forth.delay + back.delay;
+    if !delay.is_zero() {
+        return Err(Trouble::missing(
+            format!("the kernel's forwarding has no delay, and the scenario has {delay}"),
+            "write a delay of \"0 ms\" in every link, or compare disciplines of giveway",
+        ));
+    }
+    shape(start.space, RIGHT, forth, queue)?;
+    match &back.queue {
+        Queue::Compare => shape(start.space, LEFT, back, queue),
+        // What a link has that says nothing, and what the kernel has, too.
+        usual if usual.is_usual() => {
+            let long = KernelQueue { kind: "pfifo".into(), arguments: vec!["limit".into(), "1000".into()] };
+            shape(start.space, LEFT, back, &long)
+        }
+        Queue::Fixed(spec) => Err(Trouble::missing(
+            format!("the way back has {spec}, which is not the kernel's"),
+            "leave its qdisc out where a discipline of the kernel is compared",
+        )),
+    }
+}
+
+fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> Result<(), Trouble> {
+    let line = space.name(Corner::Line);
+    let rate = format!("{}bit", way.rate.as_bit());
+    let burst = burst(way.rate).to_string();
+    // Counts packets without their frame, as the scenario does.
+    let overhead = format!("-{FRAME}");
+    let stab = ["stab", "overhead", &overhead, "linklayer", "ethernet"];
+    let tc = |words: &[&str]| run(&[&["tc", "-n", &line][..], words].concat());
+    let own: Vec<&str> = queue.arguments.iter().map(String::as_str).collect();
+    let root = ["qdisc", "replace", "dev", device, "root", "handle", "1:"];
+    let made = if queue.shapes() {
+        let shaper = ["tbf", "rate", &rate, "burst", &burst];
+        tc(&[&root[..], &stab, &shaper, &own].concat()).map(drop)
+    } else {
+        let class = ["class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb"];
+        let shaper = ["rate", &rate, "ceil", &rate, "burst", &burst, "cburst", &burst, "quantum", "1514"];
+        let inner = ["qdisc", "add", "dev", device, "parent", "1:1", "handle", "2:", &queue.kind];
+        tc(&[&root[..], &stab, &["htb", "default", "1"]].concat())
+            .and_then(|_| tc(&[&class[..], &shaper].concat()))
+            .and_then(|_| tc(&[&inner[..], &own].concat()))
+            .map(drop)
+    };
+    made.map_err(|trouble| match trouble {
+        Trouble::Command { said, .. } if said.contains("kind is unknown") || said.contains("Unknown qdisc") => {
+            Trouble::missing(
+                format!("this kernel has no discipline {}", queue.kind),
+                format!("write one of those that it has: {}", available(space).join(", ")),
+            )
+        }
+        Trouble::Command { command, said } if said.contains("What is") || said.contains("llegal") => {
+            Trouble::missing(
+                format!("tc does not understand {:?}: {said}", queue.to_string()),
+                format!("what follows the name is tc's own, see man tc-{}; it was told: {command}", queue.kind),
+            )
+        }
+        other => other,
+    })
+}
+
+/// How much may leave at once: two full frames, or what passes in a quarter of a millisecond.
+fn burst(rate: Rate) -> u64 {
+    (rate.bytes_per_s() / 4000.0).max(3028.0) as u64
+}
+
+/// The disciplines that can be asked for and that this kernel has: it is asked for each, on an interface of ours.
+fn available(space: &Space) -> Vec<&'static str> {
+    let line = space.name(Corner::Line);
+    let has = |kind: &&str| {
+        let own: &[&str] = if *kind == "tbf" { &["rate", "1mbit", "burst", "3028", "limit", "10k"] } else { &[] };
+        let add = ["tc", "-n", &line, "qdisc", "replace", "dev", "lo", "root", kind];
+        match run(&[&add[..], own].concat()) {
+            Ok(_) => true,
+            Err(Trouble::Command { said, .. }) => !said.contains("unknown") && !said.contains("Unknown"),
+            Err(_) => false,
+        }
+    };
+    KNOWN.into_iter().filter(has).collect()
+}
+
+/// Starts `giveway live` between the line's interfaces.
+fn ours(start: &Start<'_>, at: usize) -> Result<Ours, Trouble> {
+    let Start { space, live, seed, program, scratch, .. } = start;
+    let spec = &live.network.disciplines[at];
+    let qdisc = |way: &Direction| way.queue.spec(spec).to_string();
+    let (ready, record) = (scratch.join("ready"), scratch.join("record"));
+    let said = scratch.join("said");
+    let output = File::create(&said).map_err(Trouble::system(format!("write {}", said.display())))?;
+    let errors = output.try_clone().map_err(Trouble::system("write what the router says"))?;
+    let said = File::open(&said).map_err(Trouble::system("read what the router says"))?;
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &space.name(Corner::Line)]).arg(program);
+    command.args(["live", "--in", LEFT, "--out", RIGHT]);
+    command.args(["--rate", &live.forth.rate.to_string(), "--rate-back", &live.back.rate.to_string()]);
+    command.args(["--qdisc", &qdisc(&live.forth), "--qdisc-back", &qdisc(&live.back)]);
+    for (flag, way) in [("--delay", &live.forth), ("--delay-back", &live.back)] {
+        command.args([flag, &way.delay.to_string()]);
+    }
+    command.args(["--seed", &seed.to_string()]);
+    command.arg("--record").arg(&record).arg("--ready").arg(&ready);
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
+    let child = command.spawn().map_err(Trouble::system(format!("start {}", program.display())))?;
+    let mut ours = Ours { child, record, said };
+    if ours.wait(|ours| ready.exists() || ours.ended())? && !ours.ended() {
+        return Ok(ours);
+    }
+    Err(ours.trouble("did not start"))
+}
+
+impl Ours {
+    fn stop(mut self) -> Result<Told, Trouble> {
+        let process = Pid::from_raw(self.child.id() as i32);
+        // One that has ended already is told apart below.
+        let _ = kill(process, Signal::SIGTERM);
+        if !self.wait(Ours::ended)? {
+            return Err(self.trouble("did not end"));
+        }
+        let status = self.child.wait().map_err(Trouble::system("wait for the router"))?;
+        if !status.success() {
+            return Err(self.trouble("failed"));
+        }
+        let path = self.record.join("summary.json");
+        let summary = fs::read_to_string(&path).map_err(|error| error.to_string());
+        let summary = summary.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
+        match summary {
+            Ok(summary) => Ok(Told {
+                summary: Some(summary),
+                folder: Some(self.record.clone()),
+                remarks: Vec::new(),
+            }),
+            Err(why) => Err(Trouble::Result { path, why }),
+        }
+    }
+
+    fn ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits until something is so; false when that takes too long.
+    fn wait(&mut self, mut until: impl FnMut(&mut Ours) -> bool) -> Result<bool, Trouble> {
+        let mut waited = Duration::ZERO;
+        while !until(self) {
+            if waited > PATIENCE {
+                return Ok(false);
+            }
+            nap();
+            waited += STEP;
+        }
+        Ok(true)
+    }
+
+    fn trouble(&mut self, what: &str) -> Trouble {
+        let mut said = String::new();
+        // What cannot be read is not told.
+        let _ = self.said.rewind().and_then(|()| self.said.read_to_string(&mut said));
+        Trouble::Router { what: what.to_owned(), said: said.trim_end().to_owned() }
+    }
+}
+
+impl Drop for Ours {
+    /// A run that was broken off leaves no router behind.
+    fn drop(&mut self) {
+        if !self.ended() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a test bed lives in real time, and waits here for another process")]
+fn nap() {
+    std::thread::sleep(STEP);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_read_from_what_tc_says() {
+        let text = "qdisc htb 1: root refcnt 2 r2q 10 default 0x1\n Sent 99 bytes 3 pkt (dropped 17, overlimits 5 requeues 0)\n";
+        assert_eq!(dropped(text), 17);
+        assert_eq!(dropped("qdisc noqueue 0: root refcnt 2\n"), 0);
+    }
+
+    #[test]
+    fn bursts_are_two_frames_or_a_quarter_of_a_millisecond() {
+        assert_eq!(burst(Rate::mbit(10)), 3028);
+        assert_eq!(burst(Rate::mbit(1000)), 31_250);
+    }
+}
