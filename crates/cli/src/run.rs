@@ -104,10 +104,9 @@ pub struct Done {
 
 /// Does a run and observes it: the cell, whether what changes over time is kept, and who is told how far it is and says
 /// whether to go on. Answers with the record and what there is to say; with nothing when it was stopped.
-pub type Observe<'a> =
-    dyn Fn(&Cell, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
-        + Sync
-        + 'a;
+pub type Observe<'a> = dyn Fn(&Cell, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
+    + Sync
+    + 'a;
 
 /// How scenarios are run and shown, whatever command they came from.
 pub struct Session {
@@ -167,7 +166,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     }
     if let Some((file, _)) = args.files.iter().zip(&scenarios).find(|(_, one)| is_live(one.as_ref())) {
         let file = file.display();
-        show::sentence(&format!("{file} is not simulated: write giveway testbed {file}, or --set host=network"));
+        show::sentence(&format!(
+            "{file} is not simulated: write giveway testbed {file}, or --set host=network"
+        ));
         return Ok(Outcome::Wrong);
     }
     if let Some(count) = args.trace_slots {
@@ -424,9 +425,9 @@ fn cell_run(
             !stop::asked()
         };
         match export {
-            Some((target, network)) => Ok(observe_network(network, series, |recorder| {
-                target.run(network, cell, recorder, &go_on)
-            })),
+            Some((target, network)) => {
+                Ok(observe_network(network, series, |recorder| target.run(network, cell, recorder, &go_on)))
+            }
             None => by(cell, series, &go_on),
         }
     });

@@ -153,7 +153,10 @@ fn reality(
                         ran.attempt
                     ));
                 } else if ran.attempt > 1 {
-                    mark(format!("{name}, seed {seed}: the machine was too busy at first, attempt {}", ran.attempt));
+                    mark(format!(
+                        "{name}, seed {seed}: the machine was too busy at first, attempt {}",
+                        ran.attempt
+                    ));
                 }
                 ran.remarks.iter().for_each(|remark| mark(format!("{name}, seed {seed}: {remark}")));
                 Ok(Some((ran.record, Vec::new())))

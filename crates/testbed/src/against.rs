@@ -121,12 +121,17 @@ fn ratio(ratio: Option<Ratio>) -> String {
     }
 }
 
-const HEADS: [&str; 5] =
-    ["discipline", "ms", "reality", "simulation", "reality / simulation"];
+const HEADS: [&str; 5] = ["discipline", "ms", "reality", "simulation", "reality / simulation"];
 
 fn cells(lines: &[Line]) -> Vec<[String; 5]> {
     let cells = |line: &Line| {
-        [line.qdisc.clone(), label(&line.metric), time(&line.reality), time(&line.simulation), ratio(line.ratio)]
+        [
+            line.qdisc.clone(),
+            label(&line.metric),
+            time(&line.reality),
+            time(&line.simulation),
+            ratio(line.ratio),
+        ]
     };
     lines.iter().map(cells).collect()
 }
@@ -214,7 +219,9 @@ mod tests {
     /// Ratios 2 and 8: their geometric mean is 4, the deviation of the logarithms ln 4 / √2, and t = 12.7062 for one degree.
     #[test]
     fn ratios_by_hand() {
-        let ratio = Ratio::of([(Some(2.0), Some(1.0)), (Some(4.0), Some(0.5)), (None, Some(1.0))].into_iter()).unwrap();
+        let ratio =
+            Ratio::of([(Some(2.0), Some(1.0)), (Some(4.0), Some(0.5)), (None, Some(1.0))].into_iter())
+                .unwrap();
         assert!((ratio.mean - 4.0).abs() < 1e-12);
         let half = 12.706_205 * libm::log(4.0) / 2.0;
         let (low, high) = ratio.interval.unwrap();
@@ -229,12 +236,24 @@ mod tests {
     fn seeds_are_pairs_and_disciplines_of_one_host_are_left_out() {
         let class = "fct_le10kB_p50_s";
         let real = table(&[
-            ("fifo", 1, &[(class, Some(0.2)), ("small_sojourn_p95_s", Some(0.01)), ("goodput_bps", Some(9.0))]),
+            (
+                "fifo",
+                1,
+                &[(class, Some(0.2)), ("small_sojourn_p95_s", Some(0.01)), ("goodput_bps", Some(9.0))],
+            ),
             ("fifo", 2, &[(class, Some(0.4)), ("small_sojourn_p95_s", None)]),
             ("kernel:tbf", 1, &[(class, Some(9.0))]),
         ]);
         let simulated = table(&[
-            ("fifo", 2, &[(class, Some(0.2)), ("fct_aged_le10kB_mean_s", Some(1.0)), ("small_sojourn_p95_s", Some(0.01))]),
+            (
+                "fifo",
+                2,
+                &[
+                    (class, Some(0.2)),
+                    ("fct_aged_le10kB_mean_s", Some(1.0)),
+                    ("small_sojourn_p95_s", Some(0.01)),
+                ],
+            ),
             ("fifo", 1, &[(class, Some(0.1)), ("fct_p50_s", Some(5.0)), ("small_sojourn_p95_s", Some(0.02))]),
         ]);
         let lines = lay(&real, &simulated);
@@ -245,7 +264,10 @@ mod tests {
         assert!((ratio.mean - 2.0).abs() < 1e-12 && (ratio.interval.unwrap().1 - 2.0).abs() < 1e-9);
         assert!((lines[1].ratio.unwrap().mean - 0.5).abs() < 1e-12);
         let text = text(&lines);
-        assert!(text.contains("transfers up to 10kB, median") && text.contains("2.00 [2.00, 2.00]"), "{text}");
+        assert!(
+            text.contains("transfers up to 10kB, median") && text.contains("2.00 [2.00, 2.00]"),
+            "{text}"
+        );
         assert!(markdown("about", &lines).contains("| fifo | small packets wait, p95 | 10.00 |"));
         assert_eq!(json(&lines)[1]["reality"]["per_seed"], json!([0.01, null]));
     }

@@ -137,13 +137,15 @@ impl Bed {
             program: &self.program,
             scratch: scratch.path(),
         })?;
-        let mut recorder = Recorder::<()>::new(Layout { measured: Vec::new(), ways: Vec::new(), ..layout.clone() });
+        let mut recorder =
+            Recorder::<()>::new(Layout { measured: Vec::new(), ways: Vec::new(), ..layout.clone() });
         // The traffic is the same whoever's turn it is.
         let of_network = Cell { discipline: 0, ..cell.clone() };
         let driven = thread::scope(|scope| {
             let driving = scope.spawn(|| {
                 let plan = live.network.plan(&of_network);
-                let load = Load { sources: plan.sources, until: plan.until, measured_from: plan.measured_from };
+                let load =
+                    Load { sources: plan.sources, until: plan.until, measured_from: plan.measured_from };
                 load.drive(&space, &mut |report| recorder.flow(report), &|share| go_on(share))
             });
             driving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -189,7 +191,8 @@ mod tests {
             metrics
         };
         let ends = metrics(&[("utilization", None), ("goodput_bps", Some(8.0)), ("fct_p50_s", Some(0.5))]);
-        let router = metrics(&[("utilization", Some(0.9)), ("fct_p50_s", None), ("drops_flowlimit", Some(3.0))]);
+        let router =
+            metrics(&[("utilization", Some(0.9)), ("fct_p50_s", None), ("drops_flowlimit", Some(3.0))]);
         let all = joined(&ends, &router);
         assert_eq!(all.value("utilization"), Some(0.9));
         assert_eq!(all.value("goodput_bps"), Some(8.0));

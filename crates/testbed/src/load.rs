@@ -23,7 +23,7 @@
 //! - A system call or two per wake-up of a source, and one per 256 kB that are read or written; what is received is discarded in
 //!   the kernel (`MSG_TRUNC`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
@@ -165,14 +165,20 @@ impl Drive {
 
     /// Wakes every source whose time has come, in the order of these times.
     fn wake(&mut self, now: Time, report: &mut dyn FnMut(&FlowReport)) -> Result<(), Trouble> {
-        loop {
-            let due = self.sources.iter().map(|source| source.wake).zip(0u16..).min();
-            let Some((at, number)) = due.filter(|(at, _)| *at <= now) else { return Ok(()) };
-            self.driven.lateness.record(self.sockets.clock.now().since(at));
-            self.sources[usize::from(number)].wake = Time::NEVER;
-            self.act(number, at, |source, net| source.wake(net));
+        while self.wake_next(now) {
             self.settle(report)?;
         }
+        Ok(())
+    }
+
+    /// Wakes the source that wanted it first, if that was up to now.
+    fn wake_next(&mut self, now: Time) -> bool {
+        let due = self.sources.iter().map(|source| source.wake).zip(0u16..).min();
+        let Some((at, number)) = due.filter(|(at, _)| *at <= now) else { return false };
+        self.driven.lateness.record(self.sockets.clock.now().since(at));
+        self.sources[usize::from(number)].wake = Time::NEVER;
+        self.act(number, at, |source, net| source.wake(net));
+        true
     }
 
     /// Lets a source act at a time, but never before a time that it was told already.
@@ -185,6 +191,9 @@ impl Drive {
     }
 
     /// Writes what sources want to send and tells them and the record what happened, until nothing is left to say.
+    ///
+    /// Who wanted to be woken before something happened is woken before it is told: a machine that was busy for a while must
+    /// not make a transfer that it kept waiting begin later.
     fn settle(&mut self, report: &mut dyn FnMut(&FlowReport)) -> Result<(), Trouble> {
         loop {
             self.sockets.flush();
@@ -192,15 +201,14 @@ impl Drive {
                 return Err(trouble);
             }
             self.sockets.reports.drain(..).for_each(|flow| report(&flow));
-            let events = std::mem::take(&mut self.sockets.events);
-            if events.is_empty() {
-                return Ok(());
+            let Some(at) = self.sockets.events.front().map(|(_, _, at)| *at) else { return Ok(()) };
+            if self.wake_next(at) {
+                continue;
             }
-            for (source, event, now) in events {
-                self.act(source, now, |source, net| source.on(event, net));
-                if let Event::Closed(conn) | Event::Aborted(conn) = event {
-                    self.sockets.release(conn);
-                }
+            let (source, event, at) = self.sockets.events.pop_front().expect("there is one");
+            self.act(source, at, |source, net| source.on(event, net));
+            if let Event::Closed(conn) | Event::Aborted(conn) = event {
+                self.sockets.release(conn);
             }
         }
     }
@@ -271,7 +279,7 @@ struct Sockets {
     /// Ends that have something to write or to close.
     touched: Vec<(u32, Side)>,
     /// What sources have not heard yet, and when it happened.
-    events: Vec<(u16, Event, Time)>,
+    events: VecDeque<(u16, Event, Time)>,
     reports: Vec<FlowReport>,
     /// What went wrong while a source acted.
     trouble: Option<Trouble>,
@@ -370,8 +378,7 @@ impl Sockets {
         let doors = [space.door(Corner::Near)?, space.door(Corner::Far)?];
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(Trouble::system("make an epoll"))?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timer =
-            TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(Trouble::system("make a timer"))?;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(Trouble::system("make a timer"))?;
         let listen_at = |door: &Door| {
             door.enter()?;
             listener().map_err(Trouble::system("listen for connections"))
@@ -409,7 +416,7 @@ impl Sockets {
             next_flow: 0,
             buffer: vec![0; BUFFER],
             touched: Vec::new(),
-            events: Vec::new(),
+            events: VecDeque::new(),
             reports: Vec::new(),
             trouble: None,
         })
@@ -483,7 +490,7 @@ impl Sockets {
             watch_end(&self.epoll, &socket, token).map_err(Trouble::system("watch a connection"))?;
             conn.server = End { socket: Some(socket), connected: true, ..std::mem::take(&mut conn.server) };
             if conn.transfer.is_none() {
-                self.events.push((conn.source, Event::Connected(ConnId(number)), now));
+                self.events.push_back((conn.source, Event::Connected(ConnId(number)), now));
             }
             // What came before it was watched is told by an event: there is one for what is already there.
             self.touched.push((number, Side::Server));
@@ -519,7 +526,7 @@ impl Sockets {
                         Some(_) => self.progress(number, now),
                         None => {
                             let event = Event::Received { conn: ConnId(number), side, total };
-                            self.events.push((conn.source, event, now));
+                            self.events.push_back((conn.source, event, now));
                         }
                     }
                 }
@@ -555,7 +562,7 @@ impl Sockets {
         if unreported {
             self.reports.extend(conn.report(now, Ending::Aborted));
         }
-        self.events.push((conn.source, Event::Aborted(ConnId(number)), now));
+        self.events.push_back((conn.source, Event::Aborted(ConnId(number)), now));
     }
 
     /// Tells the source if both ends are closed.
@@ -564,7 +571,7 @@ impl Sockets {
         let closed = |end: &End| end.shut && end.peer_closed;
         if !conn.over && closed(&conn.client) && closed(&conn.server) {
             conn.over = true;
-            self.events.push((conn.source, Event::Closed(ConnId(number)), now));
+            self.events.push_back((conn.source, Event::Closed(ConnId(number)), now));
         }
     }
 
@@ -599,7 +606,7 @@ impl Sockets {
             let last = end.closing && chunk as u64 == end.to_write;
             let more = if last { MsgFlags::from_bits_retain(nix::libc::MSG_MORE) } else { MsgFlags::empty() };
             match send(socket.as_raw_fd(), &self.buffer[..chunk], MsgFlags::MSG_NOSIGNAL | more) {
-                Ok(taken) if end.to_write == u64::MAX => drop(taken),
+                Ok(_) if end.to_write == u64::MAX => {}
                 Ok(taken) => end.to_write -= taken as u64,
                 // Full: there will be an event.
                 Err(Errno::EAGAIN) => return,
@@ -800,13 +807,7 @@ impl Carrier for Sockets {
         })
     }
 
-    fn stream(
-        &mut self,
-        by: Caller<'_>,
-        ends: (u16, u16),
-        _flow: Option<FlowKey>,
-        start: Time,
-    ) -> StreamId {
+    fn stream(&mut self, by: Caller<'_>, ends: (u16, u16), _flow: Option<FlowKey>, start: Time) -> StreamId {
         self.open_stream(by, ends, start).unwrap_or_else(|trouble| StreamId(self.failed(trouble)))
     }
 

@@ -54,8 +54,8 @@ const STEP: Duration = Duration::from_millis(5);
 const FRAME: i32 = 14;
 /// Disciplines that the kernel may have and that can be asked for here.
 const KNOWN: [&str; 16] = [
-    "tbf", "bfifo", "pfifo", "fq_codel", "codel", "fq", "sfq", "drr", "red", "pie", "fq_pie", "cake", "choke", "sfb",
-    "gred", "hhf",
+    "tbf", "bfifo", "pfifo", "fq_codel", "codel", "fq", "sfq", "drr", "red", "pie", "fq_pie", "cake",
+    "choke", "sfb", "gred", "hhf",
 ];
 
 /// What must be in the middle of the test bed for a contender.
@@ -171,7 +171,9 @@ fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> R
             .map(drop)
     };
     made.map_err(|trouble| match trouble {
-        Trouble::Command { said, .. } if said.contains("kind is unknown") || said.contains("Unknown qdisc") => {
+        Trouble::Command { said, .. }
+            if said.contains("kind is unknown") || said.contains("Unknown qdisc") =>
+        {
             Trouble::missing(
                 format!("this kernel has no discipline {}", queue.kind),
                 format!("write one of those that it has: {}", available(space).join(", ")),
@@ -180,7 +182,10 @@ fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> R
         Trouble::Command { command, said } if said.contains("What is") || said.contains("llegal") => {
             Trouble::missing(
                 format!("tc does not understand {:?}: {said}", queue.to_string()),
-                format!("what follows the name is tc's own, see man tc-{}; it was told: {command}", queue.kind),
+                format!(
+                    "what follows the name is tc's own, see man tc-{}; it was told: {command}",
+                    queue.kind
+                ),
             )
         }
         other => other,
@@ -196,7 +201,8 @@ fn burst(rate: Rate) -> u64 {
 fn available(space: &Space) -> Vec<&'static str> {
     let line = space.name(Corner::Line);
     let has = |kind: &&str| {
-        let own: &[&str] = if *kind == "tbf" { &["rate", "1mbit", "burst", "3028", "limit", "10k"] } else { &[] };
+        let own: &[&str] =
+            if *kind == "tbf" { &["rate", "1mbit", "burst", "3028", "limit", "10k"] } else { &[] };
         let add = ["tc", "-n", &line, "qdisc", "replace", "dev", "lo", "root", kind];
         match run(&[&add[..], own].concat()) {
             Ok(_) => true,
@@ -252,11 +258,9 @@ impl Ours {
         let summary = fs::read_to_string(&path).map_err(|error| error.to_string());
         let summary = summary.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
         match summary {
-            Ok(summary) => Ok(Told {
-                summary: Some(summary),
-                folder: Some(self.record.clone()),
-                remarks: Vec::new(),
-            }),
+            Ok(summary) => {
+                Ok(Told { summary: Some(summary), folder: Some(self.record.clone()), remarks: Vec::new() })
+            }
             Err(why) => Err(Trouble::Result { path, why }),
         }
     }
@@ -296,7 +300,10 @@ impl Drop for Ours {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "a test bed lives in real time, and waits here for another process")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a test bed lives in real time, and waits here for another process"
+)]
 fn nap() {
     std::thread::sleep(STEP);
 }

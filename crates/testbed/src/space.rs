@@ -394,7 +394,16 @@ mod tests {
             assert_eq!(Names::read(&names.of(corner)), Some(names));
         }
         // Names of others, some of them close.
-        for other in ["near", "gw-home", "gw-line", "gw12s3n4", "gw12s3n4-home", "gw012s3n4-far", "gw+1s3n4-far", "gwxsyn0-far"] {
+        for other in [
+            "near",
+            "gw-home",
+            "gw-line",
+            "gw12s3n4",
+            "gw12s3n4-home",
+            "gw012s3n4-far",
+            "gw+1s3n4-far",
+            "gwxsyn0-far",
+        ] {
             assert_eq!(Names::read(other), None, "{other}");
         }
     }
