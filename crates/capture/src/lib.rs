@@ -145,6 +145,28 @@ impl Reader {
     }
 }
 
+/// What the headers of one frame say, wherever it comes from: [`Reader`] asks this of every frame of a file.
+///
+/// `frame` is what there is of it, `wire_bytes` how long it was on the wire. Nothing in it can make this fail: what is not
+/// IP, or is damaged, has no [`Ip`].
+pub fn look(link: LinkType, frame: &[u8], wire_bytes: u32) -> Look {
+    let (above, bytes) = link::strip(link, frame, wire_bytes);
+    let ip = above.and_then(|data| ip::read(data, bytes));
+    let at = above.map_or(0, |data| frame.len() - data.len());
+    Look { bytes: ip.map_or(bytes, |(_, bytes)| bytes), at, ip: ip.map(|(ip, _)| ip) }
+}
+
+/// See [`look`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Its IP length; for what is not IP, the frame without its link header.
+    pub bytes: u32,
+    /// Where in the frame its IP header begins; 0 for what is not IP.
+    pub at: usize,
+    /// What it is, if it is IP.
+    pub ip: Option<Ip>,
+}
+
 impl Iterator for Reader {
     type Item = Result<Packet, CaptureError>;
 
@@ -155,16 +177,14 @@ impl Iterator for Reader {
         let next = match self.frames.next() {
             Ok(None) => None,
             Ok(Some(frame)) => {
-                let (above, bytes) = link::strip(frame.link, frame.data, frame.wire_bytes);
-                let ip = above.and_then(|data| ip::read(data, bytes));
-                let bytes = ip.map_or(bytes, |(_, bytes)| bytes);
+                let Look { bytes, ip, .. } = look(frame.link, frame.data, frame.wire_bytes);
                 Some(Ok(Packet {
                     time: frame.time,
                     bytes,
                     link: frame.link,
                     interface: frame.interface,
                     mac: link::macs(frame.link, frame.data),
-                    ip: ip.map(|(ip, _)| ip),
+                    ip,
                 }))
             }
             Err(error) => Some(Err(error)),

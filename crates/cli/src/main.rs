@@ -10,6 +10,7 @@ mod cpu;
 mod explain;
 mod export;
 mod list;
+mod live;
 mod markdown;
 mod parameters;
 mod progress;
@@ -46,6 +47,7 @@ Start with:
   giveway run scenarios/switch/short-first.toml
   giveway compare CAPTURE --rate 10mbit
   giveway reproduce efd --quick
+  giveway live --in eth0 --out eth1 --rate 20mbit
   giveway report RUNFOLDER
   giveway list
   giveway explain fifo";
@@ -57,6 +59,8 @@ enum Command {
     Testbed(testbed::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),
+    Live(live::Args),
+    Control(live::ControlArgs),
     Report(report::Args),
     Check(check::Args),
     List(list::Args),
@@ -97,6 +101,8 @@ fn main() -> ExitCode {
         Command::Testbed(args) => testbed::testbed(&args, &mut out),
         Command::Compare(args) => compare::compare(&args, &mut out),
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
+        Command::Live(args) => live::live(&args, &mut out),
+        Command::Control(args) => live::control(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(args) => list::list(&args, &mut out),

@@ -3,6 +3,8 @@
 //! The port keeps the books, so that disciplines only decide. The identities that always hold:
 //! arrived = sent + dropped + held, in packets and in bytes.
 
+use std::collections::VecDeque;
+
 use crate::classify::Classifier;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::packet::Packet;
@@ -15,6 +17,8 @@ pub struct Port<P> {
     id: PortId,
     classifier: Option<Box<dyn Classifier<P>>>,
     qdisc: Box<dyn Qdisc<P>>,
+    /// Disciplines that were replaced and still hold packets, the oldest first. They leave before the others.
+    leaving: VecDeque<Box<dyn Qdisc<P>>>,
     wire: Wire,
     out: Outbox<P>,
     books: Books,
@@ -59,6 +63,7 @@ impl<P> Port<P> {
             id,
             classifier: None,
             qdisc,
+            leaving: VecDeque::new(),
             wire: Wire::new(rate),
             out: Outbox::default(),
             books: Books::default(),
@@ -90,7 +95,11 @@ impl<P> Port<P> {
         if now < self.wire.free_at {
             return Next::At(self.wire.free_at);
         }
-        let next = self.qdisc.dequeue(&mut Cx::new(now, &mut self.out));
+        let next = if self.leaving.is_empty() {
+            self.qdisc.dequeue(&mut Cx::new(now, &mut self.out))
+        } else {
+            self.pull_the_oldest(now)
+        };
         self.settle(now, probe);
         if let Next::Packet(pkt) = &next {
             self.wire.occupy(pkt.meta.bytes, now);
@@ -100,8 +109,37 @@ impl<P> Port<P> {
         next
     }
 
+    /// Another discipline from now on. What the old one holds is neither lost nor overtaken: the old one goes on deciding
+    /// about it until it is empty, and the new one begins then; arrivals go to the new one at once.
+    pub fn replace(&mut self, qdisc: Box<dyn Qdisc<P>>) {
+        let old = std::mem::replace(&mut self.qdisc, qdisc);
+        if old.backlog() != Backlog::ZERO {
+            self.leaving.push_back(old);
+        }
+    }
+
+    /// How many replaced disciplines still hold packets.
+    pub fn leaving(&self) -> usize {
+        self.leaving.len()
+    }
+
+    /// Asks the disciplines in the order of their age.
+    #[cold]
+    fn pull_the_oldest(&mut self, now: Time) -> Next<P> {
+        while let Some(oldest) = self.leaving.front_mut() {
+            match oldest.dequeue(&mut Cx::new(now, &mut self.out)) {
+                Next::Empty => drop(self.leaving.pop_front()),
+                next => return next,
+            }
+        }
+        self.qdisc.dequeue(&mut Cx::new(now, &mut self.out))
+    }
+
     /// Drops everything that is held.
     pub fn reset(&mut self, now: Time, probe: &mut impl Probe<P>) {
+        for mut oldest in self.leaving.drain(..) {
+            oldest.reset(&mut Cx::new(now, &mut self.out));
+        }
         self.qdisc.reset(&mut Cx::new(now, &mut self.out));
         self.settle(now, probe);
     }
@@ -183,5 +221,86 @@ impl<P> Port<P> {
     /// The host loses a packet of this port after the discipline let it go (random loss on the wire).
     pub fn lose(&mut self, pkt: Packet<P>, why: DropReason, now: Time, probe: &mut impl Probe<P>) {
         probe.dropped(self.id, pkt, why, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::FlowKey;
+
+    /// First in, first out; one that is `slow` lets a packet go only at whole seconds.
+    struct Plain {
+        queue: VecDeque<Packet<&'static str>>,
+        slow: bool,
+    }
+
+    fn plain(slow: bool) -> Box<dyn Qdisc<&'static str>> {
+        Box::new(Plain { queue: VecDeque::new(), slow })
+    }
+
+    impl Qdisc<&'static str> for Plain {
+        fn enqueue(&mut self, pkt: Packet<&'static str>, _cx: &mut Cx<'_, &'static str>) {
+            self.queue.push_back(pkt);
+        }
+        fn dequeue(&mut self, cx: &mut Cx<'_, &'static str>) -> Next<&'static str> {
+            let second = Time::s(1).as_ps();
+            if self.slow && !self.queue.is_empty() && !cx.now().as_ps().is_multiple_of(second) {
+                return Next::At(Time::from_ps(cx.now().as_ps().next_multiple_of(second)));
+            }
+            self.queue.pop_front().map_or(Next::Empty, Next::Packet)
+        }
+        fn backlog(&self) -> Backlog {
+            let bytes = self.queue.iter().map(|pkt| u64::from(pkt.bytes())).sum();
+            Backlog { packets: self.queue.len() as u64, bytes }
+        }
+        fn reset(&mut self, cx: &mut Cx<'_, &'static str>) {
+            for pkt in self.queue.drain(..) {
+                cx.drop(pkt, DropReason::Reset);
+            }
+        }
+    }
+
+    fn offer(port: &mut Port<&'static str>, name: &'static str, now: Time) {
+        port.offer(Packet::new(FlowKey(1), 125, name), now, &mut ());
+    }
+
+    fn pull(port: &mut Port<&'static str>, now: Time) -> Option<&'static str> {
+        port.pull(now, &mut ()).packet().map(|pkt| pkt.payload)
+    }
+
+    /// A and B wait in a slow queue that is replaced twice; C comes to the second and D to the third.
+    #[test]
+    fn a_replaced_discipline_keeps_its_packets_and_goes_first() {
+        let mut port = Port::new(PortId(0), plain(true), Rate::mbit(1));
+        offer(&mut port, "A", Time::us(1));
+        offer(&mut port, "B", Time::us(2));
+        port.replace(plain(false));
+        offer(&mut port, "C", Time::us(3));
+        port.replace(plain(false));
+        offer(&mut port, "D", Time::us(4));
+        assert_eq!(port.leaving(), 2);
+        assert!(
+            matches!(port.pull(Time::us(5), &mut ()), Next::At(at) if at == Time::s(1)),
+            "A waits as it did"
+        );
+        assert_eq!(pull(&mut port, Time::s(1)), Some("A"));
+        assert_eq!(pull(&mut port, Time::s(2)), Some("B"));
+        assert_eq!(pull(&mut port, Time::s(3)), Some("C"), "C left at once, had nobody been before it");
+        assert_eq!(pull(&mut port, Time::s(4)), Some("D"));
+        assert_eq!((port.leaving(), port.books().held()), (0, Backlog::ZERO));
+    }
+
+    #[test]
+    fn one_that_is_empty_is_gone_at_once_and_reset_empties_all() {
+        let mut port = Port::new(PortId(0), plain(true), Rate::mbit(1));
+        port.replace(plain(true));
+        assert_eq!(port.leaving(), 0);
+        offer(&mut port, "A", Time::us(1));
+        port.replace(plain(true));
+        offer(&mut port, "B", Time::us(2));
+        port.reset(Time::us(3), &mut ());
+        assert_eq!((port.books().dropped.packets, port.leaving()), (2, 0));
+        assert!(matches!(port.pull(Time::us(4), &mut ()), Next::Empty));
     }
 }

@@ -133,6 +133,11 @@ impl Meter {
         self.marks += u64::from(self.measures(now));
     }
 
+    /// The measured part ends then.
+    pub(crate) fn ends(&mut self, until: Time) {
+        self.until = until;
+    }
+
     /// Closes the books at the end of the measured part: the last level stands until then.
     pub(crate) fn close(&mut self) {
         self.level.stand(self.until, self.from, self.until);

@@ -79,6 +79,14 @@ impl<P> Recorder<P> {
         }
     }
 
+    /// The run ended earlier than its plan said, or its plan did not know when it would: measuring ended with it.
+    pub fn ended(mut self, at: Time) -> Recorder<P> {
+        let until = self.layout.until.min(at).max(self.layout.from);
+        self.layout.until = until;
+        self.meters.iter_mut().flatten().for_each(|meter| meter.ends(until));
+        self
+    }
+
     /// The end of the run.
     pub fn finish(mut self) -> Record {
         self.meters.iter_mut().flatten().for_each(|meter| meter.close());

@@ -1,0 +1,242 @@
+//! Who knows what a running bridge is doing, changes it, and tells people.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use live::direction::Order;
+use live::{Handle, Status};
+use qdisc::{DropReason, Span, Streams};
+use serde_json::{Value, json};
+
+use super::settings::{Side, Wishes, builder, rate};
+
+/// Both directions, from the outside.
+pub struct Operator {
+    handles: Vec<Handle>,
+    /// From where to where, for each direction.
+    names: [(String, String); 2],
+    wishes: Mutex<Wishes>,
+    streams: Streams,
+    stopped: AtomicBool,
+}
+
+const SIDES: [(Side, &str); 2] = [(Side::Forward, "forward"), (Side::Back, "back")];
+
+impl Operator {
+    /// For a bridge that runs as `wishes` says.
+    pub fn new(
+        handles: Vec<Handle>,
+        names: [(String, String); 2],
+        wishes: Wishes,
+        streams: Streams,
+    ) -> Operator {
+        Operator { handles, names, wishes: Mutex::new(wishes), streams, stopped: AtomicBool::new(false) }
+    }
+
+    /// What it does now.
+    pub fn wishes(&self) -> MutexGuard<'_, Wishes> {
+        self.wishes.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// From where to where.
+    pub fn names(&self) -> &[(String, String); 2] {
+        &self.names
+    }
+
+    /// The newest pictures, forward first.
+    pub fn statuses(&self) -> Vec<Status> {
+        self.handles.iter().map(Handle::status).collect()
+    }
+
+    /// Somebody wants it to end.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+    /// Whether somebody does.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Changes whatever is different, and says what that was.
+    pub fn become_as(&self, new: Wishes) -> String {
+        let mut old = self.wishes();
+        let changes = new.differs(&old);
+        for ((side, name), handle) in SIDES.iter().zip(&self.handles) {
+            let (was, is) = (old.of(*side), new.of(*side));
+            if was.qdisc != is.qdisc {
+                // A new name for its random numbers: how often something was changed.
+                let changed = handle.status().changes.to_string();
+                let place = self.streams.within(name).within(&changed);
+                handle.order(Order::Qdisc(builder(is.qdisc.clone(), place)));
+            }
+            if was.rate != is.rate {
+                handle.rate(is.rate);
+            }
+            if was.line != is.line {
+                handle.line(is.line);
+            }
+        }
+        *old = new;
+        match changes.len() {
+            0 => "nothing is different".to_owned(),
+            _ => {
+                let told = changes.iter().map(|(name, value)| format!("{name} is {value}"));
+                told.collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// What each direction does, in a line.
+    pub fn describe(&self) -> Vec<String> {
+        let wishes = self.wishes();
+        let ways = SIDES.iter().zip(&self.names).zip(&self.handles);
+        ways.map(|(((side, _), (from, to)), handle)| {
+            let wish = wishes.of(*side);
+            let mut line = format!("{from} to {to}: {}, {}", rate(wish.rate), wish.qdisc);
+            for (what, span) in [("delay", wish.line.delay), ("jitter", wish.line.jitter)] {
+                if !span.is_zero() {
+                    let _ = write!(line, ", {what} {span}");
+                }
+            }
+            if wish.line.loss.get() > 0.0 {
+                let _ = write!(line, ", loss {}", wish.line.loss);
+            }
+            let _ = write!(line, "; {}", handle.status().how);
+            line
+        })
+        .collect()
+    }
+
+    /// What came of it, for people.
+    pub fn summary(&self, statuses: &[Status]) -> String {
+        let mut text = String::new();
+        for ((from, to), status) in self.names.iter().zip(statuses) {
+            let Status { books, held, .. } = status;
+            let _ = writeln!(text, "{from} to {to}, {}", seconds(status.uptime));
+            let row = |text: &mut String, name: &str, value: String| {
+                let _ = writeln!(text, "  {name:<10} {value}");
+            };
+            let amount =
+                |backlog: &qdisc::Backlog| format!("{} packets, {} bytes", backlog.packets, backlog.bytes);
+            row(&mut text, "arrived", amount(&books.arrived));
+            row(&mut text, "sent", amount(&books.sent));
+            let reasons = DropReason::ALL.iter().filter(|why| status.dropped[**why as usize] > 0);
+            let reasons: Vec<String> =
+                reasons.map(|why| format!("{} {}", why.name(), status.dropped[*why as usize])).collect();
+            let reasons =
+                if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+            row(&mut text, "dropped", format!("{}{reasons}", amount(&books.dropped)));
+            if books.marked > 0 {
+                row(&mut text, "marked", books.marked.to_string());
+            }
+            if held.packets > 0 {
+                row(&mut text, "held", amount(held));
+            }
+            for (name, quantiles) in [("waited", &status.sojourn[0]), ("late", &status.lateness[0])] {
+                if quantiles.count > 0 {
+                    let [p50, _, p99, p999, most] = quantiles.at;
+                    let said = format!("half at most {p50}, 99 % {p99}, 99.9 % {p999}, the longest {most}");
+                    row(&mut text, name, said);
+                }
+            }
+            for (name, count) in lost(status) {
+                if count > 0 {
+                    row(&mut text, "lost", format!("{count} {name}"));
+                }
+            }
+            if status.stalls > 0 {
+                let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
+                row(&mut text, "stalled", said);
+            }
+            if let Some(why) = &status.plain {
+                row(&mut text, "plain", format!("{} frames after it failed: {why}", status.plain_frames));
+            }
+        }
+        text
+    }
+
+    /// All of it, for programs. Times are in seconds.
+    pub fn json(&self, statuses: &[Status]) -> Value {
+        let wishes = self.wishes();
+        let ways = SIDES.iter().zip(&self.names).zip(statuses);
+        let ways: Vec<Value> = ways
+            .map(|(((side, name), (from, to)), status)| {
+                let wish = wishes.of(*side);
+                let backlog = |b: &qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
+                let reasons: serde_json::Map<String, Value> = DropReason::ALL
+                    .iter()
+                    .map(|why| (why.name().to_owned(), status.dropped[*why as usize].into()))
+                    .collect();
+                let lost: serde_json::Map<String, Value> =
+                    lost(status).iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
+                let gauges: serde_json::Map<String, Value> =
+                    status.gauges.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+                json!({
+                    "direction": name,
+                    "from": from,
+                    "to": to,
+                    "rate_bps": status.rate.as_bit(),
+                    "qdisc": wish.qdisc.to_string(),
+                    "delay_s": wish.line.delay.as_s(),
+                    "jitter_s": wish.line.jitter.as_s(),
+                    "loss": wish.line.loss.get(),
+                    "uptime_s": status.uptime.as_s(),
+                    "arrived": backlog(&status.books.arrived),
+                    "sent": backlog(&status.books.sent),
+                    "dropped": backlog(&status.books.dropped),
+                    "held": backlog(&status.held),
+                    "marked": status.books.marked,
+                    "drops": reasons,
+                    "lost": lost,
+                    "sojourn_s": quantiles(&status.sojourn[0]),
+                    "lateness_s": quantiles(&status.lateness[0]),
+                    "last_second": {
+                        "sent": backlog(&status.last_second),
+                        "sojourn_s": quantiles(&status.sojourn[1]),
+                        "lateness_s": quantiles(&status.lateness[1]),
+                    },
+                    "stalls": status.stalls,
+                    "stalled_s": status.stalled.as_s(),
+                    "checksums_finished": status.checksums,
+                    "changes": status.changes,
+                    "interface_downs": status.downs,
+                    "receive_calls": status.receives,
+                    "send_calls": status.sends,
+                    "rooms": {"left": status.rooms[0], "least": status.rooms[1], "all": status.rooms[2]},
+                    "on_line": status.on_line,
+                    "gauges": gauges,
+                    "plain": status.plain,
+                    "plain_frames": status.plain_frames,
+                    "how": status.how,
+                })
+            })
+            .collect();
+        json!({"version": env!("CARGO_PKG_VERSION"), "directions": ways})
+    }
+}
+
+/// What was lost outside the discipline, by name.
+fn lost(status: &Status) -> [(&'static str, u64); 5] {
+    let losses = &status.losses;
+    [
+        ("ring", losses.ring),
+        ("no_room", losses.no_room),
+        ("too_long", losses.too_long),
+        ("unsent", losses.unsent),
+        ("line", losses.line),
+    ]
+}
+
+fn quantiles(quantiles: &live::tally::Quantiles) -> Value {
+    let [p50, p90, p99, p999, most] = quantiles.at.map(Span::as_s);
+    let mean = if quantiles.count > 0 { quantiles.sum.as_s() / quantiles.count as f64 } else { 0.0 };
+    json!({
+        "count": quantiles.count, "mean": mean, "p50": p50, "p90": p90, "p99": p99, "p999": p999, "max": most
+    })
+}
+
+/// A time for people.
+fn seconds(span: Span) -> String {
+    format!("{:.1} s", span.as_s())
+}

@@ -1,0 +1,156 @@
+//! What would silently ruin the result, found before a bridge starts: each with what to type instead.
+
+use crate::interface::{Asker, OFFLOADS, all};
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// It cannot work so; otherwise it works and measures something else than it seems.
+    pub fatal: bool,
+    /// What is wrong.
+    pub what: String,
+    /// What to type.
+    pub remedy: String,
+}
+
+impl Finding {
+    fn fatal(what: String, remedy: impl Into<String>) -> Finding {
+        Finding { fatal: true, what, remedy: remedy.into() }
+    }
+    fn warning(what: String, remedy: impl Into<String>) -> Finding {
+        Finding { fatal: false, what, remedy: remedy.into() }
+    }
+}
+
+/// What a bridge between two interfaces would suffer from. `None` is an interface that the program makes itself.
+pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let asker = match Asker::new() {
+        Ok(asker) => asker,
+        Err(error) => return vec![Finding::fatal(format!("no socket to ask with: {error}"), "")],
+    };
+    if a.is_some() && a == b {
+        let name = a.unwrap_or_default();
+        found.push(Finding::fatal(
+            format!("--in and --out are the same interface, {name}: a bridge needs two"),
+            "",
+        ));
+        return found;
+    }
+    if !may_open_raw_sockets() {
+        found.push(Finding::fatal(
+            "this user may not open packet sockets (CAP_NET_RAW is missing)".to_owned(),
+            "run it with sudo, or once: sudo setcap cap_net_raw,cap_net_admin,cap_sys_nice,cap_ipc_lock+ep \
+             \"$(command -v giveway)\"",
+        ));
+    }
+    let mut mtus = Vec::new();
+    for name in [a, b].into_iter().flatten() {
+        if asker.index(name).is_err() {
+            let there = all();
+            let near = qdisc::units::nearest(name, there.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+            found.push(Finding::fatal(
+                format!("there is no interface {name}"),
+                format!("{near}there are {}", there.join(", ")),
+            ));
+            continue;
+        }
+        if asker.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
+            found.push(Finding::warning(
+                format!("{name} is down: nothing passes until it is up"),
+                format!("ip link set {name} up"),
+            ));
+        }
+        let on: Vec<&str> =
+            OFFLOADS.iter().filter(|offload| asker.offload(name, offload)).map(|o| o.name).collect();
+        if !on.is_empty() {
+            found.push(Finding::warning(
+                format!(
+                    "{name} puts several packets into one ({}): frames longer than the MTU are dropped, and others are \
+                     scheduled as one",
+                    on.join(", ")
+                ),
+                format!("--fix-offloads, or: ethtool -K {name} {}", on.map_off()),
+            ));
+        }
+        if has_address(name) {
+            found.push(Finding::warning(
+                format!("{name} has an IP address: this host answers on it, too, and routes may go around the bridge"),
+                format!("ip address flush dev {name}"),
+            ));
+        }
+        if let Ok(mtu) = asker.mtu(name) {
+            mtus.push((name, mtu));
+        }
+    }
+    if let [(a, of_a), (b, of_b)] = mtus[..]
+        && of_a != of_b
+    {
+        found.push(Finding::warning(
+            format!("the MTU of {a} is {of_a} and that of {b} {of_b}: longer frames are dropped"),
+            format!("ip link set {} mtu {}", if of_a < of_b { b } else { a }, of_a.min(of_b)),
+        ));
+    }
+    found
+}
+
+/// Turns off what puts several packets into one. Returns what was turned off, by interface.
+///
+/// # Errors
+/// A sentence on what could not be turned off.
+pub fn fix_offloads(name: &str) -> Result<Vec<&'static str>, String> {
+    let asker = Asker::new().map_err(|error| error.to_string())?;
+    let mut turned_off = Vec::new();
+    for offload in OFFLOADS.iter().filter(|offload| asker.offload(name, offload)) {
+        let wrong = |error| format!("cannot turn {} of {name} off: {error}", offload.name);
+        asker.turn_off(name, offload).map_err(wrong)?;
+        turned_off.push(offload.name);
+    }
+    Ok(turned_off)
+}
+
+/// What `ethtool -K` is told.
+trait Off {
+    fn map_off(&self) -> String;
+}
+impl Off for Vec<&str> {
+    fn map_off(&self) -> String {
+        self.iter().map(|name| format!("{name} off")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn may_open_raw_sockets() -> bool {
+    caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_NET_RAW).unwrap_or(false)
+}
+
+/// Whether an IPv4 address is on it. IPv6 gives every interface one.
+fn has_address(name: &str) -> bool {
+    nix::ifaddrs::getifaddrs().is_ok_and(|all| {
+        all.into_iter().any(|entry| {
+            let family = entry.address.as_ref().and_then(nix::sys::socket::SockaddrLike::family);
+            entry.interface_name == name && family == Some(nix::sys::socket::AddressFamily::Inet)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fatal(a: &str, b: &str) -> Vec<String> {
+        check(Some(a), Some(b)).into_iter().filter(|found| found.fatal).map(|found| found.what).collect()
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_named_with_those_that_are() {
+        let found = check(Some("lo"), Some("nosuch0"));
+        let missing = found.iter().find(|found| found.what == "there is no interface nosuch0").unwrap();
+        assert!(missing.fatal && missing.remedy.contains("there are ") && missing.remedy.contains("lo"));
+    }
+
+    #[test]
+    fn a_bridge_from_an_interface_to_itself_is_refused() {
+        assert_eq!(fatal("lo", "lo"), ["--in and --out are the same interface, lo: a bridge needs two"]);
+    }
+}

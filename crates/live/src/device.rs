@@ -1,0 +1,87 @@
+//! What a bridge needs of an interface: frames in, frames out. AF_PACKET ([`crate::packet`]) and TUN ([`crate::tun`]) are
+//! two; AF_XDP would be a third, behind the same two traits.
+
+use std::io;
+use std::os::fd::RawFd;
+
+/// A frame that came in.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// Its bytes, from the link header on.
+    pub bytes: &'a [u8],
+    /// Where it had a VLAN tag that the kernel has taken out: type and tag, as they belong behind the addresses.
+    pub vlan: Option<[u8; 4]>,
+    /// When the kernel received it: nanoseconds since 1970. Zero where it does not say.
+    pub wall_ns: u64,
+    /// How long it was, of which `bytes` may be only the beginning.
+    pub length: u32,
+    /// The sender left the checksum of TCP or UDP to its network card, and no card has written it.
+    pub checksum_missing: bool,
+}
+
+/// The receiving half of an interface.
+pub trait Receiver: Send {
+    /// Hands over what has come, at most `most` frames, and returns how many. Does not wait.
+    ///
+    /// # Errors
+    /// What the system says. An interface that is down is none: nothing comes from it.
+    fn receive(&mut self, most: usize, take: &mut dyn FnMut(Arrival<'_>)) -> io::Result<usize>;
+
+    /// What to wait for until there is more.
+    fn fd(&self) -> RawFd;
+
+    /// Frames that the kernel could not hand over since the last call, because nobody took those before them.
+    fn missed(&mut self) -> u64;
+
+    /// Begins to receive, where it was opened only to stand by.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn activate(&mut self) -> io::Result<()>;
+
+    /// Something happened to the interface: clears the error, so that waiting waits again. True when it is down.
+    fn recover(&mut self) -> bool;
+}
+
+/// The sending half of an interface.
+pub trait Sender: Send {
+    /// Sends frames, in order, and returns how many of them are dealt with; does not wait. Fewer than all means that the
+    /// interface takes no more for the moment.
+    ///
+    /// # Errors
+    /// Why the frame behind those that were sent can never be sent; the caller leaves it out and goes on.
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused>;
+
+    /// What to wait for until it takes more.
+    fn fd(&self) -> RawFd;
+}
+
+/// Frames `0..sent` went out, and the next one cannot.
+#[derive(Debug)]
+pub struct Refused {
+    /// How many were sent before it.
+    pub sent: usize,
+    /// Why.
+    pub error: io::Error,
+}
+
+/// The most frames that a [`Sender`] is given at once.
+pub const BATCH: usize = 64;
+
+/// Both halves of an interface, and a second pair that stands by for plain forwarding.
+pub struct Ends {
+    /// What the interface is called.
+    pub name: String,
+    /// Frames begin with an Ethernet header.
+    pub ethernet: bool,
+    /// The longest frame that it takes, link header included, in bytes.
+    pub longest: usize,
+    /// Frames in.
+    pub receiver: Box<dyn Receiver>,
+    /// Frames out.
+    pub sender: Box<dyn Sender>,
+    /// Stands by.
+    pub spare_receiver: Box<dyn Receiver>,
+    /// Stands by.
+    pub spare_sender: Box<dyn Sender>,
+}

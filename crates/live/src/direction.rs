@@ -1,0 +1,579 @@
+//! One direction of a bridge: frames come, wait in a discipline, leave when the link is free.
+//!
+//! [`Core`] is all of it but the devices and the thread: it is told what came and what time it is, and can be tested so.
+//! [`run`] is the loop of the thread.
+//!
+//! # Time
+//! The port is told arrivals with the kernel's stamps and asked for departures at the times at which its link is free, in
+//! one order ([`Core::advance`]). So the schedule is that of a link that is never late, however late the thread is, and a
+//! long run has exactly the rate. Two bounds: a link that was late for more than [`CATCH_UP`] loses the time beyond (a
+//! *stall*, counted), so that a thread that was away does not send seconds of traffic at once; and while the link is busy
+//! the thread sleeps at least [`TOGETHER`], because waking for each frame of a fast link costs more than it gives.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+use qdisc::{
+    Backlog, Books, DropReason, Ecn, Meta, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span, Streams,
+    Time,
+};
+
+use crate::bridge::{Shared, Stop};
+use crate::clock::Clock;
+use crate::device::{Arrival, BATCH, Receiver, Sender};
+use crate::line::{Line, Settings};
+use crate::look::{Counting, Frame, Looker};
+use crate::pool::Pool;
+use crate::tally::{Status, Tally};
+
+/// How much of the link's time may be made up for.
+pub const CATCH_UP: Span = Span::ms(20);
+/// How long the thread sleeps at least while the link is busy.
+pub const TOGETHER: Span = Span::us(50);
+/// How long it sleeps at most while the link is busy: a ring of 4,096 frames is not full so soon.
+const AT_MOST: Span = Span::ms(1);
+/// How long it waits at most while nothing is to be done.
+const IDLE: Span = Span::ms(50);
+/// How often it shows how it is.
+const SHOW: Span = Span::ms(100);
+/// How long packets may wait in a queue that says that it is empty.
+pub const STUCK: Span = Span::s(5);
+
+/// Builds a discipline for a link of this rate.
+pub type Build = Box<dyn FnMut(Rate) -> Box<dyn Qdisc<Frame>> + Send>;
+
+/// A change while it runs. Nothing that is queued is lost or overtaken.
+pub enum Order {
+    /// Another rate; the discipline is built anew for it.
+    Rate(Rate),
+    /// Another discipline.
+    Qdisc(Build),
+    /// Another line.
+    Line(Settings),
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The link took it; the discipline may have marked it.
+    Sent {
+        /// It carries a mark that this discipline set.
+        marked: bool,
+    },
+    /// The discipline dropped it, or the line lost it.
+    Dropped(DropReason),
+}
+
+/// Sees the bytes of frames as they leave or are dropped, in the thread of the direction: it must not wait.
+pub trait Tap: Send {
+    /// `wall_ns` is when, in nanoseconds since 1970.
+    fn frame(&mut self, bytes: &[u8], fate: Fate, wall_ns: u64);
+}
+
+/// What a direction is made of.
+pub struct Parts {
+    /// Which port it is for its probe.
+    pub id: PortId,
+    /// The rate of its link.
+    pub rate: Rate,
+    /// Builds its discipline.
+    pub build: Build,
+    /// The line behind the link.
+    pub line: Settings,
+    /// How lengths count.
+    pub counting: Counting,
+    /// Frames begin with an Ethernet header.
+    pub ethernet: bool,
+    /// The longest frame that comes in, in bytes.
+    pub longest_in: usize,
+    /// The longest frame that the other side takes, in bytes.
+    pub longest_out: usize,
+    /// How many frames it can hold.
+    pub rooms: u32,
+    /// Its random numbers.
+    pub streams: Streams,
+    /// Hears everything.
+    pub probe: Option<Box<dyn Probe<Frame> + Send>>,
+    /// Sees frames.
+    pub tap: Option<Box<dyn Tap>>,
+    /// Its clock.
+    pub clock: Clock,
+}
+
+/// A direction without devices and thread.
+pub struct Core {
+    port: Port<Frame>,
+    build: Build,
+    /// The time that the port was told last.
+    at: Time,
+    /// When to ask the port next; never, when nothing waits.
+    ask: Time,
+    /// Since when the queue says that it is empty although it is not.
+    denied: Option<Time>,
+    pool: Pool,
+    looker: Looker,
+    line: Line,
+    listener: Listener,
+    tap: Option<Box<dyn Tap>>,
+    clock: Clock,
+    longest_out: usize,
+    ethernet: bool,
+    number: u64,
+    /// Books of ports before the clock began anew.
+    earlier: Books,
+    /// Running time before the clock began anew.
+    earlier_time: Span,
+    gauges: Vec<(&'static str, f64)>,
+}
+
+/// The port's probe: counts, keeps what was dropped until its room is given back, and passes on.
+struct Listener {
+    tally: Tally,
+    dropped: Vec<(Frame, DropReason)>,
+    probe: Option<Box<dyn Probe<Frame> + Send>>,
+}
+
+impl Probe<Frame> for Listener {
+    #[inline]
+    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
+        if let Some(probe) = &mut self.probe {
+            probe.arrived(at, meta, now);
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, at: PortId, meta: &Meta, frame: &Frame, now: Time) {
+        self.tally.left(now.since(meta.arrived), meta.bytes);
+        if let Some(probe) = &mut self.probe {
+            probe.sent(at, meta, frame, now);
+        }
+    }
+
+    fn dropped(&mut self, at: PortId, pkt: Packet<Frame>, why: DropReason, now: Time) {
+        self.dropped.push((pkt.payload, why));
+        if why != DropReason::Wire {
+            self.tally.dropped[why as usize] += 1;
+        }
+        if let Some(probe) = &mut self.probe {
+            probe.dropped(at, pkt, why, now);
+        }
+    }
+
+    fn marked(&mut self, at: PortId, meta: &Meta, now: Time) {
+        if let Some(probe) = &mut self.probe {
+            probe.marked(at, meta, now);
+        }
+    }
+
+    fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
+        if let Some(probe) = &mut self.probe {
+            probe.sample(at, held, gauges, now);
+        }
+    }
+}
+
+impl Core {
+    /// Everything but devices.
+    pub fn new(mut parts: Parts) -> Core {
+        let qdisc = (parts.build)(parts.rate);
+        Core {
+            port: Port::new(parts.id, qdisc, parts.rate),
+            build: parts.build,
+            at: Time::ZERO,
+            ask: Time::NEVER,
+            denied: None,
+            // Room for a VLAN tag that is put back.
+            pool: Pool::new(parts.rooms, parts.longest_in.max(parts.longest_out) + 4),
+            looker: Looker::new(parts.ethernet, parts.counting, &parts.streams),
+            line: Line::new(parts.line, &parts.streams, parts.rooms as usize),
+            listener: Listener {
+                tally: Tally::default(),
+                dropped: Vec::with_capacity(1024),
+                probe: parts.probe,
+            },
+            tap: parts.tap,
+            clock: parts.clock,
+            longest_out: parts.longest_out,
+            ethernet: parts.ethernet,
+            number: 0,
+            earlier: Books::default(),
+            earlier_time: Span::ZERO,
+            gauges: Vec::with_capacity(64),
+        }
+    }
+
+    /// A frame came; it is now `now`. Brings the link up to the time of its arrival first.
+    pub fn arrive(&mut self, arrival: &Arrival<'_>, now: Time) {
+        let stamp = if arrival.wall_ns == 0 { now } else { self.clock.of_wall(arrival.wall_ns) };
+        let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
+        let then = stamp.max(floor).min(now).max(self.at);
+        self.advance(then);
+        self.at = then;
+        let tag = arrival.vlan.map_or(0, |tag| tag.len());
+        let length = arrival.bytes.len() + tag;
+        // Longer than what came over: the kernel put several packets together, or cut one off.
+        if length > self.longest_out.max(14) || arrival.length as usize > arrival.bytes.len() {
+            self.listener.tally.losses.too_long += 1;
+            return;
+        }
+        let Some(room) = self.pool.take() else {
+            self.listener.tally.losses.no_room += 1;
+            return;
+        };
+        let place = &mut self.pool.room_mut(room)[..length];
+        match arrival.vlan {
+            Some(tag) if arrival.bytes.len() >= 12 => {
+                place[..12].copy_from_slice(&arrival.bytes[..12]);
+                place[12..16].copy_from_slice(&tag);
+                place[16..].copy_from_slice(&arrival.bytes[12..]);
+            }
+            _ => place[..arrival.bytes.len()].copy_from_slice(arrival.bytes),
+        }
+        let seen = self.looker.look(place, then);
+        if arrival.checksum_missing
+            && seen.tuple.is_some()
+            && wire::checksum::complete(&mut place[usize::from(seen.ip_at)..])
+        {
+            self.listener.tally.checksums += 1;
+        }
+        let frame = Frame { room, length: length as u32, number: self.number, ip_at: seen.ip_at };
+        self.number += 1;
+        self.listener.tally.arrived(seen.meta.flow, seen.tuple, seen.meta.bytes);
+        self.port.offer(Packet { meta: seen.meta, payload: frame }, then, &mut self.listener);
+        self.recycle(then);
+        // The arrival may change what the discipline answers.
+        self.ask = self.port.free_at().max(then);
+        self.advance(then);
+    }
+
+    /// Brings the link up to `until`: every packet that it would have taken by then is taken, at its time.
+    pub fn advance(&mut self, until: Time) {
+        while self.ask <= until {
+            let then = self.ask.max(self.at);
+            self.at = then;
+            let next = self.port.pull(then, &mut self.listener);
+            self.recycle(then);
+            self.ask = match next {
+                Next::Packet(pkt) => {
+                    self.denied = None;
+                    self.depart(pkt, then);
+                    self.port.free_at()
+                }
+                Next::At(at) => {
+                    assert!(
+                        at > then,
+                        "the discipline asks to be asked again at {at}, but it is {then} already"
+                    );
+                    at
+                }
+                Next::Empty => {
+                    self.denied = match self.port.books().held().packets {
+                        0 => None,
+                        _ => self.denied.or(Some(then)),
+                    };
+                    Time::NEVER
+                }
+            };
+        }
+    }
+
+    /// It is now so late: gives up the link's time that is too long ago, and looks after the queue.
+    ///
+    /// # Panics
+    /// When the queue holds packets and says that it is empty, for [`STUCK`].
+    pub fn catch_up(&mut self, now: Time) {
+        let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
+        if self.ask < floor {
+            let tally = &mut self.listener.tally;
+            tally.stalls += 1;
+            tally.stalled += floor.since(self.ask);
+            self.ask = floor;
+        }
+        if let Some(since) = self.denied {
+            let held = self.port.books().held().packets;
+            assert!(
+                now.since(Time::ZERO) < since.since(Time::ZERO) + STUCK,
+                "the queue is stuck: it holds {held} packets and has let none go for {STUCK}"
+            );
+            // Perhaps time helps.
+            self.ask = self.ask.min(now);
+        }
+    }
+
+    /// A packet leaves the discipline for the link.
+    fn depart(&mut self, pkt: Packet<Frame>, begin: Time) {
+        let Frame { room, length, ip_at, .. } = pkt.payload;
+        let mut marked = false;
+        if pkt.meta.ecn == Ecn::Marked {
+            let packet = &mut self.pool.room_mut(room)[usize::from(ip_at)..length as usize];
+            marked = wire::ecn::mark(packet) == wire::ecn::Marked::Now;
+        }
+        if let Some(tap) = &mut self.tap {
+            let bytes = &self.pool.room(room)[..length as usize];
+            tap.frame(bytes, Fate::Sent { marked }, self.clock.to_wall_ns(begin));
+        }
+        if !self.line.enter(room, length, begin, self.port.free_at()) {
+            self.listener.tally.losses.line += 1;
+            self.port.lose(pkt, DropReason::Wire, begin, &mut self.listener);
+            self.recycle(begin);
+        }
+    }
+
+    /// Gives back the rooms of what was dropped.
+    #[inline]
+    fn recycle(&mut self, now: Time) {
+        if self.listener.dropped.is_empty() {
+            return;
+        }
+        for (frame, why) in self.listener.dropped.drain(..) {
+            if let Some(tap) = &mut self.tap {
+                let bytes = &self.pool.room(frame.room)[..frame.length as usize];
+                tap.frame(bytes, Fate::Dropped(why), self.clock.to_wall_ns(now));
+            }
+            self.pool.give(frame.room);
+        }
+    }
+
+    /// Sends what is due; false when the interface takes no more for the moment.
+    pub fn flush(&mut self, mut now: Time, sender: &mut dyn Sender) -> bool {
+        loop {
+            let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
+            let mut count = 0;
+            for held in self.line.due(now, BATCH) {
+                batch[count] = &self.pool.room(held.room)[..held.length as usize];
+                count += 1;
+            }
+            if count == 0 {
+                return true;
+            }
+            let (sent, refused) = match sender.send(&batch[..count]) {
+                Ok(sent) => (sent, false),
+                Err(refused) => (refused.sent, true),
+            };
+            self.listener.tally.sends += 1;
+            now = now.max(self.clock.now());
+            for _ in 0..sent {
+                let Some(held) = self.line.sent() else { break };
+                self.listener.tally.went_out(now.since(held.due.min(now)));
+                self.pool.give(held.room);
+            }
+            if refused {
+                self.listener.tally.losses.unsent += 1;
+                if let Some(held) = self.line.sent() {
+                    self.pool.give(held.room);
+                }
+            } else if sent < count {
+                return false;
+            }
+        }
+    }
+
+    /// Changes something.
+    pub fn obey(&mut self, order: Order) {
+        let rate = match order {
+            Order::Line(line) => {
+                self.line.set(line);
+                None
+            }
+            Order::Rate(rate) => Some(rate),
+            Order::Qdisc(build) => {
+                self.build = build;
+                Some(self.port.rate())
+            }
+        };
+        if let Some(rate) = rate {
+            self.port.set_rate(rate);
+            self.port.replace((self.build)(rate));
+        }
+        self.listener.tally.changes += 1;
+    }
+
+    /// Time begins anew when it is old and nothing is held that carries times.
+    pub fn rebase(&mut self, now: Time) {
+        if !self.clock.is_old(now) || self.port.books().held() != Backlog::ZERO || self.ask != Time::NEVER {
+            return;
+        }
+        let (id, rate, books) = (self.port.id(), self.port.rate(), *self.port.books());
+        self.earlier = sum(&self.earlier, &books);
+        self.earlier_time += now.since(Time::ZERO);
+        self.port = Port::new(id, (self.build)(rate), rate);
+        self.clock = Clock::start();
+        self.line.rebase(now);
+        self.listener.tally.rebase();
+        self.at = Time::ZERO;
+    }
+
+    /// When something is to be done next without an arrival.
+    pub fn next(&self) -> Option<Time> {
+        let ask = (self.ask != Time::NEVER).then_some(self.ask);
+        match (ask, self.line.next()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Whether the transmitter is sending.
+    pub fn busy(&self, now: Time) -> bool {
+        self.ask != Time::NEVER && self.port.free_at() > now
+    }
+
+    /// Frames that are here: queued, or on the line.
+    pub fn holds(&self) -> u64 {
+        self.port.books().held().packets + self.line.len() as u64
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+    /// What it counts.
+    pub fn tally(&mut self) -> &mut Tally {
+        &mut self.listener.tally
+    }
+
+    /// Tells its probe how it stands.
+    pub fn sample(&mut self, now: Time) {
+        if self.listener.probe.is_some() {
+            self.port.sample(now, &mut self.gauges, &mut self.listener);
+        }
+    }
+
+    /// The picture of now.
+    pub fn tell(&mut self, now: Time, status: &mut Status) {
+        self.listener.tally.roll(now);
+        self.listener.tally.tell(status);
+        status.uptime = self.earlier_time + now.since(Time::ZERO);
+        status.rate = self.port.rate();
+        status.books = sum(&self.earlier, self.port.books());
+        status.held = self.port.books().held();
+        status.on_line = self.line.len() as u64;
+        status.rooms = [self.pool.left(), self.pool.least(), self.pool.rooms()];
+        status.leaving = self.port.leaving();
+        self.port.sample(now, &mut self.gauges, &mut ());
+        status.gauges.clone_from(&self.gauges);
+    }
+
+    /// The end: drops what is held, and gives its probe back.
+    pub fn finish(mut self, status: &mut Status) -> Option<Box<dyn Probe<Frame> + Send>> {
+        let now = self.clock.now().max(self.at);
+        self.port.reset(now, &mut self.listener);
+        self.recycle(now);
+        self.listener.tally.roll(now + Span::s(1));
+        self.tell(now, status);
+        self.listener.probe
+    }
+
+    /// Whether frames begin with an Ethernet header.
+    pub fn ethernet(&self) -> bool {
+        self.ethernet
+    }
+}
+
+fn sum(a: &Books, b: &Books) -> Books {
+    Books {
+        arrived: a.arrived.plus(b.arrived),
+        sent: a.sent.plus(b.sent),
+        dropped: a.dropped.plus(b.dropped),
+        marked: a.marked + b.marked,
+    }
+}
+
+/// The loop of a direction. Returns its core when it was asked to stop, and whether it drained.
+///
+/// # Errors
+/// What the system says when the interface cannot be read at all any more.
+pub fn run(
+    core: &mut Core,
+    receiver: &mut dyn Receiver,
+    sender: &mut dyn Sender,
+    shared: &Arc<Shared>,
+) -> io::Result<()> {
+    let mut shown = Time::ZERO;
+    let mut draining = None;
+    loop {
+        let mut now = core.clock().now();
+        if shared.has_orders() {
+            for order in shared.take_orders() {
+                core.obey(order);
+            }
+        }
+        core.catch_up(now);
+        let mut came = 0;
+        if draining.is_none() {
+            came = receiver.receive(4 * BATCH, &mut |arrival| core.arrive(&arrival, now))?;
+            core.tally().receives += u64::from(came > 0);
+        }
+        core.advance(now);
+        let out_full = !core.flush(now, sender) && core.next().is_some_and(|next| next <= now);
+        match shared.stop() {
+            Stop::No => {}
+            Stop::Drain if core.holds() > 0 && draining.is_none_or(|end| now < end) => {
+                draining.get_or_insert(now + shared.patience());
+            }
+            Stop::Drain | Stop::Now => return Ok(()),
+        }
+        if now.since(Time::ZERO) >= shown.since(Time::ZERO) + SHOW || now < shown {
+            shown = now;
+            core.tally().losses.ring += receiver.missed();
+            core.sample(now);
+            shared.show(|status| core.tell(now, status));
+            core.rebase(now);
+            now = core.clock().now();
+            shown = shown.min(now);
+        }
+        if came == 4 * BATCH {
+            continue;
+        }
+        wait(core, receiver, sender, out_full, now, shared);
+    }
+}
+
+/// Sleeps until something is to be done.
+fn wait(
+    core: &mut Core,
+    receiver: &mut dyn Receiver,
+    sender: &dyn Sender,
+    out_full: bool,
+    now: Time,
+    shared: &Arc<Shared>,
+) {
+    let next = core.next();
+    if core.busy(now) && !out_full {
+        // Arrivals can wait in the ring: they are stamped, and nothing can leave before the link is free.
+        let until = next.unwrap_or(now + AT_MOST).max(now + TOGETHER).min(now + AT_MOST);
+        let ns = core.clock().to_monotonic_ns(until);
+        let until = TimeSpec::new((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
+        // An interrupted sleep is only a shorter one.
+        let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
+        return;
+    }
+    // SAFETY: both descriptors stay open as long as the devices, which outlive this call.
+    let (come, go) = unsafe { (BorrowedFd::borrow_raw(receiver.fd()), BorrowedFd::borrow_raw(sender.fd())) };
+    let mut fds = [PollFd::new(come, PollFlags::POLLIN), PollFd::new(go, PollFlags::POLLOUT)];
+    let watched = if out_full { &mut fds[..] } else { &mut fds[..1] };
+    let until = match next {
+        Some(_) if out_full => now + AT_MOST,
+        Some(next) => next.max(now).min(now + IDLE),
+        None => now + IDLE,
+    };
+    let span = until.since(core.clock().now().min(until)).as_ps() / 1000;
+    let timeout = TimeSpec::new((span / 1_000_000_000) as i64, (span % 1_000_000_000) as i64);
+    let _ = ppoll(watched, Some(timeout), None);
+    let failed = fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+    if failed {
+        if receiver.recover() {
+            core.tally().downs += 1;
+        }
+        // An interface that is gone must not make the thread spin.
+        let pause = TimeSpec::new(0, 10_000_000);
+        let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &pause);
+    }
+    shared.beat();
+}
+
+#[cfg(test)]
+mod tests;

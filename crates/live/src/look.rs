@@ -1,0 +1,231 @@
+//! From the bytes of a frame to what a discipline may know of it.
+//!
+//! | of [`Meta`] | from |
+//! |---|---|
+//! | `bytes` | IP length plus [`Counting::overhead`], at least [`Counting::mpu`]; what is not IP counts as its frame without link header |
+//! | `flow` | keyed hash of addresses, protocol and ports; what is not IP is one flow for each pair of link addresses and type |
+//! | `class` | the code point of RFC 2474: voice and network control (EF, VA, CS5 to CS7) 0, what yields (LE, CS1) 2, the rest 1 |
+//! | `ecn`, `short` | the headers |
+//! | `from`, `to` | 16 bits of a hash of each address |
+//! | `offset` | bytes that the flow brought before, counted in a table of 4,096 flows; a flow that another one has pushed out begins at 0 |
+//! | `label` | the option of [`wire::label`], where there is one |
+//!
+//! `remaining`, `reserved` and `ahead` are not in any header: they stay empty.
+
+use capture::LinkType;
+use qdisc::hash::SipHasher;
+use qdisc::{FiveTuple, FlowKey, Meta, Streams, Time};
+
+/// What the live host carries through a discipline in place of a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its room in the pool.
+    pub room: u32,
+    /// Its length there, in bytes.
+    pub length: u32,
+    /// Which arrival of its direction it was, from 0.
+    pub number: u64,
+    /// Where its IP header begins; 0 for what is not IP.
+    pub ip_at: u16,
+}
+
+/// How lengths are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counting {
+    /// Added to the IP length of each packet, in bytes: 14 counts the Ethernet header as `tc` does.
+    pub overhead: u32,
+    /// What a packet counts at least, in bytes.
+    pub mpu: u32,
+}
+
+impl Default for Counting {
+    fn default() -> Counting {
+        Counting { overhead: 14, mpu: 0 }
+    }
+}
+
+/// Reads frames, and remembers how much flows have brought.
+pub struct Looker {
+    link: LinkType,
+    counting: Counting,
+    hasher: SipHasher,
+    offsets: Box<[Sent; FLOWS]>,
+}
+
+/// Power of two.
+const FLOWS: usize = 4096;
+
+/// What a flow has brought.
+#[derive(Clone, Copy)]
+struct Sent {
+    flow: FlowKey,
+    bytes: u32,
+    last_s: u32,
+}
+
+/// A flow that is silent for so long begins anew, in seconds.
+const FORGOTTEN_S: u32 = 60;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// For the discipline.
+    pub meta: Meta,
+    /// Where its IP header begins; 0 for what is not IP.
+    pub ip_at: u16,
+    /// Addresses and ports; `None` for what is not IP.
+    pub tuple: Option<FiveTuple>,
+}
+
+impl Looker {
+    /// One for frames that begin with an Ethernet header, or with an IP header. The keys of its hash come from `streams`.
+    pub fn new(ethernet: bool, counting: Counting, streams: &Streams) -> Looker {
+        let mut keys = streams.within("flows").rng();
+        Looker {
+            link: if ethernet { LinkType::ETHERNET } else { LinkType::RAW },
+            counting,
+            hasher: SipHasher::new(keys.word(), keys.word()),
+            offsets: Box::new([Sent { flow: FlowKey(0), bytes: 0, last_s: 0 }; FLOWS]),
+        }
+    }
+
+    /// Reads a frame. Whatever its bytes are, it answers.
+    #[inline]
+    pub fn look(&mut self, frame: &[u8], now: Time) -> Seen {
+        let look = capture::look(self.link, frame, frame.len() as u32);
+        let counted = (look.bytes.saturating_add(self.counting.overhead)).max(self.counting.mpu);
+        let mut meta = Meta { bytes: counted, class: 1, ..Meta::default() };
+        match look.ip {
+            Some(ip) => {
+                meta.flow = ip.tuple.key(&self.hasher);
+                meta.ecn = ip.ecn;
+                meta.short = ip.short;
+                meta.from = self.host(&ip.tuple.from);
+                meta.to = self.host(&ip.tuple.to);
+                let packet = &frame[look.at..];
+                meta.class = class(packet);
+                if has_options(packet)
+                    && let Ok(label) = wire::label::read(packet)
+                {
+                    meta.label = label;
+                }
+            }
+            // Addresses and type: what talks to whom over what.
+            None => meta.flow = FlowKey(self.hasher.hash(&frame[..frame.len().min(14)])),
+        }
+        meta.offset = self.offset(meta.flow, look.bytes, now);
+        Seen { meta, ip_at: look.at as u16, tuple: look.ip.map(|ip| ip.tuple) }
+    }
+
+    fn host(&self, address: &[u8; 16]) -> u16 {
+        self.hasher.hash(address) as u16
+    }
+
+    /// What the flow brought before these bytes.
+    fn offset(&mut self, flow: FlowKey, bytes: u32, now: Time) -> u32 {
+        let now_s = (now.as_ps() / Time::s(1).as_ps()) as u32;
+        let entry = &mut self.offsets[flow.0 as usize & (FLOWS - 1)];
+        if entry.flow != flow || now_s.wrapping_sub(entry.last_s) > FORGOTTEN_S {
+            *entry = Sent { flow, bytes: 0, last_s: now_s };
+        }
+        let before = entry.bytes;
+        entry.bytes = before.saturating_add(bytes);
+        entry.last_s = now_s;
+        before
+    }
+}
+
+/// Whether there can be a label: IPv4 options, or hop-by-hop options of IPv6.
+fn has_options(packet: &[u8]) -> bool {
+    match packet {
+        [first, ..] if first >> 4 == 4 => first & 15 > 5,
+        [_, _, _, _, _, _, next, ..] => *next == 0,
+        _ => false,
+    }
+}
+
+/// Which class its code point asks for.
+fn class(packet: &[u8]) -> u16 {
+    let service = match packet {
+        [first, second, ..] if first >> 4 == 6 => (first << 4) | (second >> 4),
+        [_, second, ..] => *second,
+        _ => 0,
+    };
+    match service >> 2 {
+        // CS5, voice-admit, EF; CS6 and CS7 and what lies between.
+        40 | 44 | 46 | 48..=63 => 0,
+        // Lower effort (RFC 8622), and CS1, which it replaces.
+        1 | 8 => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use qdisc::Ecn;
+
+    use super::*;
+
+    fn looker() -> Looker {
+        Looker::new(true, Counting { overhead: 0, mpu: 0 }, &Streams::new(1))
+    }
+
+    /// Ethernet, IPv4 and UDP, `data` bytes of it.
+    fn udp(tos: u8, port: u16, data: u16) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, tos];
+        frame.extend((28 + data).to_be_bytes());
+        frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend(port.to_be_bytes());
+        frame.extend([0, 53]);
+        frame.extend((8 + data).to_be_bytes());
+        frame.extend([0, 0]);
+        frame.resize(14 + 28 + usize::from(data), 0);
+        frame
+    }
+
+    #[test]
+    fn a_datagram_is_seen_as_what_it_is() {
+        let mut looker = looker();
+        let first = looker.look(&udp(0xb9, 1000, 20), Time::s(1));
+        assert_eq!((first.meta.bytes, first.ip_at, first.meta.short), (48, 14, true));
+        assert_eq!((first.meta.class, first.meta.ecn), (0, Ecn::Ect1), "EF");
+        let second = looker.look(&udp(0x04, 1000, 20), Time::s(2));
+        assert_eq!((second.meta.flow, second.meta.offset), (first.meta.flow, 48));
+        assert_eq!(second.meta.class, 2, "lower effort");
+        assert_ne!(looker.look(&udp(0, 1001, 20), Time::s(2)).meta.flow, first.meta.flow);
+        assert_eq!(looker.look(&udp(0, 1000, 20), Time::s(90)).meta.offset, 0, "it was silent for long");
+    }
+
+    #[test]
+    fn overhead_and_the_least_count() {
+        let mut looker = Looker::new(true, Counting { overhead: 18, mpu: 84 }, &Streams::new(1));
+        assert_eq!(looker.look(&udp(0, 1, 20), Time::ZERO).meta.bytes, 84);
+        assert_eq!(looker.look(&udp(0, 1, 100), Time::ZERO).meta.bytes, 146);
+    }
+
+    #[test]
+    fn what_is_not_ip_is_a_flow_by_its_addresses_and_type() {
+        let mut looker = looker();
+        let mut arp = vec![0xff; 6];
+        arp.extend([2, 0, 0, 0, 0, 1, 8, 6]);
+        arp.resize(60, 0);
+        let seen = looker.look(&arp, Time::ZERO);
+        assert_eq!((seen.meta.bytes, seen.ip_at, seen.tuple), (46, 0, None));
+        arp[11] = 9;
+        assert_ne!(looker.look(&arp, Time::ZERO).meta.flow, seen.meta.flow);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_fail(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..4u8) {
+            let mut frame = bytes;
+            if kind > 0 && frame.len() > 15 {
+                let head: [u8; 3] = [[8, 0, 0x45], [0x86, 0xdd, 0x60], [0x81, 0, 0]][usize::from(kind) - 1];
+                frame[12..15].copy_from_slice(&head);
+            }
+            let seen = looker().look(&frame, Time::ZERO);
+            prop_assert!(usize::from(seen.ip_at) <= frame.len());
+        }
+    }
+}

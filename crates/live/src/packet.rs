@@ -1,0 +1,320 @@
+//! AF_PACKET: frames of an interface by a ring of memory that the kernel shares, packet(7).
+//!
+//! Version 2 of the ring: frames come one by one. Version 3 hands over blocks of them by a timer of a millisecond, which is
+//! an age for a queue. Frames are sent in batches by sendmmsg, past the kernel's own queue disciplines
+//! (PACKET_QDISC_BYPASS): the queue is ours.
+//!
+//! The kernel takes VLAN tags out of frames and tells them beside: [`Arrival::vlan`]. It says, too, which checksums a
+//! sender has left to its card ([`Arrival::checksum_missing`]): on virtual interfaces there is no card.
+//!
+//! References: packet(7); the kernel's Documentation/networking/packet_mmap; linux/if_packet.h.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::device::{Arrival, BATCH, Ends, Receiver, Refused, Sender};
+use crate::interface::Asker;
+
+/// The least memory of a ring, in bytes. At a million packets a second 4,096 frames are four milliseconds.
+const FRAMES: usize = 4096;
+const BLOCK: usize = 1 << 16;
+
+/// The receiving half.
+pub struct PacketReceiver {
+    fd: OwnedFd,
+    ring: Ring,
+    index: i32,
+    /// Bound to the interface when it was opened, or only later.
+    bound: bool,
+}
+
+/// Memory that the kernel writes frames into.
+struct Ring {
+    start: NonNull<u8>,
+    bytes: usize,
+    frame: usize,
+    frames: usize,
+    /// The frame that comes next.
+    next: usize,
+}
+
+// SAFETY: the memory belongs to the ring alone, wherever it is moved; it is unmapped when it is dropped.
+unsafe impl Send for Ring {}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: this is what was mapped, and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// The sending half.
+pub struct PacketSender {
+    fd: OwnedFd,
+    headers: Box<[libc::mmsghdr; BATCH]>,
+    parts: Box<[libc::iovec; BATCH]>,
+}
+
+// SAFETY: the pointers in `headers` and `parts` are written anew by every call before the kernel sees them.
+unsafe impl Send for PacketSender {}
+
+/// Opens both halves of an interface, and a second pair that stands by.
+///
+/// # Errors
+/// What the system says; it needs CAP_NET_RAW.
+pub fn open(name: &str, ring_frames: Option<usize>) -> io::Result<Ends> {
+    let asker = Asker::new()?;
+    let index = asker.index(name)?;
+    let mtu = asker.mtu(name)?;
+    let ethernet = matches!(asker.hardware(name)?, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK);
+    // Link header and VLAN tag.
+    let longest = mtu + if ethernet { 18 } else { 0 };
+    let frames = ring_frames.unwrap_or(FRAMES);
+    Ok(Ends {
+        name: name.to_owned(),
+        ethernet,
+        longest,
+        receiver: Box::new(PacketReceiver::open(index, longest, frames, true)?),
+        sender: Box::new(PacketSender::open(index)?),
+        spare_receiver: Box::new(PacketReceiver::open(index, longest, frames / 4, false)?),
+        spare_sender: Box::new(PacketSender::open(index)?),
+    })
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // Protocol zero: nothing comes until it is bound to a protocol.
+    // SAFETY: no pointers are passed.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was opened here and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes of the value, which has as many; every T here is plain integers.
+    match unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), length) }
+    {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn bind(fd: &OwnedFd, index: i32, protocol: u16) -> io::Result<()> {
+    // SAFETY: an address is integers and an array of them: zeros are one.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = index;
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the address is a sockaddr_ll of this length.
+    match unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+impl PacketReceiver {
+    fn open(index: i32, longest: usize, frames: usize, bound: bool) -> io::Result<PacketReceiver> {
+        let fd = socket()?;
+        set(
+            &fd,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &(libc::tpacket_versions::TPACKET_V2 as libc::c_int),
+        )?;
+        // What we send must not come back to us.
+        set(&fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)?;
+        let frame = (longest + HEADROOM).next_power_of_two().max(2048);
+        let block = BLOCK.max(frame);
+        let blocks = (frames * frame).div_ceil(block).max(1);
+        let frames = blocks * (block / frame);
+        let request = libc::tpacket_req {
+            tp_block_size: block as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: frame as u32,
+            tp_frame_nr: frames as u32,
+        };
+        set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let bytes = block * blocks;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at a place that the kernel chooses; the ring of this size was just made.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        let start = if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) };
+        let start = start.ok_or_else(io::Error::last_os_error)?;
+        let ring = Ring { start, bytes, frame, frames, next: 0 };
+        let mut receiver = PacketReceiver { fd, ring, index, bound: false };
+        if bound {
+            receiver.activate()?;
+        }
+        Ok(receiver)
+    }
+}
+
+/// What the kernel puts in front of a frame: `tpacket2_hdr`, an address, alignment, and some that it asks for.
+const HEADROOM: usize = 128;
+/// linux/if_packet.h.
+const TP_STATUS_CSUMNOTREADY: u32 = 1 << 3;
+
+impl Ring {
+    /// The header of the frame that comes next.
+    fn header(&self) -> NonNull<libc::tpacket2_hdr> {
+        let frames_of_a_block = BLOCK.max(self.frame) / self.frame;
+        debug_assert!(self.frames.is_multiple_of(frames_of_a_block), "blocks are full of frames");
+        // SAFETY: `next` is below the number of frames, and all of them lie in the mapping one after the other: the size of
+        // a block is a multiple of that of a frame. Both are powers of two and at least 2,048, so the header is aligned.
+        unsafe { self.start.add(self.next * self.frame).cast() }
+    }
+}
+
+impl Receiver for PacketReceiver {
+    fn receive(&mut self, most: usize, take: &mut dyn FnMut(Arrival<'_>)) -> io::Result<usize> {
+        let mut taken = 0;
+        while taken < most {
+            let header = self.ring.header();
+            // SAFETY: the status is a u32 in the mapping, aligned, that the kernel writes while we read: hence atomic.
+            let status = unsafe { AtomicU32::from_ptr(&raw mut (*header.as_ptr()).tp_status) };
+            let flags = status.load(Ordering::Acquire);
+            if flags & libc::TP_STATUS_USER == 0 {
+                break;
+            }
+            // SAFETY: the status says that the frame is ours until we give it back, and the load has acquired what the
+            // kernel wrote before it.
+            let told = unsafe { header.read() };
+            let at = usize::from(told.tp_mac);
+            // The kernel never writes beyond a frame; a copy of its numbers that does not fit is not followed.
+            let length = (told.tp_snaplen as usize).min(self.ring.frame.saturating_sub(at));
+            let at = at.min(self.ring.frame);
+            // SAFETY: `at` and `length` lie within the frame, which is ours until the store below.
+            let bytes = unsafe { std::slice::from_raw_parts(header.cast::<u8>().as_ptr().add(at), length) };
+            let vlan = (flags & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
+                let kind = match flags & libc::TP_STATUS_VLAN_TPID_VALID {
+                    0 => 0x8100,
+                    _ => told.tp_vlan_tpid,
+                };
+                let ([a, b], [c, d]) = (kind.to_be_bytes(), told.tp_vlan_tci.to_be_bytes());
+                [a, b, c, d]
+            });
+            take(Arrival {
+                bytes,
+                vlan,
+                wall_ns: u64::from(told.tp_sec) * 1_000_000_000 + u64::from(told.tp_nsec),
+                length: told.tp_len,
+                checksum_missing: flags & TP_STATUS_CSUMNOTREADY != 0,
+            });
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.ring.next = (self.ring.next + 1) % self.ring.frames;
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    fn missed(&mut self) -> u64 {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes into the statistics. Asking sets them back to zero.
+        let answer = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            )
+        };
+        if answer == 0 { u64::from(statistics.tp_drops) } else { 0 }
+    }
+
+    fn activate(&mut self) -> io::Result<()> {
+        if self.bound {
+            return Ok(());
+        }
+        // Frames for others, too: promiscuous as long as the socket is open.
+        let membership = libc::packet_mreq {
+            mr_ifindex: self.index,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        set(&self.fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        bind(&self.fd, self.index, libc::ETH_P_ALL as u16)?;
+        self.bound = true;
+        // What came before this moment came to a socket that was open but stood by: there is none, but the counter begins.
+        self.missed();
+        Ok(())
+    }
+
+    fn recover(&mut self) -> bool {
+        take_error(&self.fd) == Some(libc::ENETDOWN)
+    }
+}
+
+/// Reads the error of a socket, which clears it.
+fn take_error(fd: &OwnedFd) -> Option<i32> {
+    let mut error = 0i32;
+    let mut length = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the kernel writes one integer.
+    let answer = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut error).cast(),
+            &raw mut length,
+        )
+    };
+    (answer == 0 && error != 0).then_some(error)
+}
+
+impl PacketSender {
+    fn open(index: i32) -> io::Result<PacketSender> {
+        let fd = socket()?;
+        set(&fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
+        // As much as may be waiting in the card; a virtual interface needs none of it.
+        set(&fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &(4 << 20))?;
+        bind(&fd, index, 0)?;
+        // SAFETY: both are integers and pointers: zeros are empty ones.
+        let (headers, parts) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        Ok(PacketSender { fd, headers: Box::new(headers), parts: Box::new(parts) })
+    }
+}
+
+impl Sender for PacketSender {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused> {
+        let frames = &frames[..frames.len().min(BATCH)];
+        for ((header, part), frame) in self.headers.iter_mut().zip(self.parts.iter_mut()).zip(frames) {
+            part.iov_base = frame.as_ptr().cast_mut().cast();
+            part.iov_len = frame.len();
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: as many headers as there are frames were filled in above; each points to one part, and each part to a
+        // frame that lives until the call returns. The kernel only reads the frames.
+        let sent =
+            unsafe { libc::sendmmsg(self.fd.as_raw_fd(), self.headers.as_mut_ptr(), frames.len() as u32, 0) };
+        if sent >= 0 {
+            return Ok(sent as usize);
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // ENOBUFS: the card's queue is full. Both pass.
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(0),
+            _ => Err(Refused { sent: 0, error }),
+        }
+    }
+
+    fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}

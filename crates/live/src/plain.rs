@@ -1,0 +1,51 @@
+//! Plain forwarding: what remains when a direction has failed. No discipline, no rate, no line: traffic passes.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::bridge::{Shared, Stop};
+use crate::device::{Receiver, Sender};
+
+/// How often it looks whether it should stop.
+const LOOK_MS: u16 = 50;
+
+/// Forwards until it is asked to stop.
+///
+/// # Errors
+/// What the system says when the interface cannot be read at all.
+pub fn run(receiver: &mut dyn Receiver, sender: &mut dyn Sender, shared: &Arc<Shared>) -> io::Result<()> {
+    receiver.activate()?;
+    let mut whole = vec![0; 1 << 16];
+    while shared.stop() == Stop::No {
+        let mut passed = 0;
+        receiver.receive(256, &mut |arrival| {
+            let length = arrival.bytes.len();
+            let frame = match arrival.vlan {
+                Some(tag) if (12..whole.len() - 4).contains(&length) => {
+                    whole[..12].copy_from_slice(&arrival.bytes[..12]);
+                    whole[12..16].copy_from_slice(&tag);
+                    whole[16..length + 4].copy_from_slice(&arrival.bytes[12..]);
+                    &whole[..length + 4]
+                }
+                _ => arrival.bytes,
+            };
+            // What the interface does not take now is lost, as it is in a switch.
+            passed += u64::from(matches!(sender.send(&[frame]), Ok(1)));
+        })?;
+        shared.plain_frames.fetch_add(passed, Ordering::Relaxed);
+        // SAFETY: the descriptor stays open as long as the receiver, which outlives the call.
+        let fd = unsafe { BorrowedFd::borrow_raw(receiver.fd()) };
+        let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+        // An interrupted wait is only a shorter one.
+        let _ = poll(&mut fds, PollTimeout::from(LOOK_MS));
+        if fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR)) {
+            receiver.recover();
+            let _ = poll(&mut [], PollTimeout::from(LOOK_MS));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! TUN: packets of an interface that this program makes itself, without Ethernet headers.
+//!
+//! The fewest pitfalls: no checksums left unfinished, no offloads, no ARP. One call per packet and no receive stamps, so it
+//! is slower and times are those of reading. The interface lives as long as the program; give it addresses and routes, or
+//! move it to another namespace, while it runs.
+//!
+//! References: the kernel's Documentation/networking/tuntap; linux/if_tun.h.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+
+use crate::device::{Arrival, Ends, Receiver, Refused, Sender};
+use crate::interface::{Asker, request};
+
+/// linux/if_tun.h.
+const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
+
+struct Tun {
+    file: File,
+    buffer: Vec<u8>,
+}
+
+/// Makes the interface `name`, and brings it up.
+///
+/// # Errors
+/// What the system says; it needs CAP_NET_ADMIN and /dev/net/tun.
+pub fn open(name: &str) -> io::Result<Ends> {
+    let file = File::options().read(true).write(true).open("/dev/net/tun")?;
+    let mut asked = request(name)?;
+    asked.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: the request is one, its name ends with zero, and the kernel writes only into it.
+    if unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &mut asked) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: changes the flags of a descriptor that is open.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    bring_up(name)?;
+    let mtu = Asker::new()?.mtu(name)?;
+    let half = |file: File| Tun { file, buffer: vec![0; 1 << 16] };
+    Ok(Ends {
+        name: name.to_owned(),
+        ethernet: false,
+        longest: mtu,
+        sender: Box::new(half(file.try_clone()?)),
+        spare_receiver: Box::new(half(file.try_clone()?)),
+        spare_sender: Box::new(half(file.try_clone()?)),
+        receiver: Box::new(half(file)),
+    })
+}
+
+fn bring_up(name: &str) -> io::Result<()> {
+    let flags = Asker::new()?.flags(name)?;
+    let mut asked = request(name)?;
+    asked.ifr_ifru.ifru_flags = (flags | libc::IFF_UP) as libc::c_short;
+    // SAFETY: no pointers are passed.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the request is one and its name ends with zero; the descriptor was opened above and is closed once.
+    let answer = unsafe {
+        let answer = libc::ioctl(fd, libc::SIOCSIFFLAGS, &mut asked);
+        libc::close(fd);
+        answer
+    };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Receiver for Tun {
+    fn receive(&mut self, most: usize, take: &mut dyn FnMut(Arrival<'_>)) -> io::Result<usize> {
+        for taken in 0..most {
+            match self.file.read(&mut self.buffer) {
+                Ok(length) => {
+                    let bytes = &self.buffer[..length];
+                    let length = length as u32;
+                    take(Arrival { bytes, vlan: None, wall_ns: 0, length, checksum_missing: false });
+                }
+                // Nothing is there, or the interface is down: nothing comes.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(taken),
+                Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(taken),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(most)
+    }
+
+    fn fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+    fn missed(&mut self) -> u64 {
+        // The kernel counts them for the interface (tx_dropped), not for us.
+        0
+    }
+    fn activate(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    fn recover(&mut self) -> bool {
+        false
+    }
+}
+
+impl Sender for Tun {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused> {
+        for (sent, frame) in frames.iter().enumerate() {
+            match self.file.write(frame) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(sent),
+                Err(error) => return Err(Refused { sent, error }),
+            }
+        }
+        Ok(frames.len())
+    }
+
+    fn fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
