@@ -86,12 +86,12 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             return Ok(Outcome::Failed);
         }
     };
-    let bed = Bed { program, attempts: args.attempts };
     let name = name(&args.file);
     let within = |part: &str| match args.against_simulation {
         true => args.out.as_ref().map(|dir| dir.join(part)),
         false => args.out.clone(),
     };
+    let bed = Bed { program, attempts: args.attempts, keep: within("reality").map(|dir| dir.join("router")) };
     let (done, missing) = match reality(&real, &bed, &scenario, live, &name, within("reality").as_deref()) {
         Ok(done) => done,
         Err(outcome) => return Ok(outcome),

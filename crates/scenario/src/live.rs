@@ -298,6 +298,17 @@ impl Plan<'_> {
             self.refuse(second.at.clone(), message, help);
             return None;
         }
+        if ports[back].queue == Queue::Compare {
+            let (first, second) = (&ports[forth], &ports[back]);
+            let message =
+                format!("{} and {} both compare: one direction is measured", first.name, second.name);
+            self.refuse(
+                second.at.clone(),
+                message,
+                "write a discipline as the qdisc of back, or leave it out",
+            );
+            return None;
+        }
         Some((forth, back))
     }
 

@@ -42,6 +42,8 @@ pub struct Bed {
     pub program: PathBuf,
     /// How often a run is tried while the machine is too busy.
     pub attempts: u32,
+    /// Where what our router records is kept, a folder for each run.
+    pub keep: Option<PathBuf>,
 }
 
 /// A run, and how it went.
@@ -128,6 +130,11 @@ impl Bed {
     ) -> Result<Option<Ran>, Trouble> {
         let contender = &live.compared[cell.discipline];
         let scratch = tempfile::tempdir().map_err(Trouble::system("make a folder for temporary files"))?;
+        let keep = self.keep.as_ref().map(|dir| dir.join(folder_name(cell)));
+        if let Some(keep) = keep.as_ref().filter(|keep| keep.exists()) {
+            // Of an earlier attempt.
+            std::fs::remove_dir_all(keep).map_err(Trouble::system(format!("remove {}", keep.display())))?;
+        }
         let space = Space::build(live, router::middle(contender))?;
         let router = Router::start(&Start {
             space: &space,
@@ -136,6 +143,7 @@ impl Bed {
             seed: cell.seed,
             program: &self.program,
             scratch: scratch.path(),
+            keep: keep.as_deref(),
         })?;
         let mut recorder =
             Recorder::<()>::new(Layout { measured: Vec::new(), ways: Vec::new(), ..layout.clone() });
@@ -167,13 +175,21 @@ impl Bed {
     }
 }
 
+/// `efd-limit-300p-seed-1`: what is kept of a run's router.
+fn folder_name(cell: &Cell) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("{}-seed-{}", cell.name.chars().map(plain).collect::<String>(), cell.seed)
+}
+
 /// What the ends measured, and where they could not, what the router did.
 fn joined(ends: &Metrics, router: &Metrics) -> Metrics {
     let mut all = Metrics::default();
     for (name, value) in ends.iter() {
         all.push(name, value.or_else(|| router.value(name)));
     }
-    for (name, value) in router.iter().filter(|(name, _)| ends.entry(name).is_none()) {
+    // The router does not know whose packets they are.
+    let more = router.iter().filter(|(name, _)| ends.entry(name).is_none() && !name.starts_with("src."));
+    for (name, value) in more {
         all.push(name, value);
     }
     all
@@ -191,12 +207,17 @@ mod tests {
             metrics
         };
         let ends = metrics(&[("utilization", None), ("goodput_bps", Some(8.0)), ("fct_p50_s", Some(0.5))]);
-        let router =
-            metrics(&[("utilization", Some(0.9)), ("fct_p50_s", None), ("drops_flowlimit", Some(3.0))]);
+        let router = metrics(&[
+            ("utilization", Some(0.9)),
+            ("fct_p50_s", None),
+            ("drops_flowlimit", Some(3.0)),
+            ("src.all.drops", Some(3.0)),
+        ]);
         let all = joined(&ends, &router);
         assert_eq!(all.value("utilization"), Some(0.9));
         assert_eq!(all.value("goodput_bps"), Some(8.0));
         assert_eq!(all.value("fct_p50_s"), Some(0.5));
         assert_eq!(all.value("drops_flowlimit"), Some(3.0));
+        assert_eq!(all.entry("src.all.drops"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What stands in the middle: our router, or the kernel's forwarding with a discipline of its own.
 //!
-//! Ours is the program `giveway live`, started inside the line's namespace and ended by SIGTERM; what it recorded is a folder
-//! with the tables of a run. The kernel's is a stand-in: `tc` puts its discipline in front of each interface, and only the
+//! Ours is the program `giveway live`, started inside the line's namespace and ended by SIGTERM; what it recorded of either direction
+//! is a folder with the tables of a run. It records from its start to its end: the warm-up is part of what it says. The kernel's is a stand-in: `tc` puts its discipline in front of each interface, and only the
 //! ends measure.
 
 use std::fs::{self, File};
@@ -41,8 +41,6 @@ pub struct Ours {
 pub struct Told {
     /// What our router measured.
     pub summary: Option<Summary>,
-    /// Where it wrote that.
-    pub folder: Option<PathBuf>,
     /// What there is to say.
     pub remarks: Vec<String>,
 }
@@ -78,8 +76,10 @@ pub struct Start<'a> {
     pub seed: u64,
     /// The program `giveway`.
     pub program: &'a Path,
-    /// An empty folder for what it writes.
+    /// An empty folder for what nobody keeps.
     pub scratch: &'a Path,
+    /// A folder for what our router records, if it is kept.
+    pub keep: Option<&'a Path>,
 }
 
 impl Router {
@@ -135,14 +135,13 @@ fn kernel(start: &Start<'_>, queue: &KernelQueue) -> Result<(), Trouble> {
     }
     shape(start.space, RIGHT, forth, queue)?;
     match &back.queue {
-        Queue::Compare => shape(start.space, LEFT, back, queue),
         // What a link has that says nothing, and what the kernel has, too.
         usual if usual.is_usual() => {
             let long = KernelQueue { kind: "pfifo".into(), arguments: vec!["limit".into(), "1000".into()] };
             shape(start.space, LEFT, back, &long)
         }
-        Queue::Fixed(spec) => Err(Trouble::missing(
-            format!("the way back has {spec}, which is not the kernel's"),
+        Queue::Fixed(_) | Queue::Compare => Err(Trouble::missing(
+            "the way back has a discipline of ours, which is not the kernel's",
             "leave its qdisc out where a discipline of the kernel is compared",
         )),
     }
@@ -218,7 +217,8 @@ fn ours(start: &Start<'_>, at: usize) -> Result<Ours, Trouble> {
     let Start { space, live, seed, program, scratch, .. } = start;
     let spec = &live.network.disciplines[at];
     let qdisc = |way: &Direction| way.queue.spec(spec).to_string();
-    let (ready, record) = (scratch.join("ready"), scratch.join("record"));
+    let ready = scratch.join("ready");
+    let record = start.keep.map_or_else(|| scratch.join("record"), Path::to_owned);
     let said = scratch.join("said");
     let output = File::create(&said).map_err(Trouble::system(format!("write {}", said.display())))?;
     let errors = output.try_clone().map_err(Trouble::system("write what the router says"))?;
@@ -231,7 +231,8 @@ fn ours(start: &Start<'_>, at: usize) -> Result<Ours, Trouble> {
     for (flag, way) in [("--delay", &live.forth), ("--delay-back", &live.back)] {
         command.args([flag, &way.delay.to_string()]);
     }
-    command.args(["--seed", &seed.to_string()]);
+    // Rates of a scenario count IP packets, without their frame.
+    command.args(["--overhead", "0", "--seed", &seed.to_string()]);
     command.arg("--record").arg(&record).arg("--ready").arg(&ready);
     command.stdin(Stdio::null()).stdout(output).stderr(errors);
     let child = command.spawn().map_err(Trouble::system(format!("start {}", program.display())))?;
@@ -240,6 +241,22 @@ fn ours(start: &Start<'_>, at: usize) -> Result<Ours, Trouble> {
         return Ok(ours);
     }
     Err(ours.trouble("did not start"))
+}
+
+/// The summary of the only run in a run folder.
+fn summary_in(folder: &Path) -> Result<Summary, Trouble> {
+    let cells = folder.join("cells");
+    let wrong = |path: &Path, why: String| Trouble::Result { path: path.to_owned(), why };
+    // cells/DISCIPLINE/SEED/summary.json
+    let mut path = cells.clone();
+    for _ in 0..2 {
+        let entries = fs::read_dir(&path).map_err(|error| wrong(&path, error.to_string()))?;
+        let mut inside = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+        path = inside.next().ok_or_else(|| wrong(&cells, "there is no run in it".to_owned()))?;
+    }
+    path.push("summary.json");
+    let text = fs::read_to_string(&path).map_err(|error| wrong(&path, error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| wrong(&path, error.to_string()))
 }
 
 impl Ours {
@@ -254,15 +271,8 @@ impl Ours {
         if !status.success() {
             return Err(self.trouble("failed"));
         }
-        let path = self.record.join("summary.json");
-        let summary = fs::read_to_string(&path).map_err(|error| error.to_string());
-        let summary = summary.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
-        match summary {
-            Ok(summary) => {
-                Ok(Told { summary: Some(summary), folder: Some(self.record.clone()), remarks: Vec::new() })
-            }
-            Err(why) => Err(Trouble::Result { path, why }),
-        }
+        let summary = summary_in(&self.record.join("forward"))?;
+        Ok(Told { summary: Some(summary), remarks: Vec::new() })
     }
 
     fn ended(&mut self) -> bool {

@@ -42,7 +42,7 @@ fn kernel_lacks(kind: &str) -> Option<String> {
 }
 
 fn bed() -> Bed {
-    Bed { program: PathBuf::from("/nonexistent"), attempts: 1 }
+    Bed { program: PathBuf::from("/nonexistent"), attempts: 1, keep: None }
 }
 
 fn scenario(kind: &str, rate: &str, traffic: &str) -> String {
