@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::value_parser;
 use papers::layout;
-use scenario::{Cell, Live, Scenario};
+use qdisc::Span;
+use scenario::{Cell, Contender, Live, Scenario};
 use testbed::{Bed, LATE, Trouble, against};
 
 use crate::run::{Done, Observe, Session, name, print};
@@ -68,6 +69,10 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         show::sentence(&format!("{file} is for a simulation: write giveway run {file}, or --set host=live"));
         return Ok(Outcome::Wrong);
     };
+    if args.against_simulation && !live.compared.iter().any(|one| matches!(one, Contender::Ours(_))) {
+        show::sentence("the kernel's disciplines are not in the simulator: compare one of ours, too");
+        return Ok(Outcome::Wrong);
+    }
     if !args.quiet {
         show::diagnostics(scenario.origin(), &scenario.warnings);
     }
@@ -92,7 +97,8 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         false => args.out.clone(),
     };
     let bed = Bed { program, attempts: args.attempts, keep: within("reality").map(|dir| dir.join("router")) };
-    let (done, missing) = match reality(&real, &bed, &scenario, live, &name, within("reality").as_deref()) {
+    let dir = within("reality");
+    let (done, missing) = match reality(&real, &bed, &scenario, live, &name, dir.as_deref(), args.quiet) {
         Ok(done) => done,
         Err(outcome) => return Ok(outcome),
     };
@@ -124,6 +130,19 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     Ok(outcome)
 }
 
+/// The latest of all runs, at the 99th percentile of each.
+#[derive(Default)]
+struct Worst {
+    sources: Span,
+    router: Span,
+}
+
+impl Worst {
+    fn see(&mut self, sources: Span, router: Span) {
+        *self = Worst { sources: self.sources.max(sources), router: self.router.max(router) };
+    }
+}
+
 /// Every cell on the test bed, and whether the machine lacks something that they need.
 fn reality(
     session: &Session,
@@ -132,10 +151,12 @@ fn reality(
     live: &Live,
     name: &str,
     dir: Option<&Path>,
+    quiet: bool,
 ) -> Result<(Done, bool), Outcome> {
     // What was said about runs, in their order.
     let marks: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let mark = |sentence: String| marks.lock().expect("nobody panics while holding it").push(sentence);
+    let worst: Mutex<Worst> = Mutex::default();
     let missing = AtomicBool::new(false);
     let on_the_bed: &Observe<'_> = &|cell, keep_series, go_on| {
         if missing.load(Ordering::Relaxed) {
@@ -144,12 +165,14 @@ fn reality(
         let plan = layout(scenario, keep_series);
         match bed.run(live, cell, &plan, go_on) {
             Ok(Some(ran)) => {
-                let late = ran.lateness.p99();
+                let (sources, router) = (ran.lateness.p99(), ran.router_late.unwrap_or_default());
+                worst.lock().expect("nobody panics while holding it").see(sources, router);
                 let Cell { name, seed, .. } = cell;
-                if ran.lateness.too_much() {
+                if ran.too_late() {
                     mark(format!(
                         "{name}, seed {seed}: the machine was too busy in all {} attempts (one source in a hundred \
-                         was woken {late} late or later, {LATE} is the limit): do not trust this run",
+                         was woken {sources} late or later, one frame in a hundred sent {router} late; {LATE} is the \
+                         limit): do not trust this run",
                         ran.attempt
                     ));
                 } else if ran.attempt > 1 {
@@ -175,6 +198,13 @@ fn reality(
     };
     let done = session.work_by(scenario, name, dir, &find, on_the_bed)?;
     done.findings.iter().for_each(|mark| show::sentence(mark));
+    let Worst { sources, router } = worst.into_inner().expect("nobody panicked while holding it");
+    if !quiet && done.finished > 0 {
+        show::sentence(&format!(
+            "in the worst run one source in a hundred was woken {sources} late or later, and one frame in a hundred \
+             sent {router} late or later"
+        ));
+    }
     let missing = missing.load(Ordering::Relaxed);
     Ok((done, missing))
 }

@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use qdisc::Rate;
+use qdisc::{Rate, Span};
 use record::Summary;
 use scenario::{Contender, Direction, KernelQueue, Live, Queue};
+use serde_json::Value;
 
 use crate::command::{exists, run};
 use crate::space::{Corner, LEFT, Middle, RIGHT, Space};
@@ -32,7 +33,9 @@ pub enum Router {
 pub struct Ours {
     child: Child,
     record: PathBuf,
-    /// What it says.
+    /// What it says in the end, as JSON.
+    account: File,
+    /// What it says besides.
     said: File,
 }
 
@@ -41,6 +44,8 @@ pub struct Ours {
 pub struct Told {
     /// What our router measured.
     pub summary: Option<Summary>,
+    /// How late our router sent: the 99th percentile of the worse direction.
+    pub late_p99: Option<Span>,
     /// What there is to say.
     pub remarks: Vec<String>,
 }
@@ -219,10 +224,12 @@ fn ours(start: &Start<'_>, at: usize) -> Result<Ours, Trouble> {
     let qdisc = |way: &Direction| way.queue.spec(spec).to_string();
     let ready = scratch.join("ready");
     let record = start.keep.map_or_else(|| scratch.join("record"), Path::to_owned);
-    let said = scratch.join("said");
-    let output = File::create(&said).map_err(Trouble::system(format!("write {}", said.display())))?;
-    let errors = output.try_clone().map_err(Trouble::system("write what the router says"))?;
-    let said = File::open(&said).map_err(Trouble::system("read what the router says"))?;
+    let pipe = |name: &str| {
+        let path = scratch.join(name);
+        let written = File::create(&path).and_then(|written| Ok((written, File::open(&path)?)));
+        written.map_err(Trouble::system(format!("write {}", path.display())))
+    };
+    let ((output, account), (errors, said)) = (pipe("account")?, pipe("said")?);
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &space.name(Corner::Line)]).arg(program);
     command.args(["live", "--in", LEFT, "--out", RIGHT]);
@@ -233,14 +240,32 @@ fn ours(start: &Start<'_>, at: usize) -> Result<Ours, Trouble> {
     }
     // Rates of a scenario count IP packets, without their frame.
     command.args(["--overhead", "0", "--seed", &seed.to_string()]);
-    command.arg("--record").arg(&record).arg("--ready").arg(&ready);
+    command.args(["--quiet", "--json", "--record"]).arg(&record).arg("--ready").arg(&ready);
     command.stdin(Stdio::null()).stdout(output).stderr(errors);
     let child = command.spawn().map_err(Trouble::system(format!("start {}", program.display())))?;
-    let mut ours = Ours { child, record, said };
+    let mut ours = Ours { child, record, account, said };
     if ours.wait(|ours| ready.exists() || ours.ended())? && !ours.ended() {
         return Ok(ours);
     }
     Err(ours.trouble("did not start"))
+}
+
+/// What the account of our router says that a run should not be without: how late it was, and what it lost elsewhere than in
+/// its queues.
+fn read_account(account: &Value) -> (Option<Span>, Vec<String>) {
+    let directions = || account["directions"].as_array().into_iter().flatten();
+    let late = directions().filter_map(|way| way["lateness_s"]["p99"].as_f64());
+    let late = late.reduce(f64::max).map(Span::from_s_f64);
+    let name = |way: &Value| way["direction"].as_str().unwrap_or("?").to_owned();
+    let losses = directions().flat_map(|way| {
+        let lost = way["lost"].as_object().into_iter().flatten();
+        let lost =
+            lost.filter_map(|(place, count)| Some((place, count.as_u64().filter(|count| *count > 0)?)));
+        lost.map(move |(place, count)| format!("the router lost {count} frames, {} ({place})", name(way)))
+    });
+    let plain = directions().filter(|way| way["plain"].as_bool() == Some(true));
+    let plain = plain.map(|way| format!("the router fell back to plain forwarding, {}", name(way)));
+    (late, losses.chain(plain).collect())
 }
 
 /// The summary of the only run in a run folder.
@@ -272,7 +297,11 @@ impl Ours {
             return Err(self.trouble("failed"));
         }
         let summary = summary_in(&self.record.join("forward"))?;
-        Ok(Told { summary: Some(summary), remarks: Vec::new() })
+        let Ok(account) = serde_json::from_reader::<_, Value>(&self.account) else {
+            return Err(self.trouble("gave no account"));
+        };
+        let (late_p99, remarks) = read_account(&account);
+        Ok(Told { summary: Some(summary), late_p99, remarks })
     }
 
     fn ended(&mut self) -> bool {
@@ -327,6 +356,19 @@ mod tests {
         let text = "qdisc htb 1: root refcnt 2 r2q 10 default 0x1\n Sent 99 bytes 3 pkt (dropped 17, overlimits 5 requeues 0)\n";
         assert_eq!(dropped(text), 17);
         assert_eq!(dropped("qdisc noqueue 0: root refcnt 2\n"), 0);
+    }
+
+    #[test]
+    fn the_account_says_what_was_late_and_lost() {
+        let way = |name: &str, p99: f64, ring: u64| {
+            let lost = serde_json::json!({"ring": ring, "line": 0});
+            serde_json::json!({"direction": name, "lateness_s": {"p99": p99}, "lost": lost, "plain": false})
+        };
+        let account = serde_json::json!({"directions": [way("forward", 0.0001, 0), way("back", 0.002, 7)]});
+        let (late, remarks) = read_account(&account);
+        assert_eq!(late, Some(Span::ms(2)));
+        assert_eq!(remarks, ["the router lost 7 frames, back (ring)"]);
+        assert_eq!(read_account(&serde_json::json!({})), (None, Vec::new()));
     }
 
     #[test]
