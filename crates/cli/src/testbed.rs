@@ -143,6 +143,11 @@ impl Worst {
     }
 }
 
+/// A time for people.
+fn ms(span: Span) -> String {
+    format!("{:.2} ms", span.as_s() * 1e3)
+}
+
 /// Every cell on the test bed, and whether the machine lacks something that they need.
 fn reality(
     session: &Session,
@@ -167,6 +172,7 @@ fn reality(
             Ok(Some(ran)) => {
                 let (sources, router) = (ran.lateness.p99(), ran.router_late.unwrap_or_default());
                 worst.lock().expect("nobody panics while holding it").see(sources, router);
+                let (sources, router) = (ms(sources), ms(router));
                 let Cell { name, seed, .. } = cell;
                 if ran.too_late() {
                     mark(format!(
@@ -200,6 +206,7 @@ fn reality(
     done.findings.iter().for_each(|mark| show::sentence(mark));
     let Worst { sources, router } = worst.into_inner().expect("nobody panicked while holding it");
     if !quiet && done.finished > 0 {
+        let (sources, router) = (ms(sources), ms(router));
         show::sentence(&format!(
             "in the worst run one source in a hundred was woken {sources} late or later, and one frame in a hundred \
              sent {router} late or later"

@@ -80,3 +80,26 @@ fn the_quick_start_runs_beside_its_simulation() {
         assert!(out.join(kept).is_file(), "{kept}");
     }
 }
+
+/// The kernel's disciplines have no delay of their own: a wire of ours behind them has it.
+#[test]
+fn a_discipline_of_the_kernel_stands_in() {
+    if let Err(trouble) = testbed::ready() {
+        let _ = writeln!(std::io::stderr(), "skipped: {trouble}");
+        return;
+    }
+    let kernel = "disciplines=[\"kernel:tbf limit 100000\"]";
+    let file = shipped("testbed/quickstart.toml");
+    let (code, text, said) = ran(&["testbed", &file, "--short", "--json", "--attempts", "1", "--set", kernel]);
+    if code == 2 && said.contains("this kernel has no discipline") {
+        let _ = writeln!(std::io::stderr(), "skipped: {said}");
+        return;
+    }
+    assert_eq!(code, 0, "{said}");
+    let told: Value = serde_json::from_str(&text).expect("it is JSON");
+    let metrics = &told["results"][0]["metrics"];
+    // Two ways of 10 ms for the handshake's and the data's first round trips: nothing completes in less than 30 ms.
+    assert!(metrics["fct_p50_s"]["mean"].as_f64().expect("transfers completed") > 0.030, "{metrics}");
+    // Only the ends measure.
+    assert!(metrics["small_sojourn_p50_s"]["mean"].is_null() && metrics["goodput_bps"]["mean"].is_f64());
+}

@@ -131,7 +131,7 @@ impl Bed {
             // Of an earlier attempt.
             std::fs::remove_dir_all(keep).map_err(Trouble::system(format!("remove {}", keep.display())))?;
         }
-        let space = Space::build(live, router::middle(contender))?;
+        let space = Space::build(live, router::middle(live, contender))?;
         let router = Router::start(&Start {
             space: &space,
             live,

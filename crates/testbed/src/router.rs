@@ -18,13 +18,13 @@ use scenario::{Contender, Direction, KernelQueue, Live, Queue};
 use serde_json::Value;
 
 use crate::command::{exists, run};
-use crate::space::{Corner, LEFT, Middle, RIGHT, Space};
+use crate::space::{Corner, LEFT, Middle, RIGHT, Space, WIRE_LEFT, WIRE_RIGHT};
 use crate::trouble::Trouble;
 
 /// Who stands in the middle for a run.
 pub enum Router {
-    /// The kernel: its discipline for either interface.
-    Kernel,
+    /// The kernel, and where the scenario has delays a wire of ours behind it.
+    Kernel(Option<Box<Ours>>),
     /// Our program.
     Ours(Box<Ours>),
 }
@@ -32,7 +32,8 @@ pub enum Router {
 /// A router of ours that runs.
 pub struct Ours {
     child: Child,
-    record: PathBuf,
+    /// Where it records, if it does.
+    record: Option<PathBuf>,
     /// What it says in the end, as JSON.
     account: File,
     /// What it says besides.
@@ -55,15 +56,30 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(5);
 /// A frame is that much longer than the IP packet in it, and the kernel counts frames.
 const FRAME: i32 = 14;
-/// Disciplines that the kernel may have and that can be asked for here.
-const KNOWN: [&str; 16] = [
-    "tbf", "bfifo", "pfifo", "fq_codel", "codel", "fq", "sfq", "drr", "red", "pie", "fq_pie", "cake",
-    "choke", "sfb", "gred", "hhf",
+/// Disciplines that the kernel may have and that can be asked for here, each with what `tc` does not do without.
+const KNOWN: [(&str, &[&str]); 15] = [
+    ("tbf", &["rate", "1mbit", "burst", "3028", "limit", "10000"]),
+    ("bfifo", &[]),
+    ("pfifo", &[]),
+    ("fq_codel", &[]),
+    ("codel", &[]),
+    ("fq", &[]),
+    ("sfq", &[]),
+    ("drr", &[]),
+    ("red", &["limit", "100000", "avpkt", "1000"]),
+    ("pie", &[]),
+    ("fq_pie", &[]),
+    ("cake", &[]),
+    ("choke", &["limit", "100", "bandwidth", "10mbit"]),
+    ("sfb", &[]),
+    ("hhf", &[]),
 ];
 
 /// What must be in the middle of the test bed for a contender.
-pub fn middle(contender: &Contender) -> Middle {
+pub fn middle(live: &Live, contender: &Contender) -> Middle {
+    let late = !(live.forth.delay + live.back.delay).is_zero();
     match contender {
+        Contender::Kernel(_) if late => Middle::RoutedLate,
         Contender::Kernel(_) => Middle::Routed,
         Contender::Ours(_) => Middle::Bridged,
     }
@@ -94,8 +110,17 @@ impl Router {
     /// What the kernel lacks, or why our program does not start.
     pub fn start(start: &Start<'_>) -> Result<Router, Trouble> {
         match start.contender {
-            Contender::Kernel(queue) => kernel(start, queue).map(|()| Router::Kernel),
-            Contender::Ours(at) => ours(start, *at).map(|ours| Router::Ours(Box::new(ours))),
+            Contender::Kernel(queue) => {
+                kernel(start, queue)?;
+                let late = middle(start.live, start.contender) == Middle::RoutedLate;
+                let wire = late.then(|| Ours::start(start, &wire(start.live), None)).transpose()?;
+                Ok(Router::Kernel(wire.map(Box::new)))
+            }
+            Contender::Ours(at) => {
+                let record = start.keep.map_or_else(|| start.scratch.join("record"), Path::to_owned);
+                let ours = Ours::start(start, &ours(start.live, *at), Some(record))?;
+                Ok(Router::Ours(Box::new(ours)))
+            }
         }
     }
 
@@ -105,14 +130,15 @@ impl Router {
     /// When it did not end well, or what it wrote cannot be read.
     pub fn stop(self, space: &Space) -> Result<Told, Trouble> {
         match self {
-            Router::Kernel => {
+            Router::Kernel(wire) => {
+                let told = wire.map_or_else(|| Ok(Told::default()), |wire| wire.stop())?;
                 let line = space.name(Corner::Line);
                 let counts = [("there", RIGHT), ("back", LEFT)].map(|(way, device)| {
                     let dropped = dropped(&run(&["tc", "-s", "-n", &line, "qdisc", "show", "dev", device])?);
                     Ok(format!("the kernel dropped {dropped} packets on the way {way}"))
                 });
-                let remarks: Result<Vec<String>, Trouble> = counts.into_iter().collect();
-                Ok(Told { remarks: remarks?, ..Told::default() })
+                let counts: Result<Vec<String>, Trouble> = counts.into_iter().collect();
+                Ok(Told { remarks: [counts?, told.remarks].concat(), ..told })
             }
             Router::Ours(ours) => ours.stop(),
         }
@@ -131,13 +157,6 @@ fn kernel(start: &Start<'_>, queue: &KernelQueue) -> Result<(), Trouble> {
         return Err(Trouble::missing("there is no program tc", "apt-get install iproute2"));
     }
     let Live { forth, back, .. } = start.live;
-    let delay = forth.delay + back.delay;
-    if !delay.is_zero() {
-        return Err(Trouble::missing(
-            format!("the kernel's forwarding has no delay, and the scenario has {delay}"),
-            "write a delay of \"0 ms\" in every link, or compare disciplines of giveway",
-        ));
-    }
     shape(start.space, RIGHT, forth, queue)?;
     match &back.queue {
         // What a link has that says nothing, and what the kernel has, too.
@@ -204,50 +223,42 @@ fn burst(rate: Rate) -> u64 {
 /// The disciplines that can be asked for and that this kernel has: it is asked for each, on an interface of ours.
 fn available(space: &Space) -> Vec<&'static str> {
     let line = space.name(Corner::Line);
-    let has = |kind: &&str| {
-        let own: &[&str] =
-            if *kind == "tbf" { &["rate", "1mbit", "burst", "3028", "limit", "10k"] } else { &[] };
+    let has = |(kind, own): &(&'static str, &[&str])| {
         let add = ["tc", "-n", &line, "qdisc", "replace", "dev", "lo", "root", kind];
-        match run(&[&add[..], own].concat()) {
-            Ok(_) => true,
-            Err(Trouble::Command { said, .. }) => !said.contains("unknown") && !said.contains("Unknown"),
-            Err(_) => false,
-        }
+        run(&[&add[..], own].concat()).is_ok().then_some(*kind)
     };
-    KNOWN.into_iter().filter(has).collect()
+    KNOWN.iter().filter_map(has).collect()
 }
 
-/// Starts `giveway live` between the line's interfaces.
-fn ours(start: &Start<'_>, at: usize) -> Result<Ours, Trouble> {
-    let Start { space, live, seed, program, scratch, .. } = start;
+/// What our program is asked for: where, and with which flags.
+struct Asked {
+    corner: Corner,
+    ends: (&'static str, &'static str),
+    flags: Vec<(&'static str, String)>,
+}
+
+/// A discipline of ours at the bottleneck, and the delays behind it.
+fn ours(live: &Live, at: usize) -> Asked {
     let spec = &live.network.disciplines[at];
-    let qdisc = |way: &Direction| way.queue.spec(spec).to_string();
-    let ready = scratch.join("ready");
-    let record = start.keep.map_or_else(|| scratch.join("record"), Path::to_owned);
-    let pipe = |name: &str| {
-        let path = scratch.join(name);
-        let written = File::create(&path).and_then(|written| Ok((written, File::open(&path)?)));
-        written.map_err(Trouble::system(format!("write {}", path.display())))
-    };
-    let ((output, account), (errors, said)) = (pipe("account")?, pipe("said")?);
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", &space.name(Corner::Line)]).arg(program);
-    command.args(["live", "--in", LEFT, "--out", RIGHT]);
-    command.args(["--rate", &live.forth.rate.to_string(), "--rate-back", &live.back.rate.to_string()]);
-    command.args(["--qdisc", &qdisc(&live.forth), "--qdisc-back", &qdisc(&live.back)]);
-    for (flag, way) in [("--delay", &live.forth), ("--delay-back", &live.back)] {
-        command.args([flag, &way.delay.to_string()]);
-    }
-    // Rates of a scenario count IP packets, without their frame.
-    command.args(["--overhead", "0", "--seed", &seed.to_string()]);
-    command.args(["--quiet", "--json", "--record"]).arg(&record).arg("--ready").arg(&ready);
-    command.stdin(Stdio::null()).stdout(output).stderr(errors);
-    let child = command.spawn().map_err(Trouble::system(format!("start {}", program.display())))?;
-    let mut ours = Ours { child, record, account, said };
-    if ours.wait(|ours| ready.exists() || ours.ended())? && !ours.ended() {
-        return Ok(ours);
-    }
-    Err(ours.trouble("did not start"))
+    let of =
+        |way: &Direction| (way.rate.to_string(), way.queue.spec(spec).to_string(), way.delay.to_string());
+    let ((rate, qdisc, delay), back) = (of(&live.forth), of(&live.back));
+    let flags = vec![
+        ("--rate", rate),
+        ("--qdisc", qdisc),
+        ("--delay", delay),
+        ("--rate-back", back.0),
+        ("--qdisc-back", back.1),
+        ("--delay-back", back.2),
+    ];
+    Asked { corner: Corner::Line, ends: (LEFT, RIGHT), flags }
+}
+
+/// Only the delays: nothing ever waits in front of a link without limits.
+fn wire(live: &Live) -> Asked {
+    let flags = [("--delay", &live.forth), ("--delay-back", &live.back)];
+    let flags = flags.map(|(flag, way)| (flag, way.delay.to_string()));
+    Asked { corner: Corner::Wire, ends: (WIRE_LEFT, WIRE_RIGHT), flags: flags.to_vec() }
 }
 
 /// What the account of our router says that a run should not be without: how late it was, and what it lost elsewhere than in
@@ -285,6 +296,35 @@ fn summary_in(folder: &Path) -> Result<Summary, Trouble> {
 }
 
 impl Ours {
+    /// Starts `giveway live` in the test bed; when this returns, frames pass.
+    fn start(start: &Start<'_>, asked: &Asked, record: Option<PathBuf>) -> Result<Ours, Trouble> {
+        let Start { space, seed, program, scratch, .. } = start;
+        let ready = scratch.join("ready");
+        let pipe = |name: &str| {
+            let path = scratch.join(name);
+            let written = File::create(&path).and_then(|written| Ok((written, File::open(&path)?)));
+            written.map_err(Trouble::system(format!("write {}", path.display())))
+        };
+        let ((output, account), (errors, said)) = (pipe("account")?, pipe("said")?);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &space.name(asked.corner)]).arg(program);
+        command.args(["live", "--in", asked.ends.0, "--out", asked.ends.1]);
+        asked.flags.iter().for_each(|(flag, value)| drop(command.args([*flag, value])));
+        // Rates of a scenario count IP packets, without their frame.
+        command.args(["--overhead", "0", "--seed", &seed.to_string(), "--quiet", "--json"]);
+        command.arg("--ready").arg(&ready);
+        if let Some(record) = &record {
+            command.arg("--record").arg(record);
+        }
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let child = command.spawn().map_err(Trouble::system(format!("start {}", program.display())))?;
+        let mut ours = Ours { child, record, account, said };
+        if ours.wait(|ours| ready.exists() || ours.ended())? && !ours.ended() {
+            return Ok(ours);
+        }
+        Err(ours.trouble("did not start"))
+    }
+
     fn stop(mut self) -> Result<Told, Trouble> {
         let process = Pid::from_raw(self.child.id() as i32);
         // One that has ended already is told apart below.
@@ -296,12 +336,12 @@ impl Ours {
         if !status.success() {
             return Err(self.trouble("failed"));
         }
-        let summary = summary_in(&self.record.join("forward"))?;
+        let summary = self.record.as_ref().map(|record| summary_in(&record.join("forward"))).transpose()?;
         let Ok(account) = serde_json::from_reader::<_, Value>(&self.account) else {
             return Err(self.trouble("gave no account"));
         };
         let (late_p99, remarks) = read_account(&account);
-        Ok(Told { summary: Some(summary), late_p99, remarks })
+        Ok(Told { summary, late_p99, remarks })
     }
 
     fn ended(&mut self) -> bool {

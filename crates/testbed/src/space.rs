@@ -1,7 +1,8 @@
-//! Where a test bed stands: three network namespaces, joined by two pairs of virtual interfaces.
+//! Where a test bed stands: three or four network namespaces, joined by pairs of virtual interfaces.
 //!
 //! ```text
 //! near: cli ==== left :line: right ==== srv :far
+//! near: cli ==== left :line: right ==== wire0 :wire: wire1 ==== srv :far      where the kernel routes and there is a delay
 //! ```
 //!
 //! # Principles
@@ -34,24 +35,27 @@ use sim::TcpConfig;
 use crate::command::{run, run_with};
 use crate::trouble::Trouble;
 
-/// One of the three namespaces.
+/// One of the namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corner {
     /// The hosts in front of the bottleneck.
     Near,
     /// The router.
     Line,
+    /// A wire that takes time, between a router that has none and the far side.
+    Wire,
     /// The hosts beyond it.
     Far,
 }
 
 impl Corner {
-    const ALL: [Corner; 3] = [Corner::Near, Corner::Line, Corner::Far];
+    const ALL: [Corner; 4] = [Corner::Near, Corner::Line, Corner::Wire, Corner::Far];
 
     fn name(self) -> &'static str {
         match self {
             Corner::Near => "near",
             Corner::Line => "line",
+            Corner::Wire => "wire",
             Corner::Far => "far",
         }
     }
@@ -62,6 +66,8 @@ impl Corner {
 pub enum Middle {
     /// The kernel forwards packets from one interface to the other.
     Routed,
+    /// The same, and somebody else passes frames on between it and the far side, some time later.
+    RoutedLate,
     /// Somebody else passes frames on, as they are.
     Bridged,
 }
@@ -75,6 +81,14 @@ const CLI: End = End { corner: Corner::Near, name: "cli", mac: "02:00:00:00:01:0
 const SRV: End = End { corner: Corner::Far, name: "srv", mac: "02:00:00:00:02:01" };
 const INNER_LEFT: End = End { corner: Corner::Line, name: LEFT, mac: "02:00:00:00:01:02" };
 const INNER_RIGHT: End = End { corner: Corner::Line, name: RIGHT, mac: "02:00:00:00:02:02" };
+
+/// The wire's interface towards the router.
+pub const WIRE_LEFT: &str = "wire0";
+/// The wire's interface towards the far side.
+pub const WIRE_RIGHT: &str = "wire1";
+
+const WIRE_A: End = End { corner: Corner::Wire, name: WIRE_LEFT, mac: "02:00:00:00:03:01" };
+const WIRE_B: End = End { corner: Corner::Wire, name: WIRE_RIGHT, mac: "02:00:00:00:03:02" };
 
 struct End {
     corner: Corner,
@@ -107,15 +121,21 @@ impl Space {
         }
         // From here on dropping it takes away what there is.
         let space = Space { names, watcher, hosts };
-        for corner in Corner::ALL {
+        let late = middle == Middle::RoutedLate;
+        for corner in Corner::ALL.into_iter().filter(|corner| late || *corner != Corner::Wire) {
             run(&["ip", "netns", "add", &space.name(corner)])?;
             space.within(corner, || settings(corner, &live.tcp))??;
         }
         space.pair(&CLI, &INNER_LEFT)?;
-        space.pair(&SRV, &INNER_RIGHT)?;
+        if late {
+            space.pair(&WIRE_A, &INNER_RIGHT)?;
+            space.pair(&SRV, &WIRE_B)?;
+        } else {
+            space.pair(&SRV, &INNER_RIGHT)?;
+        }
         space.side(&CLI, &INNER_LEFT, &SRV, middle, &live.tcp)?;
         space.side(&SRV, &INNER_RIGHT, &CLI, middle, &live.tcp)?;
-        if middle == Middle::Routed {
+        if middle != Middle::Bridged {
             space.within(Corner::Line, || write("ipv4/ip_forward", "1"))??;
         }
         Ok(space)
@@ -187,7 +207,7 @@ impl Space {
     ) -> Result<(), Trouble> {
         let (mine, theirs) = (net(outer.corner), net(other.corner));
         let gateway = format!("10.{mine}.255.254");
-        let next = if middle == Middle::Routed { inner.mac } else { other.mac };
+        let next = if middle == Middle::Bridged { other.mac } else { inner.mac };
         let name = outer.name;
         let mut here = String::new();
         let mut there = format!("addr add {gateway}/32 dev {}\n", inner.name);
@@ -202,7 +222,7 @@ impl Space {
         here += &format!("neigh replace {gateway} lladdr {next} dev {name} nud permanent\n");
         here += &format!("route add 10.{theirs}.0.0/24 via {gateway} dev {name} {}\n", route(tcp));
         batch(Some(&self.name(outer.corner)), &here)?;
-        if middle == Middle::Routed {
+        if middle != Middle::Bridged {
             batch(Some(&self.name(Corner::Line)), &there)?;
         }
         Ok(())
@@ -238,7 +258,7 @@ fn net(corner: Corner) -> u8 {
     match corner {
         Corner::Near => 1,
         Corner::Far => 2,
-        Corner::Line => 0,
+        Corner::Line | Corner::Wire => 0,
     }
 }
 
@@ -258,7 +278,7 @@ fn settings(corner: Corner, tcp: &TcpConfig) -> Result<(), Trouble> {
         // Packets of the router come from hosts that are behind another interface in the eyes of this check.
         write(&format!("ipv4/conf/{which}/rp_filter"), "0")?;
     }
-    if corner == Corner::Line {
+    if [Corner::Line, Corner::Wire].contains(&corner) {
         return Ok(());
     }
     let switch = |on: bool| if on { "1" } else { "0" };

@@ -241,7 +241,12 @@ fn what_the_kernel_lacks_is_refused_with_what_it_has() {
     let told =
         bed().run(&live, &cell(&live), &layout(&live), &|_| true).expect_err("there is no such discipline");
     let told = told.to_string();
-    assert!(told.contains("this kernel has no discipline nonsense") && told.contains("tbf"), "{told}");
+    assert!(told.contains("this kernel has no discipline nonsense") && told.contains(" tbf"), "{told}");
+    // What is offered instead is there.
+    let offered = told.rsplit(": ").next().unwrap().split(", ");
+    for kind in offered.filter(|kind| !["tbf", "red", "choke"].contains(kind)) {
+        assert_eq!(kernel_lacks(kind), None, "{kind} of {told}");
+    }
     assert_eq!(mine(), Vec::<String>::new(), "nothing is left of the attempt");
 }
 
