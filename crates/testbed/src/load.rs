@@ -8,7 +8,8 @@
 //!   source needs no lock.
 //! - A source that asked to be woken at a time is told that time, however late it is woken. What it schedules next, and what
 //!   counts as the start of a transfer, is then what it would be in a simulation; being late is part of how long the transfer
-//!   took. How late it was is measured ([`Lateness`]), since a machine that is too busy measures itself.
+//!   took. How late it was is measured ([`Lateness`]), since a machine that is too busy measures itself. The thread asks for a real-time
+//!   scheduling class.
 //! - A transfer is complete when the receiving application has read the last byte.
 //! - A FIN goes with the last data: these are held back (`MSG_MORE`) until the end is closed. Where data fill their last
 //!   segment TCP does not hold it back, and a FIN would follow alone, a small packet that no simulation has; there the
@@ -46,6 +47,7 @@ use sim::tally::{Datagrams, Pauses};
 use sim::traffic::flow;
 use sim::world::SourcePlan;
 
+use crate::command::run;
 use crate::lateness::Lateness;
 use crate::space::{Corner, Door, Space};
 use crate::trouble::Trouble;
@@ -94,6 +96,7 @@ impl Load {
         report: &mut dyn FnMut(&FlowReport),
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Option<Driven>, Trouble> {
+        urgent();
         let until = self.until;
         let sources = self.sources.into_iter().map(|plan| Running {
             settings: Settings { tcp: Rc::new(plan.tcp), class: plan.class, reserved: plan.reserved },
@@ -869,6 +872,13 @@ impl Conn {
             ..flow(transfer.id, self.ends, transfer.start, 0)
         })
     }
+}
+
+/// Asks that the calling thread does not wait for a processor (SCHED_FIFO, below what a router has). Where that is not allowed, or
+/// there is no `chrt`, sources are woken later, which is measured and said.
+fn urgent() {
+    let thread = nix::unistd::gettid().to_string();
+    let _ = run(&["chrt", "-f", "-p", "10", &thread]);
 }
 
 /// Events after which there is something to read: data, an end, an error.

@@ -1,8 +1,8 @@
 //! What stands in the middle: our router, or the kernel's forwarding with a discipline of its own.
 //!
 //! Ours is the program `giveway live`, started inside the line's namespace and ended by SIGTERM; what it recorded of either direction
-//! is a folder with the tables of a run. It records from its start to its end: the warm-up is part of what it says. The kernel's is a stand-in: `tc` puts its discipline in front of each interface, and only the
-//! ends measure.
+//! is a folder with the tables of a run. It records from its start to its end: the warm-up is part of what it says. The kernel's is a
+//! stand-in: `tc` puts its discipline in front of each interface, only the ends measure, and the delays are those of a wire of ours.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -309,7 +309,9 @@ impl Ours {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &space.name(asked.corner)]).arg(program);
         command.args(["live", "--in", asked.ends.0, "--out", asked.ends.1]);
-        asked.flags.iter().for_each(|(flag, value)| drop(command.args([*flag, value])));
+        for (flag, value) in &asked.flags {
+            command.args([*flag, value]);
+        }
         // Rates of a scenario count IP packets, without their frame.
         command.args(["--overhead", "0", "--seed", &seed.to_string(), "--quiet", "--json"]);
         command.arg("--ready").arg(&ready);
