@@ -125,9 +125,10 @@ pub enum Profile {
     Debug,
 }
 
-/// Every scenario of the repository.
+/// Every scenario of the repository that is simulated: a test bed gives no two times the same.
 fn all(repository: &Repository) -> Vec<String> {
-    in_folders(repository, &["scenarios", "papers"])
+    let simulated = |name: &String| !name.starts_with("scenarios/testbed/");
+    in_folders(repository, &["scenarios", "papers"]).into_iter().filter(simulated).collect()
 }
 
 /// Every scenario in these folders.

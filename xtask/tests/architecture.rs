@@ -35,6 +35,7 @@ const PLACES: &[Place] = &[
         knows: &["qdisc", "spelling", "disciplines", "sim", "switch"],
         tests_know: &["record", "theory"],
     },
+    Place { name: "testbed", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
     Place {
         name: "papers",
         knows: &["qdisc", "theory", "sim", "switch", "scenario", "record"],
@@ -57,6 +58,7 @@ const PLACES: &[Place] = &[
             "record",
             "papers",
             "replay",
+            "testbed",
         ],
         tests_know: &[],
     },

@@ -76,9 +76,13 @@ fn summary(scenario: &Scenario) -> String {
             format!("a switch of {0} x {0} ports", crossbar.ports),
             count(crossbar.schedulers.len(), "scheduler"),
         ],
+        Host::Live(live) => vec![
+            format!("a test bed of {} and {}", count(live.near.len(), "host"), live.far.len()),
+            count(live.compared.len(), "discipline"),
+        ],
     };
     let duration = match &scenario.host {
-        Host::Network(_) => scenario.duration.to_string(),
+        Host::Network(_) | Host::Live(_) => scenario.duration.to_string(),
         Host::Switch(crossbar) => format!("{} slots", crossbar.slots),
     };
     format!("right: {}, {} of {}", parts.join(", "), count(scenario.cells().len(), "run"), duration)

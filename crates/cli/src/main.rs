@@ -25,6 +25,7 @@ mod search;
 mod show;
 mod stop;
 mod terminal;
+mod testbed;
 mod trace;
 
 use std::io::{self, Write};
@@ -57,6 +58,7 @@ Start with:
 enum Command {
     Run(run::Args),
     Search(search::Args),
+    Testbed(testbed::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),
     // It has the most flags by far.
@@ -100,6 +102,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => run::run(&args, &mut out),
         Command::Search(args) => search::search(&args, &mut out),
+        Command::Testbed(args) => testbed::testbed(&args, &mut out),
         Command::Compare(args) => compare::compare(&args, &mut out),
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Live(args) => live::live(&args, &mut out),

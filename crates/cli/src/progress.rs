@@ -1,5 +1,7 @@
 //! A progress bar over all runs of a scenario, with the time that is left.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::terminal;
@@ -32,7 +34,7 @@ impl Progress {
 
     /// One run that counts as many.
     pub fn parts(&self, runs: u64) -> Part<'_> {
-        Part { bar: &self.bar, most: runs * PARTS, told: std::cell::Cell::new(0) }
+        Part { bar: &self.bar, most: runs * PARTS, told: AtomicU64::new(0) }
     }
 
     /// Takes the bar away.
@@ -45,16 +47,16 @@ impl Progress {
 pub struct Part<'a> {
     bar: &'a ProgressBar,
     most: u64,
-    told: std::cell::Cell<u64>,
+    told: AtomicU64,
 }
 
 impl Part<'_> {
     /// It is done to this share, 0 to 1.
     pub fn done(&self, share: f64) {
         let now = ((share * self.most as f64) as u64).min(self.most);
-        let new = now.saturating_sub(self.told.get());
+        let new = now.saturating_sub(self.told.load(Ordering::Relaxed));
         if new > 0 {
-            self.told.set(now);
+            self.told.store(now, Ordering::Relaxed);
             self.bar.inc(new);
         }
     }

@@ -8,8 +8,8 @@ use clap::value_parser;
 use papers::{layout, observe, observe_network};
 use qdisc::PortId;
 use rayon::prelude::*;
-use record::{Fingerprint, Manifest, RunFolder, Style, Summary, Table};
-use scenario::{Cell, Crossbar, Host, Scenario};
+use record::{Fingerprint, Manifest, Record, RunFolder, Style, Summary, Table};
+use scenario::{Cell, Crossbar, Direction, Host, Scenario};
 
 use crate::export::Exports;
 use crate::operations::{PortFile, Traces};
@@ -108,6 +108,12 @@ pub struct Done {
     pub outcome: Outcome,
 }
 
+/// Does a run and observes it: the cell, whether what changes over time is kept, and who is told how far it is and says
+/// whether to go on. Answers with the record and what there is to say; with nothing when it was stopped.
+pub type Observe<'a> = dyn Fn(&Cell, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
+    + Sync
+    + 'a;
+
 /// How scenarios are run and shown, whatever command they came from.
 pub struct Session {
     pool: rayon::ThreadPool,
@@ -175,6 +181,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if scenarios.iter().any(Option::is_none) {
         return Ok(Outcome::Wrong);
     }
+    if let Some((file, _)) = args.files.iter().zip(&scenarios).find(|(_, one)| is_live(one.as_ref())) {
+        let file = file.display();
+        show::sentence(&format!(
+            "{file} is not simulated: write giveway testbed {file}, or --set host=network"
+        ));
+        return Ok(Outcome::Wrong);
+    }
     if let Some(count) = args.trace_slots {
         return trace::slots(&scenarios.into_iter().flatten().collect::<Vec<_>>(), count, out);
     }
@@ -201,6 +214,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         }
     }
     Ok(outcome)
+}
+
+fn is_live(scenario: Option<&Scenario>) -> bool {
+    scenario.is_some_and(|scenario| scenario.live().is_some())
 }
 
 impl Session {
@@ -236,6 +253,23 @@ impl Session {
         dir: Option<&Path>,
         find: &dyn Fn(&Table) -> Option<Vec<String>>,
     ) -> Result<Done, Outcome> {
+        let simulate: &Observe<'_> =
+            &|cell, keep_series, go_on| Ok(observe(scenario, cell, keep_series, &go_on));
+        self.work_by(scenario, name, dir, find, simulate)
+    }
+
+    /// The same with whatever does a run and observes it.
+    ///
+    /// # Errors
+    /// As [`work`](Session::work).
+    pub fn work_by(
+        &self,
+        scenario: &Scenario,
+        name: &str,
+        dir: Option<&Path>,
+        find: &dyn Fn(&Table) -> Option<Vec<String>>,
+        by: &Observe<'_>,
+    ) -> Result<Done, Outcome> {
         let told = |sentence: String| {
             show::sentence(&sentence);
             Outcome::Failed
@@ -258,7 +292,7 @@ impl Session {
             cells
                 .par_iter()
                 .with_max_len(1)
-                .map(|cell| cell_run(scenario, cell, folder.as_ref(), (&exports, &traces), &progress.part()))
+                .map(|cell| cell_run(by, cell, folder.as_ref(), (&exports, &traces), &progress.part()))
                 .collect()
         });
         progress.finish();
@@ -392,7 +426,7 @@ fn recorded(cell: &Cell) -> record::Cell {
 
 /// One run, or its result from an earlier time. A run that panics takes no other with it.
 fn cell_run(
-    scenario: &Scenario,
+    by: &Observe<'_>,
     cell: &Cell,
     folder: Option<&RunFolder>,
     (exports, traces): (&Exports<'_>, &Traces<'_>),
@@ -417,21 +451,22 @@ fn cell_run(
             !stop::asked()
         };
         match (export, trace) {
-            (None, None) => observe(scenario, cell, series, &go_on),
-            (Some((target, network)), None) => observe_network(network, series, |recorder| {
+            (None, None) => by(cell, series, &go_on),
+            (Some((target, network)), None) => Ok(observe_network(network, series, |recorder| {
                 target.run(network, cell, &|_, spec, site| spec.build(site), recorder, &go_on)
-            }),
-            (None, Some((trace, network))) => observe_network(network, series, |recorder| {
+            })),
+            (None, Some((trace, network))) => Ok(observe_network(network, series, |recorder| {
                 trace.run(&mut |build| network.run_built(cell, build, recorder, &go_on))
-            }),
-            (Some((target, network)), Some((trace, _))) => observe_network(network, series, |recorder| {
+            })),
+            (Some((target, network)), Some((trace, _))) => Ok(observe_network(network, series, |recorder| {
                 trace.run(&mut |build| target.run(network, cell, build, recorder, &go_on))
-            }),
+            })),
         }
     });
     let (record, remarks) = match catch_unwind(running) {
-        Ok(Some(ran)) => ran,
-        Ok(None) => return Ran::Stopped,
+        Ok(Ok(Some(ran))) => ran,
+        Ok(Ok(None)) => return Ran::Stopped,
+        Ok(Err(why)) => return Ran::Failed(why),
         Err(panic) => return Ran::Failed(said_in(panic.as_ref())),
     };
     match folder.map(|folder| folder.write(&recorded(cell), &record)) {
@@ -449,7 +484,7 @@ fn seconds(span: qdisc::Span) -> String {
 /// A time of a scenario for people: in slots where it has slots.
 fn length(scenario: &Scenario, span: qdisc::Span) -> String {
     match &scenario.host {
-        Host::Network(_) => seconds(span),
+        Host::Network(_) | Host::Live(_) => seconds(span),
         Host::Switch(crossbar) => format!("{} slots", span.as_ps() / crossbar.slot.as_ps()),
     }
 }
@@ -467,11 +502,15 @@ fn place(host: &Host) -> String {
             let Crossbar { ports, rate, slot, .. } = crossbar;
             format!("switch of {ports} x {ports} ports at {rate}, slots of {slot}")
         }
+        Host::Live(live) => {
+            let port = |direction: &Direction| &live.network.ports[direction.port.0 as usize];
+            format!("{} at {}, real hosts on this machine", port(&live.forth).name, live.forth.rate)
+        }
     }
 }
 
 /// The table for people.
-fn print(
+pub fn print(
     scenario: &Scenario,
     name: &str,
     table: &Table,

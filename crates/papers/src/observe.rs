@@ -11,7 +11,8 @@ use switch::Outcome;
 /// is kept, too.
 ///
 /// # Panics
-/// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read.
+/// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read; and when
+/// the scenario is of a test bed, which is no simulation.
 pub fn observe(
     scenario: &Scenario,
     cell: &Cell,
@@ -26,6 +27,7 @@ pub fn observe(
             let outcome = crossbar.run(cell, go_on)?;
             Some((of_outcome(&outcome, crossbar, of_crossbar(crossbar, keep_series)), Vec::new()))
         }
+        Host::Live(_) => panic!("a test bed is no simulation: the crate testbed runs it"),
     }
 }
 
@@ -48,6 +50,7 @@ pub fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
     match &scenario.host {
         Host::Network(network) => of_network(network, keep_series),
         Host::Switch(crossbar) => of_crossbar(crossbar, keep_series),
+        Host::Live(live) => of_network(&live.network, keep_series),
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) enum Host {
     Network,
     /// Slot-level simulation of an input-queued switch.
     Switch,
+    /// A test bed on this machine: real TCP over network namespaces, by giveway testbed.
+    Live,
 }
 
 #[derive(JsonSchema)]

@@ -1,6 +1,7 @@
 //! Where a scenario runs, and what every place to run has.
 
 use crate::crossbar::Crossbar;
+use crate::live::Live;
 use crate::network::Network;
 
 /// Where a scenario runs, with all that is there.
@@ -10,6 +11,8 @@ pub enum Host {
     Network(Network),
     /// The slot-level simulation of an input-queued switch.
     Switch(Crossbar),
+    /// A test bed of real hosts on one machine.
+    Live(Box<Live>),
 }
 
 impl Host {
@@ -18,6 +21,7 @@ impl Host {
         match self {
             Host::Network(_) => "network",
             Host::Switch(_) => "switch",
+            Host::Live(_) => "live",
         }
     }
 
@@ -26,6 +30,7 @@ impl Host {
         match self {
             Host::Network(network) => network.disciplines.iter().map(ToString::to_string).collect(),
             Host::Switch(crossbar) => crossbar.schedulers.iter().map(ToString::to_string).collect(),
+            Host::Live(live) => live.names(),
         }
     }
 
@@ -34,6 +39,7 @@ impl Host {
         match self {
             Host::Network(network) => network.visit_texts(visit),
             Host::Switch(crossbar) => crossbar.visit_texts(visit),
+            Host::Live(live) => live.network.visit_texts(visit),
         }
     }
 }

@@ -68,6 +68,13 @@ pub struct Network {
 }
 
 impl Network {
+    /// How long the links between two nodes take, one way, in a network that has a way.
+    pub(crate) fn delay(&self, from: u16, to: u16) -> Span {
+        let topology = Topology { nodes: self.nodes.clone(), ports: self.ports.clone(), whole: true };
+        let way = topology.way(&topology.routes(), from, to).unwrap_or_default();
+        way.iter().fold(Span::ZERO, |sum, at| sum + self.ports[*at].delay)
+    }
+
     /// Every text of the traffic.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
         for entry in self.traffic.iter().flat_map(|stream| &stream.table.entries) {

@@ -10,6 +10,7 @@ use crate::draft::{Draft, choices};
 use crate::fields::{Reading, keys, mistyped};
 use crate::file::{Length, Short, Top};
 use crate::host::Host;
+use crate::live::{self, Live};
 use crate::network::{self, Network};
 use crate::traps;
 use crate::tree::{Node, Table, Value};
@@ -110,8 +111,22 @@ impl Scenario {
     pub fn network(&self) -> Option<&Network> {
         match &self.host {
             Host::Network(network) => Some(network),
-            Host::Switch(_) => None,
+            Host::Switch(_) | Host::Live(_) => None,
         }
+    }
+
+    /// The test bed, where it runs on one.
+    pub fn live(&self) -> Option<&Live> {
+        match &self.host {
+            Host::Live(live) => Some(live),
+            Host::Network(_) | Host::Switch(_) => None,
+        }
+    }
+
+    /// The same scenario in the simulator, where it runs on a test bed; the kernel's disciplines do not come along.
+    pub fn simulated(&self) -> Option<Scenario> {
+        let network = self.live()?.network.clone();
+        Some(Scenario { host: Host::Network(network), ..self.clone() })
     }
 
     /// All runs: what is compared in its order, the seeds of each in theirs.
@@ -162,6 +177,7 @@ pub(crate) struct Times {
 enum Kind {
     Network,
     Switch,
+    Live,
 }
 
 fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
@@ -170,7 +186,7 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
     let kind = kind(reading, root);
     let seeds = seeds(reading, root);
     let slot = match kind {
-        Kind::Network => None,
+        Kind::Network | Kind::Live => None,
         Kind::Switch => crossbar::slot(reading, root),
     };
     let times = times(reading, root, &top, slot);
@@ -185,6 +201,10 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
         Kind::Switch => {
             reading.unknown_keys(root, "a scenario on a switch", &known(crossbar::keys()));
             crossbar::read(reading, &around).map(Host::Switch)
+        }
+        Kind::Live => {
+            reading.unknown_keys(root, "a scenario on a test bed", &known(network::keys()));
+            live::read(reading, &around).map(|live| Host::Live(Box::new(live)))
         }
     }?;
     let Times { duration, warmup } = times?;
@@ -214,10 +234,7 @@ fn kind(reading: &mut Reading, root: &Table) -> Kind {
     match node.text() {
         Some("network") => {}
         Some("switch") => return Kind::Switch,
-        Some("live") => reading.tell(
-            wrong("the host \"live\" is not built yet".into())
-                .help("leave host out, or write \"network\" or \"switch\""),
-        ),
+        Some("live") => return Kind::Live,
         Some(name) => reading.tell(
             wrong(format!("unknown host \"{name}\"")).help(choices(name, &["network", "switch", "live"])),
         ),

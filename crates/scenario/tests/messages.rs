@@ -169,13 +169,6 @@ fn unknown_names_are_told_with_the_nearest() {
        |         ^^^^^^^^^
        = help: did you mean "compare"?
     "#);
-    insta::assert_snapshot!(told("duration", "host = \"live\"\nduration"), @r#"
-    error: the host "live" is not built yet
-     --> scenario:3:8
-    3 | host = "live"
-      |        ^^^^^^
-      = help: leave host out, or write "network" or "switch"
-    "#);
     insta::assert_snapshot!(told("duration", "host = \"netwrok\"\nduration"), @r#"
     error: unknown host "netwrok"
      --> scenario:3:8

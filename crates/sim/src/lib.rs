@@ -1,7 +1,7 @@
 //! Packet-level network simulation: links with disciplines, routing, TCP and UDP applications.
 //!
 //! Read [`world`] first: it is the whole of a run, from event to event. Then [`transport`], where segments become
-//! connections, and [`tcp`], what real stacks do. [`traffic`] holds the applications.
+//! connections, and [`tcp`], what real stacks do. [`traffic`] holds the applications, and [`net`] is all that they see.
 //!
 //! There is no hidden queue anywhere: a packet waits in the discipline of a link's port, or it is on the wire.
 
@@ -11,19 +11,21 @@
 
 pub mod agenda;
 pub mod counts;
+pub mod net;
 pub mod network;
 pub mod segment;
 pub mod sizes;
+pub mod tally;
 pub mod tcp;
 pub mod traffic;
 pub mod transport;
 pub mod world;
 
 pub use counts::Counts;
+pub use net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Settings, Side, StreamId};
 pub use network::{LinkPlan, Network, NetworkError};
 pub use segment::Segment;
 pub use sizes::Sizes;
 pub use tcp::TcpConfig;
 pub use traffic::{Place, SOURCES, Source, Traffic, TrafficEntry, TrafficSpec};
-pub use transport::{ConnId, Datagram, Event, HostId, Net, Side, StreamId};
 pub use world::{Plan, Sim, Totals};

@@ -10,9 +10,9 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::net::{Event, Net};
 use crate::segment::UDP_HEADER;
 use crate::tcp::TcpConfig;
-use crate::transport::{Event, Net};
 
 /// An application that runs.
 pub trait Source {
@@ -138,7 +138,7 @@ sources! {
 }
 
 /// A flow for a source to fill in that reports it itself: nothing of it was delivered yet.
-pub(crate) fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowReport {
+pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowReport {
     FlowReport {
         id,
         source: 0, // filled in by `Net::report`

@@ -7,85 +7,17 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use hdrhistogram::Histogram;
 use qdisc::hash::SipHasher;
 use qdisc::{
     Ecn, Ending, FiveTuple, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
 };
 
 use crate::agenda::{Agenda, Slot};
+use crate::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use crate::segment::{Segment, UDP_HEADER};
+use crate::tally::{Datagrams, Pauses};
 use crate::tcp::{Endpoint, Identity, Outcome, TcpConfig};
-
-/// A connection. Valid until its [`Event::Closed`] or [`Event::Aborted`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ConnId(u32);
-
-/// A stream of datagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StreamId(u32);
-
-/// A host that stands beyond its node ([`Net::host`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostId(u16);
-
-/// The two ends of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
-    /// The end that connected.
-    Client,
-    /// The end that accepted.
-    Server,
-}
-
-/// What happened to a connection that a source opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The server has accepted; the client's data may be on its way already.
-    Connected(ConnId),
-    /// The application at `side` has received `total` bytes so far, in order.
-    Received {
-        /// Which connection.
-        conn: ConnId,
-        /// Which end received.
-        side: Side,
-        /// Bytes since the connection began.
-        total: u64,
-    },
-    /// Both ends closed.
-    Closed(ConnId),
-    /// One end gave up.
-    Aborted(ConnId),
-}
-
-/// What a datagram looks like to the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Datagram {
-    /// IP length.
-    pub bytes: u32,
-    /// [`Meta::short`].
-    pub short: bool,
-    /// Its ECN field.
-    pub ecn: Ecn,
-}
-
-/// What a source may do.
-pub struct Net<'a> {
-    pub(crate) now: Time,
-    pub(crate) source: u16,
-    pub(crate) settings: &'a Settings,
-    pub(crate) transport: &'a mut Transport,
-    pub(crate) agenda: &'a mut Agenda,
-    pub(crate) wake: &'a mut Time,
-}
-
-/// How a source's packets are sent.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub tcp: Rc<TcpConfig>,
-    pub class: u16,
-    pub reserved: Rate,
-}
+use crate::traffic::flow;
 
 /// Every connection and stream of a run.
 pub(crate) struct Transport {
@@ -138,16 +70,6 @@ struct Transfer {
     delay_sum: Span,
 }
 
-/// When the receiving application got nothing more in order.
-#[derive(Clone, Copy)]
-pub(crate) struct Pauses {
-    /// When it last got something; the start, before it did.
-    since: Time,
-    longest: Span,
-    /// Sum of those longer than [`Pauses::LONG`].
-    long: Span,
-}
-
 struct Stream {
     id: u64,
     source: u16,
@@ -158,47 +80,31 @@ struct Stream {
     class: u16,
     reserved: Rate,
     start: Time,
-    /// Datagrams sent, in all; and those of the measured part, sent and received.
+    /// Datagrams and bytes sent so far.
     number: u64,
-    sent: u64,
-    received: u64,
-    bytes_sent: u64,
-    bytes_received: u64,
-    bytes_all: u64,
     offset: u64,
-    delay_sum: u128,
-    delays: Delays,
-    /// When something of it last arrived.
-    heard: Option<Time>,
+    /// Of the measured part.
+    tally: Datagrams,
 }
 
-/// Delays of a stream's datagrams, nanoseconds. A capture has thousands of streams with a few packets each, and a
-/// histogram takes 13 kB: only streams of some length have one.
-enum Delays {
-    Few(Vec<u64>),
-    Many(Box<Histogram<u32>>),
+/// The transport, while a source acts: the carrier of the simulation.
+pub(crate) struct Simulated<'a> {
+    pub transport: &'a mut Transport,
+    pub agenda: &'a mut Agenda,
 }
 
-impl Net<'_> {
-    /// The time.
-    pub fn now(&self) -> Time {
-        self.now
+impl Carrier for Simulated<'_> {
+    fn host(&mut self, node: u16, distance: Span) -> HostId {
+        self.transport.host(node, distance)
     }
 
-    /// Wake the source at this time. Only the latest call counts.
-    pub fn wake_at(&mut self, at: Time) {
-        *self.wake = at;
+    fn connect(&mut self, by: Caller<'_>, (from, to): (u16, u16), host: HostId) -> ConnId {
+        self.transport.connect((from, to, host.0), by.source, by.settings, by.now, self.agenda)
     }
 
-    /// A connection that sends `bytes` from one node to another and closes; `None` never ends. It reports itself.
-    pub fn transfer(&mut self, from: u16, to: u16, bytes: Option<u64>) -> ConnId {
-        self.transfer_since(from, to, bytes, self.now)
-    }
-
-    /// The same for one that the application asked for at an earlier time, which counts as its start.
-    pub fn transfer_since(&mut self, from: u16, to: u16, bytes: Option<u64>, asked: Time) -> ConnId {
+    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
         let id = self.transport.next_flow();
-        let conn = self.connect(from, to);
+        let conn = self.connect(by, ends, HostId::default());
         let bytes = bytes.unwrap_or(u64::MAX);
         let this = &mut self.transport.conns[conn.0 as usize];
         this.transfer = Some(Transfer {
@@ -219,34 +125,15 @@ impl Net<'_> {
         conn
     }
 
-    /// A host `distance` beyond a node, one way: its packets reach the node that much later, and it receives that much
-    /// later what reaches the node. There is no queue in between. The same host for the same node and distance.
-    pub fn host(&mut self, node: u16, distance: Span) -> HostId {
-        self.transport.host(node, distance)
+    fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time) {
+        self.transport.act(conn, side, now, self.agenda, |end| end.write(bytes));
     }
 
-    /// Opens a connection one end of which is such a host: the one whose node it stands behind.
-    pub fn connect_host(&mut self, from: u16, to: u16, host: HostId) -> ConnId {
-        self.transport.connect((from, to, host.0), self.source, self.settings, self.now, self.agenda)
+    fn close(&mut self, conn: ConnId, side: Side, now: Time) {
+        self.transport.act(conn, side, now, self.agenda, Endpoint::close);
     }
 
-    /// Opens a connection. Its ends are written to and closed by [`send`](Net::send) and [`close`](Net::close).
-    pub fn connect(&mut self, from: u16, to: u16) -> ConnId {
-        self.transport.connect((from, to, 0), self.source, self.settings, self.now, self.agenda)
-    }
-
-    /// The application at `side` has `bytes` more to send.
-    pub fn send(&mut self, conn: ConnId, side: Side, bytes: u64) {
-        self.transport.act(conn, side, self.now, self.agenda, |end| end.write(bytes));
-    }
-
-    /// The application at `side` has no more to send.
-    pub fn close(&mut self, conn: ConnId, side: Side) {
-        self.transport.act(conn, side, self.now, self.agenda, Endpoint::close);
-    }
-
-    /// What the sender at `side` of a connection did so far: data packets, retransmitted ones, timeouts.
-    pub fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
+    fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
         let conn = &self.transport.conns[conn.0 as usize];
         let counts = match side {
             Side::Client => conn.client.counts(),
@@ -255,8 +142,7 @@ impl Net<'_> {
         (counts.packets, counts.retransmitted, counts.timeouts)
     }
 
-    /// Bytes that the application at `side` has received so far.
-    pub fn received(&self, conn: ConnId, side: Side) -> u64 {
+    fn received(&self, conn: ConnId, side: Side) -> u64 {
         let conn = &self.transport.conns[conn.0 as usize];
         match side {
             Side::Client => conn.client.delivered(),
@@ -264,70 +150,51 @@ impl Net<'_> {
         }
     }
 
-    /// A stream of datagrams from one node to another.
-    pub fn stream(&mut self, from: u16, to: u16) -> StreamId {
-        let flow = self.transport.flow_key(from, to, 17);
-        self.stream_of(from, to, flow)
-    }
-
-    /// The same, numbered now, for a flow whose first datagram comes at a moment that is known.
-    pub fn stream_from(&mut self, from: u16, to: u16, start: Time) -> StreamId {
-        let stream = self.stream(from, to);
-        self.transport.streams[stream.0 as usize].start = start;
-        stream
-    }
-
-    /// The same for a flow that is known already, such as one of a capture.
-    pub fn stream_of(&mut self, from: u16, to: u16, flow: FlowKey) -> StreamId {
-        let id = self.transport.next_flow();
-        let ecn = if self.settings.tcp.ecn { Ecn::Ect0 } else { Ecn::NotCapable };
-        self.transport.streams.push(Stream {
+    fn stream(
+        &mut self,
+        by: Caller<'_>,
+        (from, to): (u16, u16),
+        flow: Option<FlowKey>,
+        start: Time,
+    ) -> StreamId {
+        let transport = &mut *self.transport;
+        let flow = flow.unwrap_or_else(|| transport.flow_key(from, to, 17));
+        let id = transport.next_flow();
+        transport.streams.push(Stream {
             id,
-            source: self.source,
+            source: by.source,
             from,
             to,
             flow,
-            ecn,
-            class: self.settings.class,
-            reserved: self.settings.reserved,
-            start: self.now,
+            ecn: by.settings.ecn(),
+            class: by.settings.class,
+            reserved: by.settings.reserved,
+            start,
             number: 0,
-            sent: 0,
-            received: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
-            bytes_all: 0,
             offset: 0,
-            delay_sum: 0,
-            delays: Delays::Few(Vec::new()),
-            heard: None,
+            tally: Datagrams::default(),
         });
-        StreamId(self.transport.streams.len() as u32 - 1)
+        StreamId(transport.streams.len() as u32 - 1)
     }
 
-    /// Sends a datagram whose IP packet has `bytes` bytes.
-    pub fn datagram(&mut self, stream: StreamId, bytes: u32) {
+    fn datagram(&mut self, stream: StreamId, bytes: u32, now: Time) {
         let ecn = self.transport.streams[stream.0 as usize].ecn;
-        self.datagram_as(stream, Datagram { bytes, short: bytes <= 64, ecn });
+        self.datagram_as(stream, Datagram { bytes, short: bytes <= 64, ecn }, now);
     }
 
-    /// The same for a packet that is known already, such as one of a capture.
-    pub fn datagram_as(&mut self, stream: StreamId, datagram: Datagram) {
-        self.transport.datagram(stream, datagram, self.now);
+    fn datagram_as(&mut self, stream: StreamId, datagram: Datagram, now: Time) {
+        self.transport.datagram(stream, datagram, now);
     }
 
-    /// A number for a flow that the source reports itself.
-    pub fn flow_id(&mut self) -> u64 {
+    fn flow_id(&mut self) -> u64 {
         self.transport.next_flow()
     }
 
-    /// Reports a flow: for sources whose flows are not connections (a request with its response, a page).
-    pub fn report(&mut self, report: FlowReport) {
-        self.transport.reports.push(FlowReport { source: self.source, ..report });
+    fn report(&mut self, report: FlowReport) {
+        self.transport.reports.push(report);
     }
 
-    /// When the measured part of the run began, or will.
-    pub fn measured_from(&self) -> Time {
+    fn measured_from(&self) -> Time {
         self.transport.measured_from
     }
 }
@@ -499,10 +366,8 @@ impl Transport {
         };
         stream.number += 1;
         stream.offset += u64::from(bytes);
-        stream.bytes_all += u64::from(bytes);
         if now >= self.measured_from {
-            stream.sent += 1;
-            stream.bytes_sent += u64::from(bytes);
+            stream.tally.sent(bytes);
         }
         self.out.push(Packet { meta, payload: segment });
     }
@@ -665,7 +530,7 @@ impl Transport {
         }
         for (stream, sent) in left {
             if *sent >= self.measured_from {
-                self.streams[*stream as usize].sent -= 1;
+                self.streams[*stream as usize].tally.under_way();
             }
         }
         for stream in &self.streams {
@@ -765,95 +630,17 @@ impl Transfer {
     }
 }
 
-impl Pauses {
-    /// Shorter times without progress are those of a round trip or a queue.
-    const LONG: Span = Span::ms(500);
-
-    pub fn since(start: Time) -> Pauses {
-        Pauses { since: start, longest: Span::ZERO, long: Span::ZERO }
-    }
-
-    fn progress(&mut self, now: Time) {
-        let pause = now.since(self.since);
-        self.since = now;
-        self.longest = self.longest.max(pause);
-        if pause > Pauses::LONG {
-            self.long += pause;
-        }
-    }
-
-    /// The longest, and the sum of the long ones, of a transfer that ends now.
-    pub fn until(mut self, now: Time) -> (Span, Span) {
-        self.progress(now);
-        (self.longest, self.long)
-    }
-}
-
 impl Stream {
     fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured_from: Time) {
         let sent = Time::from_ps(segment.ack);
-        if sent < measured_from {
-            return;
+        if sent >= measured_from {
+            self.tally.received(meta.bytes, sent, now);
         }
-        let delay = now.since(sent);
-        self.received += 1;
-        self.bytes_received += u64::from(meta.bytes);
-        self.delay_sum += u128::from(delay.as_ps());
-        self.delays.record(delay.as_ps() / 1000);
-        self.heard = Some(now);
     }
 
     fn report(&self, now: Time) -> FlowReport {
-        let mean = if self.received == 0 { 0 } else { (self.delay_sum / u128::from(self.received)) as u64 };
-        let p99 = self.delays.p99();
-        FlowReport {
-            id: self.id,
-            source: self.source,
-            kind: FlowKind::Datagrams,
-            from: self.from,
-            to: self.to,
-            start: self.start,
-            end: self.heard.unwrap_or(now),
-            bytes: self.bytes_sent,
-            delivered: self.bytes_received,
-            delivered_measured: self.bytes_received,
-            packets: self.sent,
-            retransmitted: 0,
-            lost: self.sent - self.received,
-            timeouts: 0,
-            delay_mean: Span::from_ps(mean),
-            delay_p99: Span::ns(p99),
-            longest_pause: Span::ZERO,
-            paused: Span::ZERO,
-            ending: Ending::Completed,
-        }
-    }
-}
-
-impl Delays {
-    /// Below a hundred values their 99th percentile is the largest.
-    const FEW: usize = 64;
-
-    fn record(&mut self, ns: u64) {
-        if let Delays::Few(values) = self {
-            if values.len() < Delays::FEW {
-                return values.push(ns);
-            }
-            // A microsecond to a thousand seconds, 1 %.
-            let bounds = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2);
-            let mut histogram = bounds.expect("the bounds are in order");
-            values.iter().for_each(|value| histogram.saturating_record(*value));
-            *self = Delays::Many(Box::new(histogram));
-        }
-        if let Delays::Many(histogram) = self {
-            histogram.saturating_record(ns);
-        }
-    }
-
-    fn p99(&self) -> u64 {
-        match self {
-            Delays::Few(values) => values.iter().copied().max().unwrap_or(0),
-            Delays::Many(histogram) => histogram.value_at_quantile(0.99),
-        }
+        let known = flow(self.id, (self.from, self.to), self.start, 0);
+        let known = FlowReport { source: self.source, kind: FlowKind::Datagrams, ..known };
+        self.tally.report(FlowReport { ending: Ending::Completed, ..known }, now)
     }
 }

@@ -20,11 +20,12 @@ use qdisc::hash::SipHasher;
 use qdisc::{DropReason, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slots, Span, Streams, Time};
 
 use crate::agenda::{Agenda, Slot};
+use crate::net::{Caller, Net, Settings};
 use crate::network::{Network, Routes};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::traffic::Source;
-use crate::transport::{Net, Settings, Transport};
+use crate::transport::{Simulated, Transport};
 
 /// What to run.
 pub struct Plan {
@@ -420,15 +421,9 @@ impl Sim {
         let mut source = running.source.take().expect("a source does not act within its own action");
         let places = self.transport.places();
         let mut wake = self.agenda.time_of(running.slot);
-        let mut net = Net {
-            now: self.now,
-            source: number,
-            settings: &running.settings,
-            transport: &mut self.transport,
-            agenda: &mut self.agenda,
-            wake: &mut wake,
-        };
-        act(&mut *source, &mut net);
+        let caller = Caller { source: number, settings: &running.settings, now: self.now };
+        let mut carrier = Simulated { transport: &mut self.transport, agenda: &mut self.agenda };
+        act(&mut *source, &mut Net::new(caller, &mut carrier, &mut wake));
         self.agenda.set(running.slot, wake);
         running.source = Some(source);
         for place in places..self.transport.places() {

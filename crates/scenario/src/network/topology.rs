@@ -40,6 +40,8 @@ pub struct Port {
     pub queue: Queue,
     /// Where its discipline is written; none where it is the default.
     pub(crate) written: Option<Node>,
+    /// Where its link is written.
+    pub(crate) at: Range<usize>,
 }
 
 /// Which discipline is in front of a link.
@@ -52,6 +54,11 @@ pub enum Queue {
 }
 
 impl Queue {
+    /// Whether it is that of a link that says nothing.
+    pub fn is_usual(&self) -> bool {
+        *self == default_queue()
+    }
+
     /// The discipline there, where `compared` has its turn.
     pub fn spec<'a>(&'a self, compared: &'a Spec) -> &'a Spec {
         match self {
@@ -280,6 +287,7 @@ impl Building {
             outages: outages(way.outages.as_ref().or(like.and_then(|like| like.outages.as_ref()))),
             queue: direction.queue.clone().unwrap_or_else(default_queue),
             written: direction.qdisc.cloned(),
+            at: at.clone(),
         };
         self.topology.ports.push(port);
         true

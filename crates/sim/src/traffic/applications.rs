@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use workload::{Connection, Cue, Side as End, Train, Way, Workload, Write};
 
 use super::{Place, Source, Traffic, flow};
-use crate::transport::{ConnId, Event, Net, Side, StreamId};
+use crate::net::{ConnId, Event, Net, Side, StreamId};
 
 /// Parameters of `applications`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Place, Source, Traffic, check_packet, check_rate, spread};
-use crate::transport::{Net, StreamId};
+use crate::net::{Net, StreamId};
 
 /// Parameters of `audio`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

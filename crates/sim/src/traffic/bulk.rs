@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Place, Source, Traffic, spread};
-use crate::transport::Net;
+use crate::net::Net;
 
 /// Parameters of `bulk`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use workload::{Local, Way};
 
 use super::{Place, Source, Traffic};
-use crate::transport::{Datagram, Net, StreamId};
+use crate::net::{Datagram, Net, StreamId};
 
 /// Parameters of `capture`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Place, Source, Traffic};
-use crate::transport::Net;
+use crate::net::Net;
 
 /// Parameters of `flow_list`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

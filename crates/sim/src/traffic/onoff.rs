@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Place, Source, Traffic, check_packet, check_rate};
-use crate::transport::{Net, StreamId};
+use crate::net::{Net, StreamId};
 
 /// Parameters of `onoff`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

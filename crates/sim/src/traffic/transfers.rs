@@ -29,7 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Place, Source, Traffic, check_rate, flow};
 use crate::sizes::{Sampler, Sizes};
-use crate::transport::{Event, Net, Pauses};
+use crate::net::{Event, Net};
+use crate::tally::Pauses;
 
 /// Parameters of `transfers`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

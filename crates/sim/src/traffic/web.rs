@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 use super::{Place, Source, Traffic, flow};
 use crate::counts::{CountSampler, Counts};
 use crate::sizes::{Sampler, Sizes};
-use crate::transport::{ConnId, Event, Net, Side};
+use crate::net::{ConnId, Event, Net, Side};
 
 /// Parameters of `web`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,255 @@
+//! Scenarios on a test bed: what they become, and what is told where one machine cannot be what they say.
+
+use qdisc::{Rate, Span};
+use scenario::{Contender, Host, Live, Scenario};
+
+/// Two clients and two servers, ten milliseconds apart.
+const RIGHT: &str = r#"
+host = "live"
+duration = "4 s"
+disciplines = ["fifo limit 100p", "kernel:fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"]
+
+[[link]]
+from = "client[1-2]"
+to = "left"
+rate = "1 Gbit/s"
+delay = "1 ms"
+
+[[link]]
+from = "left"
+to = "right"
+rate = "10 Mbit/s"
+delay = "8 ms"
+qdisc = "compare"
+[link.back]
+rate = "20 Mbit/s"
+delay = "3 ms"
+
+[[link]]
+from = "right"
+to = "server[1-2]"
+rate = "1 Gbit/s"
+delay = "1 ms"
+
+[[traffic]]
+kind = "bulk"
+name = "upload"
+from = "client[1-2]"
+to = "server[1-2]"
+
+[[traffic]]
+kind = "web"
+from = "server1"
+to = "client2"
+"#;
+
+fn live(text: &str) -> Live {
+    let scenario = Scenario::parse(text, ".").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let Host::Live(live) = scenario.host else { panic!("it is of a test bed") };
+    *live
+}
+
+/// What is told when `old` is replaced by `new`.
+fn told(old: &str, new: &str) -> String {
+    assert!(RIGHT.contains(old), "{old:?} is in the scenario");
+    Scenario::parse(&RIGHT.replacen(old, new, 1), ".").expect_err("it is wrong").to_string()
+}
+
+#[test]
+fn the_bottleneck_has_two_sides() {
+    let live = live(RIGHT);
+    let names = |nodes: &[u16]| -> Vec<&str> {
+        nodes.iter().map(|node| live.network.nodes[usize::from(*node)].as_str()).collect()
+    };
+    // Nodes without traffic are no hosts.
+    assert_eq!(names(&live.near), ["client1", "client2"]);
+    assert_eq!(names(&live.far), ["server1", "server2"]);
+    assert_eq!((live.forth.rate, live.back.rate), (Rate::mbit(10), Rate::mbit(20)));
+    assert_eq!((live.forth.delay, live.back.delay), (Span::ms(10), Span::ms(5)));
+    assert!(live.back.queue.is_usual());
+}
+
+#[test]
+fn ours_and_the_kernels_take_turns_in_their_order() {
+    let scenario = Scenario::parse(RIGHT, ".").unwrap();
+    let names: Vec<String> = scenario.cells().into_iter().map(|cell| cell.name).collect();
+    let written =
+        ["fifo limit 100p", "kernel:htb+fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"];
+    assert_eq!(names, written);
+    let live = scenario.live().unwrap();
+    assert!(matches!(live.compared[2], Contender::Ours(1)));
+    // A simulation has no kernel.
+    let simulated = scenario.simulated().unwrap();
+    let names: Vec<String> = simulated.cells().into_iter().map(|cell| cell.name).collect();
+    assert_eq!(names, ["fifo limit 100p", "drr limit 100p"]);
+    assert!(simulated.network().is_some());
+}
+
+#[test]
+fn the_kernels_alone_need_none_of_ours() {
+    let scenario =
+        Scenario::parse(&RIGHT.replace("\"fifo limit 100p\", ", "").replace("\"drr limit 100p\", ", ""), ".");
+    let scenario = scenario.unwrap();
+    assert_eq!(scenario.cells().len(), 2);
+    assert_eq!(scenario.warnings, [], "nothing is said about a discipline that nobody wrote");
+}
+
+#[test]
+fn the_same_arrivals_as_in_a_simulation() {
+    let on_the_bed = Scenario::parse(RIGHT, ".").unwrap();
+    let simulated = Scenario::parse(
+        &RIGHT
+            .replace("\"live\"", "\"network\"")
+            .replace("\"kernel:fq_codel limit 1000\", ", "")
+            .replace(", \"kernel:tbf limit 30000\"", ""),
+        ".",
+    );
+    let (here, there) = (on_the_bed.live().unwrap().network.clone(), simulated.unwrap());
+    let there = there.network().unwrap();
+    // What draws is a source, built from its name, its pairs and the seed.
+    let drawn = |network: &scenario::Network| -> Vec<(String, Vec<(u16, u16)>)> {
+        network.traffic.iter().map(|stream| (stream.name.clone(), stream.pairs.clone())).collect()
+    };
+    assert_eq!(drawn(&here), drawn(there));
+}
+
+#[test]
+fn what_is_no_word_of_tc_is_refused() {
+    insta::assert_snapshot!(told("kernel:fq_codel limit 1000", "kernel:fq_codel; reboot"), @r#"
+    error: ';' is in no name and no number of tc
+     --> scenario:4:35
+    4 | disciplines = ["fifo limit 100p", "kernel:fq_codel; reboot", "drr limit 100p", "kernel:tbf limit 30000"]
+      |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^
+      = help: write for example "kernel:fq_codel", as in tc's manual
+    "#);
+    insta::assert_snapshot!(told("kernel:fq_codel limit 1000", "kernel:htb"), @r#"
+    error: htb shapes and needs a discipline inside, as in htb+bfifo
+     --> scenario:4:35
+    4 | disciplines = ["fifo limit 100p", "kernel:htb", "drr limit 100p", "kernel:tbf limit 30000"]
+      |                                   ^^^^^^^^^^^^
+      = help: write for example "kernel:fq_codel", as in tc's manual
+    "#);
+}
+
+#[test]
+fn what_no_machine_is_is_refused_with_its_place() {
+    insta::assert_snapshot!(told("delay = \"8 ms\"", "delay = \"8 ms\"\nloss = 0.01"), @r#"
+    error: loss: the line loses nothing
+      --> scenario:17:8
+    17 | loss = 0.01
+       |        ^^^^ a test bed cannot be this
+       = help: leave it out, or simulate it: host = "network"
+    "#);
+    insta::assert_snapshot!(told("delay = \"3 ms\"", "delay = \"3 ms\"\njitter = \"1 ms\""), @r#"
+    error: jitter: the line's delay does not vary
+      --> scenario:21:10
+    21 | jitter = "1 ms"
+       |          ^^^^^^ a test bed cannot be this
+       = help: leave it out, or simulate it: host = "network"
+    "#);
+    insta::assert_snapshot!(told("qdisc = \"compare\"", "qdisc = \"compare\"\noutages = [{ at = \"1 s\", lasts = \"1 s\" }]"), @r#"
+    error: outages: no link fails
+      --> scenario:18:11
+    18 | outages = [{ at = "1 s", lasts = "1 s" }]
+       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ a test bed cannot be this
+       = help: leave it out, or simulate it: host = "network"
+    "#);
+    insta::assert_snapshot!(told("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"50 Mbit/s\"\ndelay = \"1 ms\"\n"), @r#"
+    error: client1->left has 50mbit, less than 4 times the 20mbit of the bottleneck: it would be a second bottleneck
+     --> scenario:6:1
+    6 | [[link]]
+      | ^^^^^^^^ a test bed cannot be this
+      = help: give it a higher rate
+    "#);
+    insta::assert_snapshot!(told("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\nqdisc = \"compare\"\n"), @r#"
+    warning: 100p is 14 times less than the bandwidth-delay product
+     --> scenario:4:22
+    4 | disciplines = ["fifo limit 100p", "kernel:fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"]
+      |                      ^^^^^^^^^^ client1->left at 1gbit with a round trip of 16.2 ms: 1352 packets
+      = help: a single TCP flow cannot fill the link
+
+    warning: 100p is 14 times less than the bandwidth-delay product
+     --> scenario:4:70
+    4 | disciplines = ["fifo limit 100p", "kernel:fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"]
+      |                                                                      ^^^^^^^^^^ client1->left at 1gbit with a round trip of 16.2 ms: 1352 packets
+      = help: a single TCP flow cannot fill the link
+
+    error: client1->left and client2->left are two bottlenecks: one can be built
+     --> scenario:6:1
+    6 | [[link]]
+      | ^^^^^^^^ a test bed cannot be this
+      = help: write qdisc = "compare" in one [[link]], or simulate it: host = "network"
+    "#);
+    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"client1\"\nto = \"server1\"\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[traffic]]\nkind = \"bulk\""), @r#"
+    error: there is a second way around the bottleneck left->right
+      --> scenario:12:1
+    12 | [[link]]
+       | ^^^^^^^^ a test bed cannot be this
+       = help: a test bed has one link between its two sides
+    "#);
+    insta::assert_snapshot!(told("to = \"client2\"\n", "to = \"server2\"\n"), @r#"
+    error: traffic "web": "server1" and "server2" are on the same side of the bottleneck
+      --> scenario:37:6
+    37 | to = "server2"
+       |      ^^^^^^^^^ a test bed cannot be this
+       = help: let it cross the bottleneck
+    "#);
+    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"right\"\nto = \"server3\"\nrate = \"1 Gbit/s\"\ndelay = \"2 ms\"\n[[traffic]]\nkind = \"bulk\"\nfrom=\"client1\"\nto=\"server3\"\n[[traffic]]\nkind = \"bulk\""), @r#"
+    error: traffic "upload": the way from "client1" to "server1" and back takes 15ms, another 17ms: hosts of different distance cannot be
+      --> scenario:41:6
+    41 | to = "server[1-2]"
+       |      ^^^^^^^^^^^^^ a test bed cannot be this
+       = help: give all of them links of the same delay
+    "#);
+    insta::assert_snapshot!(told("name = \"upload\"", "name = \"upload\"\nclass = 1"), @r#"
+    error: traffic "upload": frames carry no class of their own
+      --> scenario:31:9
+    31 | class = 1
+       |         ^ a test bed cannot be this
+       = help: leave class out
+    "#);
+    insta::assert_snapshot!(told("name = \"upload\"", "name = \"upload\"\ntcp = { sack = false }"), @r#"
+    error: traffic "web": a host has one TCP, only its congestion control differs
+      --> scenario:35:1
+    35 | [[traffic]]
+       | ^^^^^^^^^^^ a test bed cannot be this
+       = help: say the rest in the file's [tcp]
+    "#);
+    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[tcp]\nmss = \"1000b\"\npacing = true\n[[traffic]]\nkind = \"bulk\""), @r#"
+    error: mss: Linux has no such TCP
+      --> scenario:29:7
+    29 | mss = "1000b"
+       |       ^^^^^^^ a test bed cannot be this
+       = help: write "1460b", or "1448b" with timestamps, or leave it out
+
+    error: pacing: Linux has no such TCP
+      --> scenario:30:10
+    30 | pacing = true
+       |          ^^^^ a test bed cannot be this
+       = help: write false, or leave it out
+    "#);
+    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[record]\nbursts = true\n[[traffic]]\nkind = \"bulk\""), @r#"
+    error: bursts: it cannot be chosen
+      --> scenario:29:10
+    29 | bursts = true
+       |          ^^^^ a test bed cannot be this
+       = help: leave it out: the bottleneck's packets and all flows are measured
+    "#);
+}
+
+#[test]
+fn a_bottleneck_must_be_named() {
+    let text = RIGHT
+        .replace("qdisc = \"compare\"\n", "")
+        .lines()
+        .filter(|line| !line.starts_with("disciplines"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    insta::assert_snapshot!(Scenario::parse(&text, ".").expect_err("it is wrong").to_string(), @r#"
+    error: no link says which one is the bottleneck
+     --> scenario:5:1
+    5 | [[link]]
+      | ^^^^^^^^ a test bed cannot be this
+      = help: write qdisc = "compare" in it
+    "#);
+}

@@ -1,0 +1,136 @@
+//! What is counted of a flow while it lasts, whoever carries it.
+
+use hdrhistogram::Histogram;
+use qdisc::{FlowReport, Span, Time};
+
+/// When the receiving application got nothing more in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Pauses {
+    /// When it last got something; the start, before it did.
+    since: Time,
+    longest: Span,
+    /// Sum of those longer than [`Pauses::LONG`].
+    long: Span,
+}
+
+impl Pauses {
+    /// Shorter times without progress are those of a round trip or a queue.
+    const LONG: Span = Span::ms(500);
+
+    /// Of a transfer that begins now.
+    pub fn since(start: Time) -> Pauses {
+        Pauses { since: start, longest: Span::ZERO, long: Span::ZERO }
+    }
+
+    /// Something arrived.
+    pub fn progress(&mut self, now: Time) {
+        let pause = now.since(self.since);
+        self.since = now;
+        self.longest = self.longest.max(pause);
+        if pause > Pauses::LONG {
+            self.long += pause;
+        }
+    }
+
+    /// The longest, and the sum of the long ones, of a transfer that ends now.
+    pub fn until(mut self, now: Time) -> (Span, Span) {
+        self.progress(now);
+        (self.longest, self.long)
+    }
+}
+
+/// What became of the datagrams of a stream: of those sent within the measured part of the run.
+#[derive(Clone, Debug)]
+pub struct Datagrams {
+    sent: u64,
+    received: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
+    delay_sum: u128,
+    delays: Delays,
+    /// When one of them last arrived.
+    heard: Option<Time>,
+}
+
+impl Default for Datagrams {
+    fn default() -> Datagrams {
+        let delays = Delays::Few(Vec::new());
+        let (sent, received, bytes_sent, bytes_received, delay_sum) = (0, 0, 0, 0, 0);
+        Datagrams { sent, received, bytes_sent, bytes_received, delay_sum, delays, heard: None }
+    }
+}
+
+impl Datagrams {
+    /// One was sent, an IP packet of so many bytes, within the measured part.
+    pub fn sent(&mut self, bytes: u32) {
+        self.sent += 1;
+        self.bytes_sent += u64::from(bytes);
+    }
+
+    /// One of these is still on its way when the run ends: it is neither received nor lost.
+    pub fn under_way(&mut self) {
+        self.sent -= 1;
+    }
+
+    /// One of these arrived.
+    pub fn received(&mut self, bytes: u32, sent: Time, now: Time) {
+        let delay = now.since(sent);
+        self.received += 1;
+        self.bytes_received += u64::from(bytes);
+        self.delay_sum += u128::from(delay.as_ps());
+        self.delays.record(delay.as_ps() / 1000);
+        self.heard = Some(now);
+    }
+
+    /// The report of the stream, at the end of the run: `known` says who it is, the rest is filled in.
+    pub fn report(&self, known: FlowReport, now: Time) -> FlowReport {
+        let mean = if self.received == 0 { 0 } else { (self.delay_sum / u128::from(self.received)) as u64 };
+        FlowReport {
+            end: self.heard.unwrap_or(now),
+            bytes: self.bytes_sent,
+            delivered: self.bytes_received,
+            delivered_measured: self.bytes_received,
+            packets: self.sent,
+            lost: self.sent - self.received,
+            delay_mean: Span::from_ps(mean),
+            delay_p99: Span::ns(self.delays.p99()),
+            ..known
+        }
+    }
+}
+
+/// Delays of a stream's datagrams, nanoseconds. A capture has thousands of streams with a few packets each, and a
+/// histogram takes 13 kB: only streams of some length have one.
+#[derive(Clone, Debug)]
+enum Delays {
+    Few(Vec<u64>),
+    Many(Box<Histogram<u32>>),
+}
+
+impl Delays {
+    /// Below a hundred values their 99th percentile is the largest.
+    const FEW: usize = 64;
+
+    fn record(&mut self, ns: u64) {
+        if let Delays::Few(values) = self {
+            if values.len() < Delays::FEW {
+                return values.push(ns);
+            }
+            // A microsecond to a thousand seconds, 1 %.
+            let bounds = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2);
+            let mut histogram = bounds.expect("the bounds are in order");
+            values.iter().for_each(|value| histogram.saturating_record(*value));
+            *self = Delays::Many(Box::new(histogram));
+        }
+        if let Delays::Many(histogram) = self {
+            histogram.saturating_record(ns);
+        }
+    }
+
+    fn p99(&self) -> u64 {
+        match self {
+            Delays::Few(values) => values.iter().copied().max().unwrap_or(0),
+            Delays::Many(histogram) => histogram.value_at_quantile(0.99),
+        }
+    }
+}

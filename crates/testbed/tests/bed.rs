@@ -1,0 +1,365 @@
+//! The test bed itself: as root on Linux with `ip` and `ethtool`, otherwise skipped with the reason. What stands in the middle is
+//! the kernel, so no other program is needed. Everything happens in namespaces that the tests make.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+
+use qdisc::{Ending, FlowKind, FlowReport, Probe, Time};
+use record::Layout;
+use scenario::{Cell, Live, Scenario};
+use testbed::space::{Corner, Middle, Space, remove_leftovers};
+use testbed::{Bed, Trouble};
+
+/// One test bed at a time, as in real life: they measure, and there are two processors.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Whether the test can run here; says so if not.
+fn possible(kind: &str) -> bool {
+    let missing = match testbed::ready() {
+        Ok(()) => kernel_lacks(kind),
+        Err(trouble) => Some(trouble.to_string()),
+    };
+    if let Some(why) = &missing {
+        // Written past the harness, which keeps what a passing test prints to itself.
+        let _ = writeln!(std::io::stderr(), "skipped: {why}");
+    }
+    missing.is_none()
+}
+
+fn kernel_lacks(kind: &str) -> Option<String> {
+    let live = live(&scenario(kind, "10 Mbit/s", TRANSFERS));
+    match bed().run(&live, &cell(&live), &layout(&live), &|_| false) {
+        Err(trouble @ Trouble::Missing { .. }) => Some(trouble.to_string()),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn bed() -> Bed {
+    Bed { program: PathBuf::from("/nonexistent"), attempts: 1, keep: None }
+}
+
+fn scenario(kind: &str, rate: &str, traffic: &str) -> String {
+    format!(
+        r#"
+host = "live"
+duration = "1500 ms"
+warmup = "200 ms"
+disciplines = ["kernel:{kind}"]
+[[link]]
+from = "a[1-2]"
+to = "left"
+rate = "1 Gbit/s"
+delay = "0 ms"
+[[link]]
+from = "left"
+to = "right"
+rate = "{rate}"
+delay = "0 ms"
+qdisc = "compare"
+[[link]]
+from = "right"
+to = "b[1-2]"
+rate = "1 Gbit/s"
+delay = "0 ms"
+{traffic}
+"#
+    )
+}
+
+/// Sizes that fill their last segment, so that the receiver closes first.
+const TRANSFERS: &str = r#"
+[[traffic]]
+kind = "transfers"
+from = "a[1-2]"
+to = "b[1-2]"
+per_second = 40.0
+size = { fixed = "14600b" }
+"#;
+
+fn live(text: &str) -> Live {
+    let scenario = Scenario::parse(text, ".").unwrap_or_else(|wrong| panic!("{wrong}"));
+    scenario.live().expect("it is of a test bed").clone()
+}
+
+fn cell(live: &Live) -> Cell {
+    Cell { discipline: 0, name: live.names()[0].clone(), seed: 1 }
+}
+
+fn layout(live: &Live) -> Layout {
+    let measured = live.network.measured();
+    let (from, until, sources) = (measured.from, measured.until, measured.sources);
+    Layout { from, until, source_names: sources, ..Layout::default() }
+}
+
+/// The flows of a run, sorted by number.
+fn flows(text: &str) -> Vec<FlowReport> {
+    let live = live(text);
+    let ran = bed().run(&live, &cell(&live), &layout(&live), &|_| true);
+    ran.unwrap_or_else(|trouble| panic!("{trouble}")).expect("nobody stopped it").record.flows
+}
+
+/// The same in a simulation.
+fn simulated(text: &str) -> Vec<FlowReport> {
+    #[derive(Default)]
+    struct Flows(Vec<FlowReport>);
+    impl Probe<sim::Segment> for Flows {
+        fn flow(&mut self, report: &FlowReport) {
+            self.0.push(report.clone());
+        }
+    }
+    let scenario = Scenario::parse(text, ".").unwrap().simulated().expect("it is of a test bed");
+    let mut flows = Flows::default();
+    let network = scenario.network().expect("it is simulated");
+    network.run(&scenario.cells()[0], &mut flows, &|_| true).expect("nobody stops it");
+    flows.0.sort_by_key(|flow| flow.id);
+    flows.0
+}
+
+/// Names of namespaces that this process made.
+fn mine() -> Vec<String> {
+    let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.starts_with(&format!("gw{}s", std::process::id()))).collect()
+}
+
+#[test]
+fn transfers_arrive_as_in_a_simulation_and_are_complete() {
+    let _turn = alone();
+    if !possible("tbf limit 100000") {
+        return;
+    }
+    let text = scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS);
+    let (real, simulated) = (flows(&text), simulated(&text));
+    assert!(real.len() > 30, "{} transfers", real.len());
+    // The same transfers: who, when, how much. To the picosecond, since a source is told the time that it asked for.
+    let asked = |flows: &[FlowReport]| -> Vec<(u64, u16, u16, Time, u64)> {
+        flows.iter().map(|flow| (flow.id, flow.from, flow.to, flow.start, flow.bytes)).collect()
+    };
+    assert_eq!(asked(&real), asked(&simulated));
+    for flow in real.iter().filter(|flow| flow.ending == Ending::Completed) {
+        assert_eq!((flow.kind, flow.delivered), (FlowKind::Transfer, flow.bytes));
+        // Ten segments at 10 Mbit/s are 12 ms on the wire; the shaper lets the first two through at once.
+        assert!(flow.end.since(flow.start).as_s() > 0.009, "{flow:?}");
+    }
+    let completed = real.iter().filter(|flow| flow.ending == Ending::Completed).count();
+    assert!(completed * 10 >= real.len() * 9, "{completed} of {}", real.len());
+    assert_eq!(mine(), Vec::<String>::new(), "all namespaces are gone");
+}
+
+#[test]
+fn a_long_transfer_gets_the_rate_and_no_more() {
+    let _turn = alone();
+    if !possible("tbf limit 100000") {
+        return;
+    }
+    let bulk = "[[traffic]]\nkind = \"bulk\"\nfrom = \"a1\"\nto = \"b1\"\n";
+    for (kind, rate, bytes_per_s) in
+        [("tbf limit 100000", "20 Mbit/s", 2.5e6), ("htb+bfifo limit 100000", "20 Mbit/s", 2.5e6)]
+    {
+        let flows = flows(&scenario(kind, rate, bulk));
+        assert_eq!((flows.len(), flows[0].kind, flows[0].ending), (1, FlowKind::Endless, Ending::Unfinished));
+        let got = flows[0].delivered_measured as f64 / 1.3;
+        let most = bytes_per_s * 1460.0 / 1500.0;
+        // What waited in the shaper's queue at the beginning of the measured part, 100 kB, belongs to it.
+        assert!(got <= most * 1.02 && got > 0.8 * most, "{kind}: {got} of {most} bytes/s");
+    }
+}
+
+#[test]
+fn pages_calls_and_both_directions() {
+    let _turn = alone();
+    if !possible("bfifo limit 100000") {
+        return;
+    }
+    let traffic = r#"
+[[traffic]]
+kind = "web"
+name = "down"
+from = "a1"
+to = "b1"
+users = 2
+think = "100 ms"
+object = { fixed = "5 kB" }
+[[traffic]]
+kind = "web"
+name = "up"
+from = "b2"
+to = "a2"
+users = 2
+think = "100 ms"
+connections = "per_object"
+object = { fixed = "5 kB" }
+[[traffic]]
+kind = "audio"
+name = "call"
+from = "a1"
+to = "b2"
+"#;
+    let flows = flows(&scenario("bfifo limit 100000", "20 Mbit/s", traffic));
+    for source in [0, 1] {
+        let pages: Vec<&FlowReport> = flows.iter().filter(|flow| flow.source == source).collect();
+        let completed = pages.iter().filter(|page| page.ending == Ending::Completed);
+        assert!(completed.clone().count() >= 3, "source {source}: {pages:?}");
+        assert!(completed.into_iter().all(|page| page.delivered == page.bytes));
+        assert!(pages.iter().all(|page| page.ending != Ending::Aborted), "{pages:?}");
+    }
+    let calls: Vec<&FlowReport> = flows.iter().filter(|flow| flow.kind == FlowKind::Datagrams).collect();
+    assert!(!calls.is_empty() && calls.iter().all(|call| call.packets > 20 && call.lost == 0), "{calls:?}");
+    assert!(calls.iter().all(|call| !call.delay_mean.is_zero() && call.delay_p99 >= call.delay_mean / 2));
+}
+
+#[test]
+fn a_small_queue_drops_and_tcp_recovers() {
+    let _turn = alone();
+    if !possible("bfifo limit 6000") {
+        return;
+    }
+    let traffic = "[[traffic]]\nkind = \"transfers\"\nfrom = \"a[1-2]\"\nto = \"b[1-2]\"\nper_second = 10.0\ncount = 8\nsize = { fixed = \"100 kB\" }\n";
+    let text = scenario("bfifo limit 6000", "50 Mbit/s", traffic).replace("1500 ms", "3 s");
+    let live = live(&text);
+    let ran = bed().run(&live, &cell(&live), &layout(&live), &|_| true).unwrap().unwrap();
+    let dropped = ran.remarks.iter().find(|remark| remark.contains("on the way there")).expect("tc counts");
+    assert!(!dropped.contains("dropped 0 packets"), "{dropped}");
+    let completed = ran.record.flows.iter().filter(|flow| flow.ending == Ending::Completed).count();
+    assert_eq!(completed, 8, "{:?}", ran.record.flows);
+}
+
+#[test]
+fn what_the_kernel_lacks_is_refused_with_what_it_has() {
+    let _turn = alone();
+    if !possible("tbf limit 100000") {
+        return;
+    }
+    let live = live(&scenario("nonsense", "10 Mbit/s", TRANSFERS));
+    let told =
+        bed().run(&live, &cell(&live), &layout(&live), &|_| true).expect_err("there is no such discipline");
+    let told = told.to_string();
+    assert!(told.contains("this kernel has no discipline nonsense") && told.contains(" tbf"), "{told}");
+    // What is offered instead is there.
+    let offered = told.rsplit(": ").next().unwrap().split(", ");
+    for kind in offered.filter(|kind| !["tbf", "red", "choke"].contains(kind)) {
+        assert_eq!(kernel_lacks(kind), None, "{kind} of {told}");
+    }
+    assert_eq!(mine(), Vec::<String>::new(), "nothing is left of the attempt");
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_nothing() {
+    let _turn = alone();
+    if !possible("tbf limit 100000") {
+        return;
+    }
+    let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
+    let ran = bed().run(&live, &cell(&live), &layout(&live), &|share| share < 0.1).unwrap();
+    assert!(ran.is_none());
+    assert_eq!(mine(), Vec::<String>::new());
+}
+
+#[test]
+fn interfaces_are_plain_and_hosts_know_each_other() {
+    let _turn = alone();
+    if !possible("tbf limit 100000") {
+        return;
+    }
+    let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
+    let outside = |what: &str| fs::read_dir(what).map_or(0, |entries| entries.count());
+    let before = outside("/sys/class/net");
+    let space = Space::build(&live, Middle::Routed).unwrap();
+    assert_eq!(mine().len(), 3);
+    assert_eq!(outside("/sys/class/net"), before, "no interface outside");
+    let near = space.name(Corner::Near);
+    let output = Command::new("ip").args(["netns", "exec", &near, "ethtool", "-k", "cli"]).output().unwrap();
+    let features = String::from_utf8_lossy(&output.stdout).into_owned();
+    for feature in [
+        "tcp-segmentation-offload",
+        "generic-segmentation-offload",
+        "generic-receive-offload",
+        "tx-checksumming",
+    ] {
+        assert!(features.contains(&format!("{feature}: off")), "{features}");
+    }
+    let listing = |what: &[&str]| {
+        let output = Command::new("ip").args(["-n", &near]).args(what).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(
+        listing(&["neigh"]).contains("PERMANENT") && listing(&["addr", "show", "cli"]).contains("mtu 1500")
+    );
+    assert!(!listing(&["addr"]).contains("inet6"), "{}", listing(&["addr"]));
+    drop(space);
+    assert_eq!(mine(), Vec::<String>::new());
+}
+
+/// Started by the next test in a process of its own: builds a test bed and waits to be killed.
+#[test]
+#[ignore = "only in a process that is killed"]
+fn waits_to_be_killed() {
+    let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
+    let _space = Space::build(&live, Middle::Routed).unwrap();
+    println!("ready {}", std::process::id());
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+}
+
+#[test]
+fn nothing_is_left_of_who_was_killed() {
+    let _turn = alone();
+    if !possible("tbf limit 100000") {
+        return;
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", "waits_to_be_killed"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = std::io::BufReader::new(child.stdout.as_mut().unwrap());
+    let ready = std::io::BufRead::lines(said).map_while(Result::ok).any(|line| line.contains("ready "));
+    assert!(ready, "it built its test bed");
+    let prefix = format!("gw{}s", child.id());
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    let left = || {
+        let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+        names.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)).count()
+    };
+    // The shell that watches needs a moment; whoever starts next would not wait for it, and does its work.
+    let gone = (0..200).any(|_| {
+        let gone = left() == 0;
+        if !gone {
+            let _ = Command::new("sh").args(["-c", "sleep 0.02"]).status();
+        }
+        gone
+    });
+    assert!(gone, "{} namespaces are left", left());
+}
+
+#[test]
+fn leftovers_of_the_dead_are_removed_and_those_of_others_are_not() {
+    let _turn = alone();
+    if !possible("tbf limit 100000") {
+        return;
+    }
+    // A process that was: its number is taken by nobody, or by another that began at another time.
+    let mut child = Command::new("true").spawn().unwrap();
+    let number = child.id();
+    child.wait().unwrap();
+    let dead = format!("gw{number}s1n0-near");
+    let other = format!("gwbedtest{}", std::process::id());
+    for name in [&dead, &other] {
+        assert!(Command::new("ip").args(["netns", "add", name]).status().unwrap().success());
+    }
+    let removed = remove_leftovers();
+    let there = |name: &str| fs::exists(format!("/run/netns/{name}")).unwrap();
+    let (dead_there, other_there) = (there(&dead), there(&other));
+    assert!(Command::new("ip").args(["netns", "delete", &other]).status().unwrap().success());
+    assert_eq!(removed.unwrap(), 1);
+    assert!(!dead_there && other_there);
+}
