@@ -90,7 +90,8 @@ fn a_discipline_of_the_kernel_stands_in() {
     }
     let kernel = "disciplines=[\"kernel:tbf limit 100000\"]";
     let file = shipped("testbed/quickstart.toml");
-    let (code, text, said) = ran(&["testbed", &file, "--short", "--json", "--attempts", "1", "--set", kernel]);
+    let (code, text, said) =
+        ran(&["testbed", &file, "--short", "--json", "--attempts", "1", "--set", kernel]);
     if code == 2 && said.contains("this kernel has no discipline") {
         let _ = writeln!(std::io::stderr(), "skipped: {said}");
         return;
