@@ -126,6 +126,12 @@ pub struct Args {
     /// Write every operation of the disciplines to this file, for `giveway replay-check`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Measure only from SIGUSR1 on: what comes before is warm-up
+    #[arg(long, requires = "record")]
+    record_later: bool,
+    /// Packets up to this length are small in what --record keeps
+    #[arg(long, value_name = "BYTES", default_value_t = 256, value_parser = value_parser!(u32).range(1..=65_535))]
+    small_packet: u32,
     /// Write a line into this file (or named pipe) once frames pass
     #[arg(long, value_name = "FILE")]
     ready: Option<PathBuf>,
@@ -207,10 +213,16 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     };
     let tracer = trace.as_ref().map(replay::Recording::tracer);
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
-    let recording = match args.record.as_deref().map(keep::Recording::begin).transpose() {
+    let begin = |dir| keep::Recording::begin(dir, args.small_packet, args.record_later);
+    let recording = match args.record.as_deref().map(begin).transpose() {
         Ok(recording) => recording,
         Err(sentence) => return Ok(wrong(&sentence)),
     };
+    if let Some(recording) = &recording
+        && let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGUSR1, recording.begun())
+    {
+        return Ok(wrong(&format!("cannot listen for SIGUSR1: {error}")));
+    }
     let longest = a.longest.max(b.longest);
     let ethernet = a.ethernet;
     let streams = Streams::new(args.seed);

@@ -401,7 +401,8 @@ impl<P> Drr<P> {
     /// Takes the oldest packet of a flow out of turn, for a parent that serves the flow otherwise from now on.
     pub(crate) fn take(&mut self, flow: FlowKey) -> Option<Packet<P>> {
         let place = *self.by_key.get(flow)?;
-        let pkt = self.packets.pop_front(&mut self.flows[place].queue).expect("a flow in the round holds a packet");
+        let pkt =
+            self.packets.pop_front(&mut self.flows[place].queue).expect("a flow in the round holds a packet");
         self.count_out(place, &pkt);
         Some(pkt)
     }

@@ -51,7 +51,8 @@ impl Default for Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "quick fair queueing: WF2Q+ with stamps rounded by groups, at a constant cost";
+    const SUMMARY: &'static str =
+        "quick fair queueing: WF2Q+ with stamps rounded by groups, at a constant cost";
     type Qdisc<P: 'static> = Guaranteed<P, Qfq>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Qfq>, Invalid> {
@@ -170,7 +171,8 @@ impl Qfq {
             self.clamped += 1;
         } else if slot < group.first {
             // The last in use must stay within reach.
-            let last = group.first + 63 - u64::from(group.busy.rotate_right((group.first % SLOTS) as u32).leading_zeros());
+            let last = group.first + 63
+                - u64::from(group.busy.rotate_right((group.first % SLOTS) as u32).leading_zeros());
             if last - slot >= SLOTS {
                 slot = last + 1 - SLOTS;
                 self.clamped += 1;

@@ -65,8 +65,7 @@ impl Default for Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str =
-        "timestamp round robin as published: stamps modulo a prime, which wrap round; trr_sound is the one to use";
+    const SUMMARY: &'static str = "timestamp round robin as published: stamps modulo a prime, which wrap round; trr_sound is the one to use";
     type Qdisc<P: 'static> = Guaranteed<P, Trr>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Trr>, Invalid> {

@@ -73,7 +73,8 @@ impl Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "timestamp round robin put right: reserved rates with a bound on delay, at a constant cost";
+    const SUMMARY: &'static str =
+        "timestamp round robin put right: reserved rates with a bound on delay, at a constant cost";
     type Qdisc<P: 'static> = Guaranteed<P, Sound>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Sound>, Invalid> {
@@ -89,12 +90,7 @@ impl Discipline for Config {
     fn variants() -> Vec<Config> {
         vec![
             Config { limit: Limit::Packets(5), slots: 7, ..Config::default() },
-            Config {
-                limit: Limit::Bytes(6000),
-                flows: 2,
-                slots: 64,
-                width: Some(Span::us(100)),
-            },
+            Config { limit: Limit::Bytes(6000), flows: 2, slots: 64, width: Some(Span::us(100)) },
         ]
     }
 }

@@ -48,7 +48,8 @@ impl Default for Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "time-shift scheduling: Virtual Clock that does not punish who used idle capacity";
+    const SUMMARY: &'static str =
+        "time-shift scheduling: Virtual Clock that does not punish who used idle capacity";
     type Qdisc<P: 'static> = Guaranteed<P, TimeShift>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, TimeShift>, Invalid> {
@@ -219,7 +220,8 @@ mod tests {
     /// A had the link to itself; when B comes, both go on from there. Under `vc` B would have it to itself for as long.
     #[test]
     fn who_used_idle_capacity_is_not_punished() {
-        let arrivals = "0 A1 100, A2 100, A3 100, A4 100, A5 100, A6 100, A7 100, A8 100; 5.5 B1 100, B2 100, B3 100";
+        let arrivals =
+            "0 A1 100, A2 100, A3 100, A4 100, A5 100, A6 100, A7 100, A8 100; 5.5 B1 100, B2 100, B3 100";
         assert_eq!(
             reserved_trace_with("tss", 100, &[40, 40], arrivals),
             "A1[0-1] A2[1-2] A3[2-3] A4[3-4] A5[4-5] A6[5-6] A7[6-7] B1[7-8] A8[8-9] B2[9-10] B3[10-11] |"

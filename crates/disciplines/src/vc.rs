@@ -50,7 +50,8 @@ impl Default for Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "Virtual Clock: reserved flows by the time when their rate would send each packet";
+    const SUMMARY: &'static str =
+        "Virtual Clock: reserved flows by the time when their rate would send each packet";
     type Qdisc<P: 'static> = Guaranteed<P, VirtualClock>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, VirtualClock>, Invalid> {

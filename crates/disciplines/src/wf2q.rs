@@ -51,7 +51,8 @@ impl Default for Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "WF2Q+: reserved flows as a fluid link would finish them, none before it would start";
+    const SUMMARY: &'static str =
+        "WF2Q+: reserved flows as a fluid link would finish them, none before it would start";
     type Qdisc<P: 'static> = Guaranteed<P, Wf2q>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Wf2q>, Invalid> {

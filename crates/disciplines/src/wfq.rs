@@ -53,7 +53,8 @@ impl Default for Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "weighted fair queueing: reserved flows as a fluid link would finish them, exactly";
+    const SUMMARY: &'static str =
+        "weighted fair queueing: reserved flows as a fluid link would finish them, exactly";
     type Qdisc<P: 'static> = Guaranteed<P, Gps>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Gps>, Invalid> {
@@ -191,7 +192,8 @@ impl Schedule for Gps {
     /// Virtual time goes by at least as fast as real time while the fluid serves anyone, and this flow is one of them until it
     /// is passed.
     fn passed(&self, flow: u32, now: Time) -> bool {
-        let ahead = self.flows.get(flow).map_or(Ticks::ZERO, |flow| flow.finish.saturating_sub(self.virtual_time));
+        let ahead =
+            self.flows.get(flow).map_or(Ticks::ZERO, |flow| flow.finish.saturating_sub(self.virtual_time));
         ahead <= Ticks::of(now.since(self.as_of))
     }
 

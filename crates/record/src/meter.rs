@@ -133,6 +133,12 @@ impl Meter {
         self.marks += u64::from(self.measures(now));
     }
 
+    /// The measured part begins as the plan says now.
+    pub(crate) fn begins(&mut self, layout: &Layout) {
+        self.from = layout.from;
+        self.shares = layout.keep_series.then(|| Shares::new(layout));
+    }
+
     /// The measured part ends then.
     pub(crate) fn ends(&mut self, until: Time) {
         self.until = until;

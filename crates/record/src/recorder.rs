@@ -79,6 +79,13 @@ impl<P> Recorder<P> {
         }
     }
 
+    /// Measuring begins only now: the plan did not know when, and said late.
+    pub fn begin(&mut self, at: Time) {
+        self.layout.from = at;
+        let layout = &self.layout;
+        self.meters.iter_mut().flatten().for_each(|meter| meter.begins(layout));
+    }
+
     /// The run ended earlier than its plan said, or its plan did not know when it would: measuring ended with it.
     pub fn ended(mut self, at: Time) -> Recorder<P> {
         let until = self.layout.until.min(at).max(self.layout.from);

@@ -23,6 +23,7 @@ pub mod space;
 mod trouble;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use qdisc::{Probe, Span};
@@ -137,6 +138,7 @@ impl Bed {
             live,
             contender,
             seed: cell.seed,
+            small_packet: layout.small_packet_bytes,
             program: &self.program,
             scratch: scratch.path(),
             keep: keep.as_deref(),
@@ -150,7 +152,14 @@ impl Bed {
                 let plan = live.network.plan(&of_network);
                 let load =
                     Load { sources: plan.sources, until: plan.until, measured_from: plan.measured_from };
-                load.drive(&space, &mut |report| recorder.flow(report), &|share| go_on(share))
+                let warmed_up = layout.from.as_s() / layout.until.as_s();
+                let measures = AtomicBool::new(false);
+                load.drive(&space, &mut |report| recorder.flow(report), &|share| {
+                    if share >= warmed_up && !measures.swap(true, Ordering::Relaxed) {
+                        router.measure();
+                    }
+                    go_on(share)
+                })
             });
             driving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;

@@ -1,7 +1,7 @@
 //! What stands in the middle: our router, or the kernel's forwarding with a discipline of its own.
 //!
 //! Ours is the program `giveway live`, started inside the line's namespace and ended by SIGTERM; what it recorded of either direction
-//! is a folder with the tables of a run. It records from its start to its end: the warm-up is part of what it says. The kernel's is a
+//! is a folder with the tables of a run. It begins to measure when it is told, by SIGUSR1, that the warm-up is over. The kernel's is a
 //! stand-in: `tc` puts its discipline in front of each interface, only the ends measure, and the delays are those of a wire of ours.
 
 use std::fs::{self, File};
@@ -95,6 +95,8 @@ pub struct Start<'a> {
     pub contender: &'a Contender,
     /// Of the run.
     pub seed: u64,
+    /// Packets up to this length are small, in bytes.
+    pub small_packet: u32,
     /// The program `giveway`.
     pub program: &'a Path,
     /// An empty folder for what nobody keeps.
@@ -121,6 +123,14 @@ impl Router {
                 let ours = Ours::start(start, &ours(start.live, *at), Some(record))?;
                 Ok(Router::Ours(Box::new(ours)))
             }
+        }
+    }
+
+    /// The warm-up is over.
+    pub fn measure(&self) {
+        if let Router::Ours(ours) = self {
+            // One that is not there any more is found when it is to end.
+            let _ = kill(Pid::from_raw(ours.child.id() as i32), Signal::SIGUSR1);
         }
     }
 
@@ -274,7 +284,7 @@ fn read_account(account: &Value) -> (Option<Span>, Vec<String>) {
             lost.filter_map(|(place, count)| Some((place, count.as_u64().filter(|count| *count > 0)?)));
         lost.map(move |(place, count)| format!("the router lost {count} frames, {} ({place})", name(way)))
     });
-    let plain = directions().filter(|way| way["plain"].as_bool() == Some(true));
+    let plain = directions().filter(|way| way["plain"].is_string());
     let plain = plain.map(|way| format!("the router fell back to plain forwarding, {}", name(way)));
     (late, losses.chain(plain).collect())
 }
@@ -316,7 +326,8 @@ impl Ours {
         command.args(["--overhead", "0", "--seed", &seed.to_string(), "--quiet", "--json"]);
         command.arg("--ready").arg(&ready);
         if let Some(record) = &record {
-            command.arg("--record").arg(record);
+            command.arg("--record-later").arg("--record").arg(record);
+            command.args(["--small-packet", &start.small_packet.to_string()]);
         }
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         let child = command.spawn().map_err(Trouble::system(format!("start {}", program.display())))?;
@@ -404,7 +415,7 @@ mod tests {
     fn the_account_says_what_was_late_and_lost() {
         let way = |name: &str, p99: f64, ring: u64| {
             let lost = serde_json::json!({"ring": ring, "line": 0});
-            serde_json::json!({"direction": name, "lateness_s": {"p99": p99}, "lost": lost, "plain": false})
+            serde_json::json!({"direction": name, "lateness_s": {"p99": p99}, "lost": lost, "plain": null})
         };
         let account = serde_json::json!({"directions": [way("forward", 0.0001, 0), way("back", 0.002, 7)]});
         let (late, remarks) = read_account(&account);

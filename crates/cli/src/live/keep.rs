@@ -1,6 +1,7 @@
 //! `--record`: what goes by is kept as the tables that a simulation keeps, a folder for each direction.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use live::Frame;
@@ -20,7 +21,11 @@ const SAMPLE: Span = Span::ms(200);
 /// Where the folders will be.
 pub struct Recording {
     dir: PathBuf,
-    recorders: Mutex<Vec<(&'static str, Layout, Kept)>>,
+    /// Packets up to this length are small.
+    small: u32,
+    /// Somebody has said that measuring begins, or nobody needs to.
+    begun: Arc<AtomicBool>,
+    recorders: Mutex<Vec<(&'static str, Kept)>>,
 }
 
 type Kept = Arc<Mutex<State>>;
@@ -30,10 +35,15 @@ struct State {
     last: Time,
     over: bool,
     samples: u32,
+    /// Measuring waits for a word.
+    waits: bool,
 }
 
 /// The probe of one direction. Nobody else holds the lock while it runs.
-struct Keeper(Kept);
+struct Keeper {
+    kept: Kept,
+    begun: Arc<AtomicBool>,
+}
 
 fn lock(kept: &Kept) -> MutexGuard<'_, State> {
     kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -41,7 +51,13 @@ fn lock(kept: &Kept) -> MutexGuard<'_, State> {
 
 impl Keeper {
     fn tell(&self, now: Time, tell: impl FnOnce(&mut Recorder<Frame>)) {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.kept);
+        if state.waits && self.begun.load(Ordering::Relaxed) {
+            state.waits = false;
+            if let Some(recorder) = &mut state.recorder {
+                recorder.begin(now);
+            }
+        }
         // The clock began anew: what comes now is another recording.
         state.over |= now.since(Time::ZERO) > LONGEST || now < state.last;
         if !state.over {
@@ -65,7 +81,7 @@ impl Probe<Frame> for Keeper {
         self.tell(now, |recorder| recorder.marked(at, meta, now));
     }
     fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.kept);
         state.samples += 1;
         let skip = !state.samples.is_multiple_of(ONE_OF);
         drop(state);
@@ -80,16 +96,25 @@ impl Recording {
     ///
     /// # Errors
     /// A sentence.
-    pub fn begin(dir: &Path) -> Result<Recording, String> {
+    pub fn begin(dir: &Path, small: u32, later: bool) -> Result<Recording, String> {
         let told = |error: std::io::Error| format!("--record {}: {error}", dir.display());
         std::fs::create_dir_all(dir).map_err(told)?;
         let dir = dir.canonicalize().map_err(told)?;
-        Ok(Recording { dir, recorders: Mutex::default() })
+        let begun = Arc::new(AtomicBool::new(!later));
+        Ok(Recording { dir, small, begun, recorders: Mutex::default() })
+    }
+
+    /// What says that measuring begins.
+    pub fn begun(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.begun)
     }
 
     /// Hears one direction.
     pub fn probe(&self, wish: &Wish, name: &'static str) -> Box<dyn Probe<Frame> + Send> {
+        let waits = !self.begun.load(Ordering::Relaxed);
         let layout = Layout {
+            from: if waits { Time::ZERO + LONGEST } else { Time::ZERO },
+            small_packet_bytes: self.small,
             measured: vec![PortId(0)],
             port_names: vec![(PortId(0), name.to_owned())],
             source_names: vec!["all".to_owned()],
@@ -99,11 +124,11 @@ impl Recording {
             sample: SAMPLE,
             ..Layout::default()
         };
-        let recorder = Some(Recorder::new(layout.clone()));
-        let kept = Arc::new(Mutex::new(State { recorder, last: Time::ZERO, over: false, samples: 0 }));
+        let recorder = Some(Recorder::new(layout));
+        let kept = Arc::new(Mutex::new(State { recorder, last: Time::ZERO, over: false, samples: 0, waits }));
         let mut recorders = self.recorders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        recorders.push((name, layout, Arc::clone(&kept)));
-        Box::new(Keeper(kept))
+        recorders.push((name, Arc::clone(&kept)));
+        Box::new(Keeper { kept, begun: Arc::clone(&self.begun) })
     }
 
     /// Writes the folders. Directions that failed are kept as far as they came.
@@ -118,13 +143,14 @@ impl Recording {
         drop(probes);
         let recorders = self.recorders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut cut = false;
-        for (name, layout, kept) in recorders {
+        for (name, kept) in recorders {
             let mut state = lock(&kept);
             let Some(recorder) = state.recorder.take() else { continue };
             cut |= state.over;
             let last = state.last;
             drop(state);
             let record = recorder.ended(last).finish();
+            let layout = record.layout.clone();
             let (wish, title) = {
                 let wishes = operator.wishes();
                 let side = if name == "forward" { super::Side::Forward } else { super::Side::Back };
@@ -143,7 +169,7 @@ impl Recording {
                 created: None,
                 title: format!("Live, {title}"),
                 description: String::new(),
-                layout: Layout { until: last, ..layout },
+                layout,
             };
             let text = format!(
                 "# Recorded by giveway live from {title}; not a scenario that can be run.\n# rate {}, qdisc {spec}\n",

@@ -28,8 +28,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Place, Source, Traffic, check_rate, flow};
-use crate::sizes::{Sampler, Sizes};
 use crate::net::{Event, Net};
+use crate::sizes::{Sampler, Sizes};
 use crate::tally::Pauses;
 
 /// Parameters of `transfers`.

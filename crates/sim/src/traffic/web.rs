@@ -43,8 +43,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Place, Source, Traffic, flow};
 use crate::counts::{CountSampler, Counts};
-use crate::sizes::{Sampler, Sizes};
 use crate::net::{ConnId, Event, Net, Side};
+use crate::sizes::{Sampler, Sizes};
 
 /// Parameters of `web`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
