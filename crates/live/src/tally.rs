@@ -191,7 +191,7 @@ impl Tally {
     pub fn tell(&self, status: &mut Status) {
         status.sojourn = [self.sojourn.all(), self.sojourn.last()];
         status.lateness = [self.lateness.all(), self.lateness.last()];
-        status.dropped = self.dropped.clone();
+        status.dropped = self.dropped;
         status.losses = self.losses;
         status.stalls = self.stalls;
         status.stalled = self.stalled;

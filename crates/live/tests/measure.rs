@@ -60,7 +60,7 @@ fn integrity() {
         let counted = Arc::clone(&came);
         let sending = thread::spawn(move || {
             let mut sent = 0;
-            let mut batch = vec![Vec::with_capacity(1514); 64];
+            let mut batch: Vec<Vec<u8>> = (0..64).map(|_| Vec::with_capacity(1514)).collect();
             while sent < frames {
                 // No more under way than the queue holds: below the rate nothing may be lost.
                 while sent - counted.load(Ordering::Relaxed) > 3000 {

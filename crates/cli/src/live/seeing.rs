@@ -33,7 +33,7 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
             plain_forwarding: status.plain.is_some(),
             arrived: status.books.arrived,
             sent: status.books.sent,
-            dropped: status.dropped.clone(),
+            dropped: status.dropped,
             marked: Backlog { packets: status.books.marked, bytes: 0 },
             held: status.held,
             line_lost: Backlog { packets: status.losses.line, bytes: 0 },
