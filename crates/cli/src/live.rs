@@ -427,7 +427,8 @@ fn look_around(args: &Args) -> bool {
             }
         }
     }
-    let found = checks::check(Some(a).filter(|name| own(name)), Some(b).filter(|name| own(name)));
+    let mut found = checks::check(Some(a).filter(|name| own(name)), Some(b).filter(|name| own(name)));
+    found.extend(checks::check_ring(args.ring as usize));
     for finding in &found {
         if finding.fatal || !args.quiet {
             show::sentence(&finding.what);

@@ -95,6 +95,22 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     found
 }
 
+/// Whether a ring of so many frames holds what may come while the thread sleeps or waits for a processor.
+pub fn check_ring(frames: usize) -> Option<Finding> {
+    /// A millisecond of a million frames a second: as long as the thread sleeps at most while the link is busy.
+    const LEAST: usize = 1000;
+    (frames < LEAST).then(|| {
+        Finding::warning(
+            format!(
+                "a ring of {frames} frames is full after {:.2} ms at a million frames a second, and the thread may sleep \
+                 for 1 ms: the kernel drops what does not fit",
+                frames as f64 / 1000.0
+            ),
+            "leave --ring out, or write at least --ring 1000",
+        )
+    })
+}
+
 /// Turns off what puts several packets into one. Returns what was turned off, by interface.
 ///
 /// # Errors
@@ -147,6 +163,13 @@ mod tests {
         let found = check(Some("lo"), Some("nosuch0"));
         let missing = found.iter().find(|found| found.what == "there is no interface nosuch0").unwrap();
         assert!(missing.fatal && missing.remedy.contains("there are ") && missing.remedy.contains("lo"));
+    }
+
+    #[test]
+    fn a_small_ring_is_told() {
+        assert_eq!(check_ring(4096), None);
+        let told = check_ring(256).expect("it is small");
+        assert!(!told.fatal && told.what.contains("full after 0.26 ms"), "{}", told.what);
     }
 
     #[test]
