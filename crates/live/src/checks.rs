@@ -77,7 +77,8 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
         if has_address(name) {
             found.push(Finding::warning(
                 format!("{name} has an IP address: this host answers on it, too, and routes may go around the bridge"),
-                format!("ip address flush dev {name}"),
+                // Not flush: it may be the very interface over which somebody is logged in.
+                format!("use an interface without one, or take it away: ip address show dev {name}"),
             ));
         }
         if let Ok(mtu) = asker.mtu(name) {
