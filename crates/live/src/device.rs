@@ -19,6 +19,34 @@ pub struct Arrival<'a> {
     pub checksum_missing: bool,
 }
 
+impl Arrival<'_> {
+    /// How long it is with its tag back in place, in bytes.
+    pub fn whole(&self) -> usize {
+        self.bytes.len() + self.tag().map_or(0, |tag| tag.len())
+    }
+
+    /// Writes it with its tag back in place. `place` has [`Arrival::whole`] bytes.
+    pub fn write(&self, place: &mut [u8]) {
+        match self.tag() {
+            Some(tag) => {
+                let (addresses, rest) = self.bytes.split_at(ADDRESSES);
+                place[..ADDRESSES].copy_from_slice(addresses);
+                place[ADDRESSES..ADDRESSES + tag.len()].copy_from_slice(&tag);
+                place[ADDRESSES + tag.len()..].copy_from_slice(rest);
+            }
+            None => place.copy_from_slice(self.bytes),
+        }
+    }
+
+    /// Its tag, where there are addresses behind which it belongs.
+    fn tag(&self) -> Option<[u8; 4]> {
+        self.vlan.filter(|_| self.bytes.len() >= ADDRESSES)
+    }
+}
+
+/// Both addresses of an Ethernet header.
+const ADDRESSES: usize = 12;
+
 /// The receiving half of an interface.
 pub trait Receiver: Send {
     /// Hands over what has come, at most `most` frames, and returns how many. Does not wait.

@@ -213,8 +213,7 @@ impl Core {
         let then = stamp.max(floor).min(now).max(self.at);
         self.advance(then);
         self.at = then;
-        let tag = arrival.vlan.map_or(0, |tag| tag.len());
-        let length = arrival.bytes.len() + tag;
+        let length = arrival.whole();
         // Longer than what came over: the kernel put several packets together, or cut one off.
         if length > self.longest_out.max(14) || arrival.length as usize > arrival.bytes.len() {
             self.listener.tally.losses.too_long += 1;
@@ -225,14 +224,7 @@ impl Core {
             return;
         };
         let place = &mut self.pool.room_mut(room)[..length];
-        match arrival.vlan {
-            Some(tag) if arrival.bytes.len() >= 12 => {
-                place[..12].copy_from_slice(&arrival.bytes[..12]);
-                place[12..16].copy_from_slice(&tag);
-                place[16..].copy_from_slice(&arrival.bytes[12..]);
-            }
-            _ => place[..arrival.bytes.len()].copy_from_slice(arrival.bytes),
-        }
+        arrival.write(place);
         let seen = self.looker.look(place, then);
         if arrival.checksum_missing
             && seen.tuple.is_some()

@@ -23,16 +23,12 @@ pub fn run(receiver: &mut dyn Receiver, sender: &mut dyn Sender, shared: &Arc<Sh
     while shared.stop() == Stop::No {
         let mut passed = 0;
         receiver.receive(256, &mut |arrival| {
-            let length = arrival.bytes.len();
-            let frame = match arrival.vlan {
-                Some(tag) if (12..whole.len() - 4).contains(&length) => {
-                    whole[..12].copy_from_slice(&arrival.bytes[..12]);
-                    whole[12..16].copy_from_slice(&tag);
-                    whole[16..length + 4].copy_from_slice(&arrival.bytes[12..]);
-                    &whole[..length + 4]
-                }
-                _ => arrival.bytes,
-            };
+            let length = arrival.whole();
+            if length > whole.len() {
+                return;
+            }
+            arrival.write(&mut whole[..length]);
+            let frame = &whole[..length];
             // What the interface does not take now is lost, as it is in a switch.
             passed += u64::from(matches!(sender.send(&[frame]), Ok(1)));
         })?;
