@@ -367,6 +367,26 @@ fn draw(operator: &Operator, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
+/// Answers whoever connects, one after the other, in a thread without privileges that lives as long as the process.
+fn answer_each<S>(
+    name: &str,
+    mut accept: impl FnMut() -> io::Result<S> + Send + 'static,
+    answer: impl Fn(S) -> io::Result<()> + Send + 'static,
+) {
+    let answering = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let _ = privilege::settle(Role::Watch);
+        loop {
+            if let Ok(stream) = accept() {
+                // Whoever does not read its answer misses it.
+                let _ = answer(stream);
+            }
+        }
+    });
+    if let Err(error) = answering {
+        show::sentence(&format!("{name}: nobody answers: {error}"));
+    }
+}
+
 /// Waits. The one place where this program does.
 pub fn pause(span: Duration) {
     #[expect(clippy::disallowed_methods, reason = "the live host waits for a clock, and nothing else does")]

@@ -121,7 +121,6 @@ pub struct Core {
     tap: Option<Box<dyn Tap>>,
     clock: Clock,
     longest_out: usize,
-    ethernet: bool,
     number: u64,
     /// Books of ports before the clock began anew.
     earlier: Books,
@@ -198,7 +197,6 @@ impl Core {
             tap: parts.tap,
             clock: parts.clock,
             longest_out: parts.longest_out,
-            ethernet: parts.ethernet,
             number: 0,
             earlier: Books::default(),
             earlier_time: Span::ZERO,
@@ -457,11 +455,6 @@ impl Core {
         self.listener.tally.roll(now + Span::s(1));
         self.tell(now, status);
         self.listener.probe
-    }
-
-    /// Whether frames begin with an Ethernet header.
-    pub fn ethernet(&self) -> bool {
-        self.ethernet
     }
 }
 

@@ -60,6 +60,18 @@ impl Asker {
         Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
     }
 
+    /// Brings it up.
+    pub(crate) fn bring_up(&self, name: &str) -> io::Result<()> {
+        let flags = self.flags(name)?;
+        let mut request = request(name)?;
+        request.ifr_ifru.ifru_flags = (flags | libc::IFF_UP) as libc::c_short;
+        // SAFETY: the request is one, its name ends with zero, and the kernel only reads it.
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCSIFFLAGS, &mut request) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// What kind of hardware it is, as ARP numbers them: 1 is Ethernet.
     pub(crate) fn hardware(&self, name: &str) -> io::Result<u16> {
         let request = self.ask(name, libc::SIOCGIFHWADDR)?;

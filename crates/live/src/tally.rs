@@ -1,6 +1,6 @@
 //! What a direction counts, and the picture of it that others may see.
 
-use qdisc::{Backlog, Books, DropReason, FiveTuple, FlowKey, FlowTable, Rate, Span, Time};
+use qdisc::{Backlog, Books, DropReason, FiveTuple, FlowKey, Rate, Span, Time};
 use watch::{Delays, Drops, Quantiles, TopFlows};
 
 /// What went wrong or was lost outside the discipline.
@@ -51,8 +51,6 @@ pub struct Status {
     pub top: Vec<TopFlow>,
     /// The discipline's gauges.
     pub gauges: Vec<(&'static str, f64)>,
-    /// The discipline's state per flow.
-    pub flow_table: FlowTable,
     /// How often rate, discipline or line were changed.
     pub changes: u64,
     /// Replaced disciplines that still hold packets.

@@ -37,8 +37,9 @@ pub fn open(name: &str) -> io::Result<Ends> {
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    bring_up(name)?;
-    let mtu = Asker::new()?.mtu(name)?;
+    let asker = Asker::new()?;
+    asker.bring_up(name)?;
+    let mtu = asker.mtu(name)?;
     let half = |file: File| Tun { file, buffer: vec![0; 1 << 16] };
     Ok(Ends {
         name: name.to_owned(),
@@ -49,24 +50,6 @@ pub fn open(name: &str) -> io::Result<Ends> {
         spare_sender: Box::new(half(file.try_clone()?)),
         receiver: Box::new(half(file)),
     })
-}
-
-fn bring_up(name: &str) -> io::Result<()> {
-    let flags = Asker::new()?.flags(name)?;
-    let mut asked = request(name)?;
-    asked.ifr_ifru.ifru_flags = (flags | libc::IFF_UP) as libc::c_short;
-    // SAFETY: no pointers are passed.
-    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the request is one and its name ends with zero; the descriptor was opened above and is closed once.
-    let answer = unsafe {
-        let answer = libc::ioctl(fd, libc::SIOCSIFFLAGS, &mut asked);
-        libc::close(fd);
-        answer
-    };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Receiver for Tun {

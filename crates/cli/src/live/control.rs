@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use live::privilege::{Role, settle};
-
 use super::operator::Operator;
 use super::settings::NAMES;
 use crate::{Outcome, show};
@@ -77,16 +75,8 @@ pub fn listen(path: &Path) -> Result<UnixListener, String> {
 /// Answers, in a thread of its own, as long as the process lives.
 pub fn serve(listener: UnixListener, operator: &Arc<Operator>) {
     let operator = Arc::clone(operator);
-    let answering = std::thread::Builder::new().name("gw-control".into()).spawn(move || {
-        let _ = settle(Role::Watch);
-        for stream in listener.incoming().flatten() {
-            // Whoever does not read its answer misses it.
-            let _ = answer(&stream, &operator);
-        }
-    });
-    if let Err(error) = answering {
-        show::sentence(&format!("nobody answers at the control socket: {error}"));
-    }
+    let accept = move || listener.accept().map(|(stream, _)| stream);
+    super::answer_each("gw-control", accept, move |stream| answer(&stream, &operator));
 }
 
 fn answer(stream: &UnixStream, operator: &Operator) -> io::Result<()> {

@@ -5,11 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use live::privilege::{Role, settle};
-
 use super::operator::Operator;
 use super::seeing::snapshots;
-use crate::show;
 
 /// Nobody waits longer for the other side.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,16 +24,8 @@ pub fn listen(at: SocketAddr) -> Result<TcpListener, String> {
 /// Answers, in a thread of its own, as long as the process lives.
 pub fn serve(listener: TcpListener, operator: &Arc<Operator>) {
     let operator = Arc::clone(operator);
-    let answering = std::thread::Builder::new().name("gw-metrics".into()).spawn(move || {
-        let _ = settle(Role::Watch);
-        for stream in listener.incoming().flatten() {
-            // Whoever does not read its answer misses it.
-            let _ = answer(&stream, &operator);
-        }
-    });
-    if let Err(error) = answering {
-        show::sentence(&format!("nobody answers at --metrics: {error}"));
-    }
+    let accept = move || listener.accept().map(|(stream, _)| stream);
+    super::answer_each("gw-metrics", accept, move |stream| answer(&stream, &operator));
 }
 
 fn answer(stream: &TcpStream, operator: &Operator) -> io::Result<()> {
@@ -66,7 +55,7 @@ fn reply(request: &str, metrics: impl FnOnce() -> String) -> (&'static str, &'st
     let mut words = request.split_whitespace();
     match (words.next(), words.next()) {
         (Some("GET"), Some(path)) if matches!(path.split('?').next(), Some("/" | "/metrics")) => {
-            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics())
+            ("200 OK", watch::openmetrics::CONTENT_TYPE, metrics())
         }
         (Some("GET"), Some(_)) => ("404 Not Found", TEXT, "there is /metrics\n".to_owned()),
         (Some(_), Some(_)) => ("405 Method Not Allowed", TEXT, "ask with GET\n".to_owned()),

@@ -154,15 +154,15 @@ fn write<F: FnMut(u32) -> io::Result<BufWriter<File>>>(
             let Some(head) = rings[number].take(&mut bytes) else { break };
             let comment = match head.fate {
                 SENT => None,
-                MARKED => Some("marked".to_owned()),
-                why => DropReason::ALL.get(usize::from(why)).map(|why| format!("dropped: {}", why.name())),
+                MARKED => Some("marked"),
+                why => DropReason::ALL.get(usize::from(why)).map(|why| watch::comment(*why)),
             };
             let packet = EnhancedPacket {
                 interface: number as u32,
                 time: head.time,
                 bytes: head.length,
                 data: &bytes,
-                comment: comment.as_deref(),
+                comment,
             };
             if bounded.packet(&packet)? == Kept::Full && !said {
                 said = true;
