@@ -32,8 +32,8 @@ const PLACES: &[Place] = &[
     Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
     Place {
         name: "scenario",
-        knows: &["qdisc", "spelling", "disciplines", "sim", "switch"],
-        tests_know: &["record", "theory"],
+        knows: &["qdisc", "spelling", "disciplines", "sim", "switch", "theory"],
+        tests_know: &["record"],
     },
     Place { name: "testbed", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
     Place {

@@ -3,6 +3,7 @@
 //! Results go to the standard output, everything else to the standard error, so that `--json` can be piped. What this
 //! program knows about scenarios and records is only how to bring them together and how to show them.
 
+mod bound;
 mod check;
 mod compare;
 mod completions;
@@ -66,6 +67,7 @@ enum Command {
     Control(live::ControlArgs),
     Report(report::Args),
     ReplayCheck(replay_check::Args),
+    Bound(bound::Args),
     Check(check::Args),
     List(list::Args),
     Explain(explain::Args),
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
         Command::Control(args) => live::control(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
         Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
+        Command::Bound(args) => bound::bound(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(args) => list::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
