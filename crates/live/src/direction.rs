@@ -18,15 +18,17 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use qdisc::{
-    Backlog, Books, DropReason, Ecn, Meta, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span, Streams,
+    Backlog, Books, DropReason, Ecn, FiveTuple, Meta, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span, Streams,
     Time,
 };
+use wire::fragment::{Cut, Taken};
 
 use crate::bridge::{Shared, Stop};
 use crate::clock::Clock;
 use crate::device::{Arrival, BATCH, Receiver, Sender};
+use crate::fragments;
 use crate::line::{Line, Settings};
-use crate::look::{Counting, Frame, Looker};
+use crate::look::{Counting, Frame, Looker, Seen};
 use crate::pool::Pool;
 use crate::tally::{Status, Tally};
 
@@ -54,6 +56,10 @@ pub enum Order {
     Qdisc(Build),
     /// Another line.
     Line(Settings),
+    /// Frames are cut to another size, or no longer.
+    Cut(Option<wire::fragment::Size>),
+    /// Fragments are joined, or no longer.
+    Join(bool),
 }
 
 /// What became of a frame.
@@ -88,6 +94,8 @@ pub struct Parts {
     pub counting: Counting,
     /// Frames begin with an Ethernet header.
     pub ethernet: bool,
+    /// What is done with fragments.
+    pub fragments: fragments::Settings,
     /// The longest frame that comes in, in bytes.
     pub longest_in: usize,
     /// The longest frame that the other side takes, in bytes.
@@ -114,6 +122,7 @@ pub struct Core {
     ask: Time,
     /// Since when the queue says that it is empty although it is not.
     denied: Option<Time>,
+    fragments: fragments::Work,
     pool: Pool,
     looker: Looker,
     line: Line,
@@ -185,6 +194,14 @@ impl Core {
             at: Time::ZERO,
             ask: Time::NEVER,
             denied: None,
+            fragments: fragments::Work::new(
+                parts.fragments,
+                parts.ethernet,
+                parts.longest_out,
+                // Microseconds: who starts anew takes other numbers.
+                (parts.clock.to_wall_ns(Time::ZERO) / 1000) as u32,
+                &parts.streams,
+            ),
             // Room for a VLAN tag that is put back.
             pool: Pool::new(parts.rooms, parts.longest_in.max(parts.longest_out) + 4),
             looker: Looker::new(parts.ethernet, parts.counting, &parts.streams),
@@ -204,8 +221,23 @@ impl Core {
         }
     }
 
-    /// A frame came; it is now `now`. Brings the link up to the time of its arrival first.
+    /// A frame came; it is now `now`. Where fragments are joined, it is the frame that one of them makes whole.
     pub fn arrive(&mut self, arrival: &Arrival<'_>, now: Time) {
+        let Some(mut joiner) = self.fragments.take_joiner() else { return self.arrive_whole(arrival, now) };
+        match joiner.take(arrival, now) {
+            Taken::Other => self.arrive_whole(arrival, now),
+            Taken::Kept => {}
+            Taken::Whole(bytes) => {
+                let length = bytes.len() as u32;
+                let (wall_ns, checksum_missing) = (arrival.wall_ns, false);
+                self.arrive_whole(&Arrival { bytes, vlan: None, wall_ns, length, checksum_missing }, now);
+            }
+        }
+        self.fragments.give_joiner(joiner);
+    }
+
+    /// A whole frame came. Brings the link up to the time of its arrival first.
+    fn arrive_whole(&mut self, arrival: &Arrival<'_>, now: Time) {
         let stamp = if arrival.wall_ns == 0 { now } else { self.clock.of_wall(arrival.wall_ns) };
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         let then = stamp.max(floor).min(now).max(self.at);
@@ -230,10 +262,41 @@ impl Core {
         {
             self.listener.tally.checksums += 1;
         }
-        let frame = Frame { room, length: length as u32, number: self.number, ip_at: seen.ip_at };
+        let number = self.number;
         self.number += 1;
-        self.listener.tally.arrived(seen.meta.flow, seen.tuple, seen.meta.bytes);
-        self.port.offer(Packet { meta: seen.meta, payload: frame }, then, &mut self.listener);
+        if let Some(cut) = self.fragments.plan(place) {
+            return self.enter_cut(room, length, &cut, &seen, number, then);
+        }
+        let frame = Frame { room, length: length as u32, number, ip_at: seen.ip_at, fragment: false };
+        self.enter(Packet { meta: seen.meta, payload: frame }, seen.tuple, then);
+    }
+
+    /// The frame in this room enters in pieces.
+    fn enter_cut(&mut self, whole: u32, length: usize, cut: &Cut, seen: &Seen, number: u64, then: Time) {
+        if (self.pool.left() as usize) < cut.count() {
+            self.pool.give(whole);
+            self.listener.tally.losses.no_room += 1;
+            return;
+        }
+        for index in 0..cut.count() {
+            let room = self.pool.take().expect("there are as many, and what leaves gives rooms back");
+            let (from, to) = self.pool.two(whole, room);
+            let bytes = cut.write(&from[..length], index, to);
+            let mut meta = seen.meta;
+            meta.bytes = self.looker.counted((bytes - cut.header_at()) as u32);
+            meta.offset = meta.offset.saturating_add(cut.place(index).start as u32);
+            let ip_at = cut.header_at() as u16;
+            let frame = Frame { room, length: bytes as u32, number, ip_at, fragment: true };
+            self.enter(Packet { meta, payload: frame }, seen.tuple, then);
+        }
+        self.pool.give(whole);
+        self.fragments.was_cut(cut.count());
+    }
+
+    /// A packet enters the discipline, and the link is brought up to now.
+    fn enter(&mut self, pkt: Packet<Frame>, tuple: Option<FiveTuple>, then: Time) {
+        self.listener.tally.arrived(pkt.meta.flow, tuple, pkt.meta.bytes);
+        self.port.offer(pkt, then, &mut self.listener);
         self.recycle(then);
         // The arrival may change what the discipline answers.
         self.ask = self.port.free_at().max(then);
@@ -296,11 +359,14 @@ impl Core {
 
     /// A packet leaves the discipline for the link.
     fn depart(&mut self, pkt: Packet<Frame>, begin: Time) {
-        let Frame { room, length, ip_at, .. } = pkt.payload;
+        let Frame { room, length, ip_at, fragment, .. } = pkt.payload;
         let mut marked = false;
         if pkt.meta.ecn == Ecn::Marked {
             let packet = &mut self.pool.room_mut(room)[usize::from(ip_at)..length as usize];
-            marked = wire::ecn::mark(packet) == wire::ecn::Marked::Now;
+            if fragment {
+                wire::fragment::mark(packet);
+            }
+            marked = fragment || wire::ecn::mark(packet) == wire::ecn::Marked::Now;
         }
         if let Some(tap) = &mut self.tap {
             let bytes = &self.pool.room(room)[..length as usize];
@@ -369,6 +435,14 @@ impl Core {
                 self.line.set(line);
                 None
             }
+            Order::Cut(size) => {
+                self.fragments.cut_to(size);
+                None
+            }
+            Order::Join(join) => {
+                self.fragments.join(join);
+                None
+            }
             Order::Rate(rate) => Some(rate),
             Order::Qdisc(build) => {
                 self.build = build;
@@ -393,6 +467,7 @@ impl Core {
         self.port = Port::new(id, (self.build)(rate), rate);
         self.clock = Clock::start();
         self.line.rebase(now);
+        self.fragments.rebase(now);
         self.listener.tally.rebase();
         self.at = Time::ZERO;
     }
@@ -441,6 +516,7 @@ impl Core {
         status.books = sum(&self.earlier, self.port.books());
         status.held = self.port.books().held();
         status.on_line = self.line.len() as u64;
+        status.fragments = self.fragments.tell(now);
         status.rooms = [self.pool.left(), self.pool.least(), self.pool.rooms()];
         status.leaving = self.port.leaving();
         self.port.sample(now, &mut self.gauges, &mut ());

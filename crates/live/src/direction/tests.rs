@@ -59,6 +59,7 @@ fn core(build: Build, rate: Rate, line: Settings) -> Core {
         line,
         counting: Counting { overhead: 0, mpu: 0 },
         ethernet: true,
+        fragments: crate::fragments::Settings::none(),
         longest_in: 1518,
         longest_out: 1518,
         rooms: 64,
