@@ -18,8 +18,8 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use qdisc::{
-    Backlog, Books, DropReason, Ecn, FiveTuple, Meta, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span, Streams,
-    Time,
+    Backlog, Books, DropReason, Ecn, FiveTuple, Meta, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span,
+    Streams, Time,
 };
 use wire::fragment::{Cut, Taken};
 

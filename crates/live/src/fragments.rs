@@ -102,7 +102,8 @@ impl Work {
         self.settings.join = join && self.longest > 0;
         match (self.settings.join, &mut self.joiner) {
             (true, None) => {
-                self.joiner = Some(Box::new(Joiner::new(self.settings.ether_type, self.longest, self.hasher)));
+                self.joiner =
+                    Some(Box::new(Joiner::new(self.settings.ether_type, self.longest, self.hasher)));
             }
             (false, Some(joiner)) => {
                 joiner.reassembly.expire(Time::NEVER);
