@@ -166,7 +166,8 @@ impl Page<'_> {
         if told.is_empty() {
             return;
         }
-        let families: [(&str, &str, fn(&Fragments) -> u64); 5] = [
+        type Value = fn(&Fragments) -> u64;
+        let families: [(&str, &str, Value); 5] = [
             ("giveway_cut_frames", "Frames that were cut into fragments.", |of| of.cut),
             ("giveway_cut_fragments", "Fragments that frames were cut into.", |of| of.pieces),
             ("giveway_uncut_frames", "Frames longer than a fragment that passed whole.", |of| of.whole),
