@@ -10,8 +10,10 @@
 //! *stall*, counted), so that a thread that was away does not send seconds of traffic at once; and while the link is busy
 //! the thread sleeps at least [`TOGETHER`], because waking for each frame of a fast link costs more than it gives.
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -26,7 +28,7 @@ use wire::fragment::{Cut, Taken};
 use crate::bridge::{Shared, Stop};
 use crate::clock::Clock;
 use crate::device::{Arrival, BATCH, Receiver, Sender};
-use crate::fragments;
+use crate::fragments::{self, Groups, Together};
 use crate::line::{Line, Settings};
 use crate::look::{Counting, Frame, Looker, Seen};
 use crate::pool::Pool;
@@ -123,6 +125,8 @@ pub struct Core {
     /// Since when the queue says that it is empty although it is not.
     denied: Option<Time>,
     fragments: fragments::Work,
+    /// The fragments of a frame go together, where frames are cut or were.
+    groups: Option<Rc<RefCell<Groups>>>,
     pool: Pool,
     looker: Looker,
     line: Line,
@@ -187,21 +191,24 @@ impl Probe<Frame> for Listener {
 impl Core {
     /// Everything but devices.
     pub fn new(mut parts: Parts) -> Core {
-        let qdisc = (parts.build)(parts.rate);
+        let fragments = fragments::Work::new(
+            parts.fragments,
+            parts.ethernet,
+            parts.longest_out,
+            // Microseconds: who starts anew takes other numbers.
+            (parts.clock.to_wall_ns(Time::ZERO) / 1000) as u32,
+            &parts.streams,
+        );
+        let groups = fragments.cuts().then(|| Groups::new(parts.rooms));
+        let qdisc = built(&mut parts.build, parts.rate, groups.as_ref());
         Core {
             port: Port::new(parts.id, qdisc, parts.rate),
             build: parts.build,
+            fragments,
+            groups,
             at: Time::ZERO,
             ask: Time::NEVER,
             denied: None,
-            fragments: fragments::Work::new(
-                parts.fragments,
-                parts.ethernet,
-                parts.longest_out,
-                // Microseconds: who starts anew takes other numbers.
-                (parts.clock.to_wall_ns(Time::ZERO) / 1000) as u32,
-                &parts.streams,
-            ),
             // Room for a VLAN tag that is put back.
             pool: Pool::new(parts.rooms, parts.longest_in.max(parts.longest_out) + 4),
             looker: Looker::new(parts.ethernet, parts.counting, &parts.streams),
@@ -267,7 +274,7 @@ impl Core {
         if let Some(cut) = self.fragments.plan(place) {
             return self.enter_cut(room, length, &cut, &seen, number, then);
         }
-        let frame = Frame { room, length: length as u32, number, ip_at: seen.ip_at, fragment: false };
+        let frame = Frame { room, length: length as u32, number, ip_at: seen.ip_at, group: 0 };
         self.enter(Packet { meta: seen.meta, payload: frame }, seen.tuple, then);
     }
 
@@ -278,7 +285,12 @@ impl Core {
             self.listener.tally.losses.no_room += 1;
             return;
         }
-        for index in 0..cut.count() {
+        let groups = Rc::clone(self.groups.get_or_insert_with(|| Groups::new(self.pool.rooms())));
+        let group = groups.borrow_mut().open();
+        let mut offered = 0;
+        while offered < cut.count() && groups.borrow_mut().enter(group) {
+            let index = offered;
+            offered += 1;
             let room = self.pool.take().expect("there are as many, and what leaves gives rooms back");
             let (from, to) = self.pool.two(whole, room);
             let bytes = cut.write(&from[..length], index, to);
@@ -286,11 +298,12 @@ impl Core {
             meta.bytes = self.looker.counted((bytes - cut.header_at()) as u32);
             meta.offset = meta.offset.saturating_add(cut.place(index).start as u32);
             let ip_at = cut.header_at() as u16;
-            let frame = Frame { room, length: bytes as u32, number, ip_at, fragment: true };
+            let frame = Frame { room, length: bytes as u32, number, ip_at, group };
             self.enter(Packet { meta, payload: frame }, seen.tuple, then);
         }
+        groups.borrow_mut().close(group);
         self.pool.give(whole);
-        self.fragments.was_cut(cut.count());
+        self.fragments.was_cut(offered, cut.count());
     }
 
     /// A packet enters the discipline, and the link is brought up to now.
@@ -359,14 +372,14 @@ impl Core {
 
     /// A packet leaves the discipline for the link.
     fn depart(&mut self, pkt: Packet<Frame>, begin: Time) {
-        let Frame { room, length, ip_at, fragment, .. } = pkt.payload;
+        let Frame { room, length, ip_at, group, .. } = pkt.payload;
         let mut marked = false;
         if pkt.meta.ecn == Ecn::Marked {
             let packet = &mut self.pool.room_mut(room)[usize::from(ip_at)..length as usize];
-            if fragment {
+            if group > 0 {
                 wire::fragment::mark(packet);
             }
-            marked = fragment || wire::ecn::mark(packet) == wire::ecn::Marked::Now;
+            marked = group > 0 || wire::ecn::mark(packet) == wire::ecn::Marked::Now;
         }
         if let Some(tap) = &mut self.tap {
             let bytes = &self.pool.room(room)[..length as usize];
@@ -437,7 +450,10 @@ impl Core {
             }
             Order::Cut(size) => {
                 self.fragments.cut_to(size);
-                None
+                let first = self.groups.is_none() && self.fragments.cuts();
+                self.groups = self.groups.take().or(first.then(|| Groups::new(self.pool.rooms())));
+                // The discipline that runs does not know that fragments go together.
+                first.then(|| self.port.rate())
             }
             Order::Join(join) => {
                 self.fragments.join(join);
@@ -451,7 +467,7 @@ impl Core {
         };
         if let Some(rate) = rate {
             self.port.set_rate(rate);
-            self.port.replace((self.build)(rate));
+            self.port.replace(built(&mut self.build, rate, self.groups.as_ref()));
         }
         self.listener.tally.changes += 1;
     }
@@ -464,7 +480,7 @@ impl Core {
         let (id, rate, books) = (self.port.id(), self.port.rate(), *self.port.books());
         self.earlier = sum(&self.earlier, &books);
         self.earlier_time += now.since(Time::ZERO);
-        self.port = Port::new(id, (self.build)(rate), rate);
+        self.port = Port::new(id, built(&mut self.build, rate, self.groups.as_ref()), rate);
         self.clock = Clock::start();
         self.line.rebase(now);
         self.fragments.rebase(now);
@@ -531,6 +547,15 @@ impl Core {
         self.listener.tally.roll(now + Span::s(1));
         self.tell(now, status);
         self.listener.probe
+    }
+}
+
+/// A discipline for this rate; where frames are cut, one whose fragments go together.
+fn built(build: &mut Build, rate: Rate, groups: Option<&Rc<RefCell<Groups>>>) -> Box<dyn Qdisc<Frame>> {
+    let qdisc = build(rate);
+    match groups {
+        Some(groups) => Box::new(Together::new(qdisc, Rc::clone(groups))),
+        None => qdisc,
     }
 }
 

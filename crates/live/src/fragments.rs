@@ -6,13 +6,16 @@
 //! - A fragment is a packet to the discipline: it is charged its own length, counted as that of its frame is, and has the flow, class,
 //!   reservation and mark of its frame.
 //! - A frame of which not all fragments find a room in the pool is dropped whole: the others would be sent for nothing.
-//! - A fragment that the discipline drops takes its frame with it, at the other end.
+//! - A fragment that the discipline drops takes its frame with it: what is left of it is dropped as well (`together.rs`).
+
+mod together;
 
 use qdisc::hash::SipHasher;
 use qdisc::{Streams, Time};
 use wire::fragment::{Counts, Cutter, ETHER_TYPE, Reassembly, Size, Taken};
 
 use crate::device::Arrival;
+pub(crate) use together::{Groups, Together};
 
 /// What a direction does with fragments, to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,8 @@ pub struct Fragments {
     pub cut: u64,
     /// Fragments that they were cut into.
     pub pieces: u64,
+    /// Fragments that were not offered to the discipline, because it had dropped one of the same frame.
+    pub spared: u64,
     /// Frames that are longer than the size and passed whole, because they are not IP or need more than 127 fragments.
     pub whole: u64,
     /// What became of fragments that came.
@@ -125,6 +130,11 @@ impl Work {
         self.joiner = Some(joiner);
     }
 
+    /// Whether it cuts.
+    pub(crate) fn cuts(&self) -> bool {
+        self.settings.cut.is_some()
+    }
+
     /// How a frame is to be cut, if it is.
     #[inline]
     pub(crate) fn plan(&mut self, frame: &[u8]) -> Option<wire::fragment::Cut> {
@@ -139,11 +149,12 @@ impl Work {
         }
     }
 
-    /// A frame was cut.
+    /// A frame was cut, and so many of its fragments offered.
     #[inline]
-    pub(crate) fn was_cut(&mut self, pieces: usize) {
+    pub(crate) fn was_cut(&mut self, offered: usize, count: usize) {
         self.counted.cut += 1;
-        self.counted.pieces += pieces as u64;
+        self.counted.pieces += count as u64;
+        self.counted.spared += (count - offered) as u64;
     }
 
     /// Time begins anew.

@@ -27,8 +27,8 @@ pub struct Frame {
     pub number: u64,
     /// Where its IP header begins, or that of a fragment; 0 for what is neither.
     pub ip_at: u16,
-    /// It is a fragment, cut here.
-    pub fragment: bool,
+    /// Of which frame it is a fragment, cut here; 0 for a whole one. Numbers are used again.
+    pub group: u32,
 }
 
 /// How lengths are counted.

@@ -167,9 +167,12 @@ impl Page<'_> {
             return;
         }
         type Value = fn(&Fragments) -> u64;
-        let families: [(&str, &str, Value); 5] = [
+        let families: [(&str, &str, Value); 6] = [
             ("giveway_cut_frames", "Frames that were cut into fragments.", |of| of.cut),
             ("giveway_cut_fragments", "Fragments that frames were cut into.", |of| of.pieces),
+            ("giveway_spared_fragments", "Fragments left out, as one of their frame was dropped.", |of| {
+                of.spared
+            }),
             ("giveway_uncut_frames", "Frames longer than a fragment that passed whole.", |of| of.whole),
             ("giveway_joined_fragments", "Fragments that became part of frames.", |of| of.joined),
             ("giveway_joined_frames", "Frames put together from fragments.", |of| of.frames),

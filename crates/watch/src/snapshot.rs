@@ -67,6 +67,8 @@ pub struct Fragments {
     pub cut: u64,
     /// Fragments that they were cut into.
     pub pieces: u64,
+    /// Those of them that were not offered to the discipline, because it had dropped one of the same frame.
+    pub spared: u64,
     /// Frames that are too long and passed whole.
     pub whole: u64,
     /// Fragments that came and became part of frames.

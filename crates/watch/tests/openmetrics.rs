@@ -51,7 +51,8 @@ fn numbers_arrive() {
 fn fragments_arrive() {
     let mut both = two();
     let lost = vec![("expired", 3), ("malformed", 0)];
-    both[0].fragments = Some(watch::Fragments { cut: 7, pieces: 15, whole: 1, joined: 12, frames: 6, lost });
+    both[0].fragments =
+        Some(watch::Fragments { cut: 7, pieces: 15, spared: 2, whole: 1, joined: 12, frames: 6, lost });
     let samples = check(&render(&both)).unwrap();
     let value = |name: &str, reason: Option<&str>| {
         let found = samples
@@ -62,6 +63,7 @@ fn fragments_arrive() {
     for (name, expected) in [
         ("giveway_cut_frames_total", "7"),
         ("giveway_cut_fragments_total", "15"),
+        ("giveway_spared_fragments_total", "2"),
         ("giveway_uncut_frames_total", "1"),
         ("giveway_joined_fragments_total", "12"),
         ("giveway_joined_frames_total", "6"),

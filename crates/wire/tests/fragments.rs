@@ -166,7 +166,7 @@ fn hostile_bytes() {
             if round % 2 == 0 {
                 // Two or three pieces of 40 bytes, mostly.
                 let count = 2 + (byte & 1);
-                let index = (kind >> 1) % count | (id & 0x80);
+                let index = ((kind >> 1) % count) | (id & 0x80);
                 let length = 40 * (count - 1) + 20;
                 let here = if (index & 0x7f) + 1 == count { 20 } else { 40 };
                 input.extend([kind & 0x2f, id, index, count, 0, length, here, 0x45]);

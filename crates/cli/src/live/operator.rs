@@ -246,7 +246,7 @@ impl Operator {
                     .collect();
                 let lost: serde_json::Map<String, Value> =
                     lost(status).iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
-                let Fragments { cut, pieces, whole, joined, waiting, .. } = &status.fragments;
+                let Fragments { cut, pieces, spared, whole, joined, waiting, .. } = &status.fragments;
                 let unjoined: serde_json::Map<String, Value> =
                     joined.lost().map(|(why, lost)| (why.name().to_owned(), lost.into())).collect();
                 let gauges: serde_json::Map<String, Value> =
@@ -270,7 +270,7 @@ impl Operator {
                     "marked": status.books.marked,
                     "drops": reasons,
                     "lost": lost,
-                    "cut": {"frames": cut, "fragments": pieces, "whole": whole},
+                    "cut": {"frames": cut, "fragments": pieces, "spared_fragments": spared, "whole": whole},
                     "joined": {
                         "fragments": joined.joined,
                         "frames": joined.packets,

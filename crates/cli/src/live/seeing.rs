@@ -46,6 +46,7 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
                     watch::Fragments {
                         cut: of.cut,
                         pieces: of.pieces,
+                        spared: of.spared,
                         whole: of.whole,
                         joined: of.joined.joined,
                         frames: of.joined.packets,

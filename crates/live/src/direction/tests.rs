@@ -8,6 +8,7 @@ use qdisc::Share;
 use super::*;
 use crate::device::Refused;
 
+#[path = "fragments/tests.rs"]
 mod fragments;
 
 /// What a sender was given, as text, and how much of it it takes.

@@ -10,7 +10,7 @@ const EIGHT_HUNDRED: Fragmenting =
 const JOIN: Fragmenting = Fragmenting { cut: None, join: true, ether_type: ETHER_TYPE };
 
 fn core_with(build: Build, rate: Rate, fragments: Fragmenting) -> Core {
-    Core::new(Parts { fragments, ..parts(build, rate, Settings::none()) })
+    Core::new(Parts { fragments, rooms: 4096, ..parts(build, rate, Settings::none()) })
 }
 
 /// An Ethernet frame of `length` bytes with a UDP datagram of expedited forwarding whose sender takes marks.
@@ -31,8 +31,7 @@ fn through(core: &mut Core, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     frames.iter().for_each(|frame| come(core, frame, at, at));
     core.advance(at + Span::s(1));
     core.flush(at + Span::s(1), &mut out);
-    let sent = std::mem::take(&mut out.0.borrow_mut().sent);
-    sent
+    std::mem::take(&mut *out.0.borrow_mut()).sent
 }
 
 fn told(core: &mut Core) -> Status {
@@ -80,6 +79,7 @@ fn fragments_are_packets_to_the_discipline() {
     let status = told(&mut core);
     assert_eq!((status.fragments.cut, status.fragments.pieces, status.fragments.whole), (1, 2, 0));
     assert_eq!((status.books.sent.packets, status.rooms[0]), (4, 64));
+    assert_eq!(core.groups.as_ref().expect("it cuts").borrow().len(), 0);
 }
 
 /// Frames of every length go through one that cuts and one that joins, and are the same bytes.
@@ -132,7 +132,10 @@ fn other_frames() {
 /// 64 rooms: the first frame's fragments and 30 more frames' lie in them, one is free for a frame to come in, and none for its fragments.
 #[test]
 fn a_pool_that_is_used_up_drops_whole_frames() {
-    let mut core = core_with(build("fifo limit 1000p"), RATE, EIGHT_HUNDRED);
+    let mut core = Core::new(Parts {
+        fragments: EIGHT_HUNDRED,
+        ..parts(build("fifo limit 1000p"), RATE, Settings::none())
+    });
     for number in 0..100 {
         come(&mut core, &datagram(1514, number), Time::ms(1), Time::ms(1));
     }
@@ -209,4 +212,42 @@ fn without_ethernet_nothing_is_cut() {
     core.obey(Order::Join(true));
     assert_eq!(through(&mut core, &packet), packet);
     assert!(!told(&mut core).fragments.joins);
+}
+
+/// Three times what the link carries, in packets of 1,428 bytes of ten flows, into a hundred packets of room. All that the link sends can be joined,
+/// but for what was on its way at the end, and 24 bytes of headers for each 1,428: without dropping what was useless it was 5 % with the first
+/// discipline, and 32 % with the second.
+#[test]
+fn what_an_overloaded_link_sends_can_be_joined() {
+    for spec in ["fifo limit 100p", "drr limit 100p"] {
+        let five_hundred = Fragmenting { cut: Some(Size::PUBLISHED[0]), ..EIGHT_HUNDRED };
+        let mut near = core_with(build(spec), RATE, five_hundred);
+        let mut far = core_with(build("fifo limit 10000p"), Rate::gbit(100), JOIN);
+        let (mut out, mut rng, mut at) = (Out::default(), Streams::new(7).rng(), Time::ms(1));
+        let ends = Time::s(1);
+        let mut number = 0u16;
+        while at < ends {
+            let mut frame = datagram(1442, number);
+            // Ports tell flows apart; nobody takes marks.
+            frame[35] = (number % 10) as u8;
+            frame[15] = 0xb8;
+            come(&mut near, &frame, at, at);
+            near.flush(at, &mut out);
+            // 1,428 bytes take 1,428 us, and one comes each 476 us on average.
+            at += Span::us(rng.below(952));
+            number += 1;
+        }
+        let sent = std::mem::take(&mut out.0.borrow_mut().sent);
+        let bytes: usize = sent.iter().map(|frame| frame.len() - 14).sum();
+        assert!(bytes > 950_000, "{spec}: {bytes} bytes of a million: the link is busy");
+        let came: Vec<_> = sent.chunks(20).flat_map(|some| through(&mut far, some)).collect();
+        let joined: usize = came.iter().map(|frame| frame.len() - 14).sum();
+        let share = joined as f64 / bytes as f64;
+        assert!((0.97..1428.0 / 1451.0).contains(&share), "{spec}: {share:.3} of what was sent");
+        assert!(told(&mut near).fragments.spared > 0);
+        // Everything leaves, and nothing is remembered of it.
+        near.advance(ends + Span::s(1));
+        assert_eq!(near.groups.as_ref().expect("it cuts").borrow().len(), 0);
+        assert_eq!(near.port.books().held(), Backlog::ZERO);
+    }
 }
