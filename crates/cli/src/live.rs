@@ -78,6 +78,19 @@ pub struct Args {
     /// Loss of the other direction
     #[arg(long, value_name = "SHARE")]
     loss_back: Option<String>,
+    /// Cut IP frames from --in to --out into fragments of so many bytes behind the Ethernet header, 68 to 9000, or none; the TRR paper has
+    /// 500 and 800. Another giveway with --reassemble must stand behind --out
+    #[arg(long, value_name = "BYTES")]
+    fragment: Option<String>,
+    /// Cut those of the other direction; then one with --reassemble-back stands behind --in
+    #[arg(long, value_name = "BYTES")]
+    fragment_back: Option<String>,
+    /// Put together what comes in at --in in fragments of another giveway
+    #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    reassemble: Option<String>,
+    /// Put together what comes in at --out in fragments
+    #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    reassemble_back: Option<String>,
     /// Read any of the above from a TOML file (rate = "20mbit", qdisc-back = "fifo"); flags win. SIGHUP reads it again
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
@@ -87,6 +100,9 @@ pub struct Args {
     /// What each packet takes on the link at least
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = value_parser!(u32).range(0..=1600))]
     mpu: u32,
+    /// The EtherType of fragments, the same on both ends
+    #[arg(long, value_name = "TYPE", default_value = "0x88b6", value_parser = settings::fragment_type)]
+    fragment_type: u16,
     /// How many frames the kernel may have ready for us
     #[arg(long, value_name = "FRAMES", default_value_t = 4096, value_parser = value_parser!(u32).range(64..=262_144))]
     ring: u32,
@@ -148,6 +164,7 @@ Examples:
   sudo giveway live --in eth0 --out eth1 --rate 20mbit
   sudo giveway live --in eth0 --out eth1 --rate 2mbit --qdisc \"efd limit 300p\" --rate-back 16mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --delay 20ms --loss 0.1% --jitter 2ms
+  sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-back
   sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
   sudo giveway control /run/giveway.sock set rate 8mbit
 
@@ -194,6 +211,10 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             b.name,
             kind(&b)
         )));
+    }
+    let reach = settings::Reach { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
+    if let Err(sentence) = wishes.within(&reach) {
+        return Ok(wrong(&format!("--{sentence}")));
     }
     let signals = match Signals::listen() {
         Ok(signals) => signals,
@@ -249,6 +270,11 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 line: wish.line,
                 counting: look::Counting { overhead: args.overhead, mpu: args.mpu },
                 ethernet,
+                fragments: live::fragments::Settings {
+                    cut: wish.fragment,
+                    join: wish.reassemble,
+                    ether_type: args.fragment_type,
+                },
                 longest_in: longest,
                 longest_out: longest,
                 rooms: settings::rooms(wish, &place),
@@ -265,7 +291,7 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Err(error) => return Ok(wrong(&error.to_string())),
     };
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
-    let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, streams, tracer));
+    let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, reach, streams, tracer));
     if let Some(listener) = listener {
         control::serve(listener, &operator);
     }
@@ -332,7 +358,9 @@ fn watch(
             let told = match &args.settings {
                 None => "SIGHUP: there is no --settings file to read again".to_owned(),
                 Some(file) => match settings::wishes(Some(file), flags) {
-                    Ok(wishes) => operator.become_as(wishes),
+                    Ok(wishes) => operator
+                        .become_as(wishes)
+                        .unwrap_or_else(|sentence| format!("{sentence}; nothing was changed")),
                     Err(sentence) => format!("{sentence}; nothing was changed"),
                 },
             };

@@ -25,8 +25,10 @@ pub struct Frame {
     pub length: u32,
     /// Which arrival of its direction it was, from 0.
     pub number: u64,
-    /// Where its IP header begins; 0 for what is not IP.
+    /// Where its IP header begins, or that of a fragment; 0 for what is neither.
     pub ip_at: u16,
+    /// Of which frame it is a fragment, cut here; 0 for a whole one. Numbers are used again.
+    pub group: u32,
 }
 
 /// How lengths are counted.
@@ -93,7 +95,7 @@ impl Looker {
     #[inline]
     pub fn look(&mut self, frame: &[u8], now: Time) -> Seen {
         let look = capture::look(self.link, frame, frame.len() as u32);
-        let counted = (look.bytes.saturating_add(self.counting.overhead)).max(self.counting.mpu);
+        let counted = self.counted(look.bytes);
         let mut meta = Meta { bytes: counted, class: 1, ..Meta::default() };
         match look.ip {
             Some(ip) => {
@@ -115,6 +117,12 @@ impl Looker {
         }
         meta.offset = self.offset(meta.flow, look.bytes, now);
         Seen { meta, ip_at: look.at as u16, tuple: look.ip.map(|ip| ip.tuple) }
+    }
+
+    /// What a packet of so many bytes behind its link header counts.
+    #[inline]
+    pub fn counted(&self, bytes: u32) -> u32 {
+        bytes.saturating_add(self.counting.overhead).max(self.counting.mpu)
     }
 
     fn host(&self, address: &[u8; 16]) -> u16 {

@@ -3,6 +3,8 @@
 use qdisc::{Backlog, Books, DropReason, FiveTuple, FlowKey, Rate, Span, Time};
 use watch::{Delays, Drops, Quantiles, TopFlows};
 
+use crate::fragments::Fragments;
+
 /// What went wrong or was lost outside the discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
@@ -53,6 +55,8 @@ pub struct Status {
     pub gauges: Vec<(&'static str, f64)>,
     /// How often rate, discipline or line were changed.
     pub changes: u64,
+    /// Frames in pieces.
+    pub fragments: Fragments,
     /// Replaced disciplines that still hold packets.
     pub leaving: usize,
     /// Rooms of the pool: left now, least ever, all.

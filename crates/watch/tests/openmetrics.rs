@@ -46,6 +46,34 @@ fn numbers_arrive() {
     assert_eq!(back.unwrap().1["interface"], "a \"strange\" \\ name\n", "what is escaped is read again");
 }
 
+/// Families that are there only where frames come in pieces.
+#[test]
+fn fragments_arrive() {
+    let mut both = two();
+    let lost = vec![("expired", 3), ("malformed", 0)];
+    both[0].fragments =
+        Some(watch::Fragments { cut: 7, pieces: 15, spared: 2, whole: 1, joined: 12, frames: 6, lost });
+    let samples = check(&render(&both)).unwrap();
+    let value = |name: &str, reason: Option<&str>| {
+        let found = samples
+            .iter()
+            .filter(|((of, labels), _)| of == name && labels.get("reason").map(String::as_str) == reason);
+        found.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+    };
+    for (name, expected) in [
+        ("giveway_cut_frames_total", "7"),
+        ("giveway_cut_fragments_total", "15"),
+        ("giveway_spared_fragments_total", "2"),
+        ("giveway_uncut_frames_total", "1"),
+        ("giveway_joined_fragments_total", "12"),
+        ("giveway_joined_frames_total", "6"),
+    ] {
+        assert_eq!(value(name, None), [expected], "{name}, of one direction only");
+    }
+    assert_eq!(value("giveway_lost_fragments_total", Some("expired")), ["3"]);
+    assert_eq!(value("giveway_lost_fragments_total", Some("malformed")), ["0"]);
+}
+
 proptest! {
     #[test]
     fn it_is_always_right(one in snapshot(1), other in snapshot(2)) {

@@ -26,7 +26,7 @@ pub struct Args {
 enum Verb {
     /// Print how it is, as JSON
     Show,
-    /// Change one thing: rate, qdisc, delay, jitter, loss, and each of them with -back
+    /// Change one thing: rate, qdisc, delay, jitter, loss, fragment, reassemble, and each of them with -back
     Set {
         /// What to change
         name: String,
@@ -109,7 +109,7 @@ fn set(operator: &Operator, rest: &str) -> Result<String, String> {
     };
     let mut new = operator.wishes().clone();
     new.set(name, value.trim())?;
-    Ok(operator.become_as(new))
+    operator.become_as(new)
 }
 
 /// `giveway control`.

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use live::direction::Order;
+use live::fragments::Fragments;
 use live::{Handle, Status};
 use qdisc::{Span, Streams};
 use replay::Tracer;
 use serde_json::{Value, json};
+use wire::fragment::Size;
 
-use super::settings::{Side, Wishes, builder, rate};
+use super::settings::{Reach, Side, Wishes, builder, rate};
 
 /// Both directions, from the outside.
 pub struct Operator {
@@ -18,11 +20,12 @@ pub struct Operator {
     /// From where to where, for each direction.
     names: [(String, String); 2],
     wishes: Mutex<Wishes>,
+    reach: Reach,
     streams: Streams,
     tracer: Option<Tracer>,
     stopped: AtomicBool,
     /// Which complaints were made, for each direction.
-    complained: Mutex<[[bool; 2]; 2]>,
+    complained: Mutex<[[bool; 3]; 2]>,
 }
 
 const SIDES: [(Side, &str); 2] = [(Side::Forward, "forward"), (Side::Back, "back")];
@@ -33,6 +36,7 @@ impl Operator {
         handles: Vec<Handle>,
         names: [(String, String); 2],
         wishes: Wishes,
+        reach: Reach,
         streams: Streams,
         tracer: Option<Tracer>,
     ) -> Operator {
@@ -40,6 +44,7 @@ impl Operator {
             handles,
             names,
             wishes: Mutex::new(wishes),
+            reach,
             streams,
             tracer,
             stopped: AtomicBool::new(false),
@@ -72,7 +77,11 @@ impl Operator {
     }
 
     /// Changes whatever is different, and says what that was.
-    pub fn become_as(&self, new: Wishes) -> String {
+    ///
+    /// # Errors
+    /// A sentence on what these interfaces cannot do. Nothing was changed then.
+    pub fn become_as(&self, new: Wishes) -> Result<String, String> {
+        new.within(&self.reach)?;
         let mut old = self.wishes();
         let changes = new.differs(&old);
         for ((side, name), handle) in SIDES.iter().zip(&self.handles) {
@@ -89,15 +98,21 @@ impl Operator {
             if was.line != is.line {
                 handle.line(is.line);
             }
+            if was.fragment != is.fragment {
+                handle.order(Order::Cut(is.fragment));
+            }
+            if was.reassemble != is.reassemble {
+                handle.order(Order::Join(is.reassemble));
+            }
         }
         *old = new;
-        match changes.len() {
+        Ok(match changes.len() {
             0 => "nothing is different".to_owned(),
             _ => {
                 let told = changes.iter().map(|(name, value)| format!("{name} is {value}"));
                 told.collect::<Vec<_>>().join(", ")
             }
-        }
+        })
     }
 
     /// What goes wrong on both sides of the bridge rather than in it: each is told once.
@@ -105,7 +120,14 @@ impl Operator {
         let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut said = Vec::new();
         for ((handle, (from, _)), told) in self.handles.iter().zip(&self.names).zip(complained.iter_mut()) {
-            let losses = handle.status().losses;
+            let status = handle.status();
+            let losses = status.losses;
+            if status.fragments.whole > 0 && !std::mem::replace(&mut told[2], true) {
+                said.push(format!(
+                    "frames longer than a fragment come in at {from} and pass whole: they are not IP, or not directly behind their \
+                     Ethernet header"
+                ));
+            }
             if losses.too_long > 0 && !std::mem::replace(&mut told[0], true) {
                 said.push(format!(
                     "frames longer than the MTU come in at {from} and are dropped: the machine on that side leaves \
@@ -137,6 +159,12 @@ impl Operator {
             }
             if wish.line.loss.get() > 0.0 {
                 let _ = write!(line, ", loss {}", wish.line.loss);
+            }
+            if let Some(size) = wish.fragment {
+                let _ = write!(line, ", fragments of {} bytes", size.bytes());
+            }
+            if wish.reassemble {
+                line.push_str(", fragments put together");
             }
             let _ = write!(line, "; {}", handle.status().how);
             line
@@ -181,6 +209,17 @@ impl Operator {
                     row(&mut text, "lost", format!("{count} {name}"));
                 }
             }
+            let Fragments { cut, pieces, whole, joined, .. } = &status.fragments;
+            if *cut > 0 || *whole > 0 {
+                let passed = if *whole > 0 { format!("; {whole} passed whole") } else { String::new() };
+                row(&mut text, "cut", format!("{cut} frames into {pieces} fragments{passed}"));
+            }
+            if joined.fragments > 0 {
+                let lost = joined.lost().filter(|(_, lost)| *lost > 0);
+                let lost: String = lost.map(|(why, lost)| format!(", {lost} {}", why.name())).collect();
+                let put = format!("{} fragments to {} frames{lost}", joined.joined, joined.packets);
+                row(&mut text, "joined", put);
+            }
             if status.stalls > 0 {
                 let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
                 row(&mut text, "stalled", said);
@@ -207,6 +246,9 @@ impl Operator {
                     .collect();
                 let lost: serde_json::Map<String, Value> =
                     lost(status).iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
+                let Fragments { cut, pieces, spared, whole, joined, waiting, .. } = &status.fragments;
+                let unjoined: serde_json::Map<String, Value> =
+                    joined.lost().map(|(why, lost)| (why.name().to_owned(), lost.into())).collect();
                 let gauges: serde_json::Map<String, Value> =
                     status.gauges.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
                 json!({
@@ -218,6 +260,8 @@ impl Operator {
                     "delay_s": wish.line.delay.as_s(),
                     "jitter_s": wish.line.jitter.as_s(),
                     "loss": wish.line.loss.get(),
+                    "fragment": wish.fragment.map(Size::bytes),
+                    "reassemble": wish.reassemble,
                     "uptime_s": status.uptime.as_s(),
                     "arrived": backlog(&status.books.arrived),
                     "sent": backlog(&status.books.sent),
@@ -226,6 +270,14 @@ impl Operator {
                     "marked": status.books.marked,
                     "drops": reasons,
                     "lost": lost,
+                    "cut": {"frames": cut, "fragments": pieces, "spared_fragments": spared, "whole": whole},
+                    "joined": {
+                        "fragments": joined.joined,
+                        "frames": joined.packets,
+                        "waiting": waiting,
+                        "given_up_frames": joined.given_up,
+                        "lost": unjoined,
+                    },
                     "sojourn_s": quantiles(&status.sojourn[0]),
                     "lateness_s": quantiles(&status.lateness[0]),
                     "last_second": {

@@ -13,6 +13,7 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
     let statuses = operator.statuses();
     let wishes = operator.wishes();
     let ways = [(Side::Forward, Direction::Forth), (Side::Back, Direction::Back)];
+    let nothing = live::fragments::Fragments::default();
     let told = ways.iter().zip(operator.names()).zip(statuses);
     told.map(|(((side, direction), (from, to)), status)| {
         let wish = wishes.of(*side);
@@ -39,6 +40,20 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
             line_lost: Backlog { packets: status.losses.line, bytes: 0 },
             ring_drops: status.losses.ring,
             stalls: status.stalls,
+            fragments: (wish.fragment.is_some() || wish.reassemble || status.fragments != nothing).then(
+                || {
+                    let of = &status.fragments;
+                    watch::Fragments {
+                        cut: of.cut,
+                        pieces: of.pieces,
+                        spared: of.spared,
+                        whole: of.whole,
+                        joined: of.joined.joined,
+                        frames: of.joined.packets,
+                        lost: of.joined.lost().map(|(why, lost)| (why.name(), lost)).collect(),
+                    }
+                },
+            ),
             sojourn: status.sojourn[0],
             lateness: status.lateness[0],
             recent: Recent {

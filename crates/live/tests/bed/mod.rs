@@ -71,6 +71,7 @@ impl Bed {
             line,
             counting: look::Counting { overhead: 14, mpu: 0 },
             ethernet: true,
+            fragments: live::fragments::Settings::none(),
             longest_in: 1518,
             longest_out: 1518,
             rooms: 16_384,
