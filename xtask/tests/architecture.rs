@@ -38,7 +38,7 @@ const PLACES: &[Place] = &[
     Place { name: "testbed", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
     Place {
         name: "papers",
-        knows: &["qdisc", "theory", "sim", "switch", "scenario", "record"],
+        knows: &["qdisc", "theory", "disciplines", "sim", "switch", "scenario", "record"],
         tests_know: &[],
     },
     Place {

@@ -85,12 +85,13 @@ fn print(link: &LinkBounds, out: &mut dyn Write) -> io::Result<()> {
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     for stream in &link.streams {
         let StreamBounds { name, flows, reserved, packet, burst, .. } = stream;
-        let each = if *flows > 1 { format!(", {flows} flows with each") } else { String::new() };
+        let (among, each) =
+            if *flows > 1 { (format!(" ({flows} flows)"), " each") } else { (String::new(), "") };
         let burst = if burst == packet { String::new() } else { format!(", {} bytes at once", burst.0) };
         writeln!(
             out,
-            "\n  {}{each} {reserved}, packets of up to {} bytes{burst}",
-            bold(&format!("{name}:")),
+            "\n  {}{among}: {reserved}{each}, packets of up to {} bytes{burst}",
+            bold(name),
             packet.0
         )?;
         for (discipline, bound) in names.iter().zip(&stream.bounds) {
