@@ -10,6 +10,8 @@ use std::time::Duration;
 use bed::{Bed, Host, frame, ip, nap};
 
 const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
+/// Room for all.
+const DRR: &str = "drr limit 8000p";
 
 /// A link between the two.
 struct Between<'a>(&'a Bed);
@@ -43,7 +45,7 @@ impl Live {
         let (ready, socket) = (dir.join(format!("{name}.ready")), dir.join(format!("{name}.sock")));
         let child = Command::new(GIVEWAY)
             .args(["live", "--in", &bed.name(ends[0]), "--out", &bed.name(ends[1]), "--json", "--quiet"])
-            .args(["--qdisc", "drr limit 8000p", "--no-realtime"])
+            .arg("--no-realtime")
             .arg("--ready")
             .arg(&ready)
             .arg("--control")
@@ -114,10 +116,20 @@ fn frames_of_all_lengths_cross_two_bridges_in_pieces() {
     let Some(bed) = Bed::build("p") else { return };
     let _between = Between::of(&bed);
     let dir = tempfile::tempdir().unwrap();
-    let first =
-        Live::start(&bed, dir.path(), "first", ["a1", "c0"], &["--fragment", "800", "--reassemble-back"]);
-    let second =
-        Live::start(&bed, dir.path(), "second", ["c1", "b0"], &["--reassemble", "--fragment-back", "500"]);
+    let first = Live::start(
+        &bed,
+        dir.path(),
+        "first",
+        ["a1", "c0"],
+        &["--qdisc", DRR, "--fragment", "800", "--reassemble-back"],
+    );
+    let second = Live::start(
+        &bed,
+        dir.path(),
+        "second",
+        ["c1", "b0"],
+        &["--qdisc", DRR, "--reassemble", "--fragment-back", "500"],
+    );
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let (mut there, mut back) = (Host::at(&bed, "c1"), Host::at(&bed, "c0"));
 
@@ -163,6 +175,27 @@ fn frames_of_all_lengths_cross_two_bridges_in_pieces() {
         assert_eq!(direction["joined"]["waiting"], 0);
         assert_eq!(direction["dropped"]["packets"], 0);
     }
+}
+
+/// 500 frames at once for a queue of 40 fragments: most are dropped, and nothing crosses that the other end cannot use.
+#[test]
+fn an_overload_sends_no_fragment_without_the_others() {
+    let Some(bed) = Bed::build("r") else { return };
+    let _between = Between::of(&bed);
+    let dir = tempfile::tempdir().unwrap();
+    let slow = ["--fragment", "500", "--rate", "4mbit", "--qdisc", "fifo limit 40p"];
+    let first = Live::start(&bed, dir.path(), "first", ["a1", "c0"], &slow);
+    let second = Live::start(&bed, dir.path(), "second", ["c1", "b0"], &["--reassemble"]);
+    let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
+    let frames: Vec<Vec<u8>> = (0..500).map(|number| datagram(number, 1442)).collect();
+    a.send(&frames);
+    let came = b.receive(usize::MAX, Duration::from_secs(1));
+    assert!(came.iter().all(|frame| frames.contains(frame)), "what comes is whole");
+    let (first, second) = (first.end(), second.end());
+    assert!(first[0]["drops"]["overlimit"].as_u64() > Some(0), "{}", first[0]["drops"]);
+    assert_eq!(first[0]["sent"]["packets"], 3 * came.len(), "three fragments for each frame that came");
+    assert_eq!(second[0]["joined"]["fragments"], 3 * came.len());
+    assert_eq!(second[0]["joined"]["waiting"], 0);
 }
 
 /// What cannot be is refused before anything is opened for long, with what would be right.

@@ -1,7 +1,7 @@
 //! The fragments of a frame go together: when the discipline drops one, the link sends none of the others any more.
 //!
 //! Disciplines know packets, not frames. A full queue that takes one fragment for each that leaves, and drops the next, would fill with frames
-//! of which each has lost something: at three times the link's rate, 5 % of what a fifo of 100 packets sends could be joined. So
+//! of which each has lost something: at three times the link's rate, 7 % of what a queue of 100 packets sends can be joined. So
 //! [`Together`] stands between the port and the discipline, and drops what the discipline lets go when a fragment of the same frame was
 //! dropped before, for the same reason; and those that are not yet offered are not offered. Packets that go so take no time of the link. It is
 //! what ATM switches do with the cells of a packet (partial packet discard: Romanow and Floyd, IEEE JSAC 13(4), 1995), only at the other end of the

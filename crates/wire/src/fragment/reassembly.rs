@@ -221,7 +221,7 @@ impl<'a> Fragment<'a> {
 }
 
 impl Reassembly {
-    /// Empty, with all its memory. `hasher` has keys that nobody knows, so that nobody can fill one bucket of the table on purpose.
+    /// Empty, with all its memory. Who does not know the keys of `hasher` cannot fill one bucket of the table on purpose.
     pub fn new(settings: Settings, hasher: SipHasher) -> Reassembly {
         let room = settings.longest.next_multiple_of(64);
         let each = room + size_of::<Place>() + 2 * size_of::<u32>();
