@@ -101,6 +101,29 @@ pub enum Reason {
     NotYours = 6,
 }
 
+impl Malformed {
+    /// What each kind is called where they are counted.
+    pub const NAMES: [&str; 10] = [
+        "short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times",
+    ];
+
+    /// Which of [`Malformed::NAMES`] it is.
+    pub fn index(&self) -> usize {
+        match self {
+            Malformed::Short(_) => 0,
+            Malformed::Magic(_) => 1,
+            Malformed::Version(_) => 2,
+            Malformed::Length(_) => 3,
+            Malformed::Checksum => 4,
+            Malformed::Forged => 5,
+            Malformed::Kind(_) => 6,
+            Malformed::Reason(..) => 7,
+            Malformed::Reserved => 8,
+            Malformed::Times => 9,
+        }
+    }
+}
+
 impl Reason {
     /// Every reason, in the order of their numbers.
     pub const ALL: [Reason; 6] = [
@@ -281,6 +304,18 @@ impl From<Tuple> for FiveTuple {
         let mapped = |[a, b, c, d]: [u8; 4]| [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d];
         let Tuple { from, to, from_port, to_port, protocol } = tuple;
         FiveTuple { from: mapped(from), to: mapped(to), from_port, to_port, protocol }
+    }
+}
+
+impl std::fmt::Display for Tuple {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [from, to] = [self.from, self.to].map(std::net::Ipv4Addr::from);
+        match self.protocol {
+            6 => f.write_str("tcp ")?,
+            17 => f.write_str("udp ")?,
+            number => write!(f, "proto {number} ")?,
+        }
+        write!(f, "{from}:{} > {to}:{}", self.from_port, self.to_port)
     }
 }
 
