@@ -195,11 +195,18 @@ impl Table {
         Some(message.answer(refused))
     }
 
-    /// Forgets what has finished, and what was not heard of for a lifetime.
-    pub fn expire(&mut self, now: u64) {
-        let before = self.entries.len();
-        self.entries.retain(|_, entry| now < entry.until(self.lifetime));
-        self.counts.expired += (before - self.entries.len()) as u64;
+    /// Forgets what has finished, and what was not heard of for a lifetime; gives those flows back.
+    pub fn expire(&mut self, now: u64) -> Vec<Tuple> {
+        let mut gone = Vec::new();
+        self.entries.retain(|tuple, entry| {
+            let stays = now < entry.until(self.lifetime);
+            if !stays {
+                gone.push(*tuple);
+            }
+            stays
+        });
+        self.counts.expired += gone.len() as u64;
+        gone
     }
 
     /// From now on so much may be reserved. What no longer fits is revoked, the newest first, and given back.

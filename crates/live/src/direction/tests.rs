@@ -63,6 +63,8 @@ fn core(build: Build, rate: Rate, line: Settings) -> Core {
         longest_out: 1518,
         rooms: 64,
         streams: Streams::new(1),
+        xor_mod: None,
+        gate: None,
         probe: None,
         tap: None,
         clock: Clock::start(),
