@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use live::direction::Order;
+use live::reservations::{Clerk, Shown};
 use live::{Handle, Status};
 use qdisc::{Span, Streams};
 use replay::Tracer;
 use serde_json::{Value, json};
 
+use super::reserving;
 use super::settings::{Side, Wishes, builder, rate};
 
 /// Both directions, from the outside.
@@ -20,6 +22,8 @@ pub struct Operator {
     wishes: Mutex<Wishes>,
     streams: Streams,
     tracer: Option<Tracer>,
+    /// Keeps reservations.
+    clerk: Option<Clerk>,
     stopped: AtomicBool,
     /// Which complaints were made, for each direction.
     complained: Mutex<[[bool; 2]; 2]>,
@@ -35,6 +39,7 @@ impl Operator {
         wishes: Wishes,
         streams: Streams,
         tracer: Option<Tracer>,
+        clerk: Option<Clerk>,
     ) -> Operator {
         Operator {
             handles,
@@ -42,6 +47,7 @@ impl Operator {
             wishes: Mutex::new(wishes),
             streams,
             tracer,
+            clerk,
             stopped: AtomicBool::new(false),
             complained: Mutex::default(),
         }
@@ -62,6 +68,22 @@ impl Operator {
         self.handles.iter().map(Handle::status).collect()
     }
 
+    /// How reservations stand in each direction that keeps them.
+    pub fn reservations(&self) -> [Option<Shown>; 2] {
+        self.clerk.as_ref().map(Clerk::show).unwrap_or_default()
+    }
+
+    /// All reservations, for programs; nothing when none are kept.
+    pub fn list(&self) -> Option<Value> {
+        self.clerk.as_ref()?;
+        let kept = SIDES.iter().zip(self.reservations());
+        let all = kept.flat_map(|((_, name), shown)| {
+            let list = shown.map(|shown| shown.list).unwrap_or_default();
+            list.into_iter().map(|each| reserving::listed(name, &each))
+        });
+        Some(all.collect())
+    }
+
     /// Somebody wants it to end.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
@@ -75,6 +97,8 @@ impl Operator {
     pub fn become_as(&self, new: Wishes) -> String {
         let mut old = self.wishes();
         let changes = new.differs(&old);
+        let mut remarks = Vec::new();
+        let kept = self.clerk.as_ref().filter(|_| !changes.is_empty()).map(Clerk::show);
         for ((side, name), handle) in SIDES.iter().zip(&self.handles) {
             let (was, is) = (old.of(*side), new.of(*side));
             if was.qdisc != is.qdisc {
@@ -82,9 +106,14 @@ impl Operator {
                 let changed = handle.status().changes.to_string();
                 let place = self.streams.within(name).within(&changed);
                 handle.order(Order::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
+                let keeps = kept.as_ref().map(|kept| kept[*side as usize].is_some());
+                remarks.extend(keeps.and_then(|keeps| reserving::about_change(keeps, is)));
             }
             if was.rate != is.rate {
                 handle.rate(is.rate);
+                if let Some(clerk) = &self.clerk {
+                    clerk.rate(*side as usize, is.rate);
+                }
             }
             if was.line != is.line {
                 handle.line(is.line);
@@ -95,7 +124,8 @@ impl Operator {
             0 => "nothing is different".to_owned(),
             _ => {
                 let told = changes.iter().map(|(name, value)| format!("{name} is {value}"));
-                told.collect::<Vec<_>>().join(", ")
+                let told = told.collect::<Vec<_>>().join(", ");
+                remarks.iter().fold(told, |told, remark| format!("{told}; {remark}"))
             }
         }
     }
@@ -141,13 +171,17 @@ impl Operator {
             let _ = write!(line, "; {}", handle.status().how);
             line
         })
+        .chain(self.reservations().iter().zip(&self.names).filter_map(|(shown, (_, to))| {
+            let shown = shown.as_ref()?;
+            Some(format!("reservations out of {to}: up to {}", rate(shown.capacity)))
+        }))
         .collect()
     }
 
     /// What came of it, for people.
     pub fn summary(&self, statuses: &[Status]) -> String {
         let mut text = String::new();
-        for ((from, to), status) in self.names.iter().zip(statuses) {
+        for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.reservations()) {
             let Status { books, held, .. } = status;
             let _ = writeln!(text, "{from} to {to}, {}", seconds(status.uptime));
             let row = |text: &mut String, name: &str, value: String| {
@@ -185,6 +219,9 @@ impl Operator {
                 let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
                 row(&mut text, "stalled", said);
             }
+            if let Some(shown) = reserved {
+                row(&mut text, "reserved", reserving::in_words(&shown));
+            }
             if let Some(why) = &status.plain {
                 row(&mut text, "plain", format!("{} frames after it failed: {why}", status.plain_frames));
             }
@@ -195,9 +232,9 @@ impl Operator {
     /// All of it, for programs. Times are in seconds.
     pub fn json(&self, statuses: &[Status]) -> Value {
         let wishes = self.wishes();
-        let ways = SIDES.iter().zip(&self.names).zip(statuses);
+        let ways = SIDES.iter().zip(&self.names).zip(statuses).zip(self.reservations());
         let ways: Vec<Value> = ways
-            .map(|(((side, name), (from, to)), status)| {
+            .map(|((((side, name), (from, to)), status), reserved)| {
                 let wish = wishes.of(*side);
                 let backlog = |b: &qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
                 let reasons: serde_json::Map<String, Value> = status
@@ -243,6 +280,7 @@ impl Operator {
                     "rooms": {"left": status.rooms[0], "least": status.rooms[1], "all": status.rooms[2]},
                     "on_line": status.on_line,
                     "gauges": gauges,
+                    "reservations": reserved.as_ref().map(reserving::to_json),
                     "plain": status.plain,
                     "plain_frames": status.plain_frames,
                     "how": status.how,
