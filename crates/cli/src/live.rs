@@ -29,8 +29,8 @@ use qdisc::{Bytes, PortId, Span, Streams};
 use crate::{Outcome, show, terminal};
 
 pub use control::{Args as ControlArgs, control};
-pub use reserving::address;
 use operator::Operator;
+pub use reserving::address;
 use settings::Side;
 
 /// Carries real frames between two interfaces, through a discipline and a shaper each way.
@@ -144,7 +144,7 @@ pub struct Args {
     #[arg(long, short, action = ArgAction::SetTrue)]
     quiet: bool,
     #[command(flatten)]
-    reserving: reserving::Args,
+    reserving: reserving::Reserving,
 }
 
 const EXAMPLES: &str = "\
@@ -183,6 +183,14 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if args.tui && !io::stdout().is_terminal() {
         return Ok(wrong("--tui needs a terminal, and the standard output is none"));
     }
+    let reserving = match args.reserving.settings(&wishes) {
+        Ok(reserving) => reserving,
+        Err(sentence) => return Ok(wrong(&sentence)),
+    };
+    let tun = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:"));
+    if let (Some(_), Some(name)) = (&reserving, tun) {
+        return Ok(wrong(&reserving::not_ethernet(name)));
+    }
     if !look_around(args) {
         return Ok(Outcome::Wrong);
     }
@@ -217,13 +225,13 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Err(sentence) => return Ok(wrong(&sentence)),
     };
     let tracer = trace.as_ref().map(replay::Recording::tracer);
-    let (office, mut gates, clerk) = match args.reserving.settings(&wishes, a.ethernet) {
-        Ok(None) => (None, [None, None], None),
-        Ok(Some((settings, links))) => {
+    let (office, mut gates, clerk) = match reserving {
+        None => (None, [None, None], None),
+        Some(_) if !a.ethernet => return Ok(wrong(&reserving::not_ethernet(&a.name))),
+        Some((settings, links)) => {
             let (office, gates, clerk) = reservations::open(settings, links, [a.address, b.address]);
             (Some(office), gates, Some(clerk))
         }
-        Err(sentence) => return Ok(wrong(&sentence)),
     };
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
     let begin = |dir| keep::Recording::begin(dir, args.small_packet, args.record_later);

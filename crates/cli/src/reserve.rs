@@ -107,7 +107,8 @@ fn when(text: &str) -> Result<When, String> {
     }
     let seconds = text.strip_prefix('@').and_then(|seconds| seconds.parse::<u64>().ok());
     let ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
-    ns.map(When::At).ok_or_else(|| "write +5min for in five minutes, or @1790000000 for a Unix time".to_owned())
+    ns.map(When::At)
+        .ok_or_else(|| "write +5min for in five minutes, or @1790000000 for a Unix time".to_owned())
 }
 
 fn endpoint(text: &str) -> Result<SocketAddrV4, String> {
@@ -123,9 +124,9 @@ fn endpoint(text: &str) -> Result<SocketAddrV4, String> {
 fn protocol(text: &str) -> Result<u8, String> {
     const NAMES: [(&str, u8); 5] = [("udp", 17), ("tcp", 6), ("sctp", 132), ("dccp", 33), ("udplite", 136)];
     let named = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
-    named.or_else(|| text.parse().ok()).ok_or_else(|| {
-        "write udp, tcp, sctp, dccp, udplite, or a number from 0 to 255".to_owned()
-    })
+    named
+        .or_else(|| text.parse().ok())
+        .ok_or_else(|| "write udp, tcp, sctp, dccp, udplite, or a number from 0 to 255".to_owned())
 }
 
 fn link_address(text: &str) -> Result<[u8; 6], String> {
@@ -163,7 +164,8 @@ pub fn key(flag: &str, file: &Path) -> Result<SipHasher, String> {
     let key = text.trim();
     let digits = (key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(key);
     let number = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
-    let number = number.ok_or_else(|| told("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
+    let number =
+        number.ok_or_else(|| told("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
     let open = std::fs::metadata(file).is_ok_and(|about| {
         use std::os::unix::fs::PermissionsExt;
         about.permissions().mode() & 0o077 != 0
@@ -212,11 +214,13 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let (start, begins) = match args.start {
         None => (0, now),
         Some(When::In(span)) => (now + ns(span), now + ns(span)),
-        Some(When::At(at)) => (at, at.max(now)),
+        Some(When::At(at)) => (at, at),
     };
     let finish = args.span.map_or(u64::MAX, |span| begins.saturating_add(ns(span)));
     if finish <= now {
-        return wrong("--start and --for: it would be over already: Unix times are in seconds, see `date +%s`");
+        return wrong(
+            "--start and --for: it would be over already: Unix times are in seconds, see `date +%s`",
+        );
     }
     let station = match Station::open(&args.via, &[args.types.start, args.types.end]) {
         Ok(station) => station,
@@ -259,7 +263,9 @@ impl Asker<'_> {
         let mut unanswered = 0;
         while !self.stopped() && wall_ns() < self.start.finish {
             // Who is further away may refuse while we wait.
-            if let Said::Refused(router, reason) = self.listen(&self.start.to_owned(), self.args.repeat, false, out)? {
+            if let Said::Refused(router, reason) =
+                self.listen(&self.start.to_owned(), self.args.repeat, false, out)?
+            {
                 return self.refused(router, reason, out);
             }
             if self.stopped() || wall_ns() >= self.start.finish {
@@ -275,6 +281,11 @@ impl Asker<'_> {
                     "no answer to the last {unanswered} starts: the routers may have forgotten it; it goes on asking"
                 ));
             }
+        }
+        if wall_ns() >= self.start.finish {
+            // It is over by itself; the end is for routers whose clock is behind, and nobody need answer.
+            self.send(&self.the_end())?;
+            return Ok(Outcome::Done);
         }
         self.end(out)
     }
@@ -358,10 +369,11 @@ impl Asker<'_> {
 
     /// Hears answers to a message for so long; `first`: only until there is one.
     fn listen(&mut self, asked: &Message, span: Span, first: bool, out: &mut dyn Write) -> io::Result<Said> {
-        let end = (monotonic_ns() + span.as_ps() / 1000).min(match self.start.finish.checked_sub(wall_ns()) {
-            Some(left) => monotonic_ns().saturating_add(left),
-            None => u64::MAX,
-        });
+        let end =
+            (monotonic_ns() + span.as_ps() / 1000).min(match self.start.finish.checked_sub(wall_ns()) {
+                Some(left) => monotonic_ns().saturating_add(left),
+                None => u64::MAX,
+            });
         while !self.stopped() {
             let Some(left) = end.checked_sub(monotonic_ns()).filter(|left| *left > 0) else { break };
             let left = Duration::from_nanos(left.max(1_000_000)).min(Duration::from_millis(50));
@@ -443,7 +455,11 @@ mod tests {
         assert_eq!(ether_types("0x0801,0x0802"), Ok(EtherTypes::PUBLISHED));
         assert_eq!(ether_types("0x88b5"), Ok(EtherTypes::LOCAL));
         assert_eq!(link_address("02:00:00:00:00:0a"), Ok([2, 0, 0, 0, 0, 10]));
-        assert!(["2:0:0:0:0:a", "02:00:00:00:00", "02:00:00:00:00:0g"].iter().all(|text| link_address(text).is_err()));
+        assert!(
+            ["2:0:0:0:0:a", "02:00:00:00:00", "02:00:00:00:00:0g"]
+                .iter()
+                .all(|text| link_address(text).is_err())
+        );
         assert_eq!(when("+5min"), Ok(When::In(Span::s(300))));
         assert_eq!(when("@17"), Ok(When::At(17_000_000_000)));
         assert!(["5min", "@now", "tomorrow"].iter().all(|text| when(text).unwrap_err().contains("+5min")));

@@ -120,7 +120,9 @@ impl Gate {
     /// Whether it is a control packet; if so it was taken, or counted as lost.
     #[inline]
     pub(crate) fn takes(&mut self, arrival: &Arrival<'_>) -> bool {
-        let Some([high, low]) = arrival.bytes.get(12..HEADER).and_then(|kind| kind.first_chunk()) else { return false };
+        let Some([high, low]) = arrival.bytes.get(12..HEADER).and_then(|kind| kind.first_chunk()) else {
+            return false;
+        };
         let kind = u16::from_be_bytes([*high, *low]);
         (kind == self.types.start || kind == self.types.end) && self.hand_over(arrival)
     }
@@ -157,7 +159,9 @@ impl Gate {
     /// What a flow has reserved at a Unix time that is only asked for where there is a reservation.
     #[inline]
     pub(crate) fn reserved(&self, key: FlowKey, tuple: &FiveTuple, now: impl FnOnce() -> u64) -> Rate {
-        let Some(held) = self.held.get(key).filter(|held| held.tuple == *tuple) else { return Rate::default() };
+        let Some(held) = self.held.get(key).filter(|held| held.tuple == *tuple) else {
+            return Rate::default();
+        };
         let now = now();
         if held.start <= now && now < held.until { held.rate } else { Rate::default() }
     }
@@ -280,14 +284,15 @@ impl Keeper {
     pub fn decide(&mut self, letter: &Letter, now: u64) -> Verdict {
         let (types, key) = (self.settings.types, self.settings.key);
         let Some(desk) = &mut self.ways[letter.way] else { return Verdict::default() };
-        let message = Message::decode(&letter.bytes[HEADER..letter.length], key.as_ref()).and_then(|message| {
-            let right = match message.kind {
-                Kind::Start => letter.kind() == types.start,
-                Kind::End => letter.kind() == types.end,
-                Kind::Granted | Kind::Refused(_) => true,
-            };
-            if right { Ok(message) } else { Err(Malformed::Kind(letter.bytes[HEADER + 3])) }
-        });
+        let message =
+            Message::decode(&letter.bytes[HEADER..letter.length], key.as_ref()).and_then(|message| {
+                let right = match message.kind {
+                    Kind::Start => letter.kind() == types.start,
+                    Kind::End => letter.kind() == types.end,
+                    Kind::Granted | Kind::Refused(_) => true,
+                };
+                if right { Ok(message) } else { Err(Malformed::Kind(letter.bytes[HEADER + 3])) }
+            });
         let message = match message {
             Ok(message) => message,
             Err(malformed) => {
@@ -396,7 +401,8 @@ impl Office {
                         order(&handles, &mut changes);
                         for (way, frame) in ways {
                             if let Some(frame) = frame {
-                                handles[way].order(Order::Frame(frame));
+                                // What is lost is repeated by its sender.
+                                handles[way].order_if_taken(Order::Frame(frame));
                             }
                         }
                     }
@@ -417,7 +423,8 @@ impl Office {
 
 fn order(handles: &[Handle], changes: &mut Vec<(usize, Change)>) {
     for (way, change) in changes.drain(..) {
-        handles[way].order(Order::Reserve(change));
+        // A direction that takes nothing more has failed: it forwards plainly.
+        handles[way].order_if_taken(Order::Reserve(change));
     }
 }
 

@@ -36,9 +36,11 @@ impl Station {
     /// A sentence: what is wrong, and what to type instead.
     pub fn open(name: &str, types: &[u16]) -> Result<Station, String> {
         let told = |error: io::Error| match error.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => "this user may not send raw frames (CAP_NET_RAW is missing): run it with sudo, \
+            Some(libc::EPERM | libc::EACCES) => {
+                "this user may not send raw frames (CAP_NET_RAW is missing): run it with sudo, \
                  or once: sudo setcap cap_net_raw+ep \"$(command -v giveway)\""
-                .to_owned(),
+                    .to_owned()
+            }
             _ => format!("{name}: {error}"),
         };
         let asker = Asker::new().map_err(told)?;
@@ -49,7 +51,9 @@ impl Station {
             format!("there is no interface {name}: {near}there are {}", there.join(", "))
         })?;
         if asker.hardware(name).map_err(told)? != libc::ARPHRD_ETHER {
-            return Err(format!("{name} is no Ethernet, and control packets have EtherTypes: name one that is"));
+            return Err(format!(
+                "{name} is no Ethernet, and control packets have EtherTypes: name one that is"
+            ));
         }
         if asker.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
             return Err(format!("{name} is down: ip link set {name} up"));
@@ -93,7 +97,8 @@ impl Station {
     /// # Errors
     /// What the system says: the interface may have gone.
     pub fn receive(&self, within: Duration) -> io::Result<Option<Received>> {
-        let mut fds: Vec<PollFd<'_>> = self.sockets.iter().map(|fd| PollFd::new(as_fd(fd), PollFlags::POLLIN)).collect();
+        let mut fds: Vec<PollFd<'_>> =
+            self.sockets.iter().map(|fd| PollFd::new(as_fd(fd), PollFlags::POLLIN)).collect();
         let timeout = PollTimeout::try_from(within).unwrap_or(PollTimeout::MAX);
         match poll(&mut fds, timeout) {
             Ok(0) | Err(nix::errno::Errno::EINTR) => return Ok(None),
@@ -110,7 +115,9 @@ impl Station {
             return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
         }
         let frame = &frame[..(length as usize).min(frame.len())];
-        let (Some(to), Some(from), Some(body)) = (frame.get(..6), frame.get(6..12), frame.get(14..)) else { return Ok(None) };
+        let (Some(to), Some(from), Some(body)) = (frame.get(..6), frame.get(6..12), frame.get(14..)) else {
+            return Ok(None);
+        };
         let ours = to == self.address || to[0] & 1 == 1;
         Ok(ours.then(|| Received { from: std::array::from_fn(|at| from[at]), body: body.to_vec() }))
     }

@@ -103,9 +103,8 @@ pub enum Reason {
 
 impl Malformed {
     /// What each kind is called where they are counted.
-    pub const NAMES: [&str; 10] = [
-        "short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times",
-    ];
+    pub const NAMES: [&str; 10] =
+        ["short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times"];
 
     /// Which of [`Malformed::NAMES`] it is.
     pub fn index(&self) -> usize {

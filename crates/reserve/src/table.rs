@@ -374,7 +374,9 @@ mod tests {
     #[test]
     fn a_slower_link_revokes_the_newest() {
         let mut table = Table::new(Rate::bit(100), 10, 1000);
-        for (flow, rate, from, to) in [(2, 40, 0, 50), (1, 30, 0, 50), (3, 30, 0, 50), (4, 90, 50, 60), (2, 35, 0, 50)] {
+        for (flow, rate, from, to) in
+            [(2, 40, 0, 50), (1, 30, 0, 50), (3, 30, 0, 50), (4, 90, 50, 60), (2, 35, 0, 50)]
+        {
             assert_eq!(told(&mut table, &start(flow, rate, from, to), 1, 0), Some(Kind::Granted), "{flow}");
         }
         assert_eq!(table.sum(0), Rate::bit(95));

@@ -181,7 +181,8 @@ impl Page<'_> {
     /// Only where some direction keeps them.
     fn reservations(&mut self) {
         let snapshots = self.snapshots;
-        let kept = || snapshots.iter().enumerate().filter_map(|(port, of)| Some((port, of.reservations.as_ref()?)));
+        let kept =
+            || snapshots.iter().enumerate().filter_map(|(port, of)| Some((port, of.reservations.as_ref()?)));
         if kept().next().is_none() {
             return;
         }
@@ -201,7 +202,12 @@ impl Page<'_> {
             }
         }
         let name = "giveway_reservation_messages";
-        self.family(name, "counter", "", "Control packets and what became of them, and reservations that went.");
+        self.family(
+            name,
+            "counter",
+            "",
+            "Control packets and what became of them, and reservations that went.",
+        );
         for (port, of) in kept() {
             for (outcome, count) in &of.messages {
                 let more = format!(",outcome=\"{}\"", escaped(outcome));

@@ -98,7 +98,9 @@ fn answer(stream: &UnixStream, operator: &Operator) -> io::Result<()> {
             Ok("ends".to_owned())
         }
         ("set", rest) => set(operator, rest),
-        (verb, _) => Err(format!("unknown command \"{verb}\": there are show, reservations, set NAME VALUE, and stop")),
+        (verb, _) => {
+            Err(format!("unknown command \"{verb}\": there are show, reservations, set NAME VALUE, and stop"))
+        }
     };
     let mut stream = stream;
     match said {

@@ -12,7 +12,7 @@ use replay::Tracer;
 use serde_json::{Value, json};
 
 use super::reserving;
-use super::settings::{Side, Wishes, builder, rate};
+use super::settings::{Side, UNLIMITED, Wishes, builder, rate};
 
 /// Both directions, from the outside.
 pub struct Operator {
@@ -171,10 +171,12 @@ impl Operator {
             let _ = write!(line, "; {}", handle.status().how);
             line
         })
-        .chain(self.reservations().iter().zip(&self.names).filter_map(|(shown, (_, to))| {
-            let shown = shown.as_ref()?;
-            Some(format!("reservations out of {to}: up to {}", rate(shown.capacity)))
-        }))
+        .chain(self.reservations().iter().zip(&self.names).zip(SIDES).filter_map(
+            |((shown, (_, to)), (side, _))| {
+                let (shown, limited) = (shown.as_ref()?, wishes.of(side).rate != UNLIMITED);
+                limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
+            },
+        ))
         .collect()
     }
 

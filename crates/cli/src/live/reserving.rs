@@ -16,7 +16,7 @@ use crate::reserve::{ether_types, key};
 /// Keep reservations.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reservations")]
-pub struct Args {
+pub struct Reserving {
     /// Grant rates to flows that ask for them (`giveway reserve`), and tell the discipline
     #[arg(long)]
     pub reserve: bool,
@@ -50,10 +50,13 @@ fn flow_hash(text: &str) -> Result<Telling, String> {
     let prime = match text.split_once(':') {
         _ if text == "keyed" => return Ok(Telling(None)),
         None if text == "xor" => published,
-        Some(("xor", number)) => number.parse().map_err(|_| format!("\"{number}\" is no number: write xor:{published}"))?,
+        Some(("xor", number)) => {
+            number.parse().map_err(|_| format!("\"{number}\" is no number: write xor:{published}"))?
+        }
         _ => return Err(format!("there are keyed and xor:PRIME, as in xor:{published}")),
     };
-    let is_prime = |n: u32| n > 1 && (2..).take_while(|d: &u32| d.saturating_mul(*d) <= n).all(|d| !n.is_multiple_of(d));
+    let is_prime =
+        |n: u32| n > 1 && (2..).take_while(|d: &u32| d.saturating_mul(*d) <= n).all(|d| !n.is_multiple_of(d));
     if !is_prime(prime) {
         let next = (prime.max(2)..=u32::MAX).find(|n| is_prime(*n)).unwrap_or(published);
         return Err(format!("{prime} is no prime, and the paper's hash is modulo one: write xor:{next}"));
@@ -75,19 +78,14 @@ fn wish_guarantees(wish: &Wish) -> bool {
     guarantees(&wish.qdisc, wish.rate)
 }
 
-impl Args {
+impl Reserving {
     /// How reservations are kept, if they are, and the rate of each direction that keeps them.
     ///
     /// # Errors
     /// A sentence on what is wrong, and what to type instead.
-    pub fn settings(&self, wishes: &Wishes, ethernet: bool) -> Result<Option<(Settings, [Option<Rate>; 2])>, String> {
+    pub fn settings(&self, wishes: &Wishes) -> Result<Option<(Settings, [Option<Rate>; 2])>, String> {
         if !self.reserve {
             return Ok(None);
-        }
-        if !ethernet {
-            return Err("--reserve: control packets have an EtherType, and TUN interfaces carry none: put it between \
-                        two Ethernet interfaces (a veth pair will do)"
-                .to_owned());
         }
         let share = self.reserve_share.get();
         if share <= 0.0 {
@@ -104,8 +102,11 @@ impl Args {
             wish_guarantees(wish).then_some(wish.rate)
         });
         if links == [None, None] {
-            let names: Vec<&str> =
-                ALL.iter().filter(|entry| guarantees(&(entry.default)(), Rate::mbit(10))).map(|entry| entry.name).collect();
+            let names: Vec<&str> = ALL
+                .iter()
+                .filter(|entry| guarantees(&(entry.default)(), Rate::mbit(10)))
+                .map(|entry| entry.name)
+                .collect();
             return Err(format!(
                 "--reserve: {} does nothing with a reservation: write --qdisc with one of {}",
                 wishes.of(Side::Forward).qdisc.name(),
@@ -113,7 +114,10 @@ impl Args {
             ));
         }
         if links.iter().flatten().all(|rate| *rate == UNLIMITED) {
-            return Err("--reserve: a link without a rate has nothing to reserve: write --rate, as in --rate 10mbit".to_owned());
+            return Err(
+                "--reserve: a link without a rate has nothing to reserve: write --rate, as in --rate 10mbit"
+                    .to_owned(),
+            );
         }
         let settings = Settings {
             types: self.reserve_types,
@@ -126,12 +130,22 @@ impl Args {
     }
 }
 
+/// Why nobody can reserve on an interface like this.
+pub fn not_ethernet(name: &str) -> String {
+    format!(
+        "--reserve: control packets have an EtherType, and {name} carries IP packets without one: put it between two Ethernet \
+         interfaces (a veth pair will do)"
+    )
+}
+
 /// What to say about a discipline that was changed while reservations are kept.
 pub fn about_change(kept: bool, wish: &Wish) -> Option<String> {
     let name = wish.qdisc.name();
     match (kept, wish_guarantees(wish)) {
         (true, false) => Some(format!("{name} does nothing with reservations, which are kept")),
-        (false, true) => Some(format!("{name} would know reservations, but that direction began without: begin anew")),
+        (false, true) => {
+            Some(format!("{name} would know reservations, but that direction began without: begin anew"))
+        }
         _ => None,
     }
 }

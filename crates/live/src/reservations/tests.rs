@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
+use proptest::prelude::*;
 use qdisc::{Meta, PortId, Probe, Site, Streams, Time};
 use reserve::{Reason, Tuple};
 
@@ -157,7 +158,9 @@ fn the_gate_takes_control_packets_and_nothing_else() {
     let mut gate = gate.unwrap();
     assert!(none.is_none());
     let control = frame(SENDER, 0x88b5, &start(5004, Rate::mbit(1)).encode(None));
-    for other in [&frame(SENDER, 0x0800, &control[14..])[..], &frame(SENDER, 0x88b5, b"GX"), &control[..13], b""] {
+    for other in
+        [&frame(SENDER, 0x0800, &control[14..])[..], &frame(SENDER, 0x88b5, b"GX"), &control[..13], b""]
+    {
         assert!(!gate.takes(&arrival(other)));
     }
     for _ in 0..INBOX + 5 {
@@ -288,4 +291,35 @@ fn answers_wait_in_the_queue() {
     core.advance(now + Span::ms(20));
     core.flush(now + Span::ms(20), &mut Ports(&mut wire));
     assert_eq!((wire, core.tally().changes), (vec![1, 1, 1, 0], 0));
+}
+
+proptest! {
+    /// Any frames, true ones among them: nothing panics, every answer can be read, and what goes on is what came.
+    #[test]
+    fn any_frames_are_decided_about(
+        frames in proptest::collection::vec((0..2usize, any::<bool>(), proptest::collection::vec(any::<u8>(), 0..90), 0..4u16), 1..40),
+        keyed: bool,
+    ) {
+        let key = keyed.then(|| SipHasher::new(1, 2));
+        let mut keeper = keeper(Settings { key, most: 3, ..Settings::default() });
+        for (now, (way, whole, bytes, port)) in (0u64..).zip(frames) {
+            let body = if whole { start(port, Rate::mbit(4)).encode(key.as_ref()).to_vec() } else { [b"GW", &bytes[..]].concat() };
+            let frame = frame(SENDER, 0x88b5, &body);
+            for cut in [frame.len(), frame.len() / 2, bytes.len().min(frame.len())] {
+                let Some(letter) = Letter::of(way, &arrival(&frame[..cut])) else { continue };
+                keeper.sweep(now);
+                let verdict = keeper.decide(&letter, now);
+                if let Some(answer) = &verdict.answer {
+                    prop_assert!(Message::decode(&answer[HEADER..], key.as_ref()).is_ok());
+                }
+                if let Some(onward) = &verdict.onward {
+                    prop_assert_eq!(&frame[..WHOLE], &onward[..]);
+                }
+            }
+            let shown = keeper.show(now);
+            for shown in shown.iter().flatten() {
+                prop_assert!(shown.reserved <= shown.capacity && shown.list.len() <= 3);
+            }
+        }
+    }
 }
