@@ -20,7 +20,9 @@ use std::time::Duration;
 
 use bed::{Bed, Host, nap};
 use live::clock::monotonic_ns;
+use qdisc::hash::SipHasher;
 use qdisc::{Rate, Site, Streams};
+use reserve::{Message, Reason};
 use serde_json::Value;
 use theory::latency_rate::{Flow, Scheduler, Server, delay};
 
@@ -264,9 +266,31 @@ fn requests_are_answered() {
     assert_eq!(live.listed().len(), 1);
     let (code, line) = keeping.end();
     assert!(code == Some(0) && line.starts_with("ended by "), "{line}");
+
+    // One further on has no room: what was granted here is given back.
+    behind.receive(100, Duration::from_millis(200));
+    let mut keeping = Keeping::begin(&flow);
+    let passed = behind.receive(1, Duration::from_secs(2)).remove(0);
+    let key = SipHasher::new(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f);
+    let asked = Message::decode(&passed[14..], Some(&key)).expect("it is what was asked for");
+    let mut answer = [&passed[6..12], &[2, 0, 0, 0, 0, 9, 0x88, 0xb5][..]].concat();
+    answer.extend(asked.answer(Some(Reason::TableFull)).encode(Some(&key)));
+    behind.send(&[answer]);
+    assert_eq!(keeping.child.wait().expect("it ends").code(), Some(1));
+    let given_back = || live.listed().is_empty();
+    assert!(
+        (0..100).any(|_| given_back() || {
+            nap(Duration::from_millis(20));
+            false
+        }),
+        "{:?}",
+        live.listed()
+    );
+
     let told = live.end();
     let messages = &told["reservations"]["messages"];
-    assert_eq!((&messages["ended"], &messages["refused"]), (&2.into(), &1.into()), "{told}");
+    assert_eq!((&messages["ended"], &messages["refused"]), (&3.into(), &1.into()), "{told}");
+    assert_eq!(told["lost"]["ring"], 0);
 }
 
 /// A flow of datagrams that says which and the how many-th each is.

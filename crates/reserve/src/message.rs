@@ -1,7 +1,7 @@
 //! The control packets: start, end, and the answers granted and refused.
 //!
-//! All of them have the same 56 bytes, most significant first, behind an Ethernet header or in a UDP datagram. More bytes may follow, as
-//! the padding of a frame; they are not looked at.
+//! All of them have the same 56 bytes, most significant first, behind an Ethernet header. (They would do in a UDP datagram, too; nothing here
+//! looks for them there.) More bytes may follow, as the padding of a frame; they are not looked at.
 //!
 //! | byte | bytes | what |
 //! |---|---|---|
@@ -18,12 +18,12 @@
 //! | 21 | 1 | reason, in a refusal; otherwise 0 |
 //! | 22 | 2 | 0 |
 //! | 24 | 8 | rate in bit/s |
-//! | 32 | 8 | start, in nanoseconds since an epoch that both sides know; 0 in an end |
+//! | 32 | 8 | start, in nanoseconds since an epoch that both sides know: 1970, on real links; 0 in an end |
 //! | 40 | 8 | finish, likewise |
 //! | 48 | 8 | tag: SipHash-2-4 of bytes 0 to 47, with zero for the checksum, under a key that both sides know; 0 without a key |
 //!
 //! The fields from 8 to 19 and from 24 to 47 are the paper's, the widths ours. An answer repeats the request, so that the sender knows which it
-//! is of. The tag is ours: without it anyone on the link can end anyone's reservation. It says that the sender knew the key, not that the
+//! is of. A finish of 2^64 - 1 never comes. The tag is ours: without it anyone on the link can end anyone's reservation. It says that the sender knew the key, not that the
 //! message is new; a copy of a start that is sent again grants what was granted before, and nothing after its finish.
 //!
 //! The paper's EtherTypes, 0x0801 and 0x0802, are registered to others (X.75 and NBS Internet). The default is that for local

@@ -186,7 +186,8 @@ impl Page<'_> {
         if kept().next().is_none() {
             return;
         }
-        let numbers: [(&str, &str, &str, fn(&Reservations) -> u64); 3] = [
+        type Number = fn(&Reservations) -> u64;
+        let numbers: [(&str, &str, &str, Number); 3] = [
             ("giveway_reservable_bits_per_second", "bits_per_second", "What may be reserved.", |of| {
                 of.capacity.as_bit()
             }),

@@ -221,8 +221,8 @@ impl Operator {
                 let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
                 row(&mut text, "stalled", said);
             }
-            if let Some(shown) = reserved {
-                row(&mut text, "reserved", reserving::in_words(&shown));
+            if let Some(said) = reserved.as_ref().and_then(reserving::in_words) {
+                row(&mut text, "reserved", said);
             }
             if let Some(why) = &status.plain {
                 row(&mut text, "plain", format!("{} frames after it failed: {why}", status.plain_frames));

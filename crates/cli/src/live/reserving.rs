@@ -64,6 +64,9 @@ fn flow_hash(text: &str) -> Result<Telling, String> {
     Ok(Telling(NonZeroU32::new(prime)))
 }
 
+/// The rate of each direction that keeps reservations.
+type Links = [Option<Rate>; 2];
+
 /// Whether a discipline does anything with a reservation.
 fn guarantees(spec: &Spec, rate: Rate) -> bool {
     let mut knows = false;
@@ -83,7 +86,7 @@ impl Reserving {
     ///
     /// # Errors
     /// A sentence on what is wrong, and what to type instead.
-    pub fn settings(&self, wishes: &Wishes) -> Result<Option<(Settings, [Option<Rate>; 2])>, String> {
+    pub fn settings(&self, wishes: &Wishes) -> Result<Option<(Settings, Links)>, String> {
         if !self.reserve {
             return Ok(None);
         }
@@ -203,8 +206,8 @@ pub fn address(bytes: [u8; 6]) -> String {
     bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// For people, in a line of the summary.
-pub fn in_words(shown: &Shown) -> String {
+/// For people, in a line of the summary; nothing when nobody asked for anything.
+pub fn in_words(shown: &Shown) -> Option<String> {
     let counts = &shown.counts;
     let wrong: u64 = shown.malformed.iter().sum();
     let parts = [
@@ -218,8 +221,8 @@ pub fn in_words(shown: &Shown) -> String {
     ];
     let said = parts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}"));
     let said: Vec<String> = said.collect();
-    let said = if said.is_empty() { "no control packets".to_owned() } else { said.join(", ") };
-    format!("{said}; {} of {} in the end", shown.reserved, shown.capacity)
+    (!said.is_empty())
+        .then(|| format!("{}; {} of {} in the end", said.join(", "), shown.reserved, shown.capacity))
 }
 
 #[cfg(test)]
