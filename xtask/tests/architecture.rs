@@ -28,7 +28,11 @@ const PLACES: &[Place] = &[
     Place { name: "theory", knows: &[], tests_know: &[] },
     Place { name: "sim", knows: &["qdisc", "capture", "workload"], tests_know: &["disciplines", "theory"] },
     Place { name: "switch", knows: &["qdisc", "spelling", "capture"], tests_know: &["theory"] },
-    Place { name: "live", knows: &["qdisc", "capture", "wire", "watch"], tests_know: &["disciplines"] },
+    Place {
+        name: "live",
+        knows: &["qdisc", "capture", "wire", "watch", "reserve"],
+        tests_know: &["disciplines"],
+    },
     Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
     Place {
         name: "scenario",
@@ -58,6 +62,7 @@ const PLACES: &[Place] = &[
             "record",
             "papers",
             "replay",
+            "reserve",
             "testbed",
         ],
         tests_know: &[],

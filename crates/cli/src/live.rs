@@ -5,6 +5,7 @@ mod keep;
 mod metrics;
 mod operator;
 mod pcap;
+mod reserving;
 mod seeing;
 mod settings;
 
@@ -22,13 +23,14 @@ use live::clock::{Clock, monotonic_ns};
 use live::device::Ends;
 use live::direction::Parts;
 use live::privilege::{self, Role};
-use live::{Way, look};
+use live::{Way, look, reservations};
 use qdisc::{Bytes, PortId, Span, Streams};
 
 use crate::{Outcome, show, terminal};
 
 pub use control::{Args as ControlArgs, control};
 use operator::Operator;
+pub use reserving::address;
 use settings::Side;
 
 /// Carries real frames between two interfaces, through a discipline and a shaper each way.
@@ -157,6 +159,8 @@ pub struct Args {
     /// Only errors
     #[arg(long, short, action = ArgAction::SetTrue)]
     quiet: bool,
+    #[command(flatten)]
+    reserving: reserving::Reserving,
 }
 
 const EXAMPLES: &str = "\
@@ -167,6 +171,7 @@ Examples:
   sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-back
   sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
   sudo giveway control /run/giveway.sock set rate 8mbit
+  sudo giveway live --in eth0 --out eth1 --rate 10mbit --qdisc trr_sound --reserve    # see giveway reserve --help
 
 Exit codes: 0 all is well, 1 a direction failed (and traffic passed on), 2 it could not begin.";
 
@@ -194,6 +199,14 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     };
     if args.tui && !io::stdout().is_terminal() {
         return Ok(wrong("--tui needs a terminal, and the standard output is none"));
+    }
+    let reserving = match args.reserving.settings(&wishes) {
+        Ok(reserving) => reserving,
+        Err(sentence) => return Ok(wrong(&sentence)),
+    };
+    let tun = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:"));
+    if let (Some(_), Some(name)) = (&reserving, tun) {
+        return Ok(wrong(&reserving::not_ethernet(name)));
     }
     if !look_around(args) {
         return Ok(Outcome::Wrong);
@@ -233,6 +246,14 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Err(sentence) => return Ok(wrong(&sentence)),
     };
     let tracer = trace.as_ref().map(replay::Recording::tracer);
+    let (office, mut gates, clerk) = match reserving {
+        None => (None, [None, None], None),
+        Some(_) if !a.ethernet => return Ok(wrong(&reserving::not_ethernet(&a.name))),
+        Some((settings, links)) => {
+            let (office, gates, clerk) = reservations::open(settings, links, [a.address, b.address]);
+            (Some(office), gates, Some(clerk))
+        }
+    };
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
     let begin = |dir| keep::Recording::begin(dir, args.small_packet, args.record_later);
     let recording = match args.record.as_deref().map(begin).transpose() {
@@ -279,6 +300,8 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 longest_out: longest,
                 rooms: settings::rooms(wish, &place),
                 streams: place,
+                xor_mod: args.reserving.flow_hash.0,
+                gate: gates[side as usize].take(),
                 probe: recording.as_ref().map(|recording| recording.probe(wish, name)),
                 tap: capture.as_mut().map(pcap::Capture::tap),
                 clock: Clock::start(),
@@ -291,7 +314,10 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Err(error) => return Ok(wrong(&error.to_string())),
     };
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
-    let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, reach, streams, tracer));
+    if let Some(Err(error)) = office.map(|office| office.run(bridge.handles())) {
+        return Ok(wrong(&format!("--reserve: {error}")));
+    }
+    let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, reach, streams, tracer, clerk));
     if let Some(listener) = listener {
         control::serve(listener, &operator);
     }

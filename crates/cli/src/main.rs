@@ -20,6 +20,7 @@ mod registries;
 mod replay_check;
 mod report;
 mod reproduce;
+mod reserve;
 mod run;
 mod schema;
 mod search;
@@ -65,6 +66,7 @@ enum Command {
     // It has the most flags by far.
     Live(Box<live::Args>),
     Control(live::ControlArgs),
+    Reserve(Box<reserve::Args>),
     Report(report::Args),
     ReplayCheck(replay_check::Args),
     Bound(bound::Args),
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Live(args) => live::live(&args, &mut out),
         Command::Control(args) => live::control(&args, &mut out),
+        Command::Reserve(args) => reserve::reserve(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
         Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
         Command::Bound(args) => bound::bound(&args, &mut out),

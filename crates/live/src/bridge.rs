@@ -25,6 +25,9 @@ use crate::{line, plain};
 /// A direction that gives no sign of life for so long has failed.
 pub const SILENT: Span = Span::s(5);
 
+/// So many orders may wait that come from outside.
+const WAITING: usize = 4096;
+
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -139,6 +142,17 @@ impl Handle {
     pub fn order(&self, order: Order) {
         lock(&self.0.orders).push_back(order);
         self.0.ordered.store(true, Ordering::Release);
+    }
+
+    /// The same for what comes from outside: not when the direction has failed, or so much waits already that nobody takes it. False then.
+    pub(crate) fn order_if_taken(&self, order: Order) -> bool {
+        let mut orders = lock(&self.0.orders);
+        let takes = orders.len() < WAITING && !self.0.failed.load(Ordering::Acquire);
+        if takes {
+            orders.push_back(order);
+            self.0.ordered.store(true, Ordering::Release);
+        }
+        takes
     }
 
     /// Another rate.

@@ -12,6 +12,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,12 +27,13 @@ use qdisc::{
 use wire::fragment::{Cut, Taken};
 
 use crate::bridge::{Shared, Stop};
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_ns};
 use crate::device::{Arrival, BATCH, Receiver, Sender};
 use crate::fragments::{self, Groups, Together};
 use crate::line::{Line, Settings};
 use crate::look::{Counting, Frame, Looker, Seen};
 use crate::pool::Pool;
+use crate::reservations::{Change, Gate};
 use crate::tally::{Status, Tally};
 
 /// How much of the link's time may be made up for.
@@ -62,6 +64,10 @@ pub enum Order {
     Cut(Option<wire::fragment::Size>),
     /// Fragments are joined, or no longer.
     Join(bool),
+    /// A flow has a reservation from now on, or has it no longer.
+    Reserve(Change),
+    /// A frame of our own, which waits its turn like any other.
+    Frame(Vec<u8>),
 }
 
 /// What became of a frame.
@@ -106,6 +112,10 @@ pub struct Parts {
     pub rooms: u32,
     /// Its random numbers.
     pub streams: Streams,
+    /// Tells flows apart by the TRR paper's hash modulo this prime, instead of a keyed hash.
+    pub xor_mod: Option<NonZeroU32>,
+    /// Reservations, where they are kept.
+    pub gate: Option<Gate>,
     /// Hears everything.
     pub probe: Option<Box<dyn Probe<Frame> + Send>>,
     /// Sees frames.
@@ -129,6 +139,7 @@ pub struct Core {
     groups: Option<Rc<RefCell<Groups>>>,
     pool: Pool,
     looker: Looker,
+    gate: Option<Gate>,
     line: Line,
     listener: Listener,
     tap: Option<Box<dyn Tap>>,
@@ -211,7 +222,9 @@ impl Core {
             denied: None,
             // Room for a VLAN tag that is put back.
             pool: Pool::new(parts.rooms, parts.longest_in.max(parts.longest_out) + 4),
-            looker: Looker::new(parts.ethernet, parts.counting, &parts.streams),
+            looker: Looker::new(parts.ethernet, parts.counting, &parts.streams)
+                .telling_apart_by(parts.xor_mod),
+            gate: parts.gate,
             line: Line::new(parts.line, &parts.streams, parts.rooms as usize),
             listener: Listener {
                 tally: Tally::default(),
@@ -243,8 +256,15 @@ impl Core {
         self.fragments.give_joiner(joiner);
     }
 
-    /// A whole frame came. Brings the link up to the time of its arrival first.
+    /// A whole frame came: a control packet, or one for the link.
     fn arrive_whole(&mut self, arrival: &Arrival<'_>, now: Time) {
+        if !self.gate.as_mut().is_some_and(|gate| gate.takes(arrival)) {
+            self.offer(arrival, now, None);
+        }
+    }
+
+    /// A frame is for the link: brings it up to the time of its arrival first. `class` overrides what its headers say.
+    fn offer(&mut self, arrival: &Arrival<'_>, now: Time, class: Option<u16>) {
         let stamp = if arrival.wall_ns == 0 { now } else { self.clock.of_wall(arrival.wall_ns) };
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         let then = stamp.max(floor).min(now).max(self.at);
@@ -262,7 +282,15 @@ impl Core {
         };
         let place = &mut self.pool.room_mut(room)[..length];
         arrival.write(place);
-        let seen = self.looker.look(place, then);
+        let mut seen = self.looker.look(place, then);
+        if let (Some(gate), Some(tuple)) = (&self.gate, &seen.tuple)
+            && !gate.is_idle()
+        {
+            let key = self.looker.keyed(tuple, seen.meta.flow);
+            let wall_ns = || if arrival.wall_ns == 0 { wall_ns() } else { arrival.wall_ns };
+            seen.meta.reserved = gate.reserved(key, tuple, wall_ns);
+        }
+        seen.meta.class = class.unwrap_or(seen.meta.class);
         if arrival.checksum_missing
             && seen.tuple.is_some()
             && wire::checksum::complete(&mut place[usize::from(seen.ip_at)..])
@@ -460,6 +488,20 @@ impl Core {
                 None
             }
             Order::Rate(rate) => Some(rate),
+            Order::Reserve(change) => {
+                let key = self.looker.keyed_hash(change.tuple());
+                if let Some(gate) = &mut self.gate {
+                    gate.change(key, change);
+                }
+                return;
+            }
+            Order::Frame(bytes) => {
+                let (length, now) = (bytes.len() as u32, self.clock.now());
+                let bytes = &bytes[..];
+                let frame = Arrival { bytes, vlan: None, wall_ns: 0, length, checksum_missing: false };
+                // What keeps the network going, as RFC 4594 has it.
+                return self.offer(&frame, now, Some(0));
+            }
             Order::Qdisc(build) => {
                 self.build = build;
                 Some(self.port.rate())

@@ -32,6 +32,8 @@ pub mod packet;
 pub mod plain;
 pub mod pool;
 pub mod privilege;
+pub mod reservations;
+pub mod station;
 pub mod tally;
 pub mod tun;
 

@@ -17,7 +17,7 @@ use std::fmt::{Display, Write as _};
 use qdisc::{Backlog, Span};
 
 use crate::delays::Quantiles;
-use crate::snapshot::{Fragments, Snapshot};
+use crate::snapshot::{Fragments, Reservations, Snapshot};
 
 /// What an HTTP server says that this is.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -73,6 +73,7 @@ pub fn render(snapshots: &[Snapshot]) -> String {
         |of| &of.recent.lateness,
     );
     page.gauges();
+    page.reservations();
     page.text.push_str("# EOF\n");
     page.text
 }
@@ -212,6 +213,45 @@ impl Page<'_> {
             if whole {
                 self.sample(&format!("{name}_count"), port, "", quantiles.count);
                 self.sample(&format!("{name}_sum"), port, "", Decimal(quantiles.sum_ps));
+            }
+        }
+    }
+
+    /// Only where some direction keeps them.
+    fn reservations(&mut self) {
+        let snapshots = self.snapshots;
+        let kept =
+            || snapshots.iter().enumerate().filter_map(|(port, of)| Some((port, of.reservations.as_ref()?)));
+        if kept().next().is_none() {
+            return;
+        }
+        type Number = fn(&Reservations) -> u64;
+        let numbers: [(&str, &str, &str, Number); 3] = [
+            ("giveway_reservable_bits_per_second", "bits_per_second", "What may be reserved.", |of| {
+                of.capacity.as_bit()
+            }),
+            ("giveway_reserved_bits_per_second", "bits_per_second", "What is reserved now.", |of| {
+                of.reserved.as_bit()
+            }),
+            ("giveway_reservations", "", "Flows that have a reservation, now or later.", |of| of.flows),
+        ];
+        for (name, unit, help, value) in numbers {
+            self.family(name, "gauge", unit, help);
+            for (port, of) in kept() {
+                self.sample(name, port, "", value(of));
+            }
+        }
+        let name = "giveway_reservation_messages";
+        self.family(
+            name,
+            "counter",
+            "",
+            "Control packets and what became of them, and reservations that went.",
+        );
+        for (port, of) in kept() {
+            for (outcome, count) in &of.messages {
+                let more = format!(",outcome=\"{}\"", escaped(outcome));
+                self.sample(&format!("{name}_total"), port, &more, count);
             }
         }
     }

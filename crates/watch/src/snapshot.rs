@@ -58,6 +58,21 @@ pub struct Snapshot {
 
     /// Inner state of the discipline, by name.
     pub gauges: Vec<(String, f64)>,
+    /// Reservations, where they are kept.
+    pub reservations: Option<Reservations>,
+}
+
+/// How the reservations of a direction stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reservations {
+    /// What may be reserved.
+    pub capacity: Rate,
+    /// What is.
+    pub reserved: Rate,
+    /// How many flows have a reservation, those of the future included.
+    pub flows: u64,
+    /// How many control packets had which outcome, by name.
+    pub messages: Vec<(&'static str, u64)>,
 }
 
 /// Frames in pieces, since the start.

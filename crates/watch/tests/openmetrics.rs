@@ -20,6 +20,31 @@ fn without_a_port_there_are_families_only() {
     assert!(check(&render(&[])).unwrap().is_empty());
 }
 
+/// Reservations are there for the direction that keeps them, and nowhere otherwise.
+#[test]
+fn reservations_of_one_direction() {
+    let mut snapshots = two();
+    assert!(!render(&snapshots).contains("reserv"));
+    snapshots[1].reservations = Some(watch::Reservations {
+        capacity: qdisc::Rate::kbit(9500),
+        reserved: qdisc::Rate::mbit(2),
+        flows: 3,
+        messages: vec![("granted", 7), ("forged", 0)],
+    });
+    let samples = check(&render(&snapshots)).unwrap();
+    let found = |name: &str, outcome: &str| -> Vec<String> {
+        let wanted = samples.iter().filter(|((family, labels), _)| {
+            family == name && labels.get("outcome").map_or("", |label| label) == outcome
+        });
+        wanted.map(|(_, value)| value.clone()).collect()
+    };
+    assert_eq!(found("giveway_reservable_bits_per_second", ""), ["9500000"]);
+    assert_eq!(found("giveway_reserved_bits_per_second", ""), ["2000000"]);
+    assert_eq!(found("giveway_reservations", ""), ["3"]);
+    assert_eq!(found("giveway_reservation_messages_total", "granted"), ["7"]);
+    assert_eq!(found("giveway_reservation_messages_total", "forged"), ["0"]);
+}
+
 /// What is in the snapshot is in the text, number by number.
 #[test]
 fn numbers_arrive() {

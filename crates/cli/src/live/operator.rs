@@ -6,13 +6,15 @@ use std::sync::{Mutex, MutexGuard};
 
 use live::direction::Order;
 use live::fragments::Fragments;
+use live::reservations::{Clerk, Shown};
 use live::{Handle, Status};
 use qdisc::{Span, Streams};
 use replay::Tracer;
 use serde_json::{Value, json};
 use wire::fragment::Size;
 
-use super::settings::{Reach, Side, Wishes, builder, rate};
+use super::reserving;
+use super::settings::{Reach, Side, UNLIMITED, Wishes, builder, rate};
 
 /// Both directions, from the outside.
 pub struct Operator {
@@ -23,6 +25,8 @@ pub struct Operator {
     reach: Reach,
     streams: Streams,
     tracer: Option<Tracer>,
+    /// Keeps reservations.
+    clerk: Option<Clerk>,
     stopped: AtomicBool,
     /// Which complaints were made, for each direction.
     complained: Mutex<[[bool; 3]; 2]>,
@@ -39,6 +43,7 @@ impl Operator {
         reach: Reach,
         streams: Streams,
         tracer: Option<Tracer>,
+        clerk: Option<Clerk>,
     ) -> Operator {
         Operator {
             handles,
@@ -47,6 +52,7 @@ impl Operator {
             reach,
             streams,
             tracer,
+            clerk,
             stopped: AtomicBool::new(false),
             complained: Mutex::default(),
         }
@@ -67,6 +73,22 @@ impl Operator {
         self.handles.iter().map(Handle::status).collect()
     }
 
+    /// How reservations stand in each direction that keeps them.
+    pub fn reservations(&self) -> [Option<Shown>; 2] {
+        self.clerk.as_ref().map(Clerk::show).unwrap_or_default()
+    }
+
+    /// All reservations, for programs; nothing when none are kept.
+    pub fn list(&self) -> Option<Value> {
+        self.clerk.as_ref()?;
+        let kept = SIDES.iter().zip(self.reservations());
+        let all = kept.flat_map(|((_, name), shown)| {
+            let list = shown.map(|shown| shown.list).unwrap_or_default();
+            list.into_iter().map(|each| reserving::listed(name, &each))
+        });
+        Some(all.collect())
+    }
+
     /// Somebody wants it to end.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
@@ -84,6 +106,8 @@ impl Operator {
         new.within(&self.reach)?;
         let mut old = self.wishes();
         let changes = new.differs(&old);
+        let mut remarks = Vec::new();
+        let kept = self.clerk.as_ref().filter(|_| !changes.is_empty()).map(Clerk::show);
         for ((side, name), handle) in SIDES.iter().zip(&self.handles) {
             let (was, is) = (old.of(*side), new.of(*side));
             if was.qdisc != is.qdisc {
@@ -91,9 +115,14 @@ impl Operator {
                 let changed = handle.status().changes.to_string();
                 let place = self.streams.within(name).within(&changed);
                 handle.order(Order::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
+                let keeps = kept.as_ref().map(|kept| kept[*side as usize].is_some());
+                remarks.extend(keeps.and_then(|keeps| reserving::about_change(keeps, is)));
             }
             if was.rate != is.rate {
                 handle.rate(is.rate);
+                if let Some(clerk) = &self.clerk {
+                    clerk.rate(*side as usize, is.rate);
+                }
             }
             if was.line != is.line {
                 handle.line(is.line);
@@ -110,7 +139,8 @@ impl Operator {
             0 => "nothing is different".to_owned(),
             _ => {
                 let told = changes.iter().map(|(name, value)| format!("{name} is {value}"));
-                told.collect::<Vec<_>>().join(", ")
+                let told = told.collect::<Vec<_>>().join(", ");
+                remarks.iter().fold(told, |told, remark| format!("{told}; {remark}"))
             }
         })
     }
@@ -169,13 +199,19 @@ impl Operator {
             let _ = write!(line, "; {}", handle.status().how);
             line
         })
+        .chain(self.reservations().iter().zip(&self.names).zip(SIDES).filter_map(
+            |((shown, (_, to)), (side, _))| {
+                let (shown, limited) = (shown.as_ref()?, wishes.of(side).rate != UNLIMITED);
+                limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
+            },
+        ))
         .collect()
     }
 
     /// What came of it, for people.
     pub fn summary(&self, statuses: &[Status]) -> String {
         let mut text = String::new();
-        for ((from, to), status) in self.names.iter().zip(statuses) {
+        for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.reservations()) {
             let Status { books, held, .. } = status;
             let _ = writeln!(text, "{from} to {to}, {}", seconds(status.uptime));
             let row = |text: &mut String, name: &str, value: String| {
@@ -224,6 +260,9 @@ impl Operator {
                 let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
                 row(&mut text, "stalled", said);
             }
+            if let Some(said) = reserved.as_ref().and_then(reserving::in_words) {
+                row(&mut text, "reserved", said);
+            }
             if let Some(why) = &status.plain {
                 row(&mut text, "plain", format!("{} frames after it failed: {why}", status.plain_frames));
             }
@@ -234,9 +273,9 @@ impl Operator {
     /// All of it, for programs. Times are in seconds.
     pub fn json(&self, statuses: &[Status]) -> Value {
         let wishes = self.wishes();
-        let ways = SIDES.iter().zip(&self.names).zip(statuses);
+        let ways = SIDES.iter().zip(&self.names).zip(statuses).zip(self.reservations());
         let ways: Vec<Value> = ways
-            .map(|(((side, name), (from, to)), status)| {
+            .map(|((((side, name), (from, to)), status), reserved)| {
                 let wish = wishes.of(*side);
                 let backlog = |b: &qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
                 let reasons: serde_json::Map<String, Value> = status
@@ -295,6 +334,7 @@ impl Operator {
                     "rooms": {"left": status.rooms[0], "least": status.rooms[1], "all": status.rooms[2]},
                     "on_line": status.on_line,
                     "gauges": gauges,
+                    "reservations": reserved.as_ref().map(reserving::to_json),
                     "plain": status.plain,
                     "plain_frames": status.plain_frames,
                     "how": status.how,

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use qdisc::Backlog;
-use watch::{Direction, Flow, Recent, Snapshot, tuple_text};
+use watch::{Direction, Flow, Recent, Reservations, Snapshot, tuple_text};
 
 use super::operator::Operator;
+use super::reserving;
 use super::settings::Side;
 
 /// Both directions, now. What they are called follows what is changed.
@@ -14,8 +15,8 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
     let wishes = operator.wishes();
     let ways = [(Side::Forward, Direction::Forth), (Side::Back, Direction::Back)];
     let nothing = live::fragments::Fragments::default();
-    let told = ways.iter().zip(operator.names()).zip(statuses);
-    told.map(|(((side, direction), (from, to)), status)| {
+    let told = ways.iter().zip(operator.names()).zip(statuses).zip(operator.reservations());
+    told.map(|((((side, direction), (from, to)), status), reserved)| {
         let wish = wishes.of(*side);
         let flow = |top: &live::tally::TopFlow| Flow {
             key: top.flow,
@@ -63,6 +64,12 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
                 lateness: status.lateness[1],
                 flows: status.top.iter().map(flow).collect(),
             },
+            reservations: reserved.map(|shown| Reservations {
+                capacity: shown.capacity,
+                reserved: shown.reserved,
+                flows: shown.list.len() as u64,
+                messages: reserving::counts(&shown),
+            }),
             gauges: status.gauges.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
         }
     })

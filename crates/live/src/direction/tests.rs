@@ -71,6 +71,8 @@ fn parts(build: Build, rate: Rate, line: Settings) -> Parts {
         longest_out: 1518,
         rooms: 64,
         streams: Streams::new(1),
+        xor_mod: None,
+        gate: None,
         probe: None,
         tap: None,
         clock: Clock::start(),

@@ -76,6 +76,8 @@ impl Bed {
             longest_out: 1518,
             rooms: 16_384,
             streams: Streams::new(1).within(name),
+            xor_mod: None,
+            gate: None,
             probe: None,
             tap: None,
             clock: Clock::start(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use qdisc::{Backlog, DropReason, FlowKey, Rate, Span};
-use watch::{Direction, Drops, Flow, Fragments, Quantiles, Recent, Snapshot};
+use watch::{Direction, Drops, Flow, Fragments, Quantiles, Recent, Reservations, Snapshot};
 
 fn quantiles(count: u64, us: u64) -> Quantiles {
     Quantiles {
@@ -67,6 +67,7 @@ pub fn two() -> Vec<Snapshot> {
             ("share".to_owned(), 0.125),
             ("none".to_owned(), f64::NAN),
         ],
+        reservations: None,
     };
     let back = Snapshot {
         from: "eth1".to_owned(),
@@ -152,6 +153,12 @@ pub fn snapshot(handle: usize) -> impl Strategy<Value = Snapshot> {
                     flows: flows.collect(),
                 },
                 gauges: gauges.into_iter().collect(),
+                reservations: (!plain).then(|| Reservations {
+                    capacity: Rate::bit(rate),
+                    reserved: Rate::bit(up),
+                    flows: stalls,
+                    messages: vec![("granted", ring_drops), ("refused", 0)],
+                }),
             }
         },
     )
