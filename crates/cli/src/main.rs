@@ -52,6 +52,7 @@ Start with:
   giveway compare CAPTURE --rate 10mbit
   giveway reproduce efd --quick
   giveway live --in eth0 --out eth1 --rate 20mbit
+  giveway reserve --help
   giveway report RUNFOLDER
   giveway list
   giveway explain fifo";

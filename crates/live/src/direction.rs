@@ -385,6 +385,7 @@ impl Core {
             let tally = &mut self.listener.tally;
             tally.stalls += 1;
             tally.stalled += floor.since(self.ask);
+            tally.longest_stall = tally.longest_stall.max(floor.since(self.ask));
             self.ask = floor;
         }
         if let Some(since) = self.denied {

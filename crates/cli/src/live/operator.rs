@@ -326,6 +326,7 @@ impl Operator {
                     },
                     "stalls": status.stalls,
                     "stalled_s": status.stalled.as_s(),
+                    "longest_stall_s": status.longest_stall.as_s(),
                     "checksums_finished": status.checksums,
                     "changes": status.changes,
                     "interface_downs": status.downs,
