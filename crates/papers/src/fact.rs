@@ -80,7 +80,8 @@ fn figure_2_rounds() -> u32 {
     let mut out = Outbox::default();
     let mut cx = Cx::new(Time::ZERO, &mut out);
     // What comes before each round, as flow and packets; the clock that is printed; the flows by their printed stamps.
-    let rounds: [(&[(u64, u32)], f64, &[u64]); 7] = [
+    type Round = (&'static [(u64, u32)], f64, &'static [u64]);
+    let rounds: [Round; 7] = [
         (&[(1, 7), (4, 1)], 0.0, &[1, 4]),
         (&[(2, 1), (3, 2)], 3.0, &[1, 3, 2]),
         (&[(2, 2)], 6.0, &[1, 3, 2]),

@@ -205,6 +205,7 @@ fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Heard, Office) {
         gate,
         probe: Some(Box::new(heard.clone())),
         tap: None,
+        fragments: crate::fragments::Settings::none(),
         clock: Clock::start(),
     });
     (core, heard, office)
