@@ -23,8 +23,8 @@ use theory::latency_rate::{Flow, Scheduler, Server, delay};
 
 use streams::bed::{Bed, Host, nap};
 use streams::{
-    EVER, GIVEWAY, Judged, Live, OVERHEAD, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness, number,
-    said, signal,
+    EVER, GIVEWAY, Judged, Live, OVERHEAD, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness,
+    number, said, signal,
 };
 
 #[test]
@@ -250,7 +250,7 @@ fn what_is_reserved_is_kept_in_a_flood() {
     // All of them before anything is sent: opening a ring of this size holds the machine up.
     let mut hosts: Vec<Host> = (0..5).map(|_| Host::at(&bed, "a0")).collect();
     let mut host = || hosts.pop().expect("there are enough");
-    let flooded = flood(host(), ports, flooding, Rate::bit(10 * link.as_bit()), &stop_flood);
+    let flooded = flood(host(), ports, 16, flooding, Rate::bit(10 * link.as_bit()), &stop_flood);
     let sending: Vec<_> = streams.iter().map(|stream| keep_to_the_rate(host(), *stream, &stop)).collect();
     let mut passed = taps.watch(&mut watched, Duration::from_secs(seconds));
     stop.store(true, Ordering::Relaxed);

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! `GIVEWAY_PAPER_SECONDS` is what is measured of each (3), `GIVEWAY_PAPER_WARMUP` what goes before (4; the buffer is full after 3.3). With 50 and 10
-//! it is what `papers/trr/delay.toml` simulates.
+//! it is as long as in `papers/trr/delay.toml`. With 10,007 slots what is measured should be some tens of seconds: a flow that the
+//! pointer has passed waits for a revolution, about 10 s, in which most of what it sends is pushed out, and then keeps up for a while.
 //!
 //! # Setting
 //! That of `papers/trr`: packets of 800 bytes, a buffer of 4,000, a probe that has reserved 1 of 10 Mbit/s and never sends faster, and greedy flows
@@ -16,7 +17,6 @@
 //! - `drr` has equal quanta, since frames have no class; its bound is that of its turns, and there is none where those are fewer than what the probe
 //!   needs.
 //! - The slots of `trr_sound` are as wide as a packet of 1,500 bytes takes, which a bridge must expect.
-//! - Greedy flows send up to 16 frames at once.
 //! - Of the excess: there is no third flow that has gone; half of the link was never reserved.
 //!
 //! Delays are from the kernel's stamp of a packet that comes to the router until its last bit is on the wire: what is seen is when the first one
@@ -48,6 +48,8 @@ use streams::{Live, Stream, Taps, Watched, asked, flood, keep_to_the_rate, laten
 const BYTES: u16 = 800;
 /// What every discipline here holds.
 const LIMIT: u64 = 4000;
+/// What 10,007 slots of 1 ms take, when others fill them as the pointer goes, and a little more: so long may a packet of `trr` wait.
+const REVOLUTION: Duration = Duration::from_secs(11);
 const PROBE: u16 = 5004;
 const GREEDY: u16 = 7000;
 
@@ -106,32 +108,34 @@ impl Trial<'_> {
 
         let stop = Arc::new(AtomicBool::new(false));
         let ports = GREEDY..GREEDY + self.greedy.len() as u16;
-        let flooding = flood(flooder, ports, BYTES, self.offered, &stop);
+        let flooding = flood(flooder, ports, 1, BYTES, self.offered, &stop);
         let probing = self.probe.map(|probe| keep_to_the_rate(prober, probe, &stop));
         taps.watch(&mut watched, warmup);
         let begin = wall_ns();
         taps.watch(&mut watched, measured);
         let window = begin..wall_ns();
         // What was measured is under way still, and nothing changes until it is there; but what is lost never is.
-        self.await_probe(&mut taps, &mut watched, &window);
+        self.await_probe(&mut taps, &mut watched, &window, REVOLUTION);
         stop.store(true, Ordering::Relaxed);
         flooding.join().expect("it sends");
         if let Some(probing) = probing {
             probing.join().expect("it sends");
         }
         // Then the router empties.
-        self.await_probe(&mut taps, &mut watched, &window);
+        let packet = watched[0].stream.counted();
+        let all = Duration::from_nanos(self.link.time_for(LIMIT * packet).as_ps() / 1000);
+        self.await_probe(&mut taps, &mut watched, &window, all);
         Outcome { watched, window, missed: taps.missed(), told: live.end() }
     }
 
-    /// Until all packets of the probe that came within a time have left, or all that the router holds could have.
-    fn await_probe(&self, taps: &mut Taps, watched: &mut [Watched], window: &Range<u64>) {
+    /// Until all packets of the probe that came within a time have left, or those that have not never will.
+    fn await_probe(&self, taps: &mut Taps, watched: &mut [Watched], window: &Range<u64>, patience: Duration) {
+        let in_order = self.spec().nature(&Site::new(self.link, Streams::new(0))).keeps_flow_order;
         let step = Duration::from_millis(100);
-        let packet = watched[0].stream.counted();
-        let all = Duration::from_nanos(self.link.time_for(LIMIT * packet).as_ps() / 1000);
-        for _ in 0..=all.as_millis() / step.as_millis() + 1 {
+        for _ in 0..=patience.as_millis() / step.as_millis() {
             taps.watch(watched, step);
-            if self.probe.is_none() || !watched[0].waits(window) {
+            let of = &watched[0];
+            if self.probe.is_none() || !of.waits(window) || in_order && of.is_past(window) {
                 return;
             }
         }
@@ -172,13 +176,8 @@ impl Trial<'_> {
 
 /// Reserves for a flow what it has, for as long as the router remembers it.
 fn ask_for(host: &mut Host, flow: &Stream) {
-    let tuple = Tuple {
-        from: [10, 0, 0, 1],
-        to: [10, 0, 0, 2],
-        from_port: flow.port,
-        to_port: 6000,
-        protocol: 17,
-    };
+    let tuple =
+        Tuple { from: [10, 0, 0, 1], to: [10, 0, 0, 2], from_port: flow.port, to_port: 6000, protocol: 17 };
     let start = Message { kind: Kind::Start, tuple, rate: flow.rate, start: 0, finish: u64::MAX };
     let kind = EtherTypes::LOCAL.start.to_be_bytes();
     host.send(&[[&EVERYONE[..], &[2, 0, 0, 0, 0, 8], &kind, &start.encode(None)].concat()]);
@@ -250,7 +249,8 @@ fn a_reserved_flow_among_greedy_ones_on_real_packets() {
             };
             let outcome = trial.run(&bed);
             let bound = trial.latency();
-            let of_probe = outcome.watched[0].judge(bound.map_or(0.0, |(theta, _)| theta), link, &outcome.window);
+            let of_probe =
+                outcome.watched[0].judge(bound.map_or(0.0, |(theta, _)| theta), link, &outcome.window);
             let on_link = link.time_for(probe.counted()).as_s();
             let whole = |delay: Option<f64>| ms(delay.map(|delay| delay + on_link));
             let got = outcome.got(&outcome.watched);

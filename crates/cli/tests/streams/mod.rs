@@ -128,8 +128,6 @@ pub struct Stream {
 
 /// What a link with `--overhead 14` counts of a packet.
 pub const OVERHEAD: u16 = 14;
-/// How many frames of a flood are sent at once.
-const AT_ONCE: usize = 16;
 
 impl Stream {
     pub fn write(&self, number: u32, frame: &mut Vec<u8>) {
@@ -183,10 +181,11 @@ pub fn keep_to_the_rate(mut host: Host, stream: Stream, stop: &Arc<AtomicBool>) 
     })
 }
 
-/// Sends streams, a packet of each in turn, together at this rate, until told to stop. Returns how many packets they were.
+/// Sends streams, a packet of each in turn and so many at once, together at this rate, until told to stop. Returns how many packets they were.
 pub fn flood(
     mut host: Host,
     ports: Range<u16>,
+    at_once: usize,
     bytes: u16,
     rate: Rate,
     stop: &Arc<AtomicBool>,
@@ -194,9 +193,9 @@ pub fn flood(
     let stop = Arc::clone(stop);
     thread::spawn(move || {
         let ports: Vec<u16> = ports.collect();
-        let mut frames: Vec<Vec<u8>> = (0..AT_ONCE).map(|_| Vec::new()).collect();
+        let mut frames: Vec<Vec<u8>> = (0..at_once).map(|_| Vec::new()).collect();
         let (mut sent, mut next) = (0, monotonic_ns());
-        let turns = (0..).flat_map(|number| ports.chunks(AT_ONCE).map(move |some| (number, some)));
+        let turns = (0..).flat_map(|number| ports.chunks(at_once).map(move |some| (number, some)));
         for (number, some) in turns {
             if stop.load(Ordering::Relaxed) {
                 break;
@@ -330,6 +329,12 @@ impl Watched {
     pub fn waits(&self, window: &Range<u64>) -> bool {
         let mut came = self.came.iter().enumerate().filter(|(_, came)| window.contains(came));
         came.any(|(number, _)| self.left(number).is_none())
+    }
+
+    /// Whether a packet that came after that time has left.
+    pub fn is_past(&self, window: &Range<u64>) -> bool {
+        let mut later = self.came.iter().enumerate().filter(|(_, came)| **came >= window.end);
+        later.any(|(number, _)| self.left(number).is_some())
     }
 
     /// The packets that came within a time, when the latency of the router is `theta` seconds: packet k leaves by F_k + Θ - L/ρ,
