@@ -19,16 +19,16 @@ struct turn {
 	u64 ticket;  // its place in the round: drawn whenever it goes to the end
 };
 
-static struct turn turns[ROOM];
+struct turn turns[ROOM];
 LISTS(turns)
 TABLE(turns)
 
 // The flows that have packets; the first is being served.
-static struct list round;
+struct list in_round;
 // Whether the first flow already got its quantum on this visit.
-static bool granted;
-static u64 tickets;
-static struct backlog round_held;
+bool granted;
+u64 tickets;
+struct backlog round_held;
 
 INLINE u64 turn_bytes(u32 at)
 {
@@ -55,7 +55,7 @@ INLINE void round_append(u32 at)
 		turn->queue = (struct list){};
 		turn->bytes = turn->deficit = 0;
 		turn->ticket = ++tickets;
-		turns_push_back(&round, place);
+		turns_push_back(&in_round, place);
 	}
 	turn = &turns[place & MASK];
 	packet->flow = place;
@@ -77,9 +77,9 @@ INLINE void round_take(u32 at)
 	round_held.packets--;
 	round_held.bytes -= packet->bytes;
 	if (!turn->queue.len) {
-		if (round.head == place)
+		if (in_round.head == place)
 			granted = false;
-		turns_remove(&round, place);
+		turns_remove(&in_round, place);
 		turns_forget(place);
 	}
 }
@@ -89,7 +89,7 @@ INLINE u32 round_next(void)
 {
 	u32 found = 0;
 	AT_MOST(1 << 20) {
-		u32 place = round.head, at;
+		u32 place = in_round.head, at;
 		struct turn *turn = &turns[place & MASK];
 		if (!place)
 			break;
@@ -105,8 +105,8 @@ INLINE u32 round_next(void)
 		}
 		granted = false;
 		turn->ticket = ++tickets;
-		turns_remove(&round, place);
-		turns_push_back(&round, place);
+		turns_remove(&in_round, place);
+		turns_push_back(&in_round, place);
 	}
 	if (found)
 		round_take(found);
@@ -128,7 +128,7 @@ INLINE void round_clear(void)
 {
 	turns_clear();
 	longest_turn_clear();
-	round = (struct list){};
+	in_round = (struct list){};
 	granted = false;
 	round_held = (struct backlog){};
 }

@@ -14,12 +14,12 @@ struct flow {
 	u32 queued;  // how many of its packets are queued
 };
 
-static struct flow flows[ROOM];
+struct flow flows[ROOM];
 LISTS(flows)
 TABLE(flows)
 
-static struct list high, low;
-static struct backlog held;
+struct list high, low;
+struct backlog held;
 
 // Enters a packet in the books of its flow. Whether it goes to the low queue.
 INLINE bool count_in(u32 at)

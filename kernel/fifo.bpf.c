@@ -5,8 +5,8 @@
 // Departure order is acceptance order. When it is full the arriving packet is refused, or with `drop head` the oldest make room.
 #include "giveway.h"
 
-static struct list queue;
-static struct backlog held;
+struct list queue;
+struct backlog held;
 
 INLINE void hold(u32 at)
 {

@@ -12,7 +12,7 @@
 
 // The table of the flows in `array`, for which LISTS was said.
 #define TABLE(array)                                                                                        \
-	static u32 array##_buckets[ROOM];                                                                   \
+	u32 array##_buckets[ROOM];                                                                   \
 	/* The entry with this key, or 0. */                                                                \
 	INLINE u32 array##_find(u64 key)                                                                    \
 	{                                                                                                   \
@@ -60,10 +60,8 @@
 	}                                                                                                   \
 	INLINE void array##_clear(void)                                                                     \
 	{                                                                                                   \
-		u32 bucket = 0;                                                                             \
-		AT_MOST(ROOM) {                                                                             \
-			array##_buckets[bucket & MASK] = 0;                                                 \
-			bucket++;                                                                           \
-		}                                                                                           \
+		int *bucket;                                                                                \
+		EACH(bucket, ROOM)                                                                          \
+			array##_buckets[*bucket & MASK] = 0;                                                \
 		array##_free = array##_used = 0;                                                            \
 	}

@@ -8,7 +8,7 @@
 // - Number 0 is nobody. So memory that is all zero is a state: nothing held, everything free, every list empty.
 // - Arrays have ROOM elements, a power of two, and are indexed with `& MASK`: for the verifier that is the proof of every
 //   access, and no access needs a branch for what cannot happen.
-// - All state is in global arrays. The kernel calls a root qdisc under its lock, so nothing here is locked; and it shares
+// - All state is in global variables, none of them static: of those the compiler makes pieces that BTF does not know. The kernel calls a root qdisc under its lock, so nothing here is locked; and it shares
 //   globals between all qdiscs of one kind, so port.h refuses a second one. Who wants two loads this twice, under two names.
 // - Integers only. Times are nanoseconds of CLOCK_MONOTONIC, as the watchdog takes them.
 //
@@ -30,7 +30,7 @@
 #define MASK (ROOM - 1)
 _Static_assert((ROOM & MASK) == 0, "ROOM is a power of two");
 
-#define INLINE static __always_inline
+#define INLINE static __always_inline __attribute__((unused))
 
 // What the kernel offers to a qdisc.
 extern u32 bpf_skb_get_hash(struct sk_buff *skb) __ksym;
@@ -41,6 +41,13 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
+
+// A loop over 0 to n - 1, through a pointer to the number; the verifier takes the number for unknown, so that it looks at one
+// turn and not at all of them.
+#define EACH(at, n)                                                                                         \
+	for (struct bpf_iter_num at##_turn __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),      \
+	     *at##_unused __attribute__((unused)) = (bpf_iter_num_new(&at##_turn, 0, (n)), (void *)0);      \
+	     ({ at = bpf_iter_num_next(&at##_turn); });)
 
 // A loop that its body leaves by `break`; the bound is for the verifier, which wants to know that it ends.
 #define AT_MOST(n)                                                                                          \
@@ -122,7 +129,7 @@ struct list {
 // Lists through an array whose elements have `next` and `prev`, and who is free in it. A free number is used again before a
 // new one, the last one first: the Rust slab does so, and a tie between equally long queues goes by numbers in TRR.
 #define LISTS(array)                                                                                        \
-	static u32 array##_free, array##_used;                                                              \
+	u32 array##_free, array##_used;                                                              \
 	INLINE u32 array##_take(void)                                                                       \
 	{                                                                                                   \
 		u32 at = array##_free;                                                                      \

@@ -4,11 +4,11 @@
 // O(log n). A binary heap. Items are numbers below ROOM, not 0.
 #pragma once
 
-struct key {
+struct order {
 	u64 first, second;
 };
 
-INLINE bool less(struct key one, struct key other)
+INLINE bool less(struct order one, struct order other)
 {
 	return one.first < other.first || (one.first == other.first && one.second < other.second);
 }
@@ -18,11 +18,11 @@ INLINE bool less(struct key one, struct key other)
 
 #define HEAP(name)                                                                                          \
 	/* Items from 1 on; how many. */                                                                    \
-	static u32 name##_items[ROOM], name##_len;                                                          \
+	u32 name##_items[ROOM], name##_len;                                                          \
 	/* By item: its key, and its place in the heap; 0 when it is not in. */                             \
-	static struct key name##_keys[ROOM];                                                                \
-	static u32 name##_spots[ROOM];                                                                      \
-	INLINE struct key name##_key(u32 spot)                                                              \
+	struct order name##_keys[ROOM];                                                                \
+	u32 name##_spots[ROOM];                                                                      \
+	INLINE struct order name##_key(u32 spot)                                                              \
 	{                                                                                                   \
 		return name##_keys[name##_items[spot & MASK] & MASK];                                       \
 	}                                                                                                   \
@@ -34,7 +34,7 @@ INLINE bool less(struct key one, struct key other)
 	/* Puts an item where it belongs, from the spot on that it has. */                                  \
 	__noinline int name##_settle(u32 item)                                                              \
 	{                                                                                                   \
-		struct key own = name##_keys[item & MASK];                                                  \
+		struct order own = name##_keys[item & MASK];                                                  \
 		u32 spot = name##_spots[item & MASK];                                                       \
 		AT_MOST(DEPTH) {                                                                            \
 			u32 up = spot / 2;                                                                  \
@@ -58,7 +58,7 @@ INLINE bool less(struct key one, struct key other)
 		return 0;                                                                                   \
 	}                                                                                                   \
 	/* Puts an item in, or gives it another key. */                                                     \
-	INLINE void name##_set(u32 item, struct key key)                                                    \
+	INLINE void name##_set(u32 item, struct order key)                                                    \
 	{                                                                                                   \
 		name##_keys[item & MASK] = key;                                                             \
 		if (!name##_spots[item & MASK])                                                             \
@@ -86,11 +86,9 @@ INLINE bool less(struct key one, struct key other)
 	}                                                                                                   \
 	INLINE void name##_clear(void)                                                                      \
 	{                                                                                                   \
-		u32 item = 0;                                                                               \
-		AT_MOST(ROOM) {                                                                             \
-			name##_spots[item & MASK] = 0;                                                      \
-			item++;                                                                             \
-		}                                                                                           \
+		int *item;                                                                                  \
+		EACH(item, ROOM)                                                                            \
+			name##_spots[*item & MASK] = 0;                                                     \
 		name##_len = 0;                                                                             \
 	}
 
@@ -101,7 +99,7 @@ INLINE bool less(struct key one, struct key other)
 	HEAP(name)                                                                                          \
 	INLINE void name##_grew(u32 queue)                                                                  \
 	{                                                                                                   \
-		struct key key = { ~truth(queue), ticket(queue) };                                          \
+		struct order key = { ~truth(queue), ticket(queue) };                                          \
 		if (!name##_spots[queue & MASK] || less(key, name##_keys[queue & MASK]))                    \
 			name##_set(queue, key);                                                             \
 	}                                                                                                   \
@@ -109,10 +107,10 @@ INLINE bool less(struct key one, struct key other)
 	{                                                                                                   \
 		AT_MOST(2 * ROOM) {                                                                         \
 			u32 queue = name##_first();                                                         \
-			struct key key, known = name##_keys[queue & MASK];                                  \
+			struct order key, known = name##_keys[queue & MASK];                                  \
 			if (!queue)                                                                         \
 				return 0;                                                                   \
-			key = (struct key){ ~truth(queue), ticket(queue) };                                 \
+			key = (struct order){ ~truth(queue), ticket(queue) };                                 \
 			if (key.first == ~0ULL) {                                                           \
 				name##_remove(queue);                                                       \
 				continue;                                                                   \

@@ -36,11 +36,11 @@ struct {
 } reservations SEC(".maps");
 
 // The one qdisc whose state this is. Its address is only compared.
-static u64 owner;
+u64 owner;
 // When the link has sent what it is sending.
-static u64 free_at;
+u64 free_at;
 // Packets that ever came.
-static u32 arrivals;
+u32 arrivals;
 
 INLINE struct sk_buff *take_out(u32 at)
 {
