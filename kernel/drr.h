@@ -130,5 +130,6 @@ INLINE void round_clear(void)
 	longest_turn_clear();
 	in_round = (struct list){};
 	granted = false;
+	tickets = 0;
 	round_held = (struct backlog){};
 }

@@ -37,6 +37,8 @@ struct {
 
 // The one qdisc whose state this is. Its address is only compared.
 u64 owner;
+// When it was attached. All times here are since then, as a host of the Rust disciplines has them.
+u64 epoch;
 // When the link has sent what it is sending.
 u64 free_at;
 // Packets that ever came.
@@ -86,7 +88,7 @@ SEC("struct_ops")
 int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
 	u32 bytes = ((struct qdisc_skb_cb *)skb->cb)->pkt_len, mark = skb->mark;
-	u64 key = bpf_skb_get_hash(skb), now = bpf_ktime_get_ns();
+	u64 key = bpf_skb_get_hash(skb), now = bpf_ktime_get_ns() - epoch;
 	struct sk_buff *before;
 	struct held_packet *slot;
 	int answer = NET_XMIT_SUCCESS;
@@ -140,12 +142,12 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 SEC("struct_ops")
 struct sk_buff *BPF_PROG(giveway_dequeue, struct Qdisc *sch)
 {
-	u64 now = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns() - epoch;
 	u32 at, bytes;
 
 	if (params.rate && counters.held_packets) {
 		if (now < free_at) {
-			bpf_qdisc_watchdog_schedule(sch, free_at, 0);
+			bpf_qdisc_watchdog_schedule(sch, epoch + free_at, 0);
 			return NULL;
 		}
 		if (free_at + CATCH_UP < now)
@@ -177,6 +179,7 @@ int BPF_PROG(giveway_init, struct Qdisc *sch, struct nlattr *opt, struct netlink
 	if (owner)
 		return -EBUSY;
 	owner = (u64)sch;
+	epoch = bpf_ktime_get_ns();
 	free_at = 0;
 	arrivals = 0;
 	counters = (struct counters){};
