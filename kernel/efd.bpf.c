@@ -68,6 +68,8 @@ static void accept(u32 at, u64 now)
 		}
 		doom(last, last == at ? OVERLIMIT : PUSHOUT);
 	}
+	counters.high_packets = high.len;
+	counters.low_packets = low.len;
 }
 
 static u32 next(u64 now)
@@ -75,11 +77,13 @@ static u32 next(u64 now)
 	u32 at = high.head;
 	if (at) {
 		leave(&high, at);
+		counters.high_packets = high.len;
 		return at;
 	}
 	at = low.head;
 	if (at)
 		leave(&low, at);
+	counters.low_packets = low.len;
 	return at;
 }
 

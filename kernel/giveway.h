@@ -17,6 +17,8 @@
 // everywhere in Giveway) that says so. No line of the kernel is in here.
 #pragma once
 
+// The functions of the kernel are declared below, whatever the version of bpftool that wrote the types.
+#define BPF_NO_KFUNC_PROTOTYPES
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -102,6 +104,8 @@ struct counters {
 	u64 flow_table, flow_table_most;
 	// Dropped packets by reason, in its order.
 	u64 overlimit, pushout, early, congested, flow_limit, too_large, no_class, policy, reset;
+	// EFD's.
+	u64 high_packets, low_packets;
 	// TRR's.
 	u64 reserved_bit, refused_packets, beyond_window;
 };

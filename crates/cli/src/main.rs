@@ -9,6 +9,7 @@ mod completions;
 mod cpu;
 mod explain;
 mod export;
+mod kernel;
 mod list;
 mod live;
 mod markdown;
@@ -64,6 +65,7 @@ enum Command {
     // It has the most flags by far.
     Live(Box<live::Args>),
     Control(live::ControlArgs),
+    Kernel(kernel::Args),
     Report(report::Args),
     ReplayCheck(replay_check::Args),
     Check(check::Args),
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Live(args) => live::live(&args, &mut out),
         Command::Control(args) => live::control(&args, &mut out),
+        Command::Kernel(args) => kernel::kernel(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
         Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),

@@ -53,7 +53,9 @@ fn judge(file: &str, rate: &str, spelling: &str) -> Result<String, String> {
     }
     let Totals { arrived, sent, dropped, operations, .. } = section.totals;
     let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
-    Ok(format!("{arrived:>7} came {sent:>7} left {dropped:>7} dropped {operations:>7} calls  {name}: {spelling}"))
+    Ok(format!(
+        "{arrived:>7} came {sent:>7} left {dropped:>7} dropped {operations:>7} calls  {name}: {spelling}"
+    ))
 }
 
 /// A file in memory that is read when it is written.

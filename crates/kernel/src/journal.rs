@@ -78,7 +78,8 @@ pub enum What {
 /// # Errors
 /// When it is cut off, or an entry is of no known kind.
 pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
-    let word = |at: usize| bytes.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().expect("eight")));
+    let word =
+        |at: usize| bytes.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().expect("eight")));
     let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));
     let entries = word(0).unwrap_or(0);
     if bytes.len() < ENTRY || (bytes.len() - ENTRY) as u64 != entries.saturating_mul(ENTRY as u64) {
@@ -124,7 +125,8 @@ pub fn to_trace(
     let mut at = 0;
     while let Some(entry) = journal.get(at) {
         let cx = &mut Cx::new(Time::from_ps(entry.now.saturating_mul(1000)), &mut told);
-        let wrong = |what: String| JournalError::Wrong { at: at + 1, what };
+        let place = at + 1;
+        let wrong = |what: String| JournalError::Wrong { at: place, what };
         let number = u64::from(entry.number);
         let drops = journal[at + 1..].iter().map_while(|drop| match drop.what {
             What::Dropped(why) => Some((u64::from(drop.number), why)),
@@ -153,7 +155,10 @@ pub fn to_trace(
             What::NothingHeld => {
                 let _ = traced.dequeue(cx);
                 if traced.backlog() != Backlog::ZERO {
-                    return Err(wrong(format!("nothing is held, it says, and {} are", traced.backlog().packets)));
+                    return Err(wrong(format!(
+                        "nothing is held, it says, and {} are",
+                        traced.backlog().packets
+                    )));
                 }
             }
             What::Dropped(_) => return Err(wrong(format!("packet {number} is dropped, and none came"))),
@@ -221,5 +226,126 @@ impl Qdisc<Stamped<()>> for Puppet {
         for (_, pkt) in std::mem::take(&mut self.held) {
             cx.drop(pkt, DropReason::Reset);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::Streams;
+    use std::io::Cursor;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Memory(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Memory {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn entry(now: u64, number: u32, what: What) -> Entry {
+        Entry { now, flow: u64::from(number % 2), reserved: 0, number, bytes: 1000, what }
+    }
+
+    /// A journal as the kernel writes it.
+    fn written(entries: &[Entry]) -> Vec<u8> {
+        let mut bytes = (entries.len() as u64).to_le_bytes().to_vec();
+        bytes.resize(ENTRY, 0);
+        for Entry { now, flow, reserved, number, bytes: length, what } in entries {
+            let (kind, reason) = match what {
+                What::Enqueued => (1u32, 0),
+                What::Dropped(reason) => (2, *reason as u32),
+                What::Sent => (3, 0),
+                What::NothingHeld => (4, 0),
+            };
+            [now, flow, reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+            [*number, *length, kind, reason].iter().for_each(|half| bytes.extend(half.to_le_bytes()));
+        }
+        bytes
+    }
+
+    /// Whether the discipline does the same, and what it says otherwise.
+    fn judged(spec: &str, entries: &[Entry]) -> Result<(), String> {
+        let site = Site::new(Rate::mbit(8), Streams::new(1));
+        let trace = Memory::default();
+        let journal = read(&written(entries)).map_err(|error| error.to_string())?;
+        assert_eq!(journal, entries);
+        to_trace(&journal, "here", &spec.parse().unwrap(), &site, trace.clone())
+            .map_err(|error| error.to_string())?;
+        let trace = trace.0.lock().unwrap().clone();
+        let outcome = replay::check(Cursor::new(trace)).unwrap();
+        assert!(outcome.complete());
+        match &outcome.sections[0].verdict {
+            replay::Verdict::Equal => Ok(()),
+            replay::Verdict::Different(difference) => Err(difference.to_string()),
+            replay::Verdict::Unbuildable(why) => Err(why.clone()),
+        }
+    }
+
+    /// Packets 0 (flow 0) and 1 (flow 1) wait, 2 (flow 0) finds no room.
+    fn story() -> Vec<Entry> {
+        vec![
+            entry(0, 0, What::Enqueued),
+            entry(1, 1, What::Enqueued),
+            entry(2, 2, What::Enqueued),
+            entry(2, 2, What::Dropped(DropReason::Overlimit)),
+            entry(3, 0, What::Sent),
+            entry(4, 1, What::Sent),
+            entry(5, 0, What::NothingHeld),
+        ]
+    }
+
+    #[test]
+    fn what_the_kernel_did_is_done_again() {
+        assert_eq!(judged("fifo limit 2p", &story()), Ok(()));
+        let difference = judged("fifo limit 3p", &story()).unwrap_err();
+        assert!(
+            difference.contains("the trace has packet 2 dropped (overlimit), this run no further drop"),
+            "{difference}"
+        );
+    }
+
+    #[test]
+    fn another_order_reason_or_victim_is_found() {
+        let mut wrong = story();
+        (wrong[4].number, wrong[5].number) = (1, 0);
+        assert!(judged("fifo limit 2p", &wrong).unwrap_err().contains("packet 1"));
+        let mut wrong = story();
+        wrong[3].what = What::Dropped(DropReason::Pushout);
+        assert!(judged("fifo limit 2p", &wrong).unwrap_err().contains("pushout"));
+        let mut wrong = story();
+        (wrong[3].number, wrong[5].number) = (1, 2);
+        assert!(judged("fifo limit 2p", &wrong).unwrap_err().contains("packet 1 dropped"));
+    }
+
+    #[test]
+    fn packets_that_go_twice_or_vanish_are_found() {
+        let mut twice = story();
+        twice[5].number = 0;
+        assert_eq!(judged("fifo limit 2p", &twice), Err("entry 6: packet 0 goes a second time".to_owned()));
+        let mut vanished = story();
+        vanished.remove(5);
+        assert!(
+            judged("fifo limit 2p", &vanished).unwrap_err().contains("nothing is held, it says, and 1 are")
+        );
+        let mut out_of_turn = story();
+        out_of_turn[1].number = 5;
+        assert!(judged("fifo limit 2p", &out_of_turn).unwrap_err().contains("packet 5 is out of turn"));
+    }
+
+    #[test]
+    fn a_journal_that_is_cut_is_none() {
+        let whole = written(&story());
+        for length in [0, 7, 39, 40, whole.len() - 1] {
+            assert!(matches!(read(&whole[..length]), Err(JournalError::Cut { .. })), "{length}");
+        }
+        let mut strange = whole;
+        strange[ENTRY + 32] = 9;
+        assert!(read(&strange).unwrap_err().to_string().contains("kind 9"));
     }
 }
