@@ -5,7 +5,7 @@
 //
 //   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS + 1), not always
 //   drive flood DEV SECONDS BYTES FLOWS                    as much as goes; prints packets and processor seconds
-//   drive dump PINNED FILE                                 the entries of a pinned journal
+//   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -171,8 +171,10 @@ static int dump(char **word)
 	struct entry *all = mmap(NULL, (size_t)info.max_entries * sizeof *all, PROT_READ, MAP_SHARED, fd, 0);
 	if (all == MAP_FAILED)
 		fail("mmap");
-	FILE *out = fopen(word[1], "wb");
-	if (!out || fwrite(all, sizeof *all, all->now + 1, out) != all->now + 1 || fclose(out))
+	FILE *out = fopen(word[1], "r+b");
+	if (!out || fseeko(out, strtoll(word[2], NULL, 10), SEEK_SET))
+		fail(word[1]);
+	if (fwrite(all, sizeof *all, all->now + 1, out) != all->now + 1 || fclose(out))
 		fail(word[1]);
 	if (all->now + 1 == info.max_entries)
 		fprintf(stderr, "the journal is full: it ends before the traffic did\n");
@@ -185,7 +187,7 @@ int main(int words, char **word)
 		return send_traffic(word + 2);
 	if (words == 6 && !strcmp(word[1], "flood"))
 		return flood(word + 2);
-	if (words == 4 && !strcmp(word[1], "dump"))
+	if (words == 5 && !strcmp(word[1], "dump"))
 		return dump(word + 2);
 	fprintf(stderr, "see the head of drive.c\n");
 	return 2;

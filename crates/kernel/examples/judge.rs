@@ -1,7 +1,8 @@
 //! Judges journals of disciplines in the kernel: the Rust discipline gets the same arrivals at the same times, and must let the same
 //! packets go, in the same order, and drop the same for the same reasons. `cargo xtask test-kernel` runs it.
 //!
-//! Arguments, three each: the file of a journal, the rate of the link, the discipline as it would be typed.
+//! Arguments, four each: the file of a journal, the rate of the link, the discipline as it would be typed, and how many packets it must
+//! have got at least.
 
 #![allow(clippy::print_stdout, reason = "it has nothing else to say")]
 
@@ -17,12 +18,12 @@ use replay::{Totals, Verdict};
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut equal = !words.is_empty();
-    for three in words.chunks(3) {
-        let [file, rate, spelling] = three else {
-            println!("three words for each journal: FILE RATE DISCIPLINE");
+    for four in words.chunks(4) {
+        let [file, rate, spelling, packets] = four else {
+            println!("four words for each journal: FILE RATE DISCIPLINE PACKETS");
             return ExitCode::from(2);
         };
-        match judge(file, rate, spelling) {
+        match judge(file, rate, spelling, packets) {
             Ok(line) => println!("equal     {line}"),
             Err(why) => {
                 println!("DIFFERENT {file}, {spelling}: {why}");
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn judge(file: &str, rate: &str, spelling: &str) -> Result<String, String> {
+fn judge(file: &str, rate: &str, spelling: &str, packets: &str) -> Result<String, String> {
     let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
     let spec: Spec = spelling.parse().map_err(|error| format!("{error}"))?;
     // The kernel counts the header of the link.
@@ -52,6 +53,9 @@ fn judge(file: &str, rate: &str, spelling: &str) -> Result<String, String> {
         Verdict::Unbuildable(why) => return Err(why.clone()),
     }
     let Totals { arrived, sent, dropped, operations, .. } = section.totals;
+    if arrived < packets.parse::<u64>().map_err(|error| error.to_string())? {
+        return Err(format!("only {arrived} packets came"));
+    }
     let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
     Ok(format!(
         "{arrived:>7} came {sent:>7} left {dropped:>7} dropped {operations:>7} calls  {name}: {spelling}"
