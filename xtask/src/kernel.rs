@@ -22,7 +22,7 @@ const SLOT: u64 = 1 << 24;
 /// Entries that a journal has room for: a slot.
 const ENTRIES: u64 = SLOT / 40;
 /// Packets per discipline and mix.
-const PACKETS: u32 = 100_000;
+const PACKETS: u32 = 20_000;
 
 /// One discipline under one mix of traffic.
 struct Run {

@@ -87,6 +87,11 @@ pub(crate) const TC: Tool = Tool {
 impl Tool {
     /// Runs it, and gives what it wrote to its standard output.
     pub fn run(&self, arguments: &[&str]) -> Result<String, Trouble> {
+        self.all(arguments).map(|(out, _)| out)
+    }
+
+    /// Runs it, and gives what it wrote to its standard output and to its standard error.
+    pub fn all(&self, arguments: &[&str]) -> Result<(String, String), Trouble> {
         for name in self.names {
             let output = Command::new(name).args(arguments).stdin(Stdio::null()).output();
             let output = match output {
@@ -95,7 +100,8 @@ impl Tool {
                 Err(error) => return Err(Trouble::refused(format!("{name} cannot be run: {error}"))),
             };
             if output.status.success() {
-                return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                return Ok((text(&output.stdout), text(&output.stderr)));
             }
             let said = [output.stdout, output.stderr].concat();
             return Err(Trouble::Failed {
