@@ -155,7 +155,11 @@ struct sk_buff *BPF_PROG(giveway_dequeue, struct Qdisc *sch)
 	}
 	at = next(now);
 	if (!at) {
-		note(now, NOTHING_HELD, 0);
+		// One that has looked for long, with a quantum far below its packets, is asked again.
+		if (counters.held_packets)
+			bpf_qdisc_watchdog_schedule(sch, epoch + now + 1, 0);
+		else
+			note(now, NOTHING_HELD, 0);
 		return NULL;
 	}
 	note(now, SENT, at);

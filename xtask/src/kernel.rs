@@ -21,8 +21,8 @@ const END: &str = "END OF THE KERNEL TEST";
 const SLOT: u64 = 1 << 24;
 /// Entries that a journal has room for: a slot.
 const ENTRIES: u64 = SLOT / 40;
-/// Packets per discipline and mix.
-const PACKETS: u32 = 20_000;
+/// Packets per discipline and mix; the second number for a quick look.
+const PACKETS: [u32; 2] = [100_000, 5_000];
 
 /// One discipline under one mix of traffic.
 struct Run {
@@ -65,8 +65,12 @@ fn runs() -> Vec<Run> {
     runs
 }
 
-/// Does it. `again`: also load and unload each discipline 25 times under traffic.
-pub fn test(repository: &Repository, again: bool, compare: bool) -> Done {
+/// What else is done, or how much.
+pub const FLAGS: [&str; 3] = ["--quick", "--again", "--compare"];
+
+/// Does it.
+pub fn test(repository: &Repository, flags: &[&str]) -> Done {
+    let packets = PACKETS[usize::from(flags.contains(&"--quick"))];
     let begun = Instant::now();
     let mut stages = Stages(Vec::new());
     if let Err(why) = missing(repository) {
@@ -84,13 +88,16 @@ pub fn test(repository: &Repository, again: bool, compare: bool) -> Done {
     };
     let runs = runs();
     stages.time("programs", || programs(repository, &folder, &kernel))?;
-    stages.time("initramfs", || initramfs(repository, &folder, &kernel, &plan(&runs, again, compare)))?;
+    stages.time("initramfs", || initramfs(repository, &folder, &kernel, &plan(&runs, packets, flags)))?;
     let said = stages.time("virtual machine", || boot(&folder, &kernel, runs.len()))?;
-    stages.time("judgement", || judge(repository, &folder, &runs, &said))?;
-    for line in said.lines().filter(|line| ["AGAIN", "MEMORY", "COST"].iter().any(|word| line.starts_with(word))) {
+    stages.time("judgement", || judge(repository, &folder, &runs, packets, &said))?;
+    for line in
+        said.lines().filter(|line| ["AGAIN", "MEMORY", "COST"].iter().any(|word| line.starts_with(word)))
+    {
         println!("{line}");
     }
-    let times: Vec<String> = stages.0.iter().map(|(name, took)| format!("{name} {:.1} s", took.as_secs_f64())).collect();
+    let times: Vec<String> =
+        stages.0.iter().map(|(name, took)| format!("{name} {:.1} s", took.as_secs_f64())).collect();
     println!("{}; in all {:.1} s", times.join(", "), begun.elapsed().as_secs_f64());
     Ok(())
 }
@@ -166,7 +173,8 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
     for part in ["lists/partial", "cache/archives/partial", "packages"] {
         fs::create_dir_all(apt.join(part)).map_err(|error| error.to_string())?;
     }
-    let source = format!("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {} sid main\n", mirror()?);
+    let source =
+        format!("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {} sid main\n", mirror()?);
     fs::write(apt.join("source.list"), source).map_err(|error| error.to_string())?;
     let option = |name: &str, value: &str| format!("{name}={value}");
     let at = |part: &str| apt.join(part).to_string_lossy().into_owned();
@@ -187,7 +195,11 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
         let output = output.map_err(|error| error.to_string())?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(format!("{program} {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim_end())),
+            false => Err(format!(
+                "{program} {}: {}",
+                words.join(" "),
+                String::from_utf8_lossy(&output.stderr).trim_end()
+            )),
         }
     };
     ask("apt-get", &["update"], "60")?;
@@ -215,12 +227,14 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
 
 /// Where this machine's packages come from.
 fn mirror() -> Result<String, String> {
-    let folder = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());
+    let folder =
+        fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());
     let files = folder.chain([PathBuf::from("/etc/apt/sources.list")]);
     let texts: Vec<String> = files.filter_map(|file| fs::read_to_string(file).ok()).collect();
     let words = texts.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with('#'));
     let words = words.flat_map(str::split_whitespace);
-    let mut archives = words.filter(|word| word.starts_with("http") && word.trim_end_matches('/').ends_with("/debian"));
+    let mut archives =
+        words.filter(|word| word.starts_with("http") && word.trim_end_matches('/').ends_with("/debian"));
     archives.next().map(str::to_owned).ok_or_else(|| "apt knows no Debian archive here".to_owned())
 }
 
@@ -228,10 +242,12 @@ fn mirror() -> Result<String, String> {
 fn uncompress(kernel: &Kernel) -> Done {
     let image = fs::read(&kernel.image).map_err(|error| format!("{}: {error}", kernel.image.display()))?;
     const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-    let start = image.windows(4).position(|window| window == ZSTD).ok_or("the kernel is not compressed with zstd")?;
+    let start =
+        image.windows(4).position(|window| window == ZSTD).ok_or("the kernel is not compressed with zstd")?;
     let partial = kernel.types.with_extension("partial");
     let out = fs::File::create(&partial).map_err(|error| error.to_string())?;
-    let mut zstd = Command::new("zstd").arg("-dc").stdin(Stdio::piped()).stdout(out).stderr(Stdio::null()).spawn();
+    let mut zstd =
+        Command::new("zstd").arg("-dc").stdin(Stdio::piped()).stdout(out).stderr(Stdio::null()).spawn();
     let zstd = zstd.as_mut().map_err(|error| error.to_string())?;
     // It stops where the kernel ends, and complains of what follows.
     let _ = zstd.stdin.take().expect("it was asked for").write_all(&image[start..]);
@@ -267,7 +283,7 @@ fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
 }
 
 /// What the machine does: the runs in two lanes beside each other.
-fn plan(runs: &[Run], again: bool, compare: bool) -> String {
+fn plan(runs: &[Run], packets: u32, flags: &[&str]) -> String {
     let mut plan = "ip link add lane0 type dummy; ip link set lane0 up\nip link add lane1 type dummy; ip link set lane1 up\n\
                     memory before\n"
         .to_owned();
@@ -275,16 +291,18 @@ fn plan(runs: &[Run], again: bool, compare: bool) -> String {
         plan.push_str("{\n");
         for (slot, run) in runs.iter().enumerate().filter(|(_, run)| run.lane == lane) {
             let Run { name, discipline, rate, flows, sizes, marks, lane } = run;
-            let line = format!("journal {lane} {name} {slot} '{discipline}' {rate} {PACKETS} {flows} {sizes} {marks}\n");
+            let line = format!(
+                "journal {lane} {name} {slot} '{discipline}' {rate} {packets} {flows} {sizes} {marks}\n"
+            );
             plan.push_str(&line);
         }
         plan.push_str("} &\n");
     }
     plan.push_str("wait\nmemory after\n");
-    if again {
+    if flags.contains(&"--again") {
         plan.push_str(include_str!("../../kernel/test/again.sh"));
     }
-    if compare {
+    if flags.contains(&"--compare") {
         plan.push_str(include_str!("../../kernel/test/compare.sh"));
     }
     plan
@@ -302,8 +320,11 @@ fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
     let built = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     repository.run("strip", &["-o", &giveway, &built])?;
     let mut libraries = vec![giveway];
-    for (program, to) in [("busybox", "bin"), ("dash", "bin"), ("tc", "usr/sbin"), ("ip", "usr/sbin"), ("bpftool", "usr/sbin")] {
-        let from = repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}")])?;
+    for (program, to) in
+        [("busybox", "bin"), ("dash", "bin"), ("tc", "usr/sbin"), ("ip", "usr/sbin"), ("bpftool", "usr/sbin")]
+    {
+        let from =
+            repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}")])?;
         let from = fs::canonicalize(from.trim()).map_err(told)?;
         fs::copy(&from, root.join(to).join(program)).map_err(told)?;
         libraries.push(from.to_string_lossy().into_owned());
@@ -316,7 +337,13 @@ fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
             fs::copy(library, to).map_err(told)?;
         }
     }
-    for module in ["drivers/block/virtio_blk", "drivers/net/dummy", "net/sched/sch_sfq", "net/sched/sch_fq", "net/sched/sch_cake"] {
+    for module in [
+        "drivers/block/virtio_blk",
+        "drivers/net/dummy",
+        "net/sched/sch_sfq",
+        "net/sched/sch_fq",
+        "net/sched/sch_cake",
+    ] {
         let packed = kernel.modules.join("kernel").join(format!("{module}.ko.xz"));
         let name = packed.file_stem().expect("it is a file").to_string_lossy().into_owned();
         let text = Command::new("xz").arg("-dc").arg(&packed).output().map_err(told)?;
@@ -338,12 +365,32 @@ fn boot(folder: &Path, kernel: &Kernel, journals: usize) -> Result<String, Strin
     let file = fs::File::create(&disk).map_err(|error| error.to_string())?;
     file.set_len(SLOT * journals as u64).map_err(|error| error.to_string())?;
     let mut qemu = Command::new("timeout");
-    qemu.args(["--kill-after=5", "220", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "Nehalem"]);
-    qemu.args(["-smp", "2", "-m", "1024", "-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio"]);
+    qemu.args([
+        "--kill-after=5",
+        "235",
+        "qemu-system-x86_64",
+        "-accel",
+        "tcg,thread=multi",
+        "-cpu",
+        "Nehalem",
+    ]);
+    qemu.args([
+        "-smp",
+        "2",
+        "-m",
+        "1024",
+        "-display",
+        "none",
+        "-nodefaults",
+        "-no-reboot",
+        "-serial",
+        "stdio",
+    ]);
     qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));
     qemu.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(folder.join("initramfs.gz"));
     qemu.args(["-append", "console=ttyS0 quiet panic=-1 mitigations=off"]);
-    let output = qemu.stdin(Stdio::null()).output().map_err(|error| format!("qemu cannot be run: {error}"))?;
+    let output =
+        qemu.stdin(Stdio::null()).output().map_err(|error| format!("qemu cannot be run: {error}"))?;
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).replace('\r', "");
     let log = folder.join("serial.log");
     fs::write(&log, &said).map_err(|error| error.to_string())?;
@@ -351,13 +398,17 @@ fn boot(folder: &Path, kernel: &Kernel, journals: usize) -> Result<String, Strin
     if !said.contains(END) {
         let last: Vec<&str> = said.lines().rev().take(10).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        return Err(format!("the virtual machine did not get to its end; {}:\n{}", log.display(), last.join("\n")));
+        return Err(format!(
+            "the virtual machine did not get to its end; {}:\n{}",
+            log.display(),
+            last.join("\n")
+        ));
     }
     if wrong.is_empty() { Ok(said) } else { Err(format!("{}\nmore in {}", wrong.join("\n"), log.display())) }
 }
 
 /// Takes the journals from the disk and has them judged.
-fn judge(repository: &Repository, folder: &Path, runs: &[Run], said: &str) -> Done {
+fn judge(repository: &Repository, folder: &Path, runs: &[Run], packets: u32, said: &str) -> Done {
     let told = |error: std::io::Error| format!("the disk of the virtual machine: {error}");
     let journals = folder.join("journals");
     let _ = fs::remove_dir_all(&journals);
@@ -381,7 +432,12 @@ fn judge(repository: &Repository, folder: &Path, runs: &[Run], said: &str) -> Do
         let path = journals.join(format!("{}.journal", run.name));
         fs::write(&path, journal).map_err(told)?;
         let discipline = run.discipline.replacen("trr ", "trr_sound ", 1);
-        words.extend([path.to_string_lossy().into_owned(), run.rate.to_owned(), discipline, PACKETS.to_string()]);
+        words.extend([
+            path.to_string_lossy().into_owned(),
+            run.rate.to_owned(),
+            discipline,
+            packets.to_string(),
+        ]);
     }
     let judge = repository.target()?.join("debug/examples/judge");
     match repository.command(&judge.to_string_lossy()).args(&words).status() {
