@@ -9,6 +9,8 @@ static void accept(u32 at, u64 now)
 	if (!allows(1, packets[at & MASK].bytes))
 		return doom(at, TOO_LARGE);
 	round_append(at);
+	if (allows(round_held.packets, round_held.bytes))
+		return;
 	AT_MOST(ROOM) {
 		u32 victim;
 		if (allows(round_held.packets, round_held.bytes))

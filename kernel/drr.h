@@ -84,29 +84,40 @@ INLINE void round_take(u32 at)
 	}
 }
 
+// The next packet of the first flow, if its deficit covers it; otherwise the flow goes to the end, and the answer is 0.
+INLINE u32 round_visit(void)
+{
+	u32 place = in_round.head, at;
+	struct turn *turn = &turns[place & MASK];
+	if (!granted) {
+		granted = true;
+		turn->deficit += params.quantum;
+	}
+	at = turn->queue.head;
+	if (packets[at & MASK].bytes <= turn->deficit) {
+		turn->deficit -= packets[at & MASK].bytes;
+		return at;
+	}
+	granted = false;
+	turn->ticket = ++tickets;
+	turns_remove(&in_round, place);
+	turns_push_back(&in_round, place);
+	return 0;
+}
+
 // The packet whose turn it is, taken out; 0 when there is none. A quantum that is smaller than a packet takes several rounds.
 INLINE u32 round_next(void)
 {
-	u32 found = 0;
-	AT_MOST(1 << 20) {
-		u32 place = in_round.head, at;
-		struct turn *turn = &turns[place & MASK];
-		if (!place)
-			break;
-		if (!granted) {
-			granted = true;
-			turn->deficit += params.quantum;
+	u32 found;
+	if (!in_round.head)
+		return 0;
+	found = round_visit();
+	if (!found) {
+		AT_MOST(1 << 20) {
+			found = round_visit();
+			if (found)
+				break;
 		}
-		at = turn->queue.head;
-		if (packets[at & MASK].bytes <= turn->deficit) {
-			turn->deficit -= packets[at & MASK].bytes;
-			found = at;
-			break;
-		}
-		granted = false;
-		turn->ticket = ++tickets;
-		turns_remove(&in_round, place);
-		turns_push_back(&in_round, place);
 	}
 	if (found)
 		round_take(found);

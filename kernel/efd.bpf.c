@@ -47,14 +47,9 @@ INLINE void leave(struct list *list, u32 at)
 		flows_forget(place);
 }
 
-static void accept(u32 at, u64 now)
+// Drops from the end of the line until the rest fits.
+INLINE void push_out(u32 arrival)
 {
-	u32 bytes = packets[at & MASK].bytes;
-	if (!allows(1, bytes))
-		return doom(at, TOO_LARGE);
-	packets_push_back(count_in(at) ? &low : &high, at);
-	held.packets++;
-	held.bytes += bytes;
 	AT_MOST(ROOM) {
 		u32 last;
 		if (allows(held.packets, held.bytes))
@@ -66,8 +61,20 @@ static void accept(u32 at, u64 now)
 			last = high.tail;
 			leave(&high, last);
 		}
-		doom(last, last == at ? OVERLIMIT : PUSHOUT);
+		doom(last, last == arrival ? OVERLIMIT : PUSHOUT);
 	}
+}
+
+static void accept(u32 at, u64 now)
+{
+	u32 bytes = packets[at & MASK].bytes;
+	if (!allows(1, bytes))
+		return doom(at, TOO_LARGE);
+	packets_push_back(count_in(at) ? &low : &high, at);
+	held.packets++;
+	held.bytes += bytes;
+	if (!allows(held.packets, held.bytes))
+		push_out(at);
 	counters.high_packets = high.len;
 	counters.low_packets = low.len;
 }

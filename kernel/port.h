@@ -120,6 +120,8 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 
 	accept(at, now);
 
+	if (!doomed.head)
+		return answer;
 	AT_MOST(ROOM) {
 		u32 victim = doomed.head;
 		if (!victim)

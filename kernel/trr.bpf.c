@@ -137,6 +137,9 @@ INLINE void append(u32 place, u32 at, u64 now)
 	longest_flow_grew(place);
 	cost = cost_of(place, at);
 	pass(now);
+	// Time may not have passed for long: the windows first come to where it is.
+	if (!due_len())
+		shift();
 	if (first)
 		head(place, cost, before(virtual_time, flow->stamp) ? flow->stamp : virtual_time);
 	shift();
@@ -287,6 +290,8 @@ static void accept(u32 at, u64 now)
 		append(place, at, now);
 	else
 		round_append(at);
+	if (allows(held.packets + round_held.packets, held.bytes + round_held.bytes))
+		return;
 	AT_MOST(ROOM) {
 		u32 victim;
 		if (allows(held.packets + round_held.packets, held.bytes + round_held.bytes))
@@ -306,11 +311,12 @@ static u32 next(u64 now)
 	struct due first;
 	struct stamp start;
 	u32 at, following;
+	// While nobody with a reservation waits, time can pass later: what passes is a sum without rounding.
+	if (!due_len())
+		return round_next();
 	pass(now);
 	shift();
 	first = due_first();
-	if (!first.item)
-		return round_next();
 	at = flows[first.item & MASK].queue.head;
 	take(first.item, at);
 	start = flows[first.item & MASK].stamp;
