@@ -4,7 +4,7 @@ ip link add again type dummy
 ip link set again up
 again fifo 1
 memory again-before
-drive flood again 1000000 200 300 >/dev/null &
+drive flood again 1000000 200 300 0 >/dev/null &
 flood=$!
 for kind in fifo efd drr; do again $kind 30; done
 again trr 10

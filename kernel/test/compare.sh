@@ -1,20 +1,21 @@
-# What a packet costs with each discipline, in the same machine one after the other, in rounds: packets and processor seconds of the
-# sender, who does all the work of the qdisc.
+# What a packet costs with each qdisc, in a machine whose clock counts instructions: packets and processor seconds of the sender, who
+# does all the work of the qdisc. The last one has reserved flows.
 ip link add cost type dummy
 ip link set cost up
-for round in 1 2 3; do
-	for kind in noqueue pfifo fq_codel sfq fq cake fifo efd drr trr; do
-		case $kind in
-		noqueue) ;;
-		fifo | efd | drr) giveway kernel load $kind --dev cost --object /objects/plain/$kind.o >/dev/null ;;
-		trr) giveway kernel load trr --dev cost --rate 100gbit --object /objects/plain/trr.o >/dev/null ;;
-		*) tc qdisc add dev cost root $kind ;;
-		esac
-		echo "COST $kind $(drive flood cost 1 100 64)"
-		case $kind in
-		noqueue) ;;
-		fifo | efd | drr | trr) giveway kernel unload --dev cost >/dev/null ;;
-		*) tc qdisc del dev cost root ;;
-		esac
-	done
+cost() {
+	echo "COST $1 $(drive flood cost 0.1 100 64 ${2:-0})"
+}
+cost noqueue
+for kind in pfifo fq_codel sfq fq cake; do
+	tc qdisc add dev cost root $kind
+	cost $kind
+	tc qdisc del dev cost root
+done
+for kind in fifo efd drr trr; do
+	flags=
+	[ $kind = trr ] && flags="--rate 100gbit --reserve 1=1gbit"
+	giveway kernel load $kind --dev cost $flags --object /objects/plain/$kind.o >/dev/null || echo "FAILED: load $kind"
+	cost giveway_$kind
+	[ $kind = trr ] && cost giveway_trr,reserved 1
+	giveway kernel unload --dev cost >/dev/null
 done

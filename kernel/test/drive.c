@@ -4,7 +4,7 @@
 // of a discipline as a file.
 //
 //   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS + 1), not always
-//   drive flood DEV SECONDS BYTES FLOWS                    as much as goes; prints packets and processor seconds
+//   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds
 //   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -132,7 +132,7 @@ static double seconds(struct timeval time)
 
 static int flood(char **word)
 {
-	int fd = open_socket(word[0]), flows = atoi(word[3]), bytes = atoi(word[2]);
+	int fd = open_socket(word[0]), flows = atoi(word[3]), bytes = atoi(word[2]), mark = atoi(word[4]);
 	struct timespec begun, now;
 	struct rusage used;
 	long sent = 0;
@@ -140,7 +140,7 @@ static int flood(char **word)
 	do {
 		for (int i = 0; i < 64; i++, sent++) {
 			prepare(bytes, drawn(flows));
-			send_marked(fd, bytes, 0);
+			send_marked(fd, bytes, mark);
 		}
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while (now.tv_sec - begun.tv_sec + (now.tv_nsec - begun.tv_nsec) / 1e9 < atof(word[1]));
@@ -185,7 +185,7 @@ int main(int words, char **word)
 {
 	if (words == 8 && !strcmp(word[1], "send"))
 		return send_traffic(word + 2);
-	if (words == 6 && !strcmp(word[1], "flood"))
+	if (words == 7 && !strcmp(word[1], "flood"))
 		return flood(word + 2);
 	if (words == 5 && !strcmp(word[1], "dump"))
 		return dump(word + 2);

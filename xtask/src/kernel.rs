@@ -89,11 +89,15 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
     let runs = runs();
     stages.time("programs", || programs(repository, &folder, &kernel))?;
     stages.time("initramfs", || initramfs(repository, &folder, &kernel, &plan(&runs, packets, flags)))?;
-    let said = stages.time("virtual machine", || boot(&folder, &kernel, runs.len()))?;
+    let said = stages.time("virtual machine", || boot(&folder, &kernel, runs.len(), &PARALLEL))?;
     stages.time("judgement", || judge(repository, &folder, &runs, packets, &said))?;
-    for line in
-        said.lines().filter(|line| ["AGAIN", "MEMORY", "COST"].iter().any(|word| line.starts_with(word)))
-    {
+    if flags.contains(&"--compare") {
+        let compare = include_str!("../../kernel/test/compare.sh");
+        stages.time("initramfs", || initramfs(repository, &folder, &kernel, compare))?;
+        let costs = stages.time("comparison", || boot(&folder, &kernel, 0, &COUNTED))?;
+        println!("{}", table(&costs)?);
+    }
+    for line in said.lines().filter(|line| ["AGAIN", "MEMORY"].iter().any(|word| line.starts_with(word))) {
         println!("{line}");
     }
     let times: Vec<String> =
@@ -302,9 +306,6 @@ fn plan(runs: &[Run], packets: u32, flags: &[&str]) -> String {
     if flags.contains(&"--again") {
         plan.push_str(include_str!("../../kernel/test/again.sh"));
     }
-    if flags.contains(&"--compare") {
-        plan.push_str(include_str!("../../kernel/test/compare.sh"));
-    }
     plan
 }
 
@@ -359,33 +360,40 @@ fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
     repository.run("sh", &["-c", words, "sh", &root.to_string_lossy(), &packed])
 }
 
+/// Two processors, as fast as they go.
+const PARALLEL: [&str; 4] = ["-accel", "tcg,thread=multi", "-smp", "2"];
+/// One whose clock counts its instructions, a nanosecond each: what something costs does not depend on who else is at work.
+const COUNTED: [&str; 6] = ["-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=0,sleep=off"];
+
+/// What a packet costs with each qdisc: instructions from the sender's call to the interface.
+fn table(said: &str) -> Result<String, String> {
+    let mut rows = Vec::new();
+    for line in said.lines() {
+        if let ["COST", kind, packets, seconds] = line.split_whitespace().collect::<Vec<_>>()[..] {
+            let number = |word: &str| word.parse::<f64>().map_err(|error| format!("{line}: {error}"));
+            rows.push((kind.to_owned(), number(seconds)? * 1e9 / number(packets)?));
+        }
+    }
+    let of = |kind: &str| rows.iter().find(|(other, _)| other == kind).map(|(_, cost)| *cost);
+    let (Some(none), Some(pfifo), Some(fq_codel)) = (of("noqueue"), of("pfifo"), of("fq_codel")) else {
+        return Err("the comparison has no pfifo and no fq_codel".to_owned());
+    };
+    let mut table = "| qdisc | instructions per packet | of them the qdisc | to pfifo | to fq_codel |\n|---|---:|---:|---:|---:|\n".to_owned();
+    for (kind, cost) in &rows {
+        let (own, to_pfifo, to_fq_codel) = (cost - none, cost / pfifo, cost / fq_codel);
+        table.push_str(&format!("| {kind} | {cost:.0} | {own:.0} | {to_pfifo:.2} | {to_fq_codel:.2} |\n"));
+    }
+    Ok(table)
+}
+
 /// Starts it and hears it out. The answer is what it said, and it said that it got to its end.
-fn boot(folder: &Path, kernel: &Kernel, journals: usize) -> Result<String, String> {
+fn boot(folder: &Path, kernel: &Kernel, journals: usize, how: &[&str]) -> Result<String, String> {
     let disk = folder.join("disk");
     let file = fs::File::create(&disk).map_err(|error| error.to_string())?;
-    file.set_len(SLOT * journals as u64).map_err(|error| error.to_string())?;
+    file.set_len(SLOT * journals.max(1) as u64).map_err(|error| error.to_string())?;
     let mut qemu = Command::new("timeout");
-    qemu.args([
-        "--kill-after=5",
-        "235",
-        "qemu-system-x86_64",
-        "-accel",
-        "tcg,thread=multi",
-        "-cpu",
-        "Nehalem",
-    ]);
-    qemu.args([
-        "-smp",
-        "2",
-        "-m",
-        "1024",
-        "-display",
-        "none",
-        "-nodefaults",
-        "-no-reboot",
-        "-serial",
-        "stdio",
-    ]);
+    qemu.args(["--kill-after=5", "235", "qemu-system-x86_64", "-cpu", "Nehalem", "-m", "1024"]).args(how);
+    qemu.args(["-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio"]);
     qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));
     qemu.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(folder.join("initramfs.gz"));
     qemu.args(["-append", "console=ttyS0 quiet panic=-1 mitigations=off"]);
