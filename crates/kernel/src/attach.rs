@@ -290,7 +290,18 @@ struct Loaded {
 impl Loaded {
     fn register(path: &Path) -> Result<Loaded, Trouble> {
         // Which number it got is told as a remark.
-        let (out, err) = BPFTOOL.all(&["struct_ops", "register", &path.to_string_lossy()])?;
+        let (out, err) = match BPFTOOL.all(&["struct_ops", "register", &path.to_string_lossy()]) {
+            // That is all that bpftool says of a name that is taken.
+            Err(Trouble::Failed { said, .. }) if said.contains("can't register") => {
+                let what = format!(
+                    "{}: the kernel has a qdisc of that name already: build it under another one, as giveway kernel build efd --name \
+                     giveway_efd_2",
+                    path.display()
+                );
+                return Err(Trouble::refused(what));
+            }
+            other => other?,
+        };
         let said = format!("{out}{err}");
         let number =
             |line: &str| line.starts_with("Registered").then(|| line.rsplit(' ').next()?.parse().ok())?;
