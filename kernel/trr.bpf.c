@@ -5,7 +5,8 @@
 // - Only the oldest packet of a flow is stamped: S = T of the packet before it, or max(V, that) when the flow had nothing queued;
 //   T = S + L/rate. The flow with the lowest slot of T is next.
 // - Virtual time V goes with real time, and is shifted forward to the slot of the earliest S when all who wait start later.
-// - A reservation is admitted while the sum fits the link; silent flows keep theirs until others need the room.
+// - A reservation is admitted while the sum fits the link; silent flows keep theirs until others need the room. A packet that comes
+//   without one is best effort, and so is what follows it; what its flow has queued before leaves first.
 // - Packets without a reservation share by bytes what the reserved flows leave (drr.h). When the buffer is full the longest of
 //   their queues pays; when there is none, the longest of the reserved flows.
 #include "giveway.h"
@@ -22,6 +23,7 @@ struct flow {
 	u64 priced;
 	struct stamp cost;
 	struct stamp stamp; // T of its oldest packet; when it has none, of the last that left
+	bool lapsed; // its last packet came without a reservation
 };
 
 struct flow flows[ROOM];
@@ -196,6 +198,19 @@ INLINE bool release_silent(u64 now)
 	return false;
 }
 
+// What waits of a flow as best effort came before what comes now.
+INLINE void change_over(u32 place, u64 key, u64 now)
+{
+	AT_MOST(ROOM) {
+		u32 turn_of = turns_find(key), oldest;
+		if (!turn_of)
+			break;
+		oldest = turns[turn_of & MASK].queue.head;
+		round_take(oldest);
+		append(place, oldest, now);
+	}
+}
+
 // A flow that has no reservation gets one, if it fits; 0 otherwise.
 INLINE u32 admit(u64 key, u64 rate, u64 now)
 {
@@ -220,17 +235,10 @@ INLINE u32 admit(u64 key, u64 rate, u64 now)
 	flow->rate = rate;
 	flow->bytes = flow->priced = 0;
 	flow->stamp = (struct stamp){};
+	flow->lapsed = false;
 	fall_silent(place);
 	counters.reserved_bit += rate;
-	// What waits as best effort came before what comes now.
-	AT_MOST(ROOM) {
-		u32 turn_of = turns_find(key), oldest;
-		if (!turn_of)
-			break;
-		oldest = turns[turn_of & MASK].queue.head;
-		round_take(oldest);
-		append(place, oldest, now);
-	}
+	change_over(place, key, now);
 	return place;
 }
 
@@ -241,13 +249,18 @@ INLINE u32 reservation(u64 key, u64 rate, u64 now)
 	struct flow *flow = &flows[place & MASK];
 	if (!place)
 		return rate ? admit(key, rate, now) : 0;
-	if (flow->rate == rate)
+	if (flow->rate == rate && !flow->lapsed)
 		return place;
 	if (!rate) {
 		if (flow->queue.len || !passed(place, now))
-			return place;
-		forget(place);
+			flow->lapsed = true;
+		else
+			forget(place);
 		return 0;
+	}
+	if (flow->lapsed) {
+		flow->lapsed = false;
+		change_over(place, key, now);
 	}
 	if (fits(flow->rate, rate)) {
 		counters.reserved_bit += rate - flow->rate;

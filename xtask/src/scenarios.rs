@@ -134,7 +134,7 @@ fn all(repository: &Repository) -> Vec<String> {
 /// Every scenario in these folders.
 fn in_folders(repository: &Repository, folders: &[&str]) -> Vec<String> {
     // Beside the scenarios of a paper stand its description and its claims.
-    const OTHERS: [&str; 2] = ["/paper.toml", "/claims.toml"];
+    const OTHERS: [&str; 3] = ["/paper.toml", "/claims.toml", "/measured.toml"];
     let files = folders.iter().flat_map(|folder| repository.files(folder, "toml"));
     let names = files.map(|path| repository.name_of(&path));
     names.filter(|name| name != GOLDEN && !OTHERS.iter().any(|other| name.ends_with(other))).collect()

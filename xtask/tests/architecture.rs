@@ -29,17 +29,21 @@ const PLACES: &[Place] = &[
     Place { name: "theory", knows: &[], tests_know: &[] },
     Place { name: "sim", knows: &["qdisc", "capture", "workload"], tests_know: &["disciplines", "theory"] },
     Place { name: "switch", knows: &["qdisc", "spelling", "capture"], tests_know: &["theory"] },
-    Place { name: "live", knows: &["qdisc", "capture", "wire", "watch"], tests_know: &["disciplines"] },
+    Place {
+        name: "live",
+        knows: &["qdisc", "capture", "wire", "watch", "reserve"],
+        tests_know: &["disciplines"],
+    },
     Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
     Place {
         name: "scenario",
-        knows: &["qdisc", "spelling", "disciplines", "sim", "switch"],
-        tests_know: &["record", "theory"],
+        knows: &["qdisc", "spelling", "disciplines", "sim", "switch", "theory"],
+        tests_know: &["record"],
     },
     Place { name: "testbed", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
     Place {
         name: "papers",
-        knows: &["qdisc", "theory", "sim", "switch", "scenario", "record"],
+        knows: &["qdisc", "theory", "disciplines", "sim", "switch", "scenario", "record"],
         tests_know: &[],
     },
     Place {
@@ -60,6 +64,7 @@ const PLACES: &[Place] = &[
             "papers",
             "replay",
             "kernel",
+            "reserve",
             "testbed",
         ],
         tests_know: &[],

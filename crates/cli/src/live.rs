@@ -5,6 +5,7 @@ mod keep;
 mod metrics;
 mod operator;
 mod pcap;
+mod reserving;
 mod seeing;
 mod settings;
 
@@ -22,13 +23,14 @@ use live::clock::{Clock, monotonic_ns};
 use live::device::Ends;
 use live::direction::Parts;
 use live::privilege::{self, Role};
-use live::{Way, look};
+use live::{Way, look, reservations};
 use qdisc::{Bytes, PortId, Span, Streams};
 
 use crate::{Outcome, show, terminal};
 
 pub use control::{Args as ControlArgs, control};
 use operator::Operator;
+pub use reserving::address;
 use settings::Side;
 
 /// Carries real frames between two interfaces, through a discipline and a shaper each way.
@@ -78,6 +80,19 @@ pub struct Args {
     /// Loss of the other direction
     #[arg(long, value_name = "SHARE")]
     loss_back: Option<String>,
+    /// Cut IP frames from --in to --out into fragments of so many bytes behind the Ethernet header, 68 to 9000, or none; the TRR paper has
+    /// 500 and 800. Another giveway with --reassemble must stand behind --out
+    #[arg(long, value_name = "BYTES")]
+    fragment: Option<String>,
+    /// Cut those of the other direction; then one with --reassemble-back stands behind --in
+    #[arg(long, value_name = "BYTES")]
+    fragment_back: Option<String>,
+    /// Put together what comes in at --in in fragments of another giveway
+    #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    reassemble: Option<String>,
+    /// Put together what comes in at --out in fragments
+    #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    reassemble_back: Option<String>,
     /// Read any of the above from a TOML file (rate = "20mbit", qdisc-back = "fifo"); flags win. SIGHUP reads it again
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
@@ -87,6 +102,9 @@ pub struct Args {
     /// What each packet takes on the link at least
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = value_parser!(u32).range(0..=1600))]
     mpu: u32,
+    /// The EtherType of fragments, the same on both ends
+    #[arg(long, value_name = "TYPE", default_value = "0x88b6", value_parser = settings::fragment_type)]
+    fragment_type: u16,
     /// How many frames the kernel may have ready for us
     #[arg(long, value_name = "FRAMES", default_value_t = 4096, value_parser = value_parser!(u32).range(64..=262_144))]
     ring: u32,
@@ -141,6 +159,8 @@ pub struct Args {
     /// Only errors
     #[arg(long, short, action = ArgAction::SetTrue)]
     quiet: bool,
+    #[command(flatten)]
+    reserving: reserving::Reserving,
 }
 
 const EXAMPLES: &str = "\
@@ -148,8 +168,10 @@ Examples:
   sudo giveway live --in eth0 --out eth1 --rate 20mbit
   sudo giveway live --in eth0 --out eth1 --rate 2mbit --qdisc \"efd limit 300p\" --rate-back 16mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --delay 20ms --loss 0.1% --jitter 2ms
+  sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-back
   sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
   sudo giveway control /run/giveway.sock set rate 8mbit
+  sudo giveway live --in eth0 --out eth1 --rate 10mbit --qdisc trr_sound --reserve    # see giveway reserve --help
 
 Exit codes: 0 all is well, 1 a direction failed (and traffic passed on), 2 it could not begin.";
 
@@ -178,6 +200,14 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if args.tui && !io::stdout().is_terminal() {
         return Ok(wrong("--tui needs a terminal, and the standard output is none"));
     }
+    let reserving = match args.reserving.settings(&wishes) {
+        Ok(reserving) => reserving,
+        Err(sentence) => return Ok(wrong(&sentence)),
+    };
+    let tun = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:"));
+    if let (Some(_), Some(name)) = (&reserving, tun) {
+        return Ok(wrong(&reserving::not_ethernet(name)));
+    }
     if !look_around(args) {
         return Ok(Outcome::Wrong);
     }
@@ -194,6 +224,10 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             b.name,
             kind(&b)
         )));
+    }
+    let reach = settings::Reach { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
+    if let Err(sentence) = wishes.within(&reach) {
+        return Ok(wrong(&format!("--{sentence}")));
     }
     let signals = match Signals::listen() {
         Ok(signals) => signals,
@@ -212,6 +246,14 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Err(sentence) => return Ok(wrong(&sentence)),
     };
     let tracer = trace.as_ref().map(replay::Recording::tracer);
+    let (office, mut gates, clerk) = match reserving {
+        None => (None, [None, None], None),
+        Some(_) if !a.ethernet => return Ok(wrong(&reserving::not_ethernet(&a.name))),
+        Some((settings, links)) => {
+            let (office, gates, clerk) = reservations::open(settings, links, [a.address, b.address]);
+            (Some(office), gates, Some(clerk))
+        }
+    };
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
     let begin = |dir| keep::Recording::begin(dir, args.small_packet, args.record_later);
     let recording = match args.record.as_deref().map(begin).transpose() {
@@ -249,10 +291,17 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 line: wish.line,
                 counting: look::Counting { overhead: args.overhead, mpu: args.mpu },
                 ethernet,
+                fragments: live::fragments::Settings {
+                    cut: wish.fragment,
+                    join: wish.reassemble,
+                    ether_type: args.fragment_type,
+                },
                 longest_in: longest,
                 longest_out: longest,
                 rooms: settings::rooms(wish, &place),
                 streams: place,
+                xor_mod: args.reserving.flow_hash.0,
+                gate: gates[side as usize].take(),
                 probe: recording.as_ref().map(|recording| recording.probe(wish, name)),
                 tap: capture.as_mut().map(pcap::Capture::tap),
                 clock: Clock::start(),
@@ -265,7 +314,10 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Err(error) => return Ok(wrong(&error.to_string())),
     };
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
-    let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, streams, tracer));
+    if let Some(Err(error)) = office.map(|office| office.run(bridge.handles())) {
+        return Ok(wrong(&format!("--reserve: {error}")));
+    }
+    let operator = Arc::new(Operator::new(bridge.handles(), names, wishes, reach, streams, tracer, clerk));
     if let Some(listener) = listener {
         control::serve(listener, &operator);
     }
@@ -332,7 +384,9 @@ fn watch(
             let told = match &args.settings {
                 None => "SIGHUP: there is no --settings file to read again".to_owned(),
                 Some(file) => match settings::wishes(Some(file), flags) {
-                    Ok(wishes) => operator.become_as(wishes),
+                    Ok(wishes) => operator
+                        .become_as(wishes)
+                        .unwrap_or_else(|sentence| format!("{sentence}; nothing was changed")),
                     Err(sentence) => format!("{sentence}; nothing was changed"),
                 },
             };

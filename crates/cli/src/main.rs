@@ -3,6 +3,7 @@
 //! Results go to the standard output, everything else to the standard error, so that `--json` can be piped. What this
 //! program knows about scenarios and records is only how to bring them together and how to show them.
 
+mod bound;
 mod check;
 mod compare;
 mod completions;
@@ -20,6 +21,7 @@ mod registries;
 mod replay_check;
 mod report;
 mod reproduce;
+mod reserve;
 mod run;
 mod schema;
 mod search;
@@ -51,6 +53,7 @@ Start with:
   giveway compare CAPTURE --rate 10mbit
   giveway reproduce efd --quick
   giveway live --in eth0 --out eth1 --rate 20mbit
+  giveway reserve --help
   giveway report RUNFOLDER
   giveway list
   giveway explain fifo";
@@ -66,8 +69,10 @@ enum Command {
     Live(Box<live::Args>),
     Control(live::ControlArgs),
     Kernel(kernel::Args),
+    Reserve(Box<reserve::Args>),
     Report(report::Args),
     ReplayCheck(replay_check::Args),
+    Bound(bound::Args),
     Check(check::Args),
     List(list::Args),
     Explain(explain::Args),
@@ -110,8 +115,10 @@ fn main() -> ExitCode {
         Command::Live(args) => live::live(&args, &mut out),
         Command::Control(args) => live::control(&args, &mut out),
         Command::Kernel(args) => kernel::kernel(&args, &mut out),
+        Command::Reserve(args) => reserve::reserve(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
         Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
+        Command::Bound(args) => bound::bound(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(args) => list::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),

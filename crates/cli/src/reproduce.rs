@@ -154,10 +154,16 @@ fn run(study: &Study, args: &Args) -> Result<(Results, Outcome), String> {
         catch_unwind(running)
             .map_err(|panic| format!("{} failed: {}", study.name(job), said_in(panic.as_ref())))
     };
-    let ran: Vec<_> = pool.install(|| jobs.par_iter().zip(&seconds).with_max_len(1).map(one).collect());
+    // What is timed runs first, by itself.
+    let (timed, others): (Vec<usize>, Vec<usize>) =
+        (0..jobs.len()).partition(|at| study.is_timed(&jobs[*at]));
+    let at = |at: &usize| (*at, one((&jobs[*at], &seconds[*at])));
+    let mut ran: Vec<_> = timed.iter().map(at).collect();
+    ran.extend(pool.install(|| others.par_iter().with_max_len(1).map(at).collect::<Vec<_>>()));
+    ran.sort_by_key(|(at, _)| *at);
     progress.finish();
     let mut outcome = if stop::asked() { Outcome::Interrupted } else { Outcome::Done };
-    let observed = ran.into_iter().map(|ran| {
+    let observed = ran.into_iter().map(|(_, ran)| {
         ran.unwrap_or_else(|sentence| {
             show::sentence(&sentence);
             outcome = outcome.max(Outcome::Failed);

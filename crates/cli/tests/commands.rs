@@ -247,6 +247,31 @@ fn ctrl_c_keeps_what_is_finished() {
 }
 
 #[test]
+fn bounds_are_told_without_a_run() {
+    let reserved = SCENARIO.replace("kind = \"bulk\"", "kind = \"bulk\"\nreserved = \"500 kbit/s\"");
+    assert_ne!(reserved, SCENARIO);
+    let folder = folder(&reserved);
+    let (code, out, err) =
+        ran(folder.path(), &["bound", "home.toml", "--set", "disciplines=[\"fifo\", \"wfq\"]"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("fifo  no bound that holds") && out.contains(" ms at most"), "{out}");
+    let asked = ["bound", "home.toml", "--json", "--burst", "15kb", "--set", "disciplines=[\"wfq\"]"];
+    let (_, out, _) = ran(folder.path(), &asked);
+    let told: Value = serde_json::from_str(&out).expect("it is JSON");
+    let stream = &told["links"][0]["streams"][0];
+    assert_eq!((&stream["reserved_bps"], &stream["burst_bytes"]), (&500_000.into(), &15_360.into()), "{out}");
+    assert!(stream["bounds"][0]["delay_s"].as_f64().is_some_and(|delay| delay > 0.24), "{out}");
+}
+
+#[test]
+fn bounds_need_reservations() {
+    let folder = folder(SCENARIO);
+    let (code, out, err) = ran(folder.path(), &["bound", "home.toml"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("nothing is reserved in home.toml: write for example reserved"), "{err}");
+}
+
+#[test]
 fn papers_are_listed_and_done_again() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let (code, out, _) = ran(folder.path(), &["reproduce"]);

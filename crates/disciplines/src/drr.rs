@@ -36,8 +36,8 @@
 
 use qdisc::blocks::{FlowMap, LongestQueue, Rank};
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Nature, Next, Packet,
-    Place, Qdisc, Site,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Guarantee, Invalid, Limit, List, Meta, Nature, Next,
+    Packet, Place, Qdisc, Site,
 };
 use qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
@@ -153,7 +153,14 @@ impl Discipline for Config {
     }
 
     fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+        // Flows that share a queue cannot rely on a turn of their own.
+        let own_turn = self.key == Key::Flow && self.buckets == 0;
+        Nature::plain(self.limit).with(if own_turn { Guarantee::Turns } else { Guarantee::Nothing })
+    }
+
+    fn turn(&self, class: u16, site: &Site) -> Bytes {
+        let of_class = self.quanta.get(usize::from(class)).copied();
+        of_class.or(self.quantum).unwrap_or(site.mtu)
     }
 
     fn variants() -> Vec<Config> {

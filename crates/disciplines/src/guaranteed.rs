@@ -4,8 +4,9 @@
 //! - A reservation is what [`Meta::reserved`](qdisc::Meta::reserved) says. It is admitted while the sum of what is admitted fits
 //!   the link and the table has room; a flow that does not fit is best effort and counted (gauge `refused_packets`). It is admitted
 //!   later when there is room, and its packets that wait change over with it, so that they stay in order.
-//! - A flow may change its rate, as far as that fits. A packet without a reservation ends that of its flow, once nothing of the
-//!   flow is queued and virtual time has passed its last tag: nobody loses a debt by asking anew. Flows that are silent keep
+//! - A flow may change its rate, as far as that fits. A packet without a reservation is best effort, and so is what follows it. What its flow
+//!   has queued with the reservation leaves at the reserved rate, and so before it. The flow is forgotten once nothing of that is queued and
+//!   virtual time has passed its last tag: nobody loses a debt by asking anew. Flows that are silent keep
 //!   their reservations until others need the room; then the longest silent ones lose theirs, under the same condition.
 //! - Best effort has what the reserved flows leave: it is served when none of them has a packet, by turns that are fair by bytes
 //!   ([`drr`](crate::drr)). It delays a reserved packet by what is on the wire, at most one packet.
@@ -123,6 +124,8 @@ struct Flow {
     cost: Ticks,
     /// Its place among the silent ones, when it has nothing queued.
     silence: Option<Place>,
+    /// Its last packet came without a reservation.
+    lapsed: bool,
 }
 
 const _: () = assert!(size_of::<Flow>() <= 80);
@@ -251,7 +254,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         let Some(place) = self.by_key.get(meta.flow).copied() else {
             return if meta.reserved == Rate::default() { None } else { self.admit(meta, now) };
         };
-        if self.flows[place].rate == meta.reserved || self.renegotiate(place, meta.reserved, now) {
+        let flow = &self.flows[place];
+        if (flow.rate == meta.reserved && !flow.lapsed) || self.renegotiate(place, meta.reserved, now) {
             return Some(place);
         }
         None
@@ -266,17 +270,29 @@ impl<P, S: Schedule> Guaranteed<P, S> {
             }
         }
         let (key, rate) = (meta.flow, meta.reserved);
-        let flow =
-            Flow { key, queue: List::default(), rate, bytes: 0, priced: 0, cost: Ticks::ZERO, silence: None };
+        let flow = Flow {
+            key,
+            queue: List::default(),
+            rate,
+            bytes: 0,
+            priced: 0,
+            cost: Ticks::ZERO,
+            silence: None,
+            lapsed: false,
+        };
         let place = self.flows.push_back(&mut self.known, flow);
         self.fall_silent(place);
         self.by_key.entry(key, || place);
         self.admitted = Rate::bit(self.admitted.as_bit() + rate.as_bit());
-        // What waits as best effort came before what comes now.
-        while let Some(pkt) = self.best_effort.take(key) {
+        self.change_over(place, now);
+        Some(place)
+    }
+
+    /// What waits of a flow as best effort came before what comes now.
+    fn change_over(&mut self, place: Place, now: Time) {
+        while let Some(pkt) = self.best_effort.take(self.flows[place].key) {
             self.append(place, pkt, now);
         }
-        Some(place)
     }
 
     /// Whether a rate fits in the place of another.
@@ -286,16 +302,23 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         others.checked_add(new.as_bit()).is_some_and(|sum| sum <= self.link.as_bit())
     }
 
-    /// Changes the rate of a flow, if the new one fits. False when it has no reservation any more.
+    /// Changes the rate of a flow, if the new one fits. False when its packets are best effort from now on.
     #[cold]
     fn renegotiate(&mut self, place: Place, rate: Rate, now: Time) -> bool {
         let (old, silent) = (self.flows[place].rate, self.flows[place].queue.is_empty());
         if rate == Rate::default() {
+            // What is queued leaves before all best effort: the flow keeps its order.
             if silent && self.schedule.passed(place.index(), now) {
                 self.forget(place);
-                return false;
+            } else {
+                self.flows[place].lapsed = true;
             }
-        } else if self.fits(old, rate) {
+            return false;
+        }
+        if std::mem::take(&mut self.flows[place].lapsed) {
+            self.change_over(place, now);
+        }
+        if self.fits(old, rate) {
             self.admitted = Rate::bit(self.admitted.as_bit() - old.as_bit() + rate.as_bit());
             let flow = &mut self.flows[place];
             (flow.rate, flow.priced, flow.cost) = (rate, 0, Ticks::ZERO);
@@ -492,6 +515,48 @@ mod tests {
             let arrivals = "0 A1 100, X1 100, X2 100, X3 100, B1 100, B2 100; 2.5 B3 100";
             let got = reserved_trace_with(name, 100, &[60, 60], arrivals);
             assert_eq!(got, "A1[0-1] X1[1-2] X2[2-3] B1[3-4] B2[4-5] B3[5-6] X3[6-7] |", "{name}");
+        }
+    }
+
+    /// The reservation of A ends while A has packets queued and goes on sending: those leave first, what comes later is best effort
+    /// and takes turns with X. Asking anew brings it back, in order.
+    #[test]
+    fn who_goes_on_without_a_reservation_is_best_effort_at_once() {
+        for name in ALL {
+            let mut out = Outbox::default();
+            let (a, x) = (1u64, 2u64);
+            let (none, some) = (Rate::default(), Rate::mbit(1));
+            let mut number = 0u32;
+            let mut come = |qdisc: &mut Box<dyn Qdisc<u32>>, arrivals: &[(u64, Rate)]| {
+                for (flow, rate) in arrivals {
+                    let mut pkt = Packet::new(FlowKey(*flow), 1000, number);
+                    pkt.meta.reserved = *rate;
+                    number += 1;
+                    qdisc.enqueue(pkt, &mut Cx::new(Time::ms(1), &mut out));
+                }
+            };
+            let leave = |qdisc: &mut Box<dyn Qdisc<u32>>, most: usize| -> Vec<u32> {
+                let mut out = Outbox::default();
+                let mut cx = Cx::new(Time::ms(2), &mut out);
+                std::iter::from_fn(|| qdisc.dequeue(&mut cx).packet())
+                    .take(most)
+                    .map(|pkt| pkt.payload)
+                    .collect()
+            };
+            let mut qdisc: Box<dyn Qdisc<u32>> = name.parse::<Spec>().unwrap().build(&site()).unwrap();
+            // 0 and 1 reserved, 2 and 3 of X, 4, 5 and 6 of A without.
+            come(&mut qdisc, &[(a, some), (a, some), (x, none), (x, none), (a, none), (a, none), (a, none)]);
+            assert_eq!(leave(&mut qdisc, 2), [0, 1], "{name}");
+            let mut turns = leave(&mut qdisc, 2);
+            turns.sort_unstable();
+            assert_eq!(turns, [2, 4], "{name}: one of each");
+            // 7 with a reservation, behind 5 and 6 of its flow and before 3 of X.
+            come(&mut qdisc, &[(a, some)]);
+            let mut left = leave(&mut qdisc, 9);
+            if !name.parse::<Spec>().unwrap().nature(&site()).keeps_flow_order {
+                left[..3].sort_unstable();
+            }
+            assert_eq!(left, [5, 6, 7, 3], "{name}");
         }
     }
 

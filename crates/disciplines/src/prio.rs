@@ -18,7 +18,7 @@
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
 
-use qdisc::{Backlog, Cx, FlowTable, Invalid, Nature, Next, Packet, Qdisc, Site, Time};
+use qdisc::{Backlog, Cx, FlowTable, Guarantee, Invalid, Nature, Next, Packet, Qdisc, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,7 @@ impl Discipline for Config {
             keeps_flow_order: false,
             work_conserving: self.specs().all(|spec| spec.nature(site).work_conserving),
             limit: None,
+            guarantee: Guarantee::Nothing,
         }
     }
 

@@ -27,7 +27,7 @@
 //!   has it as `sch_qfq`: tc-qfq(8).
 
 use qdisc::blocks::Ticks;
-use qdisc::{Invalid, Limit, List, Nature, Place, Rate, Site, Slots, Time};
+use qdisc::{Guarantee, Invalid, Limit, List, Nature, Place, Rate, Site, Slots, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,8 +60,8 @@ impl Discipline for Config {
         Guaranteed::new(&Common { limit, flows }, Qfq::new(site), site)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn nature(&self, site: &Site) -> Nature {
+        Nature::plain(self.limit).with(Guarantee::ReservedInGroups(site.mtu))
     }
 
     fn variants() -> Vec<Config> {

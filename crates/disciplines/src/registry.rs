@@ -1,6 +1,6 @@
 //! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is made from it.
 
-use qdisc::{Invalid, Nature, Qdisc, Site};
+use qdisc::{Bytes, Invalid, Nature, Qdisc, Site};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +21,11 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
 
     /// What it promises beyond the contract, built so for that site.
     fn nature(&self, site: &Site) -> Nature;
+
+    /// How many bytes a flow of a class may send in a round, where [`qdisc::Guarantee::Turns`] is what it promises.
+    fn turn(&self, _class: u16, site: &Site) -> Bytes {
+        site.mtu
+    }
 
     /// How many hops beyond the link it looks: a host fills in so much of [`qdisc::Meta::ahead`].
     fn looks_ahead(&self) -> usize {
@@ -113,6 +118,13 @@ macro_rules! registry {
             pub fn nature(&self, site: &qdisc::Site) -> qdisc::Nature {
                 match self {
                     $(Spec::$name(config) => config.nature(site)),*
+                }
+            }
+
+            /// How many bytes a flow of a class may send in a round, where there are rounds.
+            pub fn turn(&self, class: u16, site: &qdisc::Site) -> qdisc::Bytes {
+                match self {
+                    $(Spec::$name(config) => config.turn(class, site)),*
                 }
             }
 

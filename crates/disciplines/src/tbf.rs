@@ -26,7 +26,8 @@
 use qdisc::blocks::{Head, Lookahead, TokenBucket};
 use qdisc::check_limit;
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rate, Site, Span,
+    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, Nature, Next, Packet, Qdisc, Rate,
+    Site, Span,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,7 +94,9 @@ impl Discipline for Config {
 
     fn nature(&self, site: &Site) -> Nature {
         let child = self.waiting().nature(&site.child("child"));
-        Nature { work_conserving: false, limit: self.own_limit(site).ok().flatten(), ..child }
+        // What waits inside was promised the rate of the link.
+        let guarantee = Guarantee::Nothing;
+        Nature { work_conserving: false, limit: self.own_limit(site).ok().flatten(), guarantee, ..child }
     }
 
     fn looks_ahead(&self) -> usize {

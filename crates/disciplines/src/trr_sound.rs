@@ -38,7 +38,7 @@
 //!   D. Stiliadis, A. Varma, "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar: [`qdisc::blocks::Calendar`].
 
 use qdisc::blocks::{Calendar, Ticks};
-use qdisc::{Invalid, Limit, Nature, Site, Span, Time};
+use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,8 +83,8 @@ impl Discipline for Config {
         Guaranteed::new(&Common { limit, flows }, Sound::new(slots, width), site)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn nature(&self, site: &Site) -> Nature {
+        Nature::plain(self.limit).with(Guarantee::ReservedInSlots(self.width(site)))
     }
 
     fn variants() -> Vec<Config> {

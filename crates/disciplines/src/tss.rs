@@ -24,7 +24,7 @@
 //!   6(3), 1998: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000: section 2.1, equation (3-1).
 
 use qdisc::blocks::{FlowHeap, Ticks};
-use qdisc::{Invalid, Limit, Nature, Site, Time};
+use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl Discipline for Config {
     }
 
     fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+        Nature::plain(self.limit).with(Guarantee::Reserved)
     }
 
     fn variants() -> Vec<Config> {

@@ -26,7 +26,7 @@
 //!   A. Varma, "Latency-Rate Servers", IEEE/ACM ToN 6(5), 1998. Both from secondary sources.
 
 use qdisc::blocks::{FlowHeap, Ticks};
-use qdisc::{Invalid, Limit, Nature, Site, Time};
+use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl Discipline for Config {
     }
 
     fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+        Nature::plain(self.limit).with(Guarantee::Reserved)
     }
 
     fn variants() -> Vec<Config> {

@@ -29,7 +29,7 @@
 //!   1998; Computer Communications 22(12), 1999: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000: appendix, table 1.
 
 use qdisc::blocks::{Calendar, Ticks};
-use qdisc::{Invalid, Limit, Nature, Site, Span, Time};
+use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,19 +57,24 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    fn width(&self, site: &Site) -> Span {
+        self.width.unwrap_or_else(|| site.rate.time_for(site.mtu.0))
+    }
+}
+
 impl Discipline for Config {
     const SUMMARY: &'static str = "virtual-time round robin: reserved flows by classes of finish times";
     type Qdisc<P: 'static> = Guaranteed<P, Classes>;
 
     fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Classes>, Invalid> {
-        let Config { limit, flows, slots, width } = *self;
-        let width = width.unwrap_or_else(|| site.rate.time_for(site.mtu.0));
-        let (slots, width) = array(slots, "width", width)?;
+        let Config { limit, flows, slots, .. } = *self;
+        let (slots, width) = array(slots, "width", self.width(site))?;
         Guaranteed::new(&Common { limit, flows }, Classes::new(slots, width), site)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn nature(&self, site: &Site) -> Nature {
+        Nature::plain(self.limit).with(Guarantee::ReservedInClasses(self.width(site)))
     }
 
     fn variants() -> Vec<Config> {

@@ -27,7 +27,7 @@
 //!   (27) to (29). From secondary sources.
 
 use qdisc::blocks::{FlowHeap, Ticks};
-use qdisc::{Invalid, Limit, Nature, Site, Time};
+use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ impl Discipline for Config {
     }
 
     fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+        Nature::plain(self.limit).with(Guarantee::Reserved)
     }
 
     fn variants() -> Vec<Config> {

@@ -29,7 +29,7 @@
 //!   names RFC 970 for it, which has no weights and no stamps.
 
 use qdisc::blocks::{FlowHeap, Ticks};
-use qdisc::{Invalid, Limit, Nature, Rate, Site, Time};
+use qdisc::{Guarantee, Invalid, Limit, Nature, Rate, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ impl Discipline for Config {
     }
 
     fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+        Nature::plain(self.limit).with(Guarantee::Reserved)
     }
 
     fn variants() -> Vec<Config> {

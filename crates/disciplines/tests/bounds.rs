@@ -261,6 +261,9 @@ fn sound(case: &Case) -> Result<(), String> {
         too_late(&format!("vtrr {width}"), case, kept(Scheduler::VirtualTimeRoundRobin(seconds(us))))?;
     }
     let reserved = case.reserved_only();
+    let (text, quanta) = quanta_of(case);
+    let forgets = |server: &Server, flow: usize| server.lateness(Scheduler::DrrThatForgets(&quanta), flow);
+    too_late(&format!("drr quanta [{text}]"), &reserved, forgets)?;
     too_late(&format!("scfq limit 1000p weights [{}]", by_class(case, 1)), &reserved, kept(Scheduler::Scfq))
 }
 
@@ -376,6 +379,8 @@ fn deficit_round_robin_exceeds_its_published_bound_when_a_turn_is_lost() {
     assert!(told.contains("2434000000 ps after their time"), "{told}");
     // An instant before they are: then the flow keeps its turn, or waits for the next as the bound has it.
     too_late("drr quanta [1000b 1000b]", &case(998), allowed).unwrap();
+    let forgets = |server: &Server, flow: usize| server.lateness(Scheduler::DrrThatForgets(&quanta), flow);
+    too_late("drr quanta [1000b 1000b]", &case(1000), forgets).unwrap();
     // Shares suffer likewise; what is published for those is for flows that are never without a packet in the queue.
     found_false("drr is fair to flows that empty for a moment", |case| {
         let (text, quanta) = quanta_of(case);

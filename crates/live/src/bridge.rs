@@ -10,11 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread::{self, JoinHandle};
 
+use qdisc::hash::SipHasher;
 use qdisc::{Probe, Rate, Span};
 
 use crate::clock::monotonic_ns;
 use crate::device::{Ends, Receiver, Sender};
 use crate::direction::{Core, Order, Parts, run};
+use crate::fragments::Joiner;
 use crate::look::Frame;
 use crate::privilege::{self, Role};
 use crate::tally::Status;
@@ -22,6 +24,9 @@ use crate::{line, plain};
 
 /// A direction that gives no sign of life for so long has failed.
 pub const SILENT: Span = Span::s(5);
+
+/// So many orders may wait that come from outside.
+const WAITING: usize = 4096;
 
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +142,17 @@ impl Handle {
     pub fn order(&self, order: Order) {
         lock(&self.0.orders).push_back(order);
         self.0.ordered.store(true, Ordering::Release);
+    }
+
+    /// The same for what comes from outside: not when the direction has failed, or so much waits already that nobody takes it. False then.
+    pub(crate) fn order_if_taken(&self, order: Order) -> bool {
+        let mut orders = lock(&self.0.orders);
+        let takes = orders.len() < WAITING && !self.0.failed.load(Ordering::Acquire);
+        if takes {
+            orders.push_back(order);
+            self.0.ordered.store(true, Ordering::Release);
+        }
+        takes
     }
 
     /// Another rate.
@@ -271,6 +287,10 @@ fn start(way: Way, realtime: bool) -> io::Result<Running> {
     let (ready, settled) = mpsc::channel();
 
     let standing_by = Arc::clone(&shared);
+    let (ether_type, longest) = (parts.fragments.ether_type, parts.longest_out);
+    let mut keys = parts.streams.within("spare").rng();
+    let hasher = SipHasher::new(keys.word(), keys.word());
+    shared.show(|status| status.fragments.joins = parts.fragments.join && parts.ethernet);
     let spare_ready = ready.clone();
     let spare = thread::Builder::new().name(format!("gw-{name}-spare")).spawn(move || {
         let _ = privilege::settle(Role::Forward);
@@ -278,8 +298,10 @@ fn start(way: Way, realtime: bool) -> io::Result<Running> {
         while !standing_by.failed.load(Ordering::Acquire) {
             thread::park_timeout(std::time::Duration::from_millis(100));
         }
+        let joins = lock(&standing_by.status).fragments.joins;
+        let joiner = joins.then(|| Joiner::new(ether_type, longest, hasher));
         if standing_by.stop() == Stop::No
-            && let Err(error) = plain::run(&mut *spare_receiver, &mut *spare_sender, &standing_by)
+            && let Err(error) = plain::run(&mut *spare_receiver, &mut *spare_sender, &standing_by, joiner)
         {
             standing_by.fail(error.to_string());
         }

@@ -102,6 +102,8 @@ pub struct Ends {
     pub name: String,
     /// Frames begin with an Ethernet header.
     pub ethernet: bool,
+    /// Its link address; zeros where it has none.
+    pub address: [u8; 6],
     /// The longest frame that it takes, link header included, in bytes.
     pub longest: usize,
     /// Frames in.

@@ -10,24 +10,30 @@
 //! *stall*, counted), so that a thread that was away does not send seconds of traffic at once; and while the link is busy
 //! the thread sleeps at least [`TOGETHER`], because waking for each frame of a fast link costs more than it gives.
 
+use std::cell::RefCell;
 use std::io;
+use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use qdisc::{
-    Backlog, Books, DropReason, Ecn, Meta, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span, Streams,
-    Time,
+    Backlog, Books, DropReason, Ecn, FiveTuple, Meta, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span,
+    Streams, Time,
 };
+use wire::fragment::{Cut, Taken};
 
 use crate::bridge::{Shared, Stop};
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_ns};
 use crate::device::{Arrival, BATCH, Receiver, Sender};
+use crate::fragments::{self, Groups, Together};
 use crate::line::{Line, Settings};
-use crate::look::{Counting, Frame, Looker};
+use crate::look::{Counting, Frame, Looker, Seen};
 use crate::pool::Pool;
+use crate::reservations::{Change, Gate};
 use crate::tally::{Status, Tally};
 
 /// How much of the link's time may be made up for.
@@ -54,6 +60,14 @@ pub enum Order {
     Qdisc(Build),
     /// Another line.
     Line(Settings),
+    /// Frames are cut to another size, or no longer.
+    Cut(Option<wire::fragment::Size>),
+    /// Fragments are joined, or no longer.
+    Join(bool),
+    /// A flow has a reservation from now on, or has it no longer.
+    Reserve(Change),
+    /// A frame of our own, which waits its turn like any other.
+    Frame(Vec<u8>),
 }
 
 /// What became of a frame.
@@ -88,6 +102,8 @@ pub struct Parts {
     pub counting: Counting,
     /// Frames begin with an Ethernet header.
     pub ethernet: bool,
+    /// What is done with fragments.
+    pub fragments: fragments::Settings,
     /// The longest frame that comes in, in bytes.
     pub longest_in: usize,
     /// The longest frame that the other side takes, in bytes.
@@ -96,6 +112,10 @@ pub struct Parts {
     pub rooms: u32,
     /// Its random numbers.
     pub streams: Streams,
+    /// Tells flows apart by the TRR paper's hash modulo this prime, instead of a keyed hash.
+    pub xor_mod: Option<NonZeroU32>,
+    /// Reservations, where they are kept.
+    pub gate: Option<Gate>,
     /// Hears everything.
     pub probe: Option<Box<dyn Probe<Frame> + Send>>,
     /// Sees frames.
@@ -114,8 +134,12 @@ pub struct Core {
     ask: Time,
     /// Since when the queue says that it is empty although it is not.
     denied: Option<Time>,
+    fragments: fragments::Work,
+    /// The fragments of a frame go together, where frames are cut or were.
+    groups: Option<Rc<RefCell<Groups>>>,
     pool: Pool,
     looker: Looker,
+    gate: Option<Gate>,
     line: Line,
     listener: Listener,
     tap: Option<Box<dyn Tap>>,
@@ -178,16 +202,29 @@ impl Probe<Frame> for Listener {
 impl Core {
     /// Everything but devices.
     pub fn new(mut parts: Parts) -> Core {
-        let qdisc = (parts.build)(parts.rate);
+        let fragments = fragments::Work::new(
+            parts.fragments,
+            parts.ethernet,
+            parts.longest_out,
+            // Microseconds: who starts anew takes other numbers.
+            (parts.clock.to_wall_ns(Time::ZERO) / 1000) as u32,
+            &parts.streams,
+        );
+        let groups = fragments.cuts().then(|| Groups::new(parts.rooms));
+        let qdisc = built(&mut parts.build, parts.rate, groups.as_ref());
         Core {
             port: Port::new(parts.id, qdisc, parts.rate),
             build: parts.build,
+            fragments,
+            groups,
             at: Time::ZERO,
             ask: Time::NEVER,
             denied: None,
             // Room for a VLAN tag that is put back.
             pool: Pool::new(parts.rooms, parts.longest_in.max(parts.longest_out) + 4),
-            looker: Looker::new(parts.ethernet, parts.counting, &parts.streams),
+            looker: Looker::new(parts.ethernet, parts.counting, &parts.streams)
+                .telling_apart_by(parts.xor_mod),
+            gate: parts.gate,
             line: Line::new(parts.line, &parts.streams, parts.rooms as usize),
             listener: Listener {
                 tally: Tally::default(),
@@ -204,8 +241,30 @@ impl Core {
         }
     }
 
-    /// A frame came; it is now `now`. Brings the link up to the time of its arrival first.
+    /// A frame came; it is now `now`. Where fragments are joined, it is the frame that one of them makes whole.
     pub fn arrive(&mut self, arrival: &Arrival<'_>, now: Time) {
+        let Some(mut joiner) = self.fragments.take_joiner() else { return self.arrive_whole(arrival, now) };
+        match joiner.take(arrival, now) {
+            Taken::Other => self.arrive_whole(arrival, now),
+            Taken::Kept => {}
+            Taken::Whole(bytes) => {
+                let length = bytes.len() as u32;
+                let (wall_ns, checksum_missing) = (arrival.wall_ns, false);
+                self.arrive_whole(&Arrival { bytes, vlan: None, wall_ns, length, checksum_missing }, now);
+            }
+        }
+        self.fragments.give_joiner(joiner);
+    }
+
+    /// A whole frame came: a control packet, or one for the link.
+    fn arrive_whole(&mut self, arrival: &Arrival<'_>, now: Time) {
+        if !self.gate.as_mut().is_some_and(|gate| gate.takes(arrival)) {
+            self.offer(arrival, now, None);
+        }
+    }
+
+    /// A frame is for the link: brings it up to the time of its arrival first. `class` overrides what its headers say.
+    fn offer(&mut self, arrival: &Arrival<'_>, now: Time, class: Option<u16>) {
         let stamp = if arrival.wall_ns == 0 { now } else { self.clock.of_wall(arrival.wall_ns) };
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         let then = stamp.max(floor).min(now).max(self.at);
@@ -223,17 +282,62 @@ impl Core {
         };
         let place = &mut self.pool.room_mut(room)[..length];
         arrival.write(place);
-        let seen = self.looker.look(place, then);
+        let mut seen = self.looker.look(place, then);
+        if let (Some(gate), Some(tuple)) = (&self.gate, &seen.tuple)
+            && !gate.is_idle()
+        {
+            let key = self.looker.keyed(tuple, seen.meta.flow);
+            let wall_ns = || if arrival.wall_ns == 0 { wall_ns() } else { arrival.wall_ns };
+            seen.meta.reserved = gate.reserved(key, tuple, wall_ns);
+        }
+        seen.meta.class = class.unwrap_or(seen.meta.class);
         if arrival.checksum_missing
             && seen.tuple.is_some()
             && wire::checksum::complete(&mut place[usize::from(seen.ip_at)..])
         {
             self.listener.tally.checksums += 1;
         }
-        let frame = Frame { room, length: length as u32, number: self.number, ip_at: seen.ip_at };
+        let number = self.number;
         self.number += 1;
-        self.listener.tally.arrived(seen.meta.flow, seen.tuple, seen.meta.bytes);
-        self.port.offer(Packet { meta: seen.meta, payload: frame }, then, &mut self.listener);
+        if let Some(cut) = self.fragments.plan(place) {
+            return self.enter_cut(room, length, &cut, &seen, number, then);
+        }
+        let frame = Frame { room, length: length as u32, number, ip_at: seen.ip_at, group: 0 };
+        self.enter(Packet { meta: seen.meta, payload: frame }, seen.tuple, then);
+    }
+
+    /// The frame in this room enters in pieces.
+    fn enter_cut(&mut self, whole: u32, length: usize, cut: &Cut, seen: &Seen, number: u64, then: Time) {
+        if (self.pool.left() as usize) < cut.count() {
+            self.pool.give(whole);
+            self.listener.tally.losses.no_room += 1;
+            return;
+        }
+        let groups = Rc::clone(self.groups.get_or_insert_with(|| Groups::new(self.pool.rooms())));
+        let group = groups.borrow_mut().open();
+        let mut offered = 0;
+        while offered < cut.count() && groups.borrow_mut().enter(group) {
+            let index = offered;
+            offered += 1;
+            let room = self.pool.take().expect("there are as many, and what leaves gives rooms back");
+            let (from, to) = self.pool.two(whole, room);
+            let bytes = cut.write(&from[..length], index, to);
+            let mut meta = seen.meta;
+            meta.bytes = self.looker.counted((bytes - cut.header_at()) as u32);
+            meta.offset = meta.offset.saturating_add(cut.place(index).start as u32);
+            let ip_at = cut.header_at() as u16;
+            let frame = Frame { room, length: bytes as u32, number, ip_at, group };
+            self.enter(Packet { meta, payload: frame }, seen.tuple, then);
+        }
+        groups.borrow_mut().close(group);
+        self.pool.give(whole);
+        self.fragments.was_cut(offered, cut.count());
+    }
+
+    /// A packet enters the discipline, and the link is brought up to now.
+    fn enter(&mut self, pkt: Packet<Frame>, tuple: Option<FiveTuple>, then: Time) {
+        self.listener.tally.arrived(pkt.meta.flow, tuple, pkt.meta.bytes);
+        self.port.offer(pkt, then, &mut self.listener);
         self.recycle(then);
         // The arrival may change what the discipline answers.
         self.ask = self.port.free_at().max(then);
@@ -281,6 +385,7 @@ impl Core {
             let tally = &mut self.listener.tally;
             tally.stalls += 1;
             tally.stalled += floor.since(self.ask);
+            tally.longest_stall = tally.longest_stall.max(floor.since(self.ask));
             self.ask = floor;
         }
         if let Some(since) = self.denied {
@@ -296,11 +401,14 @@ impl Core {
 
     /// A packet leaves the discipline for the link.
     fn depart(&mut self, pkt: Packet<Frame>, begin: Time) {
-        let Frame { room, length, ip_at, .. } = pkt.payload;
+        let Frame { room, length, ip_at, group, .. } = pkt.payload;
         let mut marked = false;
         if pkt.meta.ecn == Ecn::Marked {
             let packet = &mut self.pool.room_mut(room)[usize::from(ip_at)..length as usize];
-            marked = wire::ecn::mark(packet) == wire::ecn::Marked::Now;
+            if group > 0 {
+                wire::fragment::mark(packet);
+            }
+            marked = group > 0 || wire::ecn::mark(packet) == wire::ecn::Marked::Now;
         }
         if let Some(tap) = &mut self.tap {
             let bytes = &self.pool.room(room)[..length as usize];
@@ -369,7 +477,32 @@ impl Core {
                 self.line.set(line);
                 None
             }
+            Order::Cut(size) => {
+                self.fragments.cut_to(size);
+                let first = self.groups.is_none() && self.fragments.cuts();
+                self.groups = self.groups.take().or(first.then(|| Groups::new(self.pool.rooms())));
+                // The discipline that runs does not know that fragments go together.
+                first.then(|| self.port.rate())
+            }
+            Order::Join(join) => {
+                self.fragments.join(join);
+                None
+            }
             Order::Rate(rate) => Some(rate),
+            Order::Reserve(change) => {
+                let key = self.looker.keyed_hash(change.tuple());
+                if let Some(gate) = &mut self.gate {
+                    gate.change(key, change);
+                }
+                return;
+            }
+            Order::Frame(bytes) => {
+                let (length, now) = (bytes.len() as u32, self.clock.now());
+                let bytes = &bytes[..];
+                let frame = Arrival { bytes, vlan: None, wall_ns: 0, length, checksum_missing: false };
+                // What keeps the network going, as RFC 4594 has it.
+                return self.offer(&frame, now, Some(0));
+            }
             Order::Qdisc(build) => {
                 self.build = build;
                 Some(self.port.rate())
@@ -377,7 +510,7 @@ impl Core {
         };
         if let Some(rate) = rate {
             self.port.set_rate(rate);
-            self.port.replace((self.build)(rate));
+            self.port.replace(built(&mut self.build, rate, self.groups.as_ref()));
         }
         self.listener.tally.changes += 1;
     }
@@ -390,9 +523,10 @@ impl Core {
         let (id, rate, books) = (self.port.id(), self.port.rate(), *self.port.books());
         self.earlier = sum(&self.earlier, &books);
         self.earlier_time += now.since(Time::ZERO);
-        self.port = Port::new(id, (self.build)(rate), rate);
+        self.port = Port::new(id, built(&mut self.build, rate, self.groups.as_ref()), rate);
         self.clock = Clock::start();
         self.line.rebase(now);
+        self.fragments.rebase(now);
         self.listener.tally.rebase();
         self.at = Time::ZERO;
     }
@@ -441,6 +575,7 @@ impl Core {
         status.books = sum(&self.earlier, self.port.books());
         status.held = self.port.books().held();
         status.on_line = self.line.len() as u64;
+        status.fragments = self.fragments.tell(now);
         status.rooms = [self.pool.left(), self.pool.least(), self.pool.rooms()];
         status.leaving = self.port.leaving();
         self.port.sample(now, &mut self.gauges, &mut ());
@@ -455,6 +590,15 @@ impl Core {
         self.listener.tally.roll(now + Span::s(1));
         self.tell(now, status);
         self.listener.probe
+    }
+}
+
+/// A discipline for this rate; where frames are cut, one whose fragments go together.
+fn built(build: &mut Build, rate: Rate, groups: Option<&Rc<RefCell<Groups>>>) -> Box<dyn Qdisc<Frame>> {
+    let qdisc = build(rate);
+    match groups {
+        Some(groups) => Box::new(Together::new(qdisc, Rc::clone(groups))),
+        None => qdisc,
     }
 }
 

@@ -79,6 +79,14 @@ impl Asker {
         Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
     }
 
+    /// Its link address, where it is Ethernet.
+    pub(crate) fn address(&self, name: &str) -> io::Result<[u8; 6]> {
+        let request = self.ask(name, libc::SIOCGIFHWADDR)?;
+        // SAFETY: the kernel has filled in the address: 14 bytes, of which Ethernet has 6.
+        let address = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_data;
+        Ok(std::array::from_fn(|at| address[at] as u8))
+    }
+
     /// Whether an offload is on. Drivers that do not know it have it off.
     pub(crate) fn offload(&self, name: &str, offload: &Offload) -> bool {
         let mut value = Value { command: offload.get, data: 0 };

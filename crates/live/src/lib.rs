@@ -3,7 +3,8 @@
 //! The way of a frame, top-down: [`device`] receives it into a buffer of the [`pool`], [`look`] reads its headers,
 //! [`direction`] offers it to a [`qdisc::Port`] and pulls from it when the link is free, [`line`](mod@line) delays or loses it where
 //! that is asked for, and the device of the other interface sends it. [`tally`] counts, [`bridge`] runs both directions,
-//! each in a thread of its own, and watches over them.
+//! each in a thread of its own, and watches over them. Where that is asked for, [`fragments`] joins frames before they are
+//! looked at, and cuts them before they are offered.
 //!
 //! # Principles
 //! - **Time is the link's, not the thread's.** A thread wakes late; the link that it stands for would not have. So arrivals
@@ -23,6 +24,7 @@ pub mod checks;
 pub mod clock;
 pub mod device;
 pub mod direction;
+pub mod fragments;
 mod interface;
 pub mod line;
 pub mod look;
@@ -30,6 +32,8 @@ pub mod packet;
 pub mod plain;
 pub mod pool;
 pub mod privilege;
+pub mod reservations;
+pub mod station;
 pub mod tally;
 pub mod tun;
 

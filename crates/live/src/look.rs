@@ -3,18 +3,21 @@
 //! | of [`Meta`] | from |
 //! |---|---|
 //! | `bytes` | IP length plus [`Counting::overhead`], at least [`Counting::mpu`]; what is not IP counts as its frame without link header |
-//! | `flow` | keyed hash of addresses, protocol and ports; what is not IP is one flow for each pair of link addresses and type |
+//! | `flow` | keyed hash of addresses, protocol and ports, or where that is asked for another ([`Looker::telling_apart_by`]); what is not IP is one flow for each pair of link addresses and type |
 //! | `class` | the code point of RFC 2474: voice and network control (EF, VA, CS5 to CS7) 0, what yields (LE, CS1) 2, the rest 1 |
 //! | `ecn`, `short` | the headers |
 //! | `from`, `to` | 16 bits of a hash of each address |
 //! | `offset` | bytes that the flow brought before, counted in a table of 4,096 flows; a flow that another one has pushed out begins at 0 |
 //! | `label` | the option of [`wire::label`], where there is one |
 //!
-//! `remaining`, `reserved` and `ahead` are not in any header: they stay empty.
+//! `remaining` and `ahead` are not in any header: they stay empty. `reserved` is filled in by who keeps reservations
+//! ([`reservations`](crate::reservations)).
+
+use std::num::NonZeroU32;
 
 use capture::LinkType;
 use qdisc::hash::SipHasher;
-use qdisc::{FiveTuple, FlowKey, Meta, Streams, Time};
+use qdisc::{FiveTuple, FlowHash, FlowKey, Meta, Streams, Time};
 
 /// What the live host carries through a discipline in place of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +28,10 @@ pub struct Frame {
     pub length: u32,
     /// Which arrival of its direction it was, from 0.
     pub number: u64,
-    /// Where its IP header begins; 0 for what is not IP.
+    /// Where its IP header begins, or that of a fragment; 0 for what is neither.
     pub ip_at: u16,
+    /// Of which frame it is a fragment, cut here; 0 for a whole one. Numbers are used again.
+    pub group: u32,
 }
 
 /// How lengths are counted.
@@ -49,6 +54,8 @@ pub struct Looker {
     link: LinkType,
     counting: Counting,
     hasher: SipHasher,
+    /// How flows are told apart.
+    flows: FlowHash,
     offsets: Box<[Sent; FLOWS]>,
 }
 
@@ -81,23 +88,45 @@ impl Looker {
     /// One for frames that begin with an Ethernet header, or with an IP header. The keys of its hash come from `streams`.
     pub fn new(ethernet: bool, counting: Counting, streams: &Streams) -> Looker {
         let mut keys = streams.within("flows").rng();
+        let hasher = SipHasher::new(keys.word(), keys.word());
         Looker {
             link: if ethernet { LinkType::ETHERNET } else { LinkType::RAW },
             counting,
-            hasher: SipHasher::new(keys.word(), keys.word()),
+            hasher,
+            flows: FlowHash::Keyed(hasher),
             offsets: Box::new([Sent { flow: FlowKey(0), bytes: 0, last_s: 0 }; FLOWS]),
         }
+    }
+
+    /// The same, with flows told apart by the TRR paper's hash modulo a prime: those of one bucket are one flow to disciplines.
+    pub fn telling_apart_by(self, prime: Option<NonZeroU32>) -> Looker {
+        let flows = prime.map_or(self.flows, |prime| FlowHash::XorMod(prime.get()));
+        Looker { flows, ..self }
+    }
+
+    /// The keyed hash of a flow whose key for disciplines is `flow`.
+    #[inline]
+    pub fn keyed(&self, tuple: &FiveTuple, flow: FlowKey) -> FlowKey {
+        match self.flows {
+            FlowHash::Keyed(_) => flow,
+            FlowHash::XorMod(_) => self.keyed_hash(tuple),
+        }
+    }
+
+    /// The keyed hash of a flow.
+    pub fn keyed_hash(&self, tuple: &FiveTuple) -> FlowKey {
+        tuple.key(&self.hasher)
     }
 
     /// Reads a frame. Whatever its bytes are, it answers.
     #[inline]
     pub fn look(&mut self, frame: &[u8], now: Time) -> Seen {
         let look = capture::look(self.link, frame, frame.len() as u32);
-        let counted = (look.bytes.saturating_add(self.counting.overhead)).max(self.counting.mpu);
+        let counted = self.counted(look.bytes);
         let mut meta = Meta { bytes: counted, class: 1, ..Meta::default() };
         match look.ip {
             Some(ip) => {
-                meta.flow = ip.tuple.key(&self.hasher);
+                meta.flow = self.flows.key(&ip.tuple);
                 meta.ecn = ip.ecn;
                 meta.short = ip.short;
                 meta.from = self.host(&ip.tuple.from);
@@ -115,6 +144,12 @@ impl Looker {
         }
         meta.offset = self.offset(meta.flow, look.bytes, now);
         Seen { meta, ip_at: look.at as u16, tuple: look.ip.map(|ip| ip.tuple) }
+    }
+
+    /// What a packet of so many bytes behind its link header counts.
+    #[inline]
+    pub fn counted(&self, bytes: u32) -> u32 {
+        bytes.saturating_add(self.counting.overhead).max(self.counting.mpu)
     }
 
     fn host(&self, address: &[u8; 16]) -> u16 {

@@ -75,6 +75,7 @@ pub fn open(name: &str, ring_frames: Option<usize>) -> io::Result<Ends> {
     Ok(Ends {
         name: name.to_owned(),
         ethernet,
+        address: asker.address(name)?,
         longest,
         receiver: Box::new(PacketReceiver::open(index, longest, frames, true)?),
         sender: Box::new(PacketSender::open(index)?),
@@ -83,7 +84,7 @@ pub fn open(name: &str, ring_frames: Option<usize>) -> io::Result<Ends> {
     })
 }
 
-fn socket() -> io::Result<OwnedFd> {
+pub(crate) fn socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // Protocol zero: nothing comes until it is bound to a protocol.
     // SAFETY: no pointers are passed.
@@ -95,7 +96,7 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+pub(crate) fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel reads `length` bytes of the value, which has as many; every T here is plain integers.
     match unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), length) }
@@ -105,7 +106,7 @@ fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     }
 }
 
-fn bind(fd: &OwnedFd, index: i32, protocol: u16) -> io::Result<()> {
+pub(crate) fn bind(fd: &OwnedFd, index: i32, protocol: u16) -> io::Result<()> {
     // SAFETY: an address is integers and an array of them: zeros are one.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
@@ -261,7 +262,7 @@ impl Receiver for PacketReceiver {
 }
 
 /// Reads the error of a socket, which clears it.
-fn take_error(fd: &OwnedFd) -> Option<i32> {
+pub(crate) fn take_error(fd: &OwnedFd) -> Option<i32> {
     let mut error = 0i32;
     let mut length = size_of::<i32>() as libc::socklen_t;
     // SAFETY: the kernel writes one integer.

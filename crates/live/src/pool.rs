@@ -64,6 +64,18 @@ impl Pool {
         &mut self.memory[at..at + self.room]
     }
 
+    /// The bytes of two rooms, the second to write into.
+    ///
+    /// # Panics
+    /// When they are the same.
+    #[inline]
+    pub fn two(&mut self, from: u32, to: u32) -> (&[u8], &mut [u8]) {
+        let [from, to] = [from, to].map(|number| number as usize * self.room);
+        let rooms = self.memory.get_disjoint_mut([from..from + self.room, to..to + self.room]);
+        let [from, to] = rooms.expect("they are two rooms");
+        (from, to)
+    }
+
     /// How many rooms are left.
     pub fn left(&self) -> u32 {
         self.free.len() as u32 + (self.rooms - self.fresh)
@@ -91,6 +103,10 @@ mod tests {
         pool.room_mut(b).fill(2);
         assert!(pool.room(a).iter().all(|byte| *byte == 1), "rooms do not overlap");
         assert_eq!(pool.room(a).len(), 128);
+        for (one, other) in [(a, b), (b, a)] {
+            let (from, to) = pool.two(one, other);
+            assert_ne!(from[0], to[0]);
+        }
         pool.give(a);
         assert_eq!((pool.take(), pool.left(), pool.rooms()), (Some(a), 0, 2));
     }

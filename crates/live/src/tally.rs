@@ -3,6 +3,8 @@
 use qdisc::{Backlog, Books, DropReason, FiveTuple, FlowKey, Rate, Span, Time};
 use watch::{Delays, Drops, Quantiles, TopFlows};
 
+use crate::fragments::Fragments;
+
 /// What went wrong or was lost outside the discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
@@ -43,6 +45,8 @@ pub struct Status {
     pub stalls: u64,
     /// See `stalls`.
     pub stalled: Span,
+    /// The longest of them.
+    pub longest_stall: Span,
     /// Unfinished checksums of senders that leave them to their card, finished here.
     pub checksums: u64,
     /// Bytes and packets that were sent within the last whole second.
@@ -53,6 +57,8 @@ pub struct Status {
     pub gauges: Vec<(&'static str, f64)>,
     /// How often rate, discipline or line were changed.
     pub changes: u64,
+    /// Frames in pieces.
+    pub fragments: Fragments,
     /// Replaced disciplines that still hold packets.
     pub leaving: usize,
     /// Rooms of the pool: left now, least ever, all.
@@ -100,6 +106,8 @@ pub struct Tally {
     pub stalls: u64,
     /// See [`Status::stalls`].
     pub stalled: Span,
+    /// See [`Status::longest_stall`].
+    pub longest_stall: Span,
     /// See [`Status::checksums`].
     pub checksums: u64,
     /// See [`Status::changes`].
@@ -126,6 +134,7 @@ impl Default for Tally {
             losses: Losses::default(),
             stalls: 0,
             stalled: Span::ZERO,
+            longest_stall: Span::ZERO,
             checksums: 0,
             changes: 0,
             downs: 0,
@@ -193,6 +202,7 @@ impl Tally {
         status.losses = self.losses;
         status.stalls = self.stalls;
         status.stalled = self.stalled;
+        status.longest_stall = self.longest_stall;
         status.checksums = self.checksums;
         status.changes = self.changes;
         status.downs = self.downs;

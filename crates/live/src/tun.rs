@@ -44,6 +44,7 @@ pub fn open(name: &str) -> io::Result<Ends> {
     Ok(Ends {
         name: name.to_owned(),
         ethernet: false,
+        address: [0; 6],
         longest: mtu,
         sender: Box::new(half(file.try_clone()?)),
         spare_receiver: Box::new(half(file.try_clone()?)),

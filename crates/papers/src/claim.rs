@@ -17,6 +17,7 @@
 
 use serde::Deserialize;
 
+use crate::fact;
 use crate::measure::Measure;
 use crate::paper::{About, Experiment};
 
@@ -166,6 +167,8 @@ pub(crate) struct Value {
 pub(crate) enum Place {
     One(String),
     Across(Vec<String>, Fold),
+    /// It needs no run.
+    Nowhere,
 }
 
 /// How the numbers of several experiments become one.
@@ -243,14 +246,21 @@ impl Written {
 
 impl WrittenTest {
     fn expand(&self, each: &Each, about: &About) -> Result<Vec<Test>, String> {
+        let alone = self.measure.needs_no_run();
+        if alone && (self.experiment.is_some() || self.across.is_some() || self.of.is_some()) {
+            return Err(format!("\"{}\" needs no experiment and no discipline", self.measure.words()));
+        }
         let places = match (&self.experiment, &self.across) {
+            _ if alone => vec![Place::Nowhere],
             (None, None) if each.experiment.is_empty() => return Err("a test names no experiment".to_owned()),
             (None, None) => single(about.each(&each.experiment)?, self.fold)?,
             (Some(one), None) => single(about.each(std::slice::from_ref(one))?, self.fold)?,
             (None, Some(several)) => vec![across(several, self.fold, about)?],
             (Some(_), Some(_)) => return Err("a test has experiment or across, not both".to_owned()),
         };
+        let nobody = String::new();
         let disciplines = match &self.of {
+            _ if alone => std::slice::from_ref(&nobody),
             Some(one) => std::slice::from_ref(one),
             None if each.of.is_empty() => return Err("a test names no discipline (of)".to_owned()),
             None => &each.of,
@@ -360,6 +370,7 @@ impl Place {
         match self {
             Place::One(id) => std::slice::from_ref(id),
             Place::Across(ids, _) => ids,
+            Place::Nowhere => &[],
         }
     }
 
@@ -367,7 +378,7 @@ impl Place {
     pub fn fold(&self, numbers: &[f64]) -> f64 {
         let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
         match self {
-            Place::One(_) => numbers[0],
+            Place::One(_) | Place::Nowhere => numbers[0],
             Place::Across(_, Fold::Mean) => mean(numbers),
             Place::Across(_, Fold::Max) => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Place::Across(_, Fold::Min) => numbers.iter().copied().fold(f64::INFINITY, f64::min),
@@ -384,6 +395,11 @@ impl Place {
 impl Value {
     fn check(&self, about: &About) -> Result<(), String> {
         let Value { place, discipline, variant, .. } = self;
+        if let Measure::Fact { name, .. } = &self.measure
+            && fact::words(name).is_none()
+        {
+            return Err(format!("there is no fact \"{name}\""));
+        }
         for id in place.experiments() {
             let experiment =
                 about.experiment(id).ok_or_else(|| format!("there is no experiment \"{id}\""))?;

@@ -21,6 +21,7 @@
 use qdisc::Rate;
 use serde::Deserialize;
 
+use crate::cost;
 use crate::paper::{About, Experiment};
 
 /// What stands for the number of a point.
@@ -99,6 +100,10 @@ impl Experiment {
             name: here(&self.name),
             place: self.place.as_ref().map(here),
             scenario: here(&self.scenario),
+            cost: self
+                .cost
+                .as_ref()
+                .map(|cost| cost::Written { flows: here(&cost.flows), bytes: here(&cost.bytes) }),
             set: self.set.iter().chain(&point.set).map(here).collect(),
             limit: here(point.limit.as_ref().unwrap_or(&self.limit)),
             ideal: point.ideal.or(self.ideal),

@@ -9,6 +9,8 @@
 //! family.rs    experiments at several points along an axis
 //! claim.rs     claims.toml: claims and their tests
 //! measure.rs   a number of one run, which tests, bars and lines over an axis are about
+//! cost.rs      what a packet costs, timed here: in place of a scenario
+//! fact.rs      numbers that need no run, computed or measured elsewhere
 //! curve.rs     what a figure draws of one run, put together over seeds
 //! observe.rs   a run with a recorder
 //! study.rs     which runs are needed, one of them, and all their results
@@ -23,8 +25,10 @@
 #![forbid(unsafe_code)]
 
 mod claim;
+mod cost;
 mod curve;
 mod drawing;
+mod fact;
 mod family;
 mod formula;
 mod listing;
@@ -82,6 +86,17 @@ pub const SHIPPED: &[Shipped] = &[
             ("claims.toml", include_str!("../../../papers/bsq/claims.toml")),
             ("backbone.toml", include_str!("../../../papers/bsq/backbone.toml")),
             ("cascade.toml", include_str!("../../../papers/bsq/cascade.toml")),
+        ],
+    },
+    Shipped {
+        id: "trr",
+        files: &[
+            ("paper.toml", include_str!("../../../papers/trr/paper.toml")),
+            ("claims.toml", include_str!("../../../papers/trr/claims.toml")),
+            ("measured.toml", include_str!("../../../papers/trr/measured.toml")),
+            ("delay.toml", include_str!("../../../papers/trr/delay.toml")),
+            ("shares.toml", include_str!("../../../papers/trr/shares.toml")),
+            ("excess.toml", include_str!("../../../papers/trr/excess.toml")),
         ],
     },
     Shipped {

@@ -72,6 +72,10 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
         parts.push("## The verdicts under other assumptions".to_owned());
         parts.push(table(&report::otherwise(study, judged)));
     }
+    if let Some(sheet) = report::measured(study) {
+        parts.push(format!("## {}", report::MEASURED));
+        parts.push(table(&sheet));
+    }
     parts.push("## What the paper leaves open, and what we chose".to_owned());
     parts.push(table(&report::decisions(study)));
     parts.join("\n\n") + "\n"

@@ -18,6 +18,7 @@ use qdisc::{Backlog, Ending, FlowKind, FlowReport, Rate, Span, Time};
 use record::{QueueRow, Record, jain};
 use serde::Deserialize;
 
+use crate::fact;
 use crate::paper::Experiment;
 
 /// What is measured. Sizes are in full segments of 1,460 bytes, both ends included; without an end all larger ones count.
@@ -116,6 +117,24 @@ pub(crate) enum Measure {
         #[serde(default)]
         window: Option<Span>,
     },
+    /// The largest one-way delay of the datagrams of a source that arrived, seconds.
+    LargestDelay { source: String },
+    /// The longest delay that the discipline promises the reserved flows of a source at its link, seconds.
+    Bound { source: String },
+    /// The largest delay over that bound. The network must add none of its own.
+    LargestOverBound { source: String },
+    /// What enqueue and dequeue of a packet cost, nanoseconds; of an experiment that times.
+    Cost,
+    /// The same per byte of the packet.
+    CostPerByte,
+    /// What follows from a paper's own definitions; `at` where it is a function. It needs no experiment.
+    Fact {
+        name: String,
+        #[serde(default)]
+        at: Option<f64>,
+    },
+    /// What was measured elsewhere, as `measured.toml` says. It needs no experiment.
+    Measured { what: String },
     /// A quantile of the bottleneck's queue over time, packets, likewise.
     QueueQuantile {
         share: f64,
@@ -149,9 +168,18 @@ pub(crate) enum Size {
 const SEGMENT: u64 = 1460;
 
 impl Measure {
-    /// The number; `None` where there is nothing to measure. `ideal` is the experiment's.
-    pub fn of(&self, record: &Record, ideal: Option<Rate>) -> Option<f64> {
+    /// The number; `None` where there is nothing to measure. `ideal` is the experiment's; `bound` what the discipline promises a source.
+    pub fn of(
+        &self,
+        record: &Record,
+        ideal: Option<Rate>,
+        bound: &dyn Fn(&str) -> Option<f64>,
+    ) -> Option<f64> {
         let value = match self {
+            Measure::LargestDelay { source } => largest_delay(record, source),
+            Measure::Bound { source } => bound(source),
+            Measure::LargestOverBound { source } => Some(largest_delay(record, source)? / bound(source)?),
+            Measure::Cost | Measure::CostPerByte | Measure::Fact { .. } | Measure::Measured { .. } => None,
             Measure::Metric { name } => record.summary.metrics.value(name),
             Measure::Response { source, from, to, unfinished } => {
                 response(record, source.as_deref(), (*from, *to), *unfinished)
@@ -264,6 +292,20 @@ impl Measure {
         value.filter(|number| number.is_finite())
     }
 
+    /// The number of an experiment that times: a pair took so many nanoseconds, with packets of so many bytes.
+    pub fn of_cost(&self, pair_ns: f64, bytes: u32) -> Option<f64> {
+        match self {
+            Measure::Cost => Some(pair_ns),
+            Measure::CostPerByte => Some(pair_ns / f64::from(bytes)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a number that no run gives.
+    pub fn needs_no_run(&self) -> bool {
+        matches!(self, Measure::Fact { .. } | Measure::Measured { .. })
+    }
+
     /// Whether it needs the record of how often flows became backlogged.
     pub fn needs_episodes(&self) -> bool {
         matches!(self, Measure::PacketsPerFragment { .. })
@@ -294,6 +336,9 @@ impl Measure {
             Measure::Delay { source }
             | Measure::Delivered { source, .. }
             | Measure::Unaccounted { source }
+            | Measure::LargestDelay { source }
+            | Measure::Bound { source }
+            | Measure::LargestOverBound { source }
             | Measure::OfferedBytes { source }
             | Measure::Goodput { source }
             | Measure::Normalized { source }
@@ -304,6 +349,15 @@ impl Measure {
 
     /// That an experiment says what it needs.
     pub fn check(&self, experiment: &Experiment) -> Result<(), String> {
+        let times = matches!(self, Measure::Cost | Measure::CostPerByte);
+        if times != experiment.cost.is_some() {
+            let what = if times { "times nothing" } else { "times, and measures nothing else" };
+            return Err(format!(
+                "experiment \"{}\" {what}: it cannot tell \"{}\"",
+                experiment.id,
+                self.words()
+            ));
+        }
         if matches!(self, Measure::Normalized { .. } | Measure::WorstShare { .. })
             && experiment.ideal.is_none_or(|ideal| ideal.bytes_per_s() == 0.0)
         {
@@ -393,6 +447,18 @@ impl Measure {
             Measure::Unaccounted { source } => {
                 format!("packets of {} neither delivered nor dropped", called(source))
             }
+            Measure::LargestDelay { source } => format!("largest delay of {}", called(source)),
+            Measure::Bound { source } => format!("bound on the delay of {}", called(source)),
+            Measure::LargestOverBound { source } => {
+                format!("largest delay of {} over its bound", called(source))
+            }
+            Measure::Cost => "enqueue and dequeue".to_owned(),
+            Measure::CostPerByte => "enqueue and dequeue per byte".to_owned(),
+            Measure::Fact { name, at } => {
+                let words = fact::words(name).unwrap_or(name);
+                at.map_or_else(|| words.to_owned(), |at| words.replace("{at}", &at.to_string()))
+            }
+            Measure::Measured { what } => what.clone(),
             Measure::QueueDeviation { window } => format!("deviation of the queue{}", over(window)),
             Measure::QueueQuantile { share, window } => {
                 format!("{:.0} % quantile of the queue{}", share * 100.0, over(window))
@@ -412,7 +478,9 @@ impl Measure {
             Measure::Completed { .. } | Measure::ShareOfIncomplete { .. } => Unit::Share,
             Measure::ShortShareOfInserted { .. } | Measure::WorstShare { .. } => Unit::Share,
             Measure::UtilizationMin => Unit::Share,
-            Measure::Delay { .. } => Unit::Seconds,
+            Measure::Delay { .. } | Measure::LargestDelay { .. } | Measure::Bound { .. } => Unit::Seconds,
+            Measure::Cost | Measure::CostPerByte => Unit::Nanoseconds,
+            Measure::LargestOverBound { .. } | Measure::Fact { .. } | Measure::Measured { .. } => Unit::Plain,
             Measure::QueueDeviation { .. } | Measure::QueueQuantile { .. } => Unit::Packets,
             Measure::Delivered { .. } | Measure::Dropped { .. } | Measure::Unaccounted { .. } => Unit::Plain,
             Measure::OfferedBytes { .. } => Unit::Bytes,
@@ -433,6 +501,8 @@ impl Measure {
 pub(crate) enum Unit {
     Plain,
     Seconds,
+    /// Of what a packet costs.
+    Nanoseconds,
     Share,
     /// Of traffic: megabytes.
     Bytes,
@@ -460,6 +530,7 @@ impl Unit {
             Unit::Plain | Unit::Share => (1.0, ""),
             Unit::Packets => (1.0, "packets"),
             Unit::Seconds => (1.0, "s"),
+            Unit::Nanoseconds => (1.0, "ns"),
             Unit::Bytes => (1e6, "MB"),
             Unit::Room => (1e3, "kB"),
             Unit::Rate => (1e6, "Mbit/s"),
@@ -498,6 +569,12 @@ fn of_metric(metric: &str) -> Option<String> {
 pub(crate) fn gauge_words(name: &str) -> String {
     let bare = ["_bps", "_s", "_bytes", "_packets"].iter().find_map(|unit| name.strip_suffix(unit));
     bare.unwrap_or(name).replace('_', " ")
+}
+
+/// The largest one-way delay of the datagrams of a source, seconds; `None` when none arrived.
+fn largest_delay(record: &Record, source: &str) -> Option<f64> {
+    let delays = of_source(record, source).map(|flow| flow.delay_max).filter(|delay| !delay.is_zero());
+    delays.max().map(Span::as_s)
 }
 
 /// Transfers that began within the measured part.
@@ -710,6 +787,7 @@ pub(crate) mod tests {
             timeouts: 0,
             delay_mean: Span::ZERO,
             delay_p99: Span::ZERO,
+            delay_max: Span::ZERO,
             longest_pause: Span::ZERO,
             paused: Span::ZERO,
             ending: Ending::Completed,
@@ -765,7 +843,7 @@ pub(crate) mod tests {
     }
 
     fn measured(text: &str) -> Option<f64> {
-        read(text).of(&mixed(), Some("500 kbit/s".parse().unwrap()))
+        read(text).of(&mixed(), Some("500 kbit/s".parse().unwrap()), &|_| None)
     }
 
     fn read(text: &str) -> Measure {
@@ -798,7 +876,20 @@ pub(crate) mod tests {
         assert_eq!(measured("kind = 'normalized', source = 'web'"), None, "transfers have none");
         let worst = measured("kind = 'worst_share', source = 'udp-*'").unwrap();
         assert!((worst - 0.2).abs() < 1e-12, "{worst}");
-        assert_eq!(read("kind = 'normalized', source = 'tcp'").of(&mixed(), None), None);
+        assert_eq!(read("kind = 'normalized', source = 'tcp'").of(&mixed(), None, &|_| None), None);
+    }
+
+    #[test]
+    fn delays_are_held_against_what_is_promised() {
+        let late = |id, ms| FlowReport { delay_max: Span::ms(ms), ..flow(id, FlowKind::Datagrams) };
+        let run = record(&[late(1, 3), late(2, 8), flow(3, FlowKind::Datagrams)], &[]);
+        let told = |text: &str| read(text).of(&run, None, &|source| (source == "udp-2").then_some(0.016));
+        assert_eq!(told("kind = 'largest_delay', source = 'udp-2'"), Some(0.008));
+        assert_eq!(told("kind = 'largest_over_bound', source = 'udp-2'"), Some(0.5));
+        assert_eq!(told("kind = 'bound', source = 'udp-2'"), Some(0.016));
+        assert_eq!(told("kind = 'bound', source = 'web'"), None);
+        assert_eq!(told("kind = 'cost'"), None, "a run does not tell what it cost");
+        assert_eq!(read("kind = 'cost_per_byte'").of_cost(50.0, 100), Some(0.5));
     }
 
     #[test]
@@ -844,7 +935,7 @@ pub(crate) mod tests {
             ],
             &[],
         );
-        let told = |text: &str| read(text).of(&run, None);
+        let told = |text: &str| read(text).of(&run, None, &|_| None);
         assert!((told("kind = 'delay', source = 'udp-*'").unwrap() - 0.015).abs() < 1e-12);
         assert_eq!(told("kind = 'delay', source = 'tcp'"), Some(0.06));
         assert_eq!(told("kind = 'delay', source = 'web'"), None);
@@ -874,7 +965,7 @@ pub(crate) mod tests {
         Probe::flow(&mut recorder, &lost(1, 1, 3));
         Probe::flow(&mut recorder, &lost(2, 2, 1));
         let run = recorder.finish();
-        let told = |text: &str| read(text).of(&run, None);
+        let told = |text: &str| read(text).of(&run, None, &|_| None);
         assert_eq!(told("kind = 'dropped'"), Some(3.0));
         assert_eq!(told("kind = 'dropped', source = 'udp-*'"), Some(3.0));
         assert_eq!(told("kind = 'dropped', source = 'udp-1'"), Some(2.0));
@@ -889,15 +980,15 @@ pub(crate) mod tests {
         let at = |ms, packets: u64| (Time::ms(ms), packets * 500, 0.0);
         let run =
             record(&[], &[at(500, 99), at(1000, 2), at(1500, 4), at(2000, 6), at(2500, 10), at(3000, 99)]);
-        let told = |text: &str| read(text).of(&run, None);
+        let told = |text: &str| read(text).of(&run, None, &|_| None);
         assert_eq!(told("kind = 'queue_deviation', window = '1 s'"), Some(2.5));
         assert_eq!(told("kind = 'queue_deviation'"), Some(f64::sqrt((12.25 + 2.25 + 0.25 + 20.25) / 4.0)));
         assert_eq!(told("kind = 'queue_quantile', share = 0.5"), Some(4.0));
         assert_eq!(told("kind = 'queue_quantile', share = 1.0, window = '1 s'"), Some(8.0));
         assert!(read("kind = 'queue_deviation'").needs_series());
         let none = record(&[], &[]);
-        assert_eq!(read("kind = 'queue_deviation'").of(&none, None), None);
-        assert_eq!(read("kind = 'queue_quantile', share = 0.5").of(&none, None), None);
+        assert_eq!(read("kind = 'queue_deviation'").of(&none, None, &|_| None), None);
+        assert_eq!(read("kind = 'queue_quantile', share = 0.5").of(&none, None, &|_| None), None);
     }
 
     #[test]
@@ -913,9 +1004,9 @@ pub(crate) mod tests {
         let link = run.links[0].clone();
         let used = |utilization| record::LinkRow { utilization, ..link.clone() };
         run.links = vec![used(Some(0.9)), used(None), used(Some(0.4))];
-        assert_eq!(read("kind = 'utilization_min'").of(&run, None), Some(0.4));
+        assert_eq!(read("kind = 'utilization_min'").of(&run, None, &|_| None), Some(0.4));
         run.links.clear();
-        assert_eq!(read("kind = 'utilization_min'").of(&run, None), None);
+        assert_eq!(read("kind = 'utilization_min'").of(&run, None, &|_| None), None);
     }
 
     #[test]

@@ -6,10 +6,13 @@ use std::path::Path;
 use qdisc::Rate;
 use serde::Deserialize;
 
-use crate::claim::{Claim, Claims};
+use crate::claim::{Claim, Claims, Test};
+use crate::cost;
 use crate::curve::Curve;
+use crate::fact::{Measured, MeasuredFile};
 use crate::family::{self, AT};
 use crate::formula::Formula;
+use crate::measure::Measure;
 use crate::{SHIPPED, Shipped};
 
 /// A paper with its claims, read and checked.
@@ -21,6 +24,8 @@ pub struct Paper {
     pub(crate) claims: Vec<Claim>,
     /// The scenarios that experiments name.
     pub(crate) scenarios: BTreeMap<String, String>,
+    /// What was measured where a study cannot go: `measured.toml`, where there is one.
+    pub(crate) measured: Vec<Measured>,
 }
 
 /// Why a paper cannot be read.
@@ -96,7 +101,11 @@ pub(crate) struct Experiment {
     /// What it is called in a sentence, where that is not enough.
     #[serde(default)]
     pub place: Option<String>,
+    /// Empty where it times what a packet costs.
+    #[serde(default)]
     pub scenario: String,
+    #[serde(default)]
+    pub cost: Option<cost::Written>,
     #[serde(default)]
     pub set: Vec<String>,
     /// The buffer, for every discipline that asks for it.
@@ -136,6 +145,8 @@ pub(crate) struct Figure {
     /// Whether it stands in the book, as a picture beside the page: `cargo xtask papers` draws it.
     #[serde(default)]
     pub book: bool,
+    /// None where there is nothing to draw: a table of which claims have every number.
+    #[serde(default)]
     pub panel: Vec<Panel>,
 }
 
@@ -240,11 +251,28 @@ impl Paper {
         about.check().map_err(|why| wrong("paper.toml", why))?;
         let claims = claims.expand(&about).map_err(|why| wrong("claims.toml", why))?;
         let mut scenarios = BTreeMap::new();
-        for experiment in &about.experiment {
+        for experiment in about.experiment.iter().filter(|experiment| experiment.cost.is_none()) {
             let text = file(&experiment.scenario).map_err(PaperError)?;
             scenarios.insert(experiment.scenario.clone(), text);
         }
-        Ok(Paper { id: id.to_owned(), about, claims, scenarios })
+        // Few papers have any.
+        let measured = match file("measured.toml") {
+            Ok(text) => {
+                let read = toml::from_str::<MeasuredFile>(&text);
+                read.map_err(|error| wrong("measured.toml", error.to_string()))?.measured
+            }
+            Err(_) => Vec::new(),
+        };
+        for value in
+            claims.iter().flat_map(|claim| claim.tests.iter().chain(&claim.shown)).flat_map(Test::values)
+        {
+            if let Measure::Measured { what } = &value.measure
+                && !measured.iter().any(|measured| measured.what == *what)
+            {
+                return Err(wrong("claims.toml", format!("measured.toml has no \"{what}\"")));
+            }
+        }
+        Ok(Paper { id: id.to_owned(), about, claims, scenarios, measured })
     }
 
     /// Its title.
@@ -287,6 +315,11 @@ impl About {
         }
         for experiment in &self.experiment {
             let whom = format!("experiment \"{}\"", experiment.id);
+            if experiment.scenario.is_empty() == experiment.cost.is_none() {
+                return Err(format!(
+                    "{whom} needs a scenario, or a cost such as {{ flows = \"100\", bytes = \"1000\" }}"
+                ));
+            }
             for name in experiment.disciplines.iter().chain(&experiment.beyond) {
                 if !self.disciplines.contains_key(name) {
                     return Err(format!(

@@ -3,9 +3,11 @@
 use record::report::document::{Cell, Document, Part, Sheet, Tone};
 
 use crate::drawing;
+use crate::fact::Measured;
 use crate::listing::counted;
+use crate::measure::Unit;
 use crate::study::{Results, Study};
-use crate::verdict::{Judged, Verdict, flowing};
+use crate::verdict::{Judged, Verdict, flowing, told};
 
 /// The page of a study.
 pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document {
@@ -34,6 +36,10 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
             number += 1;
             parts.push(Part::Figure(drawing::figure(number, figure, section, study, results)));
         }
+    }
+    if let Some(sheet) = measured(study) {
+        parts.push(Part::Heading(MEASURED.to_owned()));
+        parts.push(Part::Table(sheet));
     }
     parts.push(Part::Heading("What the paper leaves open, and what we chose".to_owned()));
     parts.push(Part::Table(decisions(study)));
@@ -133,6 +139,25 @@ pub(crate) fn decisions(study: &Study) -> Sheet {
             .map(|decision| vec![plain(&decision.what), plain(&decision.chosen), plain(&decision.why)])
             .collect(),
     }
+}
+
+/// What stands above what was measured where a study cannot go.
+pub(crate) const MEASURED: &str = "What was measured beside the study";
+
+/// What was measured where a study cannot go; `None` when nothing was.
+pub(crate) fn measured(study: &Study) -> Option<Sheet> {
+    let measured = &study.paper.measured;
+    let row = |of: &Measured| {
+        let value = told(of.value, Unit::Plain);
+        vec![plain(&of.what), plain(&value), plain(&of.how), plain(&of.machine), plain(&of.date)]
+    };
+    (!measured.is_empty()).then(|| Sheet {
+        caption:
+            "A study has no privileges and measures no memory: these numbers are recorded with the paper."
+                .to_owned(),
+        head: ["what", "value", "command", "machine", "date"].map(str::to_owned).to_vec(),
+        rows: measured.iter().map(row).collect(),
+    })
 }
 
 fn plain(text: &str) -> Cell {

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use disciplines::Spec;
 use qdisc::{Rate, Span};
 use record::Estimate;
-use scenario::{Cell, Draft, Scenario};
+use scenario::{Bound, Cell, Draft, Scenario};
 
 use crate::claim::{Against, Claim, How, Place, Test, Value};
+use crate::cost;
 use crate::curve::{Curve, Data};
+use crate::fact;
 use crate::measure::{self, Measure};
 use crate::paper::{Experiment, Figure, Panel, Paper, PaperError, Section};
 
@@ -40,11 +43,44 @@ struct Scene {
     variant: String,
     /// Whom claims and figures name, in the order of the scenario's disciplines.
     disciplines: Vec<String>,
-    scenario: Scenario,
+    setting: Setting,
     /// What measures compare with.
     ideal: Option<Rate>,
     measures: Vec<Measure>,
     curves: Vec<Curve>,
+}
+
+/// Where an experiment takes place.
+#[derive(Debug)]
+enum Setting {
+    /// In a simulation.
+    Scenario(Box<Scenario>),
+    /// On this machine: what a packet costs these disciplines, so many times each.
+    Cost { case: cost::Case, specs: Vec<Spec>, seeds: u32 },
+}
+
+impl Setting {
+    fn duration(&self) -> Span {
+        match self {
+            Setting::Scenario(scenario) => scenario.duration,
+            Setting::Cost { .. } => Span::s(1),
+        }
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        match self {
+            Setting::Scenario(scenario) => scenario.cells(),
+            Setting::Cost { specs, seeds, .. } => {
+                let cell = |discipline: usize, seed: u64| Cell {
+                    discipline,
+                    name: specs[discipline].to_string(),
+                    seed,
+                };
+                let seeds = 1..=u64::from(*seeds);
+                (0..specs.len()).flat_map(|at| seeds.clone().map(move |seed| cell(at, seed))).collect()
+            }
+        }
+    }
 }
 
 /// What claims and figures need of an experiment.
@@ -98,6 +134,8 @@ pub struct Observed {
 pub struct Results {
     /// By experiment, variant and discipline.
     cells: BTreeMap<(String, String, String), Several>,
+    /// Numbers that need no run.
+    alone: Vec<(Measure, f64)>,
     /// How many runs there are, and how many there should be.
     pub finished: usize,
     /// See `finished`.
@@ -127,7 +165,9 @@ impl Study {
         let mut study = Study { paper, scope, scenes: Vec::new() };
         let mut scenes = Vec::new();
         let experiments = study.paper.about.experiment.iter();
-        for experiment in experiments.filter(|experiment| !study.scope.quick || experiment.quick.is_some()) {
+        // What is timed takes no time.
+        let quick = |experiment: &&Experiment| experiment.quick.is_some() || experiment.cost.is_some();
+        for experiment in experiments.filter(|experiment| !study.scope.quick || quick(experiment)) {
             for variant in experiment.variants.iter().filter(|variant| study.covers(variant)) {
                 scenes.extend(study.scene(experiment, variant)?);
             }
@@ -220,6 +260,20 @@ impl Study {
         if disciplines.is_empty() {
             return Ok(None);
         }
+        if let Some(written) = &experiment.cost {
+            let seeds = experiment.seeds(variant, self.seeds());
+            let setting = self.timed(written, experiment, variant, &disciplines, seeds)?;
+            let (experiment, variant) = (experiment.id.clone(), variant.to_owned());
+            return Ok(Some(Scene {
+                experiment,
+                variant,
+                disciplines,
+                setting,
+                ideal: None,
+                measures,
+                curves,
+            }));
+        }
         let scenario = self.scenario(experiment, variant, &disciplines, &measures, &curves)?;
         let known = crate::layout(&scenario, false).source_names;
         let named = measures.iter().map(Measure::source).chain(curves.iter().map(Curve::source)).flatten();
@@ -230,12 +284,38 @@ impl Study {
             }
         }
         let (ideal, experiment, variant) = (experiment.ideal, experiment.id.clone(), variant.to_owned());
-        Ok(Some(Scene { experiment, variant, disciplines, scenario, ideal, measures, curves }))
+        let setting = Setting::Scenario(Box::new(scenario));
+        Ok(Some(Scene { experiment, variant, disciplines, setting, ideal, measures, curves }))
+    }
+
+    /// An experiment that times.
+    fn timed(
+        &self,
+        written: &cost::Written,
+        experiment: &Experiment,
+        variant: &str,
+        disciplines: &[String],
+        seeds: u32,
+    ) -> Result<Setting, PaperError> {
+        let wrong = |why: &str| self.wrong(experiment, variant, why);
+        let case = written.read().map_err(|why| wrong(&why))?;
+        let spec = |name: &String| {
+            let spec: Spec = self
+                .paper
+                .about
+                .spec(name, experiment)
+                .parse()
+                .map_err(|error| wrong(&format!("{error}")))?;
+            case.check(&spec).map_err(|why| wrong(&why))?;
+            Ok(spec)
+        };
+        Ok(Setting::Cost { case, specs: disciplines.iter().map(spec).collect::<Result<_, _>>()?, seeds })
     }
 
     /// What is wrong with the scenario of an experiment.
     fn wrong(&self, experiment: &Experiment, variant: &str, why: &str) -> PaperError {
-        let (paper, file) = (&self.paper.id, &experiment.scenario);
+        let paper = &self.paper.id;
+        let file = if experiment.cost.is_some() { "paper.toml" } else { &experiment.scenario };
         PaperError(format!("{paper}/{file}, experiment \"{}\", variant \"{variant}\": {why}", experiment.id))
     }
 
@@ -279,16 +359,21 @@ impl Study {
     /// Every run, in the order of the results. The long ones come first, so that several at a time end together.
     pub fn jobs(&self) -> Vec<Job> {
         let mut scenes: Vec<usize> = (0..self.scenes.len()).collect();
-        scenes.sort_by_key(|scene| std::cmp::Reverse(self.scenes[*scene].scenario.duration));
+        scenes.sort_by_key(|scene| std::cmp::Reverse(self.scenes[*scene].setting.duration()));
         let cells = |scene: usize| {
-            self.scenes[scene].scenario.cells().into_iter().map(move |cell| Job { scene, cell })
+            self.scenes[scene].setting.cells().into_iter().map(move |cell| Job { scene, cell })
         };
         scenes.into_iter().flat_map(cells).collect()
     }
 
     /// How long the simulated time of a run is: what a progress bar weighs it with.
     pub fn weight(&self, job: &Job) -> Span {
-        self.scenes[job.scene].scenario.duration
+        self.scenes[job.scene].setting.duration()
+    }
+
+    /// Whether a run times what it does: nothing else should run beside it.
+    pub fn is_timed(&self, job: &Job) -> bool {
+        matches!(self.scenes[job.scene].setting, Setting::Cost { .. })
     }
 
     /// What a run is called.
@@ -300,19 +385,55 @@ impl Study {
     /// Does one run. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false there is no result.
     pub fn run(&self, job: &Job, go_on: &dyn Fn(f64) -> bool) -> Option<Observed> {
         let scene = &self.scenes[job.scene];
+        let scenario = match &scene.setting {
+            Setting::Scenario(scenario) => scenario,
+            Setting::Cost { case, specs, .. } => {
+                if !go_on(0.0) {
+                    return None;
+                }
+                let ns = case.pair_ns(&specs[job.cell.discipline]);
+                let numbers = scene.measures.iter().map(|measure| measure.of_cost(ns?, case.bytes)).collect();
+                return Some(Observed { numbers, data: vec![Data::Nothing; scene.curves.len()] });
+            }
+        };
+        let bound = |source: &str| {
+            let links = scenario.network()?.bounds(None);
+            let streams = links.iter().flat_map(|link| &link.streams);
+            let stream = streams.into_iter().find(|stream| stream.name == source)?;
+            match stream.bounds.get(job.cell.discipline) {
+                Some(Bound::Delay(seconds)) => Some(*seconds),
+                _ => None,
+            }
+        };
         let series =
             scene.curves.iter().any(Curve::needs_series) || scene.measures.iter().any(Measure::needs_series);
-        let (record, _) = crate::observe(&scene.scenario, &job.cell, series, go_on)?;
-        let first = Some(&job.cell.seed) == scene.scenario.seeds.first();
+        let (record, _) = crate::observe(scenario, &job.cell, series, go_on)?;
+        let first = Some(&job.cell.seed) == scenario.seeds.first();
         Some(Observed {
-            numbers: scene.measures.iter().map(|measure| measure.of(&record, scene.ideal)).collect(),
+            numbers: scene.measures.iter().map(|measure| measure.of(&record, scene.ideal, &bound)).collect(),
             data: scene.curves.iter().map(|curve| curve.of(&record, first)).collect(),
         })
     }
 
+    /// The numbers that need no run.
+    fn alone(&self) -> Vec<(Measure, f64)> {
+        let tests = self.claims().flat_map(|claim| claim.tests.iter().chain(&claim.shown));
+        let values = tests.flat_map(Test::values).filter(|value| value.place == Place::Nowhere);
+        let number = |measure: &Measure| match measure {
+            Measure::Fact { name, at } => fact::compute(name, *at),
+            Measure::Measured { what } => {
+                let measured = self.paper.measured.iter().find(|measured| measured.what == *what);
+                measured.map(|measured| measured.value)
+            }
+            _ => None,
+        };
+        values.filter_map(|value| Some((value.measure.clone(), number(&value.measure)?))).collect()
+    }
+
     /// Puts the results of `jobs` together, in their order; `None` where a run was stopped.
     pub fn finish(&self, jobs: &[Job], observed: Vec<Option<Observed>>) -> Results {
-        let mut results = Results { cells: BTreeMap::new(), finished: 0, planned: jobs.len() };
+        let mut results =
+            Results { cells: BTreeMap::new(), alone: self.alone(), finished: 0, planned: jobs.len() };
         for (job, observed) in jobs.iter().zip(observed) {
             let Some(observed) = observed else { continue };
             results.finished += 1;
@@ -342,6 +463,10 @@ impl Study {
 impl Results {
     /// A number of each seed; empty where it was not measured.
     fn numbers(&self, value: &Value, variant: &str) -> Vec<Option<f64>> {
+        if value.place == Place::Nowhere {
+            let found = self.alone.iter().find(|(measure, _)| *measure == value.measure);
+            return found.map(|(_, number)| Some(*number)).into_iter().collect();
+        }
         let variant = value.variant.as_deref().unwrap_or(variant);
         let of = |experiment: &String| {
             let key = (experiment.clone(), variant.to_owned(), value.discipline.clone());
@@ -426,7 +551,7 @@ mod tests {
     use crate::claim::Fold;
 
     fn results(of: &[(&str, &str, &[Option<f64>])]) -> Results {
-        let mut results = Results { cells: BTreeMap::new(), finished: 0, planned: 0 };
+        let mut results = Results { cells: BTreeMap::new(), alone: Vec::new(), finished: 0, planned: 0 };
         for (experiment, discipline, numbers) in of {
             let key = (String::from(*experiment), "main".to_owned(), String::from(*discipline));
             let several =

@@ -101,7 +101,8 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
     let otherwise = about.variant.iter().skip(1).filter(|variant| {
         let values = claim.tests.iter().flat_map(Test::values);
         let mut experiments = values.flat_map(|value| value.place.experiments());
-        !claim.tests.is_empty() && experiments.all(|experiment| results.has(experiment, &variant.id))
+        let needs_a_run = claim.tests.iter().any(|test| test.value.place != Place::Nowhere);
+        needs_a_run && experiments.all(|experiment| results.has(experiment, &variant.id))
     });
     let otherwise = otherwise.map(|variant| {
         let tests: Vec<JudgedTest> =
@@ -172,9 +173,13 @@ fn what(test: &Test, study: &Study) -> String {
             Place::Across(_, Fold::Max) => "largest at",
             Place::Across(_, Fold::Min) => "smallest at",
             Place::Across(_, Fold::Slope(_)) => "slope along",
+            Place::Nowhere => return String::new(),
         };
         format!("{how} {}", about.places(place.experiments()))
     };
+    if main.place == Place::Nowhere {
+        return main.measure.words();
+    }
     let mut words = format!("{}, {}", main.measure.words(), main.discipline);
     if let Some(against) = &test.against {
         let other = &against.value;
@@ -241,6 +246,7 @@ fn to_digits(value: f64, unit: Unit, wanted: fn(i32) -> i32) -> String {
         Unit::Plain => digits(value),
         Unit::Seconds if value != 0.0 && value.abs() < 1.0 => format!("{} ms", digits(value * 1e3)),
         Unit::Seconds => format!("{} s", digits(value)),
+        Unit::Nanoseconds => format!("{} ns", digits(value)),
         Unit::Share => format!("{} %", digits(value * 100.0)),
         Unit::Bytes => format!("{} MB", digits(value / 1e6)),
         Unit::Room if value.abs() >= 1e6 => format!("{} MB", digits(value / 1e6)),

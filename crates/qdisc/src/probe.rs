@@ -117,6 +117,8 @@ pub struct FlowReport {
     pub delay_mean: Span,
     /// 99th percentile of that delay.
     pub delay_p99: Span,
+    /// The largest one-way delay of its datagrams; zero for other flows.
+    pub delay_max: Span,
     /// The longest time for which the receiving application got nothing more in order, between the start and the end. Of
     /// transfers on a connection of their own, with an end or without; zero, which means not measured, of datagrams, of
     /// groups, and of requests that share a connection.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cx::Cx;
 use crate::packet::Packet;
 use crate::rng::Streams;
-use crate::units::{Bytes, Limit, Rate, Time};
+use crate::units::{Bytes, Limit, Rate, Span, Time};
 
 /// A queue discipline: which packet leaves next, and which is dropped.
 ///
@@ -207,13 +207,43 @@ pub struct Nature {
     pub work_conserving: bool,
     /// What is held never exceeds this after a call; `None` when the discipline has several limits of its own.
     pub limit: Option<Limit>,
+    /// What a flow may rely on, whatever others send.
+    pub guarantee: Guarantee,
 }
 
 impl Nature {
-    /// Keeps order within flows, keeps the link busy, and holds at most `limit`.
+    /// Keeps order within flows, keeps the link busy, holds at most `limit`, and guarantees no flow anything.
     pub fn plain(limit: Limit) -> Nature {
-        Nature { keeps_flow_order: true, work_conserving: true, limit: Some(limit) }
+        Nature {
+            keeps_flow_order: true,
+            work_conserving: true,
+            limit: Some(limit),
+            guarantee: Guarantee::Nothing,
+        }
     }
+
+    /// The same with a guarantee.
+    pub fn with(self, guarantee: Guarantee) -> Nature {
+        Nature { guarantee, ..self }
+    }
+}
+
+/// What a flow may rely on, whatever others send, as long as none of its packets is dropped: of which kind the discipline is among
+/// latency-rate servers (Stiliadis and Varma 1998). The crate `theory` turns it into bounds on delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarantee {
+    /// Nothing.
+    Nothing,
+    /// Its reserved rate, from one packet of its own at that rate and one of anyone's on the link on: a rate-proportional server.
+    Reserved,
+    /// The same, and the width of a slot later.
+    ReservedInSlots(Span),
+    /// Its reserved rate, from one packet of everyone on, and the time of a class.
+    ReservedInClasses(Span),
+    /// Its reserved rate, among flows that are grouped by what a packet of this length takes at their rates.
+    ReservedInGroups(Bytes),
+    /// A turn in every round, of as many bytes as its class has.
+    Turns,
 }
 
 /// Why a configuration cannot be built: which parameter, what is wrong with it, and what would be right.

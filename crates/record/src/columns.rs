@@ -55,6 +55,7 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
         ("timeouts", whole(flows, |flow| flow.timeouts), false),
         ("delay_mean_s", real(flows, |flow| delay(flow, flow.delay_mean)), true),
         ("delay_p99_s", real(flows, |flow| delay(flow, flow.delay_p99)), true),
+        ("delay_max_s", real(flows, |flow| delay(flow, flow.delay_max)), true),
         ("longest_pause_s", real(flows, |flow| pause(flow, flow.longest_pause)), true),
         ("paused_s", real(flows, |flow| pause(flow, flow.paused)), true),
     ])

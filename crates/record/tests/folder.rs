@@ -61,6 +61,7 @@ fn record(seed: u64) -> Record {
             timeouts: 0,
             delay_mean: Span::ZERO,
             delay_p99: Span::ZERO,
+            delay_max: Span::ZERO,
             longest_pause: Span::ZERO,
             paused: Span::ZERO,
             ending: Ending::Completed,

@@ -57,6 +57,7 @@ fn report(id: u64) -> FlowReport {
         timeouts: 0,
         delay_mean: Span::ZERO,
         delay_p99: Span::ZERO,
+        delay_max: Span::ZERO,
         longest_pause: Span::ZERO,
         paused: Span::ZERO,
         ending: Ending::Completed,

@@ -14,4 +14,4 @@ pub mod message;
 pub mod table;
 
 pub use message::{EtherTypes, Kind, Malformed, Message, Reason, Tuple};
-pub use table::{Counts, Table};
+pub use table::{Counts, Reservation, Table};

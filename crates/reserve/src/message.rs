@@ -1,7 +1,7 @@
 //! The control packets: start, end, and the answers granted and refused.
 //!
-//! All of them have the same 56 bytes, most significant first, behind an Ethernet header or in a UDP datagram. More bytes may follow, as
-//! the padding of a frame; they are not looked at.
+//! All of them have the same 56 bytes, most significant first, behind an Ethernet header. (They would do in a UDP datagram, too; nothing here
+//! looks for them there.) More bytes may follow, as the padding of a frame; they are not looked at.
 //!
 //! | byte | bytes | what |
 //! |---|---|---|
@@ -18,12 +18,12 @@
 //! | 21 | 1 | reason, in a refusal; otherwise 0 |
 //! | 22 | 2 | 0 |
 //! | 24 | 8 | rate in bit/s |
-//! | 32 | 8 | start, in nanoseconds since an epoch that both sides know; 0 in an end |
+//! | 32 | 8 | start, in nanoseconds since an epoch that both sides know: 1970, on real links; 0 in an end |
 //! | 40 | 8 | finish, likewise |
 //! | 48 | 8 | tag: SipHash-2-4 of bytes 0 to 47, with zero for the checksum, under a key that both sides know; 0 without a key |
 //!
 //! The fields from 8 to 19 and from 24 to 47 are the paper's, the widths ours. An answer repeats the request, so that the sender knows which it
-//! is of. The tag is ours: without it anyone on the link can end anyone's reservation. It says that the sender knew the key, not that the
+//! is of. A finish of 2^64 - 1 never comes. The tag is ours: without it anyone on the link can end anyone's reservation. It says that the sender knew the key, not that the
 //! message is new; a copy of a start that is sent again grants what was granted before, and nothing after its finish.
 //!
 //! The paper's EtherTypes, 0x0801 and 0x0802, are registered to others (X.75 and NBS Internet). The default is that for local
@@ -99,6 +99,28 @@ pub enum Reason {
     Over = 5,
     /// Somebody else has a reservation for that flow.
     NotYours = 6,
+}
+
+impl Malformed {
+    /// What each kind is called where they are counted.
+    pub const NAMES: [&str; 10] =
+        ["short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times"];
+
+    /// Which of [`Malformed::NAMES`] it is.
+    pub fn index(&self) -> usize {
+        match self {
+            Malformed::Short(_) => 0,
+            Malformed::Magic(_) => 1,
+            Malformed::Version(_) => 2,
+            Malformed::Length(_) => 3,
+            Malformed::Checksum => 4,
+            Malformed::Forged => 5,
+            Malformed::Kind(_) => 6,
+            Malformed::Reason(..) => 7,
+            Malformed::Reserved => 8,
+            Malformed::Times => 9,
+        }
+    }
 }
 
 impl Reason {
@@ -281,6 +303,18 @@ impl From<Tuple> for FiveTuple {
         let mapped = |[a, b, c, d]: [u8; 4]| [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d];
         let Tuple { from, to, from_port, to_port, protocol } = tuple;
         FiveTuple { from: mapped(from), to: mapped(to), from_port, to_port, protocol }
+    }
+}
+
+impl std::fmt::Display for Tuple {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [from, to] = [self.from, self.to].map(std::net::Ipv4Addr::from);
+        match self.protocol {
+            6 => f.write_str("tcp ")?,
+            17 => f.write_str("udp ")?,
+            number => write!(f, "proto {number} ")?,
+        }
+        write!(f, "{from}:{} > {to}:{}", self.from_port, self.to_port)
     }
 }
 

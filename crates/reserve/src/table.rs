@@ -9,6 +9,8 @@
 //! - An end for a flow that has none is ignored and counted.
 //! - Only who made a reservation may change or end it. Who that is the host knows: the address that the message came from, say.
 //! - The table has a largest size.
+//! - When the link becomes slower, who was granted first stays: what no longer fits is revoked, the newest first, and its sender is refused
+//!   with the reason when it repeats its start.
 //!
 //! # Left open by the paper
 //! All but the first half sentence: it has no admission, no answer, and no word on what happens when packets of control are lost.
@@ -30,11 +32,32 @@ pub struct Table {
     most: usize,
     lifetime: u64,
     entries: BTreeMap<Tuple, Entry>,
+    /// How many reservations were made so far.
+    made: u64,
     counts: Counts,
+}
+
+/// A reservation, as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// The flow.
+    pub tuple: Tuple,
+    /// What it has.
+    pub rate: Rate,
+    /// From when on.
+    pub start: u64,
+    /// Until when, that instant not included.
+    pub finish: u64,
+    /// When it goes unless it is heard of before: at its finish, or a lifetime after it was last heard of.
+    pub until: u64,
+    /// Who made it.
+    pub owner: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// Which reservation of the table it was, from 0. A change keeps it.
+    number: u64,
     rate: u64,
     start: u64,
     finish: u64,
@@ -62,6 +85,8 @@ pub struct Counts {
     pub ended: u64,
     /// Reservations that finished or lapsed.
     pub expired: u64,
+    /// Reservations that no longer fitted, since the link became slower.
+    pub revoked: u64,
     /// Ends for flows that had no reservation.
     pub unknown_ends: u64,
     /// Answers that came in: nobody here asked.
@@ -89,6 +114,7 @@ impl Table {
             most,
             lifetime,
             entries: BTreeMap::new(),
+            made: 0,
             counts: Counts::default(),
         }
     }
@@ -98,6 +124,33 @@ impl Table {
         let entry = self.entries.get(tuple);
         let holds = entry.filter(|entry| entry.start <= now && now < entry.until(self.lifetime));
         Rate::bit(holds.map_or(0, |entry| entry.rate))
+    }
+
+    /// What may be reserved.
+    pub fn capacity(&self) -> Rate {
+        Rate::bit(self.capacity)
+    }
+
+    /// What is reserved now, all together.
+    pub fn sum(&self, now: u64) -> Rate {
+        let holding = self.iter().filter(|each| each.start <= now && now < each.until);
+        Rate::bit(holding.map(|each| each.rate.as_bit()).sum())
+    }
+
+    /// The reservation of a flow, if there is one.
+    pub fn get(&self, tuple: &Tuple) -> Option<Reservation> {
+        self.entries.get(tuple).map(|entry| self.shown(tuple, entry))
+    }
+
+    /// Every reservation, those of the future included, in the order of their flows.
+    pub fn iter(&self) -> impl Iterator<Item = Reservation> + '_ {
+        self.entries.iter().map(|(tuple, entry)| self.shown(tuple, entry))
+    }
+
+    fn shown(&self, tuple: &Tuple, entry: &Entry) -> Reservation {
+        let Entry { rate, start, finish, owner, .. } = *entry;
+        let until = entry.until(self.lifetime);
+        Reservation { tuple: *tuple, rate: Rate::bit(rate), start, finish, until, owner }
     }
 
     /// How many reservations there are, those of the future included.
@@ -142,11 +195,48 @@ impl Table {
         Some(message.answer(refused))
     }
 
-    /// Forgets what has finished, and what was not heard of for a lifetime.
-    pub fn expire(&mut self, now: u64) {
-        let before = self.entries.len();
-        self.entries.retain(|_, entry| now < entry.until(self.lifetime));
-        self.counts.expired += (before - self.entries.len()) as u64;
+    /// Forgets what has finished, and what was not heard of for a lifetime; gives those flows back.
+    pub fn expire(&mut self, now: u64) -> Vec<Tuple> {
+        let mut gone = Vec::new();
+        self.entries.retain(|tuple, entry| {
+            let stays = now < entry.until(self.lifetime);
+            if !stays {
+                gone.push(*tuple);
+            }
+            stays
+        });
+        self.counts.expired += gone.len() as u64;
+        gone
+    }
+
+    /// From now on so much may be reserved. What no longer fits is revoked, the newest first, and given back.
+    ///
+    /// O(n log n) for n reservations while all of them fit at once, otherwise n times that.
+    pub fn resize(&mut self, capacity: Rate, now: u64) -> Vec<Tuple> {
+        self.expire(now);
+        self.capacity = capacity.as_bit();
+        let sum = self.entries.values().fold(0u64, |sum, entry| sum.saturating_add(entry.rate));
+        if sum <= self.capacity {
+            return Vec::new();
+        }
+        let mut oldest_first: Vec<(Tuple, Entry)> = std::mem::take(&mut self.entries).into_iter().collect();
+        oldest_first.sort_unstable_by_key(|(_, entry)| entry.number);
+        let mut revoked = Vec::new();
+        for (tuple, entry) in oldest_first {
+            if self.fits(&tuple, entry.rate, entry.start.max(now), entry.finish) {
+                self.entries.insert(tuple, entry);
+            } else {
+                revoked.push(tuple);
+            }
+        }
+        self.counts.revoked += revoked.len() as u64;
+        revoked
+    }
+
+    /// Whether there is room for a rate beside the others all the time.
+    fn fits(&self, tuple: &Tuple, rate: u64, start: u64, finish: u64) -> bool {
+        let others = self.peak(tuple, start, finish);
+        others.checked_add(rate).is_some_and(|sum| sum <= self.capacity)
     }
 
     fn start(&mut self, message: &Message, owner: u64, now: u64) -> Result<(), Reason> {
@@ -160,17 +250,17 @@ impl Table {
         if finish <= now {
             return Err(Reason::Over);
         }
-        match self.entries.get(&tuple) {
+        let number = match self.entries.get(&tuple) {
             Some(entry) if entry.owner != owner => return Err(Reason::NotYours),
-            Some(_) => {}
+            Some(entry) => entry.number,
             None if self.entries.len() >= self.most => return Err(Reason::TableFull),
-            None => {}
-        }
-        let others = self.peak(&tuple, start.max(now), finish);
-        if others.checked_add(rate.as_bit()).is_none_or(|sum| sum > self.capacity) {
+            None => self.made,
+        };
+        if !self.fits(&tuple, rate.as_bit(), start.max(now), finish) {
             return Err(Reason::NoRoom);
         }
-        let entry = Entry { rate: rate.as_bit(), start, finish, owner, heard: now };
+        self.made = self.made.max(number + 1);
+        let entry = Entry { number, rate: rate.as_bit(), start, finish, owner, heard: now };
         self.entries.insert(tuple, entry);
         Ok(())
     }
@@ -232,7 +322,7 @@ mod tests {
         table.expire(40);
         assert!(table.is_empty());
         let counts =
-            Counts { granted: 3, refused: 1, ended: 1, expired: 1, unknown_ends: 1, stray_answers: 0 };
+            Counts { granted: 3, refused: 1, ended: 1, expired: 1, unknown_ends: 1, ..Counts::default() };
         assert_eq!(table.counts(), counts);
     }
 
@@ -277,6 +367,26 @@ mod tests {
         assert_eq!(told(&mut table, &start(2, 950, 20, 30), 1, 0), Some(Kind::Granted));
         assert_eq!(told(&mut table, &start(3, 1, 19, 21), 1, 0), Some(Kind::Refused(Reason::NoRoom)));
         assert_eq!(told(&mut table, &start(3, 950, 30, 40), 1, 0), Some(Kind::Granted));
+    }
+
+    /// A slower link: who was granted first stays, whoever was changed since keeps its place, and what is not at the same time need not fit
+    /// together.
+    #[test]
+    fn a_slower_link_revokes_the_newest() {
+        let mut table = Table::new(Rate::bit(100), 10, 1000);
+        for (flow, rate, from, to) in
+            [(2, 40, 0, 50), (1, 30, 0, 50), (3, 30, 0, 50), (4, 90, 50, 60), (2, 35, 0, 50)]
+        {
+            assert_eq!(told(&mut table, &start(flow, rate, from, to), 1, 0), Some(Kind::Granted), "{flow}");
+        }
+        assert_eq!(table.sum(0), Rate::bit(95));
+        assert_eq!(table.resize(Rate::bit(90), 1), [tuple(3)]);
+        assert_eq!([1, 2, 3].map(|flow| table.reserved(&tuple(flow), 1).as_bit()), [30, 35, 0]);
+        assert_eq!(table.get(&tuple(4)).map(|four| (four.rate, four.until)), Some((Rate::bit(90), 60)));
+        assert_eq!(told(&mut table, &start(3, 30, 0, 50), 1, 2), Some(Kind::Refused(Reason::NoRoom)));
+        assert_eq!(table.resize(Rate::bit(1000), 2), []);
+        assert_eq!(told(&mut table, &start(3, 30, 0, 50), 1, 2), Some(Kind::Granted));
+        assert_eq!((table.counts().revoked, table.capacity(), table.len()), (1, Rate::bit(1000), 4));
     }
 
     proptest! {

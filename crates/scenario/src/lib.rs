@@ -51,6 +51,6 @@ pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong};
 pub use draft::Draft;
 pub use host::Host;
 pub use live::{Contender, Direction, KernelQueue, Live};
-pub use network::{Build, Finished, Measured, Network, Port, Queue, Stream};
+pub use network::{Bound, Build, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds};
 pub use scenario::{Cell, Scenario};
 pub use schema::schema;

@@ -6,10 +6,12 @@
 //! names.rs          names of nodes, and ranges of them
 //! traffic.rs        sources with their places
 //! reservations.rs   what is reserved must fit
+//! bounds.rs         what reservations are worth
 //! traps.rs          what is legal but hardly meant
 //! run.rs            a run of it, and what a recorder must know
 //! ```
 
+mod bounds;
 mod keys;
 mod names;
 mod reservations;
@@ -25,6 +27,7 @@ use disciplines::Spec;
 use qdisc::{Bytes, Invalid, PortId, Site, Span, Streams};
 use sim::Segment;
 
+pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub(crate) use self::keys::{Common, Ends, Parts, Record, Way};
 pub use self::run::{Build, Finished, Measured};
 pub use self::topology::{Port, Queue};

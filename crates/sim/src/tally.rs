@@ -47,6 +47,7 @@ pub struct Datagrams {
     bytes_sent: u64,
     bytes_received: u64,
     delay_sum: u128,
+    delay_max: Span,
     delays: Delays,
     /// When one of them last arrived.
     heard: Option<Time>,
@@ -56,7 +57,8 @@ impl Default for Datagrams {
     fn default() -> Datagrams {
         let delays = Delays::Few(Vec::new());
         let (sent, received, bytes_sent, bytes_received, delay_sum) = (0, 0, 0, 0, 0);
-        Datagrams { sent, received, bytes_sent, bytes_received, delay_sum, delays, heard: None }
+        let delay_max = Span::ZERO;
+        Datagrams { sent, received, bytes_sent, bytes_received, delay_sum, delay_max, delays, heard: None }
     }
 }
 
@@ -78,6 +80,7 @@ impl Datagrams {
         self.received += 1;
         self.bytes_received += u64::from(bytes);
         self.delay_sum += u128::from(delay.as_ps());
+        self.delay_max = self.delay_max.max(delay);
         self.delays.record(delay.as_ps() / 1000);
         self.heard = Some(now);
     }
@@ -94,6 +97,7 @@ impl Datagrams {
             lost: self.sent - self.received,
             delay_mean: Span::from_ps(mean),
             delay_p99: Span::ns(self.delays.p99()),
+            delay_max: self.delay_max,
             ..known
         }
     }

@@ -56,6 +56,14 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
     const PLACED: bool = true;
     /// Whether the receiver answers, as TCP does: then there must be a way back.
     const ANSWERED: bool = true;
+    /// How many flows each pair of nodes has all the time; `None` when flows come and go, or the source cannot tell.
+    fn lasting(&self) -> Option<u32> {
+        None
+    }
+    /// The largest IP packet that it sends, where it is not that of TCP; `None` when it cannot tell.
+    fn largest(&self) -> Option<Bytes> {
+        None
+    }
     /// Builds it for a place.
     ///
     /// # Errors
@@ -111,6 +119,24 @@ macro_rules! sources {
                     $(TrafficSpec::$name(_) => stringify!($name)),*
                 }
             }
+            /// [`Traffic::ANSWERED`].
+            pub fn answered(&self) -> bool {
+                match self {
+                    $(TrafficSpec::$name(_) => <$name::Config as Traffic>::ANSWERED),*
+                }
+            }
+            /// [`Traffic::lasting`].
+            pub fn lasting(&self) -> Option<u32> {
+                match self {
+                    $(TrafficSpec::$name(config) => config.lasting()),*
+                }
+            }
+            /// [`Traffic::largest`].
+            pub fn largest(&self) -> Option<Bytes> {
+                match self {
+                    $(TrafficSpec::$name(config) => config.largest()),*
+                }
+            }
             /// Builds it for a place.
             ///
             /// # Errors
@@ -156,6 +182,7 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
         timeouts: 0,
         delay_mean: Span::ZERO,
         delay_p99: Span::ZERO,
+        delay_max: Span::ZERO,
         longest_pause: Span::ZERO,
         paused: Span::ZERO,
         ending: Ending::Unfinished,

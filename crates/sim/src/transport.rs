@@ -608,6 +608,7 @@ impl Conn {
             timeouts: counts.timeouts,
             delay_mean: transfer.delay_mean(),
             delay_p99: Span::ZERO,
+            delay_max: Span::ZERO,
             longest_pause,
             paused,
             ending,

@@ -46,6 +46,8 @@ pub enum Scheduler<'a> {
     Scfq,
     /// Deficit round robin with these quanta φ, bytes, in the order of the flows.
     Drr(&'a [f64]),
+    /// The same where a flow leaves the round while its last packet is on the wire, and may so lose a turn.
+    DrrThatForgets(&'a [f64]),
     /// WF²Q+.
     Wf2q,
     /// Time-shift scheduling.
@@ -124,6 +126,8 @@ impl Server {
             // Row SCFQ: L_i/ρ_i + (N - 1)·L_max/r.
             Scheduler::Scfq => Some(own + self.behind()),
             Scheduler::Drr(quanta) => Some(self.drr(quanta, flow)),
+            // What is on the wire is the flow's own, and is not counted among what others send. Observed.
+            Scheduler::DrrThatForgets(quanta) => Some(self.drr(quanta, flow) + largest),
             // Row VTRR: T + L_max/r + L_i/ρ_i, with T = L_max/(ρ_min·C).
             Scheduler::VirtualTimeRoundRobinAsPrinted(interval) => Some(interval + largest + own),
             // What holds instead where virtual time is the class in service: that of SCFQ, and T. Observed.
@@ -199,7 +203,7 @@ impl Server {
             Scheduler::TimestampRoundRobinAsPrinted => Some(2.0 * i.max(j)),
             // Observed.
             Scheduler::TimestampRoundRobin(slot) => Some(2.0 * self.slowest() + 2.0 * slot),
-            Scheduler::QuickFair(_) => None,
+            Scheduler::QuickFair(_) | Scheduler::DrrThatForgets(_) => None,
         }
     }
 

@@ -14,5 +14,6 @@ pub mod distributions;
 pub mod fairness;
 pub mod hurst;
 pub mod latency_rate;
+pub mod pages;
 pub mod queues;
 pub mod tcp;

@@ -26,5 +26,5 @@ pub mod tui;
 pub use bounded::{Bounded, Interface, Kept, Told, comment};
 pub use delays::{Delays, Quantiles};
 pub use flows::TopFlows;
-pub use snapshot::{Direction, Drops, Flow, Recent, Snapshot, tuple_text};
+pub use snapshot::{Direction, Drops, Flow, Fragments, Recent, Reservations, Snapshot, tuple_text};
 pub use tui::Look;

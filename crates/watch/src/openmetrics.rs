@@ -17,7 +17,7 @@ use std::fmt::{Display, Write as _};
 use qdisc::{Backlog, Span};
 
 use crate::delays::Quantiles;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Fragments, Reservations, Snapshot};
 
 /// What an HTTP server says that this is.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -51,6 +51,7 @@ pub fn render(snapshots: &[Snapshot]) -> String {
         |of| of.ring_drops,
     );
     page.counter("giveway_stalls", "", "Times that the port was found stuck.", |of| of.stalls);
+    page.fragments();
     let waits = "that packets waited in the queue";
     let late = "by which packets were sent later than the shaper said";
     page.summary("giveway_sojourn_seconds", &format!("Time {waits}, since the start."), true, |of| {
@@ -72,6 +73,7 @@ pub fn render(snapshots: &[Snapshot]) -> String {
         |of| &of.recent.lateness,
     );
     page.gauges();
+    page.reservations();
     page.text.push_str("# EOF\n");
     page.text
 }
@@ -154,6 +156,44 @@ impl Page<'_> {
         }
     }
 
+    /// Only where frames are cut or joined.
+    fn fragments(&mut self) {
+        let told: Vec<(usize, &Fragments)> = self
+            .snapshots
+            .iter()
+            .enumerate()
+            .filter_map(|(port, of)| Some((port, of.fragments.as_ref()?)))
+            .collect();
+        if told.is_empty() {
+            return;
+        }
+        type Value = fn(&Fragments) -> u64;
+        let families: [(&str, &str, Value); 6] = [
+            ("giveway_cut_frames", "Frames that were cut into fragments.", |of| of.cut),
+            ("giveway_cut_fragments", "Fragments that frames were cut into.", |of| of.pieces),
+            ("giveway_spared_fragments", "Fragments left out, as one of their frame was dropped.", |of| {
+                of.spared
+            }),
+            ("giveway_uncut_frames", "Frames longer than a fragment that passed whole.", |of| of.whole),
+            ("giveway_joined_fragments", "Fragments that became part of frames.", |of| of.joined),
+            ("giveway_joined_frames", "Frames put together from fragments.", |of| of.frames),
+        ];
+        for (name, help, value) in families {
+            let (_, unit) = name.rsplit_once('_').expect("a unit ends each name");
+            self.family(name, "counter", unit, help);
+            for (port, of) in &told {
+                self.sample(&format!("{name}_total"), *port, "", value(of));
+            }
+        }
+        let name = "giveway_lost_fragments";
+        self.family(name, "counter", "fragments", "Fragments that became no part of a frame.");
+        for (port, of) in &told {
+            for (why, lost) in &of.lost {
+                self.sample(&format!("{name}_total"), *port, &format!(",reason=\"{}\"", escaped(why)), *lost);
+            }
+        }
+    }
+
     fn held(&mut self) {
         self.gauge("giveway_held_packets", "packets", "Packets in the queue.", |of| of.held.packets);
         self.gauge("giveway_held_bytes", "bytes", "Bytes in the queue, IP length.", |of| of.held.bytes);
@@ -173,6 +213,45 @@ impl Page<'_> {
             if whole {
                 self.sample(&format!("{name}_count"), port, "", quantiles.count);
                 self.sample(&format!("{name}_sum"), port, "", Decimal(quantiles.sum_ps));
+            }
+        }
+    }
+
+    /// Only where some direction keeps them.
+    fn reservations(&mut self) {
+        let snapshots = self.snapshots;
+        let kept =
+            || snapshots.iter().enumerate().filter_map(|(port, of)| Some((port, of.reservations.as_ref()?)));
+        if kept().next().is_none() {
+            return;
+        }
+        type Number = fn(&Reservations) -> u64;
+        let numbers: [(&str, &str, &str, Number); 3] = [
+            ("giveway_reservable_bits_per_second", "bits_per_second", "What may be reserved.", |of| {
+                of.capacity.as_bit()
+            }),
+            ("giveway_reserved_bits_per_second", "bits_per_second", "What is reserved now.", |of| {
+                of.reserved.as_bit()
+            }),
+            ("giveway_reservations", "", "Flows that have a reservation, now or later.", |of| of.flows),
+        ];
+        for (name, unit, help, value) in numbers {
+            self.family(name, "gauge", unit, help);
+            for (port, of) in kept() {
+                self.sample(name, port, "", value(of));
+            }
+        }
+        let name = "giveway_reservation_messages";
+        self.family(
+            name,
+            "counter",
+            "",
+            "Control packets and what became of them, and reservations that went.",
+        );
+        for (port, of) in kept() {
+            for (outcome, count) in &of.messages {
+                let more = format!(",outcome=\"{}\"", escaped(outcome));
+                self.sample(&format!("{name}_total"), port, &more, count);
             }
         }
     }

@@ -46,6 +46,8 @@ pub struct Snapshot {
     pub ring_drops: u64,
     /// How often the port was found stuck.
     pub stalls: u64,
+    /// What became of frames in pieces, where there are any.
+    pub fragments: Option<Fragments>,
 
     /// How long packets waited in the queue, since the start.
     pub sojourn: Quantiles,
@@ -56,6 +58,40 @@ pub struct Snapshot {
 
     /// Inner state of the discipline, by name.
     pub gauges: Vec<(String, f64)>,
+    /// Reservations, where they are kept.
+    pub reservations: Option<Reservations>,
+}
+
+/// How the reservations of a direction stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reservations {
+    /// What may be reserved.
+    pub capacity: Rate,
+    /// What is.
+    pub reserved: Rate,
+    /// How many flows have a reservation, those of the future included.
+    pub flows: u64,
+    /// How many control packets had which outcome, by name.
+    pub messages: Vec<(&'static str, u64)>,
+}
+
+/// Frames in pieces, since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fragments {
+    /// Frames that were cut.
+    pub cut: u64,
+    /// Fragments that they were cut into.
+    pub pieces: u64,
+    /// Those of them that were not offered to the discipline, because it had dropped one of the same frame.
+    pub spared: u64,
+    /// Frames that are too long and passed whole.
+    pub whole: u64,
+    /// Fragments that came and became part of frames.
+    pub joined: u64,
+    /// Frames that they became.
+    pub frames: u64,
+    /// Fragments that came and became no part of a frame, by reason.
+    pub lost: Vec<(&'static str, u64)>,
 }
 
 /// What happened in the last whole second.

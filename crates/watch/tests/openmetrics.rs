@@ -20,6 +20,31 @@ fn without_a_port_there_are_families_only() {
     assert!(check(&render(&[])).unwrap().is_empty());
 }
 
+/// Reservations are there for the direction that keeps them, and nowhere otherwise.
+#[test]
+fn reservations_of_one_direction() {
+    let mut snapshots = two();
+    assert!(!render(&snapshots).contains("reserv"));
+    snapshots[1].reservations = Some(watch::Reservations {
+        capacity: qdisc::Rate::kbit(9500),
+        reserved: qdisc::Rate::mbit(2),
+        flows: 3,
+        messages: vec![("granted", 7), ("forged", 0)],
+    });
+    let samples = check(&render(&snapshots)).unwrap();
+    let found = |name: &str, outcome: &str| -> Vec<String> {
+        let wanted = samples.iter().filter(|((family, labels), _)| {
+            family == name && labels.get("outcome").map_or("", |label| label) == outcome
+        });
+        wanted.map(|(_, value)| value.clone()).collect()
+    };
+    assert_eq!(found("giveway_reservable_bits_per_second", ""), ["9500000"]);
+    assert_eq!(found("giveway_reserved_bits_per_second", ""), ["2000000"]);
+    assert_eq!(found("giveway_reservations", ""), ["3"]);
+    assert_eq!(found("giveway_reservation_messages_total", "granted"), ["7"]);
+    assert_eq!(found("giveway_reservation_messages_total", "forged"), ["0"]);
+}
+
 /// What is in the snapshot is in the text, number by number.
 #[test]
 fn numbers_arrive() {
@@ -44,6 +69,34 @@ fn numbers_arrive() {
     let back =
         samples.keys().find(|(name, labels)| name == "giveway_stalls_total" && labels["handle"] == "2:");
     assert_eq!(back.unwrap().1["interface"], "a \"strange\" \\ name\n", "what is escaped is read again");
+}
+
+/// Families that are there only where frames come in pieces.
+#[test]
+fn fragments_arrive() {
+    let mut both = two();
+    let lost = vec![("expired", 3), ("malformed", 0)];
+    both[0].fragments =
+        Some(watch::Fragments { cut: 7, pieces: 15, spared: 2, whole: 1, joined: 12, frames: 6, lost });
+    let samples = check(&render(&both)).unwrap();
+    let value = |name: &str, reason: Option<&str>| {
+        let found = samples
+            .iter()
+            .filter(|((of, labels), _)| of == name && labels.get("reason").map(String::as_str) == reason);
+        found.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+    };
+    for (name, expected) in [
+        ("giveway_cut_frames_total", "7"),
+        ("giveway_cut_fragments_total", "15"),
+        ("giveway_spared_fragments_total", "2"),
+        ("giveway_uncut_frames_total", "1"),
+        ("giveway_joined_fragments_total", "12"),
+        ("giveway_joined_frames_total", "6"),
+    ] {
+        assert_eq!(value(name, None), [expected], "{name}, of one direction only");
+    }
+    assert_eq!(value("giveway_lost_fragments_total", Some("expired")), ["3"]);
+    assert_eq!(value("giveway_lost_fragments_total", Some("malformed")), ["0"]);
 }
 
 proptest! {

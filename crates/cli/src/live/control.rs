@@ -26,7 +26,9 @@ pub struct Args {
 enum Verb {
     /// Print how it is, as JSON
     Show,
-    /// Change one thing: rate, qdisc, delay, jitter, loss, and each of them with -back
+    /// Print who has reserved what, as JSON (--reserve)
+    Reservations,
+    /// Change one thing: rate, qdisc, delay, jitter, loss, fragment, reassemble, and each of them with -back
     Set {
         /// What to change
         name: String,
@@ -42,6 +44,7 @@ Examples:
   giveway control /run/giveway.sock show | jq '.directions[0].sojourn_s'
   giveway control /run/giveway.sock set rate 8mbit
   giveway control /run/giveway.sock set qdisc-back \"fq_codel limit 500p\"
+  giveway control /run/giveway.sock reservations | jq '.[] | [.flow, .rate_bps]'
   giveway control /run/giveway.sock stop";
 
 /// Nobody sends a longer line.
@@ -86,12 +89,18 @@ fn answer(stream: &UnixStream, operator: &Operator) -> io::Result<()> {
     BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
     let said = match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
         ("show", "") => Ok(operator.json(&operator.statuses()).to_string()),
+        ("reservations", "") => {
+            let list = operator.list().map(|list| list.to_string());
+            list.ok_or_else(|| "it keeps no reservations: begin it with --reserve".to_owned())
+        }
         ("stop", "") => {
             operator.stop();
             Ok("ends".to_owned())
         }
         ("set", rest) => set(operator, rest),
-        (verb, _) => Err(format!("unknown command \"{verb}\": there are show, set NAME VALUE, and stop")),
+        (verb, _) => {
+            Err(format!("unknown command \"{verb}\": there are show, reservations, set NAME VALUE, and stop"))
+        }
     };
     let mut stream = stream;
     match said {
@@ -109,13 +118,14 @@ fn set(operator: &Operator, rest: &str) -> Result<String, String> {
     };
     let mut new = operator.wishes().clone();
     new.set(name, value.trim())?;
-    Ok(operator.become_as(new))
+    operator.become_as(new)
 }
 
 /// `giveway control`.
 pub fn control(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let line = match &args.verb {
         Verb::Show => "show".to_owned(),
+        Verb::Reservations => "reservations".to_owned(),
         Verb::Set { name, value } => format!("set {name} {value}"),
         Verb::Stop => "stop".to_owned(),
     };

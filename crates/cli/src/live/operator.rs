@@ -5,12 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use live::direction::Order;
+use live::fragments::Fragments;
+use live::reservations::{Clerk, Shown};
 use live::{Handle, Status};
 use qdisc::{Span, Streams};
 use replay::Tracer;
 use serde_json::{Value, json};
+use wire::fragment::Size;
 
-use super::settings::{Side, Wishes, builder, rate};
+use super::reserving;
+use super::settings::{Reach, Side, UNLIMITED, Wishes, builder, rate};
 
 /// Both directions, from the outside.
 pub struct Operator {
@@ -18,11 +22,14 @@ pub struct Operator {
     /// From where to where, for each direction.
     names: [(String, String); 2],
     wishes: Mutex<Wishes>,
+    reach: Reach,
     streams: Streams,
     tracer: Option<Tracer>,
+    /// Keeps reservations.
+    clerk: Option<Clerk>,
     stopped: AtomicBool,
     /// Which complaints were made, for each direction.
-    complained: Mutex<[[bool; 2]; 2]>,
+    complained: Mutex<[[bool; 3]; 2]>,
 }
 
 const SIDES: [(Side, &str); 2] = [(Side::Forward, "forward"), (Side::Back, "back")];
@@ -33,15 +40,19 @@ impl Operator {
         handles: Vec<Handle>,
         names: [(String, String); 2],
         wishes: Wishes,
+        reach: Reach,
         streams: Streams,
         tracer: Option<Tracer>,
+        clerk: Option<Clerk>,
     ) -> Operator {
         Operator {
             handles,
             names,
             wishes: Mutex::new(wishes),
+            reach,
             streams,
             tracer,
+            clerk,
             stopped: AtomicBool::new(false),
             complained: Mutex::default(),
         }
@@ -62,6 +73,22 @@ impl Operator {
         self.handles.iter().map(Handle::status).collect()
     }
 
+    /// How reservations stand in each direction that keeps them.
+    pub fn reservations(&self) -> [Option<Shown>; 2] {
+        self.clerk.as_ref().map(Clerk::show).unwrap_or_default()
+    }
+
+    /// All reservations, for programs; nothing when none are kept.
+    pub fn list(&self) -> Option<Value> {
+        self.clerk.as_ref()?;
+        let kept = SIDES.iter().zip(self.reservations());
+        let all = kept.flat_map(|((_, name), shown)| {
+            let list = shown.map(|shown| shown.list).unwrap_or_default();
+            list.into_iter().map(|each| reserving::listed(name, &each))
+        });
+        Some(all.collect())
+    }
+
     /// Somebody wants it to end.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
@@ -72,9 +99,15 @@ impl Operator {
     }
 
     /// Changes whatever is different, and says what that was.
-    pub fn become_as(&self, new: Wishes) -> String {
+    ///
+    /// # Errors
+    /// A sentence on what these interfaces cannot do. Nothing was changed then.
+    pub fn become_as(&self, new: Wishes) -> Result<String, String> {
+        new.within(&self.reach)?;
         let mut old = self.wishes();
         let changes = new.differs(&old);
+        let mut remarks = Vec::new();
+        let kept = self.clerk.as_ref().filter(|_| !changes.is_empty()).map(Clerk::show);
         for ((side, name), handle) in SIDES.iter().zip(&self.handles) {
             let (was, is) = (old.of(*side), new.of(*side));
             if was.qdisc != is.qdisc {
@@ -82,22 +115,34 @@ impl Operator {
                 let changed = handle.status().changes.to_string();
                 let place = self.streams.within(name).within(&changed);
                 handle.order(Order::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
+                let keeps = kept.as_ref().map(|kept| kept[*side as usize].is_some());
+                remarks.extend(keeps.and_then(|keeps| reserving::about_change(keeps, is)));
             }
             if was.rate != is.rate {
                 handle.rate(is.rate);
+                if let Some(clerk) = &self.clerk {
+                    clerk.rate(*side as usize, is.rate);
+                }
             }
             if was.line != is.line {
                 handle.line(is.line);
             }
+            if was.fragment != is.fragment {
+                handle.order(Order::Cut(is.fragment));
+            }
+            if was.reassemble != is.reassemble {
+                handle.order(Order::Join(is.reassemble));
+            }
         }
         *old = new;
-        match changes.len() {
+        Ok(match changes.len() {
             0 => "nothing is different".to_owned(),
             _ => {
                 let told = changes.iter().map(|(name, value)| format!("{name} is {value}"));
-                told.collect::<Vec<_>>().join(", ")
+                let told = told.collect::<Vec<_>>().join(", ");
+                remarks.iter().fold(told, |told, remark| format!("{told}; {remark}"))
             }
-        }
+        })
     }
 
     /// What goes wrong on both sides of the bridge rather than in it: each is told once.
@@ -105,7 +150,14 @@ impl Operator {
         let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut said = Vec::new();
         for ((handle, (from, _)), told) in self.handles.iter().zip(&self.names).zip(complained.iter_mut()) {
-            let losses = handle.status().losses;
+            let status = handle.status();
+            let losses = status.losses;
+            if status.fragments.whole > 0 && !std::mem::replace(&mut told[2], true) {
+                said.push(format!(
+                    "frames longer than a fragment come in at {from} and pass whole: they are not IP, or not directly behind their \
+                     Ethernet header"
+                ));
+            }
             if losses.too_long > 0 && !std::mem::replace(&mut told[0], true) {
                 said.push(format!(
                     "frames longer than the MTU come in at {from} and are dropped: the machine on that side leaves \
@@ -138,16 +190,28 @@ impl Operator {
             if wish.line.loss.get() > 0.0 {
                 let _ = write!(line, ", loss {}", wish.line.loss);
             }
+            if let Some(size) = wish.fragment {
+                let _ = write!(line, ", fragments of {} bytes", size.bytes());
+            }
+            if wish.reassemble {
+                line.push_str(", fragments put together");
+            }
             let _ = write!(line, "; {}", handle.status().how);
             line
         })
+        .chain(self.reservations().iter().zip(&self.names).zip(SIDES).filter_map(
+            |((shown, (_, to)), (side, _))| {
+                let (shown, limited) = (shown.as_ref()?, wishes.of(side).rate != UNLIMITED);
+                limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
+            },
+        ))
         .collect()
     }
 
     /// What came of it, for people.
     pub fn summary(&self, statuses: &[Status]) -> String {
         let mut text = String::new();
-        for ((from, to), status) in self.names.iter().zip(statuses) {
+        for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.reservations()) {
             let Status { books, held, .. } = status;
             let _ = writeln!(text, "{from} to {to}, {}", seconds(status.uptime));
             let row = |text: &mut String, name: &str, value: String| {
@@ -181,9 +245,23 @@ impl Operator {
                     row(&mut text, "lost", format!("{count} {name}"));
                 }
             }
+            let Fragments { cut, pieces, whole, joined, .. } = &status.fragments;
+            if *cut > 0 || *whole > 0 {
+                let passed = if *whole > 0 { format!("; {whole} passed whole") } else { String::new() };
+                row(&mut text, "cut", format!("{cut} frames into {pieces} fragments{passed}"));
+            }
+            if joined.fragments > 0 {
+                let lost = joined.lost().filter(|(_, lost)| *lost > 0);
+                let lost: String = lost.map(|(why, lost)| format!(", {lost} {}", why.name())).collect();
+                let put = format!("{} fragments to {} frames{lost}", joined.joined, joined.packets);
+                row(&mut text, "joined", put);
+            }
             if status.stalls > 0 {
                 let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
                 row(&mut text, "stalled", said);
+            }
+            if let Some(said) = reserved.as_ref().and_then(reserving::in_words) {
+                row(&mut text, "reserved", said);
             }
             if let Some(why) = &status.plain {
                 row(&mut text, "plain", format!("{} frames after it failed: {why}", status.plain_frames));
@@ -195,9 +273,9 @@ impl Operator {
     /// All of it, for programs. Times are in seconds.
     pub fn json(&self, statuses: &[Status]) -> Value {
         let wishes = self.wishes();
-        let ways = SIDES.iter().zip(&self.names).zip(statuses);
+        let ways = SIDES.iter().zip(&self.names).zip(statuses).zip(self.reservations());
         let ways: Vec<Value> = ways
-            .map(|(((side, name), (from, to)), status)| {
+            .map(|((((side, name), (from, to)), status), reserved)| {
                 let wish = wishes.of(*side);
                 let backlog = |b: &qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
                 let reasons: serde_json::Map<String, Value> = status
@@ -207,6 +285,9 @@ impl Operator {
                     .collect();
                 let lost: serde_json::Map<String, Value> =
                     lost(status).iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
+                let Fragments { cut, pieces, spared, whole, joined, waiting, .. } = &status.fragments;
+                let unjoined: serde_json::Map<String, Value> =
+                    joined.lost().map(|(why, lost)| (why.name().to_owned(), lost.into())).collect();
                 let gauges: serde_json::Map<String, Value> =
                     status.gauges.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
                 json!({
@@ -218,6 +299,8 @@ impl Operator {
                     "delay_s": wish.line.delay.as_s(),
                     "jitter_s": wish.line.jitter.as_s(),
                     "loss": wish.line.loss.get(),
+                    "fragment": wish.fragment.map(Size::bytes),
+                    "reassemble": wish.reassemble,
                     "uptime_s": status.uptime.as_s(),
                     "arrived": backlog(&status.books.arrived),
                     "sent": backlog(&status.books.sent),
@@ -226,6 +309,14 @@ impl Operator {
                     "marked": status.books.marked,
                     "drops": reasons,
                     "lost": lost,
+                    "cut": {"frames": cut, "fragments": pieces, "spared_fragments": spared, "whole": whole},
+                    "joined": {
+                        "fragments": joined.joined,
+                        "frames": joined.packets,
+                        "waiting": waiting,
+                        "given_up_frames": joined.given_up,
+                        "lost": unjoined,
+                    },
                     "sojourn_s": quantiles(&status.sojourn[0]),
                     "lateness_s": quantiles(&status.lateness[0]),
                     "last_second": {
@@ -235,6 +326,7 @@ impl Operator {
                     },
                     "stalls": status.stalls,
                     "stalled_s": status.stalled.as_s(),
+                    "longest_stall_s": status.longest_stall.as_s(),
                     "checksums_finished": status.checksums,
                     "changes": status.changes,
                     "interface_downs": status.downs,
@@ -243,6 +335,7 @@ impl Operator {
                     "rooms": {"left": status.rooms[0], "least": status.rooms[1], "all": status.rooms[2]},
                     "on_line": status.on_line,
                     "gauges": gauges,
+                    "reservations": reserved.as_ref().map(reserving::to_json),
                     "plain": status.plain,
                     "plain_frames": status.plain_frames,
                     "how": status.how,

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use qdisc::Backlog;
-use watch::{Direction, Flow, Recent, Snapshot, tuple_text};
+use watch::{Direction, Flow, Recent, Reservations, Snapshot, tuple_text};
 
 use super::operator::Operator;
+use super::reserving;
 use super::settings::Side;
 
 /// Both directions, now. What they are called follows what is changed.
@@ -13,8 +14,9 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
     let statuses = operator.statuses();
     let wishes = operator.wishes();
     let ways = [(Side::Forward, Direction::Forth), (Side::Back, Direction::Back)];
-    let told = ways.iter().zip(operator.names()).zip(statuses);
-    told.map(|(((side, direction), (from, to)), status)| {
+    let nothing = live::fragments::Fragments::default();
+    let told = ways.iter().zip(operator.names()).zip(statuses).zip(operator.reservations());
+    told.map(|((((side, direction), (from, to)), status), reserved)| {
         let wish = wishes.of(*side);
         let flow = |top: &live::tally::TopFlow| Flow {
             key: top.flow,
@@ -39,6 +41,20 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
             line_lost: Backlog { packets: status.losses.line, bytes: 0 },
             ring_drops: status.losses.ring,
             stalls: status.stalls,
+            fragments: (wish.fragment.is_some() || wish.reassemble || status.fragments != nothing).then(
+                || {
+                    let of = &status.fragments;
+                    watch::Fragments {
+                        cut: of.cut,
+                        pieces: of.pieces,
+                        spared: of.spared,
+                        whole: of.whole,
+                        joined: of.joined.joined,
+                        frames: of.joined.packets,
+                        lost: of.joined.lost().map(|(why, lost)| (why.name(), lost)).collect(),
+                    }
+                },
+            ),
             sojourn: status.sojourn[0],
             lateness: status.lateness[0],
             recent: Recent {
@@ -48,6 +64,12 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
                 lateness: status.lateness[1],
                 flows: status.top.iter().map(flow).collect(),
             },
+            reservations: reserved.map(|shown| Reservations {
+                capacity: shown.capacity,
+                reserved: shown.reserved,
+                flows: shown.list.len() as u64,
+                messages: reserving::counts(&shown),
+            }),
             gauges: status.gauges.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
         }
     })

@@ -5,8 +5,9 @@ use std::path::Path;
 use disciplines::Spec;
 use live::direction::Build;
 use live::line;
-use qdisc::{Limit, Rate, Share, Site, Span, Streams, units};
+use qdisc::{Bytes, Limit, Rate, Share, Site, Span, Streams, units};
 use replay::Tracer;
+use wire::fragment::{self, Size};
 
 use super::Args;
 
@@ -28,6 +29,10 @@ pub struct Wish {
     pub qdisc: Spec,
     /// What is behind the link.
     pub line: line::Settings,
+    /// Frames are cut to this size.
+    pub fragment: Option<Size>,
+    /// Fragments are put together.
+    pub reassemble: bool,
 }
 
 /// What both are to do.
@@ -41,7 +46,7 @@ pub struct Wishes {
 pub const UNLIMITED: Rate = Rate::gbit(1000);
 
 /// Every name, as flags have them. The other direction's end with `-back`.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 14] = [
     "rate",
     "rate-back",
     "qdisc",
@@ -52,12 +57,26 @@ pub const NAMES: [&str; 10] = [
     "jitter-back",
     "loss",
     "loss-back",
+    "fragment",
+    "fragment-back",
+    "reassemble",
+    "reassemble-back",
 ];
+
+/// What the interfaces can do.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// Frames begin with an Ethernet header.
+    pub ethernet: bool,
+    /// The longest frame, link header and tag included, in bytes.
+    pub longest: usize,
+}
 
 impl Default for Wishes {
     fn default() -> Wishes {
         let spec: Spec = "fq_codel".parse().expect("it is in the registry");
-        let wish = Wish { rate: UNLIMITED, qdisc: spec, line: line::Settings::none() };
+        let line = line::Settings::none();
+        let wish = Wish { rate: UNLIMITED, qdisc: spec, line, fragment: None, reassemble: false };
         Wishes { forward: wish.clone(), back: wish }
     }
 }
@@ -111,11 +130,46 @@ impl Wishes {
             }
             "delay" => wish.line.delay = time(value).map_err(|error| wrong(&error))?,
             "jitter" => wish.line.jitter = time(value).map_err(|error| wrong(&error))?,
+            "fragment" => wish.fragment = size(value).map_err(|error| wrong(&error))?,
+            "reassemble" => {
+                wish.reassemble = match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(wrong(&format!("\"{value}\" is neither yes nor no"))),
+                }
+            }
             _ => wish.line.loss = value.parse::<Share>().map_err(|error| wrong(&error))?,
         }
         // A discipline may have been right for the old rate and be wrong for the new one.
         let site = Site::new(wish.rate, Streams::new(0));
         wish.qdisc.build::<live::Frame>(&site).map_err(|invalid| wrong(&invalid)).map(|_| ())
+    }
+
+    /// Whether interfaces that reach so far can do it.
+    ///
+    /// # Errors
+    /// A sentence that begins with what cannot be done.
+    pub fn within(&self, reach: &Reach) -> Result<(), String> {
+        for (wish, back) in [(&self.forward, ""), (&self.back, "-back")] {
+            let asks = [("fragment", wish.fragment.is_some()), ("reassemble", wish.reassemble)];
+            if let Some((name, _)) = asks.into_iter().find(|(_, asks)| *asks && !reach.ethernet) {
+                return Err(format!(
+                    "{name}{back}: fragments have an Ethernet type of their own, and a TUN interface carries IP packets only; \
+                     name two Ethernet interfaces"
+                ));
+            }
+            // Behind the Ethernet header and a tag.
+            let packet = reach.longest.saturating_sub(18);
+            if let Some(size) = wish.fragment.filter(|size| packet > size.longest()) {
+                let least = packet.div_ceil(fragment::MOST) + fragment::HEADER;
+                let (bytes, most) = (size.bytes(), fragment::MOST);
+                return Err(format!(
+                    "fragment{back}: an MTU of {packet} bytes in fragments of {bytes} is more than {most} of them, and there can be no \
+                     more; ask for {least} at least"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// What differs from others: names with the values of `self`, in the order of [`NAMES`].
@@ -138,6 +192,8 @@ impl Wishes {
             "qdisc" => wish.qdisc.to_string(),
             "delay" => wish.line.delay.to_string(),
             "jitter" => wish.line.jitter.to_string(),
+            "fragment" => wish.fragment.map_or("none".to_owned(), |size| size.bytes().to_string()),
+            "reassemble" => if wish.reassemble { "yes" } else { "no" }.to_owned(),
             _ => wish.line.loss.to_string(),
         }
     }
@@ -151,6 +207,25 @@ const LONGEST: Span = Span::s(60);
 fn time(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error: units::UnitError| error.to_string())?;
     if span > LONGEST { Err(format!("{text} is too long: at most {LONGEST}")) } else { Ok(span) }
+}
+
+/// The size of fragments: bytes, as an MTU is written, or none.
+fn size(text: &str) -> Result<Option<Size>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let bytes = text.parse::<u64>().ok().or_else(|| text.parse::<Bytes>().ok().map(|bytes| bytes.0));
+    let bytes = bytes.ok_or_else(|| format!("\"{text}\" is no number of bytes: write 500, 800, or none"))?;
+    Size::new(bytes).map(Some).map_err(|error| error.to_string())
+}
+
+/// The EtherType of fragments, as in 0x88b6.
+pub fn fragment_type(text: &str) -> Result<u16, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let number = u16::from_str_radix(digits, 16);
+    let number =
+        number.map_err(|_| format!("\"{text}\" is no EtherType: four hexadecimal digits, as in 0x88b6"))?;
+    fragment::ether_type(number).map_err(|error| error.to_string())
 }
 
 /// A rate, for people.
@@ -171,6 +246,10 @@ pub fn of_flags(args: &Args) -> Result<Vec<(String, String)>, String> {
         &args.jitter_back,
         &args.loss,
         &args.loss_back,
+        &args.fragment,
+        &args.fragment_back,
+        &args.reassemble,
+        &args.reassemble_back,
     ];
     let given =
         NAMES.iter().zip(values).filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
@@ -210,6 +289,7 @@ fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
         .into_iter()
         .map(|(name, value)| match value {
             toml::Value::String(text) => Ok((name, text)),
+            toml::Value::Boolean(wanted) => Ok((name, if wanted { "yes" } else { "no" }.to_owned())),
             other => Err(format!(
                 "{}: {name} is {}: write it in quotation marks, with its unit, as in rate = \"20 Mbit/s\"",
                 file.display(),
@@ -274,15 +354,52 @@ mod tests {
 
     #[test]
     fn every_name_is_read_and_written() {
-        let values =
-            ["8mbit", "unlimited", "drr", "fifo limit 10p", "20ms", "0s", "2ms", "1ms", "0.001", "0.005"];
+        let values = [
+            "8mbit",
+            "unlimited",
+            "drr",
+            "fifo limit 10p",
+            "20ms",
+            "0s",
+            "2ms",
+            "1ms",
+            "0.001",
+            "0.005",
+            "800",
+            "none",
+            "yes",
+            "no",
+        ];
         let mut wishes = Wishes::default();
         for (name, value) in NAMES.iter().zip(values) {
             wishes.set(name, value).unwrap();
             assert_eq!(wishes.get(name), value, "{name}");
         }
         let changed = wishes.differs(&Wishes::default());
-        assert_eq!(changed.len(), 8, "{changed:?}: two are as they are by default");
+        assert_eq!(changed.len(), 10, "{changed:?}: four are as they are by default");
+    }
+
+    #[test]
+    fn fragments_that_cannot_be_are_refused() {
+        assert!(said("fragment", "60").contains("60 bytes: fragments have 68 to 9000 bytes"));
+        assert!(said("fragment-back", "large").contains("write 500, 800, or none"));
+        assert!(said("reassemble", "maybe").contains("neither yes nor no"));
+        assert_eq!(fragment_type("0x88B5"), Ok(0x88b5));
+        assert!(fragment_type("0x0800").unwrap_err().contains("IPv4"));
+        assert!(fragment_type("ether").unwrap_err().contains("as in 0x88b6"));
+        let within = |name: &str, value: &str, ethernet, longest| {
+            let mut wishes = Wishes::default();
+            wishes.set(name, value).unwrap();
+            wishes.within(&Reach { ethernet, longest })
+        };
+        assert_eq!(within("fragment", "68", true, 1518), Ok(()));
+        assert!(within("reassemble-back", "yes", false, 1500).unwrap_err().starts_with("reassemble-back: "));
+        let refused = within("fragment-back", "68", true, 9018).unwrap_err();
+        assert!(
+            refused.starts_with("fragment-back: ") && refused.ends_with("ask for 79 at least"),
+            "{refused}"
+        );
+        assert_eq!(within("fragment", "79", true, 9018), Ok(()));
     }
 
     #[test]

@@ -8,6 +8,9 @@ use qdisc::Share;
 use super::*;
 use crate::device::Refused;
 
+#[path = "fragments/tests.rs"]
+mod fragments;
+
 /// What a sender was given, as text, and how much of it it takes.
 #[derive(Default)]
 struct Wire {
@@ -52,21 +55,28 @@ fn build(spec: &'static str) -> Build {
 }
 
 fn core(build: Build, rate: Rate, line: Settings) -> Core {
-    Core::new(Parts {
+    Core::new(parts(build, rate, line))
+}
+
+fn parts(build: Build, rate: Rate, line: Settings) -> Parts {
+    Parts {
         id: PortId(0),
         rate,
         build,
         line,
         counting: Counting { overhead: 0, mpu: 0 },
         ethernet: true,
+        fragments: crate::fragments::Settings::none(),
         longest_in: 1518,
         longest_out: 1518,
         rooms: 64,
         streams: Streams::new(1),
+        xor_mod: None,
+        gate: None,
         probe: None,
         tap: None,
         clock: Clock::start(),
-    })
+    }
 }
 
 /// A frame of 1,014 bytes of an ether type that nobody reads: 1,000 count. Its last byte is its name, its flow the other

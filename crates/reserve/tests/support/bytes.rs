@@ -21,6 +21,15 @@ pub fn messages(input: &[u8]) -> usize {
         if let Some(answer) = table.take(&message, now % 3, now) {
             assert_eq!(Message::decode(&answer.encode(key.as_ref()), key.as_ref()), Ok(answer));
         }
+        // The link becomes slower or faster now and then; the message says how fast.
+        if read % 5 == 4 {
+            let capacity = qdisc::Rate::bit(message.rate.as_bit() % 10_000_000);
+            for tuple in table.resize(capacity, now) {
+                assert_eq!(table.get(&tuple), None, "what was revoked has gone");
+            }
+        }
+        assert!(table.sum(now) <= table.capacity());
+        assert_eq!(table.iter().count(), table.len());
         assert!(table.len() <= 8);
         assert!(table.reserved(&message.tuple, now) <= qdisc::Rate::mbit(10));
     }

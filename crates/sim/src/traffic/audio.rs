@@ -64,6 +64,13 @@ impl Traffic for Config {
     const SUMMARY: &'static str = "voice calls over UDP: a packet every 20 ms, with or without pauses";
     const ANSWERED: bool = false;
 
+    fn lasting(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+    fn largest(&self) -> Option<Bytes> {
+        Some(Bytes(self.rate.bytes_in(self.interval)))
+    }
+
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         if self.interval.is_zero() {

@@ -42,6 +42,10 @@ impl Default for Config {
 impl Traffic for Config {
     const SUMMARY: &'static str = "TCP connections that always have data to send, or a given number of bytes";
 
+    fn lasting(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         if self.size == Some(Bytes(0)) {
             return Err(Invalid::new(

@@ -74,6 +74,13 @@ impl Traffic for Config {
         "UDP datagrams at a constant rate, with jitter so that flows do not lock into phase";
     const ANSWERED: bool = false;
 
+    fn lasting(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+    fn largest(&self) -> Option<Bytes> {
+        Some(self.packet)
+    }
+
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;

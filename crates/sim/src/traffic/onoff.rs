@@ -98,6 +98,10 @@ impl Traffic for Config {
         "UDP sources that send bursts and pause (Pareto or exponential), and self-similar aggregates of them";
     const ANSWERED: bool = false;
 
+    fn largest(&self) -> Option<Bytes> {
+        Some(self.packet)
+    }
+
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         let cycle = self.cycle()?;
         // Sending nodes in the order of the pairs, each with its pairs.

@@ -65,6 +65,13 @@ impl Traffic for Config {
     const SUMMARY: &'static str = "video calls over UDP: frames as bursts of packets, with key frames";
     const ANSWERED: bool = false;
 
+    fn lasting(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+    fn largest(&self) -> Option<Bytes> {
+        Some(self.packet)
+    }
+
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "1500kbit")?;
         if !(self.fps > 0.0 && self.fps <= 1000.0) {

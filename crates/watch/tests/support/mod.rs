@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use qdisc::{Backlog, DropReason, FlowKey, Rate, Span};
-use watch::{Direction, Drops, Flow, Quantiles, Recent, Snapshot};
+use watch::{Direction, Drops, Flow, Fragments, Quantiles, Recent, Reservations, Snapshot};
 
 fn quantiles(count: u64, us: u64) -> Quantiles {
     Quantiles {
@@ -48,6 +48,7 @@ pub fn two() -> Vec<Snapshot> {
         line_lost: Backlog { packets: 12, bytes: 18_000 },
         ring_drops: 0,
         stalls: 1,
+        fragments: None,
         sojourn: quantiles(12_344_316, 800),
         lateness: quantiles(12_344_316, 12),
         recent: Recent {
@@ -66,6 +67,7 @@ pub fn two() -> Vec<Snapshot> {
             ("share".to_owned(), 0.125),
             ("none".to_owned(), f64::NAN),
         ],
+        reservations: None,
     };
     let back = Snapshot {
         from: "eth1".to_owned(),
@@ -134,6 +136,13 @@ pub fn snapshot(handle: usize) -> impl Strategy<Value = Snapshot> {
                 line_lost,
                 ring_drops,
                 stalls,
+                // Of one of the two there are some, and a reason with everything in its name that has to be written in another way.
+                fragments: plain.then(|| Fragments {
+                    cut: stalls,
+                    pieces: ring_drops,
+                    lost: vec![("expired", stalls), ("a \"\\\n", 1)],
+                    ..Fragments::default()
+                }),
                 sojourn,
                 lateness,
                 recent: Recent {
@@ -144,6 +153,12 @@ pub fn snapshot(handle: usize) -> impl Strategy<Value = Snapshot> {
                     flows: flows.collect(),
                 },
                 gauges: gauges.into_iter().collect(),
+                reservations: (!plain).then(|| Reservations {
+                    capacity: Rate::bit(rate),
+                    reserved: Rate::bit(up),
+                    flows: stalls,
+                    messages: vec![("granted", ring_drops), ("refused", 0)],
+                }),
             }
         },
     )

@@ -1,0 +1,482 @@
+//! `giveway reserve`: asks the routers on the way of a flow for a rate, keeps it, and gives it back.
+//!
+//! The messages are those of the TRR paper (Chen and Chen, section 3.1), as [`reserve::message`] writes them. A start without a time begins in
+//! 1970 and one without an end ends never: then the clocks of both sides need not agree.
+
+use std::io::{self, Write};
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use live::clock::{monotonic_ns, wall_ns};
+use live::privilege::{self, Role};
+use live::station::{EVERYONE, Station};
+use qdisc::hash::SipHasher;
+use qdisc::{Rate, Span};
+use reserve::{EtherTypes, Kind, Message, Reason, Tuple};
+
+use crate::live::address;
+use crate::{Outcome, show};
+
+/// Reserves bandwidth for a flow at the routers on its way (`giveway live --reserve`), keeps it until Ctrl-C, and gives it back.
+///
+/// It sends a control packet out of an interface: that towards the destination, since routers reserve in the direction in which they
+/// hear of it. Each router answers. What was granted is repeated before the routers forget it, and ended when this program ends. From then
+/// on, and without a reservation, the flow is best effort like every other.
+///
+/// The rate counts as the link counts: IP length and 14 bytes of each packet, or what the router was given as --overhead.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The interface towards the destination, as in `ip link`
+    #[arg(long, value_name = "IF")]
+    via: String,
+    /// Where the flow comes from
+    #[arg(long, value_name = "ADDR:PORT", value_parser = endpoint)]
+    from: SocketAddrV4,
+    /// Where it goes
+    #[arg(long, value_name = "ADDR:PORT", value_parser = endpoint)]
+    to: SocketAddrV4,
+    /// udp, tcp, sctp, dccp, udplite, or a number
+    #[arg(long, value_name = "NAME", default_value = "udp", value_parser = protocol)]
+    proto: u8,
+    /// What to reserve, as in 2mbit
+    #[arg(long, value_name = "RATE", required_unless_present = "end")]
+    rate: Option<Rate>,
+    /// For how long, from the start [default: until this program ends]
+    #[arg(long = "for", value_name = "TIME")]
+    span: Option<Span>,
+    /// Begin later: +5min is in five minutes, @1790000000 that Unix time [default: at once]
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    start: Option<When>,
+    /// The key of the routers: a file with 32 hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// The EtherTypes of the routers (--reserve-types)
+    #[arg(long, value_name = "TYPES", default_value = "0x88b5", value_parser = ether_types)]
+    types: EtherTypes,
+    /// The link address of the router [default: everyone on that link]
+    #[arg(long, value_name = "MAC", value_parser = link_address)]
+    router: Option<[u8; 6]>,
+    /// How often to repeat what was granted; a third of what the routers remember (--reserve-lifetime) or less
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    repeat: Span,
+    /// How long to wait for an answer before asking again
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    timeout: Span,
+    /// How often to ask before giving up
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    tries: u32,
+    /// Ask, say the answer, and leave: it lasts for as long as the routers remember it
+    #[arg(long, conflicts_with = "end")]
+    once: bool,
+    /// End a reservation that was made from this machine
+    #[arg(long, conflicts_with_all = ["span", "start", "rate"])]
+    end: bool,
+    /// Only errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo giveway reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --rate 2mbit
+  sudo giveway reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --rate 2mbit --for 10min
+  sudo giveway reserve --via eth0 --from 10.0.0.1:22 --to 10.0.1.7:50000 --proto tcp --rate 500kbit --once
+  sudo giveway reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --end
+  openssl rand -hex 16 > key    # for `giveway live --reserve-key-file key` and `giveway reserve --key-file key`
+
+It sends raw frames, which needs root or CAP_NET_RAW, and gives that up once its sockets are open.
+
+Exit codes: 0 granted, and ended when it was time; 1 refused, lost later, or nobody answered; 2 it could not begin.";
+
+/// When a reservation begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// So much later than now.
+    In(Span),
+    /// At this Unix time, in nanoseconds.
+    At(u64),
+}
+
+fn when(text: &str) -> Result<When, String> {
+    if let Some(span) = text.strip_prefix('+') {
+        return span.parse().map(When::In).map_err(|error: qdisc::units::UnitError| error.to_string());
+    }
+    let seconds = text.strip_prefix('@').and_then(|seconds| seconds.parse::<u64>().ok());
+    let ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
+    ns.map(When::At)
+        .ok_or_else(|| "write +5min for in five minutes, or @1790000000 for a Unix time".to_owned())
+}
+
+fn endpoint(text: &str) -> Result<SocketAddrV4, String> {
+    text.parse().map_err(|_| match text.parse::<std::net::Ipv4Addr>() {
+        Ok(_) => format!("which port? Write for example {text}:5004"),
+        Err(_) if text.matches(':').count() > 1 => {
+            "control packets have room for IPv4 addresses only: write for example 10.0.0.1:5004".to_owned()
+        }
+        Err(_) => "write an IPv4 address and a port, as in 10.0.0.1:5004".to_owned(),
+    })
+}
+
+fn protocol(text: &str) -> Result<u8, String> {
+    const NAMES: [(&str, u8); 5] = [("udp", 17), ("tcp", 6), ("sctp", 132), ("dccp", 33), ("udplite", 136)];
+    let named = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+    named
+        .or_else(|| text.parse().ok())
+        .ok_or_else(|| "write udp, tcp, sctp, dccp, udplite, or a number from 0 to 255".to_owned())
+}
+
+fn link_address(text: &str) -> Result<[u8; 6], String> {
+    let bytes: Option<Vec<u8>> =
+        text.split(':').map(|part| (part.len() == 2).then(|| u8::from_str_radix(part, 16).ok())?).collect();
+    let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or_else(|| "write a link address as `ip link` does, as in 02:00:00:00:00:01".to_owned())
+}
+
+/// EtherTypes for starts and ends: one for both, or two.
+pub fn ether_types(text: &str) -> Result<EtherTypes, String> {
+    let example = "write 0x88b5, or 0x0801,0x0802 as in the paper";
+    let one = |text: &str| {
+        let number = text.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        match number {
+            None => Err(format!("\"{text}\" is no EtherType: {example}")),
+            Some(0..0x600) => Err(format!("{text} is a length, not an EtherType: {example}")),
+            Some(0x0800 | 0x0806 | 0x86dd | 0x8100 | 0x88a8) => {
+                Err(format!("{text} is what the network itself runs on: {example}"))
+            }
+            Some(number) => Ok(number),
+        }
+    };
+    let (start, end) = text.split_once(',').unwrap_or((text, text));
+    Ok(EtherTypes { start: one(start)?, end: one(end)? })
+}
+
+/// The key in a file.
+///
+/// # Errors
+/// A sentence that begins with the flag's name.
+pub fn key(flag: &str, file: &Path) -> Result<SipHasher, String> {
+    let told = |what: &str| format!("{flag} {}: {what}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| told(&error.to_string()))?;
+    let key = text.trim();
+    let digits = (key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(key);
+    let number = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
+    let number =
+        number.ok_or_else(|| told("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
+    let open = std::fs::metadata(file).is_ok_and(|about| {
+        use std::os::unix::fs::PermissionsExt;
+        about.permissions().mode() & 0o077 != 0
+    });
+    if open {
+        show::sentence(&told(&format!("others may read it: chmod 600 {}", file.display())));
+    }
+    Ok(SipHasher::new((number >> 64) as u64, number as u64))
+}
+
+/// One that asks.
+struct Asker<'a> {
+    args: &'a Args,
+    station: Station,
+    key: Option<SipHasher>,
+    start: Message,
+    stop: Arc<AtomicBool>,
+    /// Routers that have granted it.
+    granted: Vec<[u8; 6]>,
+}
+
+/// What routers said.
+enum Said {
+    Granted,
+    Refused([u8; 6], Reason),
+    Nothing,
+}
+
+/// Does it.
+pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    let wrong = |sentence: &str| {
+        show::sentence(sentence);
+        Ok(Outcome::Wrong)
+    };
+    let key = match args.key_file.as_deref().map(|file| key("--key-file", file)).transpose() {
+        Ok(key) => key,
+        Err(sentence) => return wrong(&sentence),
+    };
+    for (name, span) in [("--repeat", args.repeat), ("--timeout", args.timeout)] {
+        if span < Span::ms(10) {
+            return wrong(&format!("{name}: {span} is too short: at least 10ms"));
+        }
+    }
+    let now = wall_ns();
+    let ns = |span: Span| span.as_ps() / 1000;
+    let (start, begins) = match args.start {
+        None => (0, now),
+        Some(When::In(span)) => (now + ns(span), now + ns(span)),
+        Some(When::At(at)) => (at, at),
+    };
+    let finish = args.span.map_or(u64::MAX, |span| begins.saturating_add(ns(span)));
+    if finish <= now {
+        return wrong(
+            "--start and --for: it would be over already: Unix times are in seconds, see `date +%s`",
+        );
+    }
+    let station = match Station::open(&args.via, &[args.types.start, args.types.end]) {
+        Ok(station) => station,
+        Err(sentence) => return wrong(&format!("--via: {sentence}")),
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // The second one does not ask.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    if let Err(why) = privilege::settle(Role::Watch) {
+        show::sentence(&format!("not all privileges could be given up: {why}"));
+    }
+    let tuple = Tuple {
+        from: args.from.ip().octets(),
+        to: args.to.ip().octets(),
+        from_port: args.from.port(),
+        to_port: args.to.port(),
+        protocol: args.proto,
+    };
+    let rate = args.rate.unwrap_or_default();
+    let start = Message { kind: Kind::Start, tuple, rate, start, finish };
+    let mut asker = Asker { args, station, key, start, stop, granted: Vec::new() };
+    if args.end { asker.end(out) } else { asker.keep(out) }
+}
+
+impl Asker<'_> {
+    /// Asks, and keeps what was granted.
+    fn keep(&mut self, out: &mut dyn Write) -> io::Result<Outcome> {
+        match self.ask(&self.start.to_owned(), self.args.tries, out)? {
+            Said::Granted => {}
+            Said::Refused(router, reason) => return self.refused(router, reason, out),
+            Said::Nothing if self.stopped() => return self.end(out),
+            Said::Nothing => return self.nobody(),
+        }
+        if self.args.once {
+            return Ok(Outcome::Done);
+        }
+        let mut unanswered = 0;
+        while !self.stopped() && wall_ns() < self.start.finish {
+            // Who is further away may refuse while we wait.
+            if let Said::Refused(router, reason) =
+                self.listen(&self.start.to_owned(), self.args.repeat, false, out)?
+            {
+                return self.refused(router, reason, out);
+            }
+            if self.stopped() || wall_ns() >= self.start.finish {
+                break;
+            }
+            match self.ask(&self.start.to_owned(), 1, out)? {
+                Said::Granted => unanswered = 0,
+                Said::Refused(router, reason) => return self.refused(router, reason, out),
+                Said::Nothing => unanswered += 1,
+            }
+            if unanswered == self.args.tries {
+                show::sentence(&format!(
+                    "no answer to the last {unanswered} starts: the routers may have forgotten it; it goes on asking"
+                ));
+            }
+        }
+        if wall_ns() >= self.start.finish {
+            // It is over by itself; the end is for routers whose clock is behind, and nobody need answer.
+            self.send(&self.the_end())?;
+            return Ok(Outcome::Done);
+        }
+        self.end(out)
+    }
+
+    /// Says why not, and gives back what others granted.
+    fn refused(&mut self, router: [u8; 6], reason: Reason, out: &mut dyn Write) -> io::Result<Outcome> {
+        out.flush()?;
+        let Message { tuple, rate, .. } = self.start;
+        show::sentence(&format!("refused by {}: {tuple} at {rate}: {reason}", address(router)));
+        self.granted.retain(|granted| *granted != router);
+        if !self.granted.is_empty() {
+            let end = self.the_end();
+            self.send(&end)?;
+        }
+        Ok(Outcome::Failed)
+    }
+
+    fn nobody(&self) -> io::Result<Outcome> {
+        let key = match self.key {
+            Some(_) => "with the same key",
+            None => "and without a key",
+        };
+        show::sentence(&format!(
+            "nobody answered out of {} ({} times): is `giveway live --reserve` running on the way to {}, with EtherTypes \
+             {:#06x},{:#06x} (--reserve-types) {key}?",
+            self.args.via, self.args.tries, self.args.to, self.args.types.start, self.args.types.end
+        ));
+        Ok(Outcome::Failed)
+    }
+
+    fn the_end(&self) -> Message {
+        Message { kind: Kind::End, rate: Rate::default(), start: 0, finish: 0, ..self.start }
+    }
+
+    /// Ends it.
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<Outcome> {
+        // Ctrl-C has been heard; now it is the answer to the end that is waited for.
+        self.stop.store(false, Ordering::Relaxed);
+        let end = self.the_end();
+        match self.ask(&end, self.args.tries.min(3), out)? {
+            Said::Granted => Ok(Outcome::Done),
+            // Over by itself.
+            Said::Nothing if !self.args.end => Ok(Outcome::Done),
+            Said::Nothing => {
+                show::sentence(&format!(
+                    "nobody answered: no router out of {} has a reservation for {}",
+                    self.args.via, self.start.tuple
+                ));
+                Ok(Outcome::Failed)
+            }
+            Said::Refused(router, reason) => {
+                out.flush()?;
+                show::sentence(&format!("{} does not end {}: {reason}", address(router), self.start.tuple));
+                Ok(Outcome::Failed)
+            }
+        }
+    }
+
+    /// Sends a message until somebody answers, or so many times.
+    fn ask(&mut self, message: &Message, tries: u32, out: &mut dyn Write) -> io::Result<Said> {
+        for _ in 0..tries {
+            self.send(message)?;
+            let said = self.listen(message, self.args.timeout, true, out)?;
+            if !matches!(said, Said::Nothing) || self.stopped() {
+                return Ok(said);
+            }
+        }
+        Ok(Said::Nothing)
+    }
+
+    fn send(&self, message: &Message) -> io::Result<()> {
+        let types = self.args.types;
+        let kind = if message.kind == Kind::End { types.end } else { types.start };
+        let to = self.args.router.unwrap_or(EVERYONE);
+        let body = message.encode(self.key.as_ref());
+        if let Err(error) = self.station.send(to, kind, &body) {
+            show::sentence(&format!("{}: {error}", self.args.via));
+        }
+        Ok(())
+    }
+
+    /// Hears answers to a message for so long; `first`: only until there is one.
+    fn listen(&mut self, asked: &Message, span: Span, first: bool, out: &mut dyn Write) -> io::Result<Said> {
+        let end =
+            (monotonic_ns() + span.as_ps() / 1000).min(match self.start.finish.checked_sub(wall_ns()) {
+                Some(left) => monotonic_ns().saturating_add(left),
+                None => u64::MAX,
+            });
+        while !self.stopped() {
+            let Some(left) = end.checked_sub(monotonic_ns()).filter(|left| *left > 0) else { break };
+            let left = Duration::from_nanos(left.max(1_000_000)).min(Duration::from_millis(50));
+            let Some(received) = self.station.receive(left)? else { continue };
+            let Ok(answer) = Message::decode(&received.body, self.key.as_ref()) else { continue };
+            // An answer repeats what it is the answer to.
+            if (Message { kind: asked.kind, ..answer }) != *asked {
+                continue;
+            }
+            match answer.kind {
+                Kind::Refused(reason) => return Ok(Said::Refused(received.from, reason)),
+                Kind::Granted => {
+                    self.hear(received.from, asked.kind == Kind::End, out)?;
+                    if first {
+                        return Ok(Said::Granted);
+                    }
+                }
+                Kind::Start | Kind::End => {}
+            }
+        }
+        Ok(Said::Nothing)
+    }
+
+    /// A router granted something; each is told of once.
+    fn hear(&mut self, router: [u8; 6], ended: bool, out: &mut dyn Write) -> io::Result<()> {
+        let Message { tuple, rate, .. } = self.start;
+        if ended {
+            self.granted.retain(|granted| *granted != router);
+        } else if self.granted.contains(&router) {
+            return Ok(());
+        } else {
+            self.granted.push(router);
+        }
+        if !self.args.quiet {
+            match ended {
+                true => writeln!(out, "ended by {}: {tuple}", address(router))?,
+                false => writeln!(out, "granted by {}: {tuple} at {rate}{}", address(router), self.while_())?,
+            }
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// From when until when.
+    fn while_(&self) -> String {
+        let Message { start, finish, .. } = self.start;
+        let now = wall_ns();
+        let seconds = |ns: u64| format!("{} s", ns.div_ceil(1_000_000_000));
+        let from = match start.checked_sub(now) {
+            Some(ahead) => format!(", in {}", seconds(ahead)),
+            None => String::new(),
+        };
+        match (finish, self.args.once) {
+            (u64::MAX, true) => format!("{from}, until the router forgets it"),
+            (u64::MAX, false) => format!("{from}, until Ctrl-C"),
+            (finish, _) => format!("{from}, for {}", seconds(finish - start.max(now))),
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_words_are_refused_with_what_would_be_right() {
+        assert_eq!(endpoint("10.0.0.1").unwrap_err(), "which port? Write for example 10.0.0.1:5004");
+        assert!(endpoint("[fe80::1]:53").unwrap_err().contains("IPv4 addresses only"));
+        assert!(endpoint("host:53").unwrap_err().contains("as in 10.0.0.1:5004"));
+        assert!(protocol("icmp").unwrap_err().contains("or a number"));
+        assert_eq!((protocol("tcp"), protocol("47")), (Ok(6), Ok(47)));
+        assert!(ether_types("88b5").unwrap_err().contains("write 0x88b5"));
+        assert!(ether_types("0x0040").unwrap_err().contains("is a length"));
+        assert!(ether_types("0x0800").unwrap_err().contains("what the network itself runs on"));
+        assert_eq!(ether_types("0x0801,0x0802"), Ok(EtherTypes::PUBLISHED));
+        assert_eq!(ether_types("0x88b5"), Ok(EtherTypes::LOCAL));
+        assert_eq!(link_address("02:00:00:00:00:0a"), Ok([2, 0, 0, 0, 0, 10]));
+        assert!(
+            ["2:0:0:0:0:a", "02:00:00:00:00", "02:00:00:00:00:0g"]
+                .iter()
+                .all(|text| link_address(text).is_err())
+        );
+        assert_eq!(when("+5min"), Ok(When::In(Span::s(300))));
+        assert_eq!(when("@17"), Ok(When::At(17_000_000_000)));
+        assert!(["5min", "@now", "tomorrow"].iter().all(|text| when(text).unwrap_err().contains("+5min")));
+    }
+
+    #[test]
+    fn keys_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("key");
+        std::fs::write(&file, "000102030405060708090A0b0c0d0e0f\n").unwrap();
+        let read = key("--key-file", &file).unwrap();
+        assert_eq!(read.hash(b"x"), SipHasher::new(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f).hash(b"x"));
+        for wrong in ["", "+00102030405060708090a0b0c0d0e0f", "0001", "zz0102030405060708090a0b0c0d0e0f"] {
+            std::fs::write(&file, wrong).unwrap();
+            let sentence = key("--key-file", &file).err().unwrap();
+            assert!(sentence.contains("32 hexadecimal digits: openssl"), "{sentence}");
+        }
+        assert!(key("--key-file", &dir.path().join("none")).is_err());
+    }
+}

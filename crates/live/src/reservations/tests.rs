@@ -1,0 +1,326 @@
+//! Control packets in frames, decided about by hand; and what comes of it for the packets of a direction.
+
+use std::cell::RefCell;
+use std::num::NonZeroU32;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+use qdisc::{Meta, PortId, Probe, Site, Streams, Time};
+use reserve::{Reason, Tuple};
+
+use super::*;
+use crate::clock::Clock;
+use crate::direction::{Core, Parts};
+use crate::line;
+use crate::look::{Counting, Frame};
+
+const SENDER: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const ROUTERS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0xa], [2, 0, 0, 0, 0, 0xb]];
+
+fn tuple(port: u16) -> Tuple {
+    Tuple { from: [10, 0, 0, 1], to: [10, 0, 0, 2], from_port: port, to_port: port + 1000, protocol: 17 }
+}
+fn start(port: u16, rate: Rate) -> Message {
+    Message { kind: Kind::Start, tuple: tuple(port), rate, start: 0, finish: u64::MAX }
+}
+fn end(port: u16) -> Message {
+    Message { kind: Kind::End, rate: Rate::default(), start: 0, finish: 0, tuple: tuple(port) }
+}
+
+/// A frame for everyone.
+fn frame(from: [u8; 6], kind: u16, body: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    frame.extend(from);
+    frame.extend(kind.to_be_bytes());
+    frame.extend(body);
+    frame
+}
+fn arrival(bytes: &[u8]) -> Arrival<'_> {
+    Arrival { bytes, vlan: None, wall_ns: 0, length: bytes.len() as u32, checksum_missing: false }
+}
+
+/// Both links have 10 Mbit/s.
+fn keeper(settings: Settings) -> Keeper {
+    Keeper::new(settings, [Some(Rate::mbit(10)); 2], ROUTERS)
+}
+fn told(keeper: &mut Keeper, from: [u8; 6], message: &Message, now: u64) -> Verdict {
+    let key = keeper.settings.key;
+    let bytes = frame(from, 0x88b5, &message.encode(key.as_ref()));
+    keeper.sweep(now);
+    keeper.decide(&Letter::of(0, &arrival(&bytes)).expect("it begins as one"), now)
+}
+/// What an answer says, to whom.
+fn said(verdict: &Verdict, key: Option<&SipHasher>) -> (Vec<u8>, Kind) {
+    let answer = verdict.answer.as_ref().expect("there is an answer");
+    (answer[..HEADER].to_vec(), Message::decode(&answer[HEADER..], key).expect("it can be read").kind)
+}
+
+#[test]
+fn a_start_is_answered_goes_on_and_holds() {
+    let mut keeper = keeper(Settings::default());
+    let message = start(5004, Rate::mbit(9));
+    let verdict = told(&mut keeper, SENDER, &message, 1000);
+    let header = [&SENDER[..], &ROUTERS[0], &[0x88, 0xb5]].concat();
+    assert_eq!(said(&verdict, None), (header.clone(), Kind::Granted));
+    assert_eq!(verdict.onward, Some(frame(SENDER, 0x88b5, &message.encode(None))), "as it came");
+    let lifetime = Table::LIFETIME;
+    let change = Change { tuple: tuple(5004).into(), rate: Rate::mbit(9), start: 0, until: 1000 + lifetime };
+    assert_eq!(verdict.change, Some(change));
+
+    // 9.5 of 10 Mbit/s may be reserved.
+    let refused = told(&mut keeper, SENDER, &start(5006, Rate::kbit(501)), 1000);
+    assert_eq!(said(&refused, None), (header, Kind::Refused(Reason::NoRoom)));
+    assert_eq!((refused.onward, refused.change), (None, None));
+
+    let ended = told(&mut keeper, SENDER, &end(5004), 2000);
+    assert_eq!(ended.change, Some(Change::gone(tuple(5004).into())));
+    assert!(ended.onward.is_some() && said(&ended, None).1 == Kind::Granted);
+    // One that we do not know may be known further on.
+    let unknown = told(&mut keeper, SENDER, &end(5004), 2000);
+    assert_eq!((unknown.answer, unknown.onward.is_some(), unknown.change), (None, true, None));
+}
+
+#[test]
+fn answers_of_others_pass() {
+    let mut keeper = keeper(Settings::default());
+    let answer = start(5004, Rate::mbit(1)).answer(Some(Reason::TableFull));
+    let verdict = told(&mut keeper, SENDER, &answer, 1);
+    assert_eq!((verdict.answer, verdict.onward.is_some(), verdict.change), (None, true, None));
+    assert_eq!(keeper.show(1)[0].as_ref().map(|shown| shown.counts.stray_answers), Some(1));
+}
+
+#[test]
+fn who_has_no_key_and_who_is_another_changes_nothing() {
+    let key = SipHasher::new(1, 2);
+    let mut keeper = keeper(Settings { key: Some(key), ..Settings::default() });
+    let granted = told(&mut keeper, SENDER, &start(5004, Rate::mbit(1)), 1);
+    assert_eq!(said(&granted, Some(&key)).1, Kind::Granted);
+    for other in [None, Some(&SipHasher::new(1, 3))] {
+        let bytes = frame(SENDER, 0x88b5, &end(5004).encode(other));
+        let verdict = keeper.decide(&Letter::of(0, &arrival(&bytes)).unwrap(), 2);
+        assert_eq!(verdict, Verdict::default(), "no answer either");
+    }
+    let thief = told(&mut keeper, [2, 0, 0, 0, 0, 9], &end(5004), 2);
+    assert_eq!((said(&thief, Some(&key)).1, thief.onward), (Kind::Refused(Reason::NotYours), None));
+    let shown = keeper.show(3)[0].clone().unwrap();
+    assert_eq!((shown.malformed[5], Malformed::NAMES[5], shown.counts.refused), (2, "forged", 1));
+    assert_eq!((shown.reserved, shown.list.len()), (Rate::mbit(1), 1));
+}
+
+/// Each damage is counted under its name, and nothing comes of it.
+#[test]
+fn what_is_wrong_is_counted() {
+    let mut keeper = keeper(Settings { types: EtherTypes::PUBLISHED, ..Settings::default() });
+    let whole = start(5004, Rate::mbit(1)).encode(None);
+    let mut damaged = whole;
+    damaged[30] ^= 1;
+    for (kind, body) in [(0x0801, &whole[..40]), (0x0801, &damaged[..]), (0x0802, &whole[..])] {
+        let bytes = frame(SENDER, kind, body);
+        assert_eq!(keeper.decide(&Letter::of(1, &arrival(&bytes)).unwrap(), 2), Verdict::default());
+    }
+    let shown = keeper.show(2);
+    let counted = shown[1].as_ref().unwrap().malformed;
+    let named: Vec<_> = Malformed::NAMES.iter().zip(counted).filter(|(_, count)| *count > 0).collect();
+    assert_eq!(named, [(&"short", 1), (&"checksum", 1), (&"kind", 1)]);
+    assert_eq!(shown[0].as_ref().unwrap().malformed, [0; 10], "the other direction has its own");
+}
+
+#[test]
+fn what_lapses_or_no_longer_fits_is_told() {
+    let mut keeper = keeper(Settings::default());
+    told(&mut keeper, SENDER, &start(5004, Rate::mbit(4)), 1);
+    told(&mut keeper, SENDER, &start(5006, Rate::mbit(5)), 1);
+    let gone = |port| (0, Change::gone(tuple(port).into()));
+    assert_eq!(keeper.resize(0, Rate::mbit(5), 2), [gone(5006)]);
+    assert_eq!(keeper.resize(1, Rate::mbit(1), 2), []);
+    assert_eq!(keeper.show(2)[0].as_ref().unwrap().capacity, Rate::kbit(4750));
+    assert_eq!(keeper.sweep(Table::LIFETIME), []);
+    assert_eq!(keeper.sweep(1 + Table::LIFETIME), [gone(5004)]);
+}
+
+/// The VLAN tag that the kernel has taken out is put back into answers.
+#[test]
+fn answers_stay_in_their_vlan() {
+    let mut keeper = keeper(Settings::default());
+    let bytes = frame(SENDER, 0x88b5, &start(5004, Rate::mbit(1)).encode(None));
+    let tagged = Arrival { vlan: Some([0x81, 0, 0, 7]), ..arrival(&bytes) };
+    let verdict = keeper.decide(&Letter::of(0, &tagged).unwrap(), 2);
+    for frame in [verdict.answer.unwrap(), verdict.onward.unwrap()] {
+        assert_eq!(frame[12..20], [0x81, 0, 0, 7, 0x88, 0xb5, b'G', b'W']);
+        assert_eq!(frame.len(), WHOLE + 4);
+    }
+}
+
+/// Only what begins as a control packet is taken; when the inbox is full, it is counted and still taken.
+#[test]
+fn the_gate_takes_control_packets_and_nothing_else() {
+    let (office, [gate, none], clerk) = open(Settings::default(), [Some(Rate::mbit(10)), None], ROUTERS);
+    let mut gate = gate.unwrap();
+    assert!(none.is_none());
+    let control = frame(SENDER, 0x88b5, &start(5004, Rate::mbit(1)).encode(None));
+    for other in
+        [&frame(SENDER, 0x0800, &control[14..])[..], &frame(SENDER, 0x88b5, b"GX"), &control[..13], b""]
+    {
+        assert!(!gate.takes(&arrival(other)));
+    }
+    for _ in 0..INBOX + 5 {
+        assert!(gate.takes(&arrival(&control)));
+    }
+    assert_eq!(office.inbox.try_iter().count(), INBOX);
+    assert_eq!(office.keeper.show(1)[0].as_ref().unwrap().overflow, 5);
+    drop((office, clerk));
+    assert!(!gate.takes(&arrival(&control)), "nobody decides: it passes");
+}
+
+/// What a discipline is told of arrivals.
+#[derive(Clone, Default)]
+struct Heard(Rc<RefCell<Vec<Meta>>>);
+// Tests have one thread.
+#[expect(unsafe_code, reason = "the part wants Send, and this never leaves its thread")]
+// SAFETY: no test moves it to another thread.
+unsafe impl Send for Heard {}
+impl Probe<Frame> for Heard {
+    fn arrived(&mut self, _: PortId, meta: &Meta, _: Time) {
+        self.0.borrow_mut().push(*meta);
+    }
+}
+
+/// A direction that keeps reservations.
+fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Heard, Office) {
+    let spec: disciplines::Spec = qdisc.parse().unwrap();
+    let (office, [gate, _], _) = open(Settings::default(), [Some(Rate::mbit(8)), None], ROUTERS);
+    let heard = Heard::default();
+    let core = Core::new(Parts {
+        id: PortId(0),
+        rate: Rate::mbit(8),
+        build: Box::new(move |rate| spec.build(&Site::new(rate, Streams::new(1))).unwrap()),
+        line: line::Settings::none(),
+        counting: Counting { overhead: 0, mpu: 0 },
+        ethernet: true,
+        longest_in: 1518,
+        longest_out: 1518,
+        rooms: 64,
+        streams: Streams::new(1),
+        xor_mod: xor_mod.and_then(NonZeroU32::new),
+        gate,
+        probe: Some(Box::new(heard.clone())),
+        tap: None,
+        fragments: crate::fragments::Settings::none(),
+        clock: Clock::start(),
+    });
+    (core, heard, office)
+}
+
+/// A datagram of 1,000 bytes.
+fn datagram(from_port: u16, to_port: u16) -> Vec<u8> {
+    let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
+    bytes.extend(1000u16.to_be_bytes());
+    bytes.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    bytes.extend(from_port.to_be_bytes());
+    bytes.extend(to_port.to_be_bytes());
+    bytes.extend(980u16.to_be_bytes());
+    bytes.resize(1014, 0);
+    bytes
+}
+
+/// 5004 to 6004 and 6004 to 5004 have the same exclusive or. Who has reserved is told by the whole tuple all the same.
+#[test]
+fn packets_carry_what_their_flow_and_no_other_has_reserved() {
+    for prime in [None, Some(1021)] {
+        let (mut core, heard, _office) = core("trr_sound", prime);
+        let change = Change { tuple: tuple(5004).into(), rate: Rate::mbit(2), start: 100, until: 200 };
+        core.obey(Order::Reserve(change));
+        let come = |core: &mut Core, bytes: &[u8], wall_ns| {
+            core.arrive(&Arrival { wall_ns, ..arrival(bytes) }, core.clock().now());
+        };
+        let (own, other) = (datagram(5004, 6004), datagram(6004, 5004));
+        for (bytes, wall_ns) in [(&own, 99), (&own, 100), (&other, 100), (&own, 199), (&own, 200)] {
+            come(&mut core, bytes, wall_ns);
+        }
+        core.obey(Order::Reserve(Change::gone(tuple(5004).into())));
+        come(&mut core, &own, 150);
+        let heard = heard.0.borrow();
+        let reserved: Vec<u64> = heard.iter().map(|meta| meta.reserved.as_bit() / 1_000_000).collect();
+        assert_eq!(reserved, [0, 2, 0, 2, 0, 0]);
+        assert_eq!(heard[1].flow == heard[2].flow, prime.is_some(), "one flow to disciplines, or two");
+    }
+}
+
+/// What shares a bucket with a reserved flow shares its queue: a datagram of it waits behind the flood of the other. With a keyed hash it does not.
+#[test]
+fn what_collides_shares_a_queue() {
+    let order = |prime| {
+        let (mut core, heard, _office) = core("drr", prime);
+        let now = core.clock().now();
+        // The first goes onto the link; five of a flood, one of a call the other way round, all at the same time.
+        for bytes in [vec![datagram(6004, 5004); 6], vec![datagram(5004, 6004)]].concat() {
+            core.arrive(&arrival(&bytes), now);
+        }
+        let flows: Vec<FlowKey> = heard.0.borrow().iter().map(|meta| meta.flow).collect();
+        let mut wire = Vec::new();
+        core.advance(now + Span::ms(20));
+        core.flush(now + Span::ms(20), &mut Ports(&mut wire));
+        (flows[0] == flows[6], wire.iter().position(|port| *port == 5004).expect("it is sent"))
+    };
+    let (keyed, xor) = (order(None), order(Some(1021)));
+    assert_eq!(xor, (true, 6), "behind all of the flood");
+    assert!(!keyed.0 && keyed.1 <= 3, "{keyed:?}: in its own turn");
+}
+
+/// The source ports of what is sent.
+struct Ports<'a>(&'a mut Vec<u16>);
+impl crate::device::Sender for Ports<'_> {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, crate::device::Refused> {
+        self.0.extend(frames.iter().map(|frame| u16::from_be_bytes([frame[34], frame[35]])));
+        Ok(frames.len())
+    }
+    fn fd(&self) -> std::os::fd::RawFd {
+        -1
+    }
+}
+
+/// A frame of our own waits its turn behind what is queued, and is no change.
+#[test]
+fn answers_wait_in_the_queue() {
+    let (mut core, _, _office) = core("fifo", None);
+    let now = core.clock().now();
+    for _ in 0..3 {
+        core.arrive(&arrival(&datagram(1, 2)), now);
+    }
+    core.obey(Order::Frame(frame(SENDER, 0x88b5, &[0; 56])));
+    let mut wire = Vec::new();
+    core.advance(now + Span::ms(20));
+    core.flush(now + Span::ms(20), &mut Ports(&mut wire));
+    assert_eq!((wire, core.tally().changes), (vec![1, 1, 1, 0], 0));
+}
+
+proptest! {
+    /// Any frames, true ones among them: nothing panics, every answer can be read, and what goes on is what came.
+    #[test]
+    fn any_frames_are_decided_about(
+        frames in proptest::collection::vec((0..2usize, any::<bool>(), proptest::collection::vec(any::<u8>(), 0..90), 0..4u16), 1..40),
+        keyed: bool,
+    ) {
+        let key = keyed.then(|| SipHasher::new(1, 2));
+        let mut keeper = keeper(Settings { key, most: 3, ..Settings::default() });
+        for (now, (way, whole, bytes, port)) in (0u64..).zip(frames) {
+            let body = if whole { start(port, Rate::mbit(4)).encode(key.as_ref()).to_vec() } else { [b"GW", &bytes[..]].concat() };
+            let frame = frame(SENDER, 0x88b5, &body);
+            for cut in [frame.len(), frame.len() / 2, bytes.len().min(frame.len())] {
+                let Some(letter) = Letter::of(way, &arrival(&frame[..cut])) else { continue };
+                keeper.sweep(now);
+                let verdict = keeper.decide(&letter, now);
+                if let Some(answer) = &verdict.answer {
+                    prop_assert!(Message::decode(&answer[HEADER..], key.as_ref()).is_ok());
+                }
+                if let Some(onward) = &verdict.onward {
+                    prop_assert_eq!(&frame[..WHOLE], &onward[..]);
+                }
+            }
+            let shown = keeper.show(now);
+            for shown in shown.iter().flatten() {
+                prop_assert!(shown.reserved <= shown.capacity && shown.list.len() <= 3);
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A station on an Ethernet: sends and receives frames of a few EtherTypes, one at a time. What `giveway reserve` talks to routers with.
+//!
+//! References: packet(7).
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::interface::{Asker, all};
+use crate::packet::{bind, set, socket};
+
+/// The frames that nobody in particular is meant by.
+pub const EVERYONE: [u8; 6] = [0xff; 6];
+
+/// Sockets on an interface, one for each EtherType.
+pub struct Station {
+    sockets: Vec<OwnedFd>,
+    address: [u8; 6],
+}
+
+/// A frame that came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Who sent it.
+    pub from: [u8; 6],
+    /// What stands behind its Ethernet header, padding included.
+    pub body: Vec<u8>,
+}
+
+impl Station {
+    /// On an interface, for these EtherTypes.
+    ///
+    /// # Errors
+    /// A sentence: what is wrong, and what to type instead.
+    pub fn open(name: &str, types: &[u16]) -> Result<Station, String> {
+        let told = |error: io::Error| match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => {
+                "this user may not send raw frames (CAP_NET_RAW is missing): run it with sudo, \
+                 or once: sudo setcap cap_net_raw+ep \"$(command -v giveway)\""
+                    .to_owned()
+            }
+            _ => format!("{name}: {error}"),
+        };
+        let asker = Asker::new().map_err(told)?;
+        let index = asker.index(name).map_err(|_| {
+            let there = all();
+            let near = qdisc::units::nearest(name, there.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+            format!("there is no interface {name}: {near}there are {}", there.join(", "))
+        })?;
+        if asker.hardware(name).map_err(told)? != libc::ARPHRD_ETHER {
+            return Err(format!(
+                "{name} is no Ethernet, and control packets have EtherTypes: name one that is"
+            ));
+        }
+        if asker.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
+            return Err(format!("{name} is down: ip link set {name} up"));
+        }
+        let address = asker.address(name).map_err(told)?;
+        let mut types = types.to_vec();
+        types.sort_unstable();
+        types.dedup();
+        let sockets = types.into_iter().map(|kind| {
+            let fd = socket()?;
+            set(&fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)?;
+            bind(&fd, index, kind)?;
+            Ok(fd)
+        });
+        Ok(Station { sockets: sockets.collect::<io::Result<_>>().map_err(told)?, address })
+    }
+
+    /// Its link address.
+    pub fn address(&self) -> [u8; 6] {
+        self.address
+    }
+
+    /// Sends a frame.
+    ///
+    /// # Errors
+    /// What the system says: the interface may be down.
+    pub fn send(&self, to: [u8; 6], kind: u16, body: &[u8]) -> io::Result<()> {
+        let mut frame = Vec::with_capacity(14 + body.len());
+        frame.extend(to);
+        frame.extend(self.address);
+        frame.extend(kind.to_be_bytes());
+        frame.extend(body);
+        let fd = self.sockets.first().expect("a station has an EtherType").as_raw_fd();
+        // SAFETY: the kernel reads as many bytes of the frame as it has.
+        let sent = unsafe { libc::sendto(fd, frame.as_ptr().cast(), frame.len(), 0, std::ptr::null(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// The next frame for this station or for all, if one comes in time.
+    ///
+    /// # Errors
+    /// What the system says: the interface may have gone.
+    pub fn receive(&self, within: Duration) -> io::Result<Option<Received>> {
+        let mut fds: Vec<PollFd<'_>> =
+            self.sockets.iter().map(|fd| PollFd::new(as_fd(fd), PollFlags::POLLIN)).collect();
+        let timeout = PollTimeout::try_from(within).unwrap_or(PollTimeout::MAX);
+        match poll(&mut fds, timeout) {
+            Ok(0) | Err(nix::errno::Errno::EINTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = fds.iter().position(|fd| fd.any().unwrap_or(false));
+        let Some(fd) = ready.map(|at| &self.sockets[at]) else { return Ok(None) };
+        let mut frame = [0u8; 2048];
+        // SAFETY: the kernel writes at most as many bytes into the buffer as it has.
+        let length = unsafe { libc::recv(fd.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
+        if length < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+        }
+        let frame = &frame[..(length as usize).min(frame.len())];
+        let (Some(to), Some(from), Some(body)) = (frame.get(..6), frame.get(6..12), frame.get(14..)) else {
+            return Ok(None);
+        };
+        let ours = to == self.address || to[0] & 1 == 1;
+        Ok(ours.then(|| Received { from: std::array::from_fn(|at| from[at]), body: body.to_vec() }))
+    }
+}
+
+fn as_fd(fd: &OwnedFd) -> std::os::fd::BorrowedFd<'_> {
+    std::os::fd::AsFd::as_fd(fd)
+}

@@ -1,0 +1,52 @@
+//! Fragments on real interfaces, and what becomes of them when a direction fails.
+
+mod bed;
+
+use std::time::Duration;
+
+use bed::{Bed, Host, NONE, frame, nap};
+use live::direction::Order;
+use qdisc::{Rate, Span};
+use wire::fragment::{Cutter, ETHER_TYPE, Plan, Size};
+
+/// An IP packet, or what looks like one, and its fragments.
+fn pieces(number: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let mut whole = frame(0x0800, number, 1514);
+    whole[14] = 0x45;
+    let Plan::Cut(cut) = Cutter::new(Size::PUBLISHED[0], ETHER_TYPE, number).plan(&whole) else {
+        panic!("it is long enough")
+    };
+    let write = |index| {
+        let mut fragment = vec![0; cut.bytes(index)];
+        cut.write(&whole, index, &mut fragment);
+        fragment
+    };
+    let fragments = (0..cut.count()).map(write).collect();
+    (whole, fragments)
+}
+
+/// Whoever stands behind could not join fragments: so a direction that has failed goes on doing it.
+#[test]
+fn plain_forwarding_joins_as_before() {
+    let Some(bed) = Bed::build("j") else { return };
+    let bridge = bed.bridge("fifo", Rate::gbit(1), NONE());
+    let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
+    let handle = &bridge.handles()[0];
+    handle.order(Order::Join(true));
+    nap(Duration::from_millis(300));
+    let (whole, fragments) = pieces(1);
+    a.send(&fragments);
+    assert_eq!(b.receive(1, Duration::from_secs(2)), [whole]);
+    // What it has counted is shown ten times a second.
+    nap(Duration::from_millis(300));
+    handle.order(Order::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+    nap(Duration::from_millis(300));
+    let (whole, fragments) = pieces(2);
+    let short = frame(0x0800, 3, 100);
+    a.send(&fragments);
+    a.send(std::slice::from_ref(&short));
+    assert_eq!(b.receive(2, Duration::from_secs(2)), [whole, short]);
+    let ended = bridge.stop(Span::ms(10));
+    assert_eq!(ended[0].status.plain_frames, 2);
+    assert_eq!((ended[0].status.fragments.joined.packets, ended[1].status.plain.as_ref()), (1, None));
+}

@@ -1,0 +1,378 @@
+//! Fragments of a constant size: an Ethernet frame that is too long for a link crosses it in pieces, and is whole again behind it.
+//!
+//! A packet that is being sent cannot be interrupted, so that every bound on delay has the time of the longest packet in it. The TRR paper
+//! (Chen and Chen, about 2000, section 3.3) cuts all packets to one size Φ and sets the MTU of an interface to 500 or 800 bytes for that. Then
+//! hosts do the work. Here two programs do it between them, one at each end of the link, and hosts notice nothing.
+//!
+//! # Format
+//! A fragment has the addresses and VLAN tags of its frame, an EtherType of its own, eight bytes of header, most significant first, and a
+//! piece of what stood behind the EtherType of the frame:
+//!
+//! | byte | bytes | what |
+//! |---|---|---|
+//! | 0 | 4 | which packet: a number that the cutter counts up |
+//! | 4 | 1 | index of the fragment, from 0; its highest bit is the mark of congestion |
+//! | 5 | 1 | count of fragments, 2 to 127 |
+//! | 6 | 2 | length of what was cut, in bytes |
+//!
+//! All pieces have the same length, but for the last, which has what is left. The EtherType of the frame is not in the header: only IP is
+//! cut, and the first four bits of piece 0 say which.
+//!
+//! # Principles
+//! - Φ is an MTU ([`Size`]): a fragment has at most Φ bytes behind its EtherType, the eight of the header among them. A frame that has no more
+//!   than Φ is left as it is.
+//! - The length is in the header because Ethernet makes short frames longer: without it nobody could tell the last piece from its padding.
+//! - A fragment that is marked with congestion carries the mark in its own header, and the packet has it when it is whole again (RFC 3168,
+//!   section 5.3): only one of the fragments has the IP header in it.
+//! - Cutting and joining allocate nothing per packet ([`Cut::write`], [`Reassembly`]), and no bytes make them panic.
+//!
+//! # Left open by the paper, and chosen here
+//! - Everything but the size. The header's eight bytes and its three fields are those of the specification that this follows; widths, the
+//!   length, the mark and the EtherType are ours. The EtherType is the second one for local experiments (IEEE 802), 0x88b6, and can be another.
+//! - What is not IP is not cut: it is rare and short. Neither is a frame that more than 127 fragments would be needed for.
+//!
+//! # Cost
+//! - Eight bytes and a link header for each fragment, and a copy of each byte on either side.
+//! - The loss of one fragment is the loss of its packet.
+//!
+//! # References
+//! - Chen and Chen, section 3.3; RFC 791 section 3.2 (fragments of IPv4, and the least MTU); RFC 5722 (why fragments that contradict each other end a
+//!   packet); RFC 3168 section 5.3.
+
+mod reassembly;
+
+pub use reassembly::{Counts, Lost, Reassembly, Settings, Taken};
+
+/// How long the header of a fragment is, in bytes.
+pub const HEADER: usize = 8;
+/// The EtherType of fragments, unless another is chosen: the second one for local experiments.
+pub const ETHER_TYPE: u16 = 0x88b6;
+/// The most fragments of a packet: the highest bit of their index is in use.
+pub const MOST: usize = 127;
+
+/// Addresses of an Ethernet header.
+const ADDRESSES: usize = 12;
+/// VLAN tags that are looked behind.
+const TAGS: usize = 2;
+/// Addresses and tags at most.
+const HEAD: usize = ADDRESSES + 4 * TAGS;
+/// The mark of congestion, in the byte of the index.
+const MARK: u8 = 0x80;
+
+/// A wish that cannot be granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FragmentError {
+    /// See [`Size`].
+    #[error("{0} bytes: fragments have {least} to {most} bytes; the TRR paper has 500 and 800", least = Size::LEAST, most = Size::MOST)]
+    Size(u64),
+    /// The type of something else.
+    #[error("0x{0:04x} is the type of {1}: take one for local experiments, 0x88b5 or 0x88b6")]
+    EtherType(u16, &'static str),
+}
+
+/// How long fragments are at most behind their EtherType, the header among it: Φ, as an MTU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(u16);
+
+impl Size {
+    /// The least MTU of IPv4 (RFC 791). Ethernet pads no fragment of this size, so that only a last one is ever padded.
+    pub const LEAST: u16 = 68;
+    /// Nothing on Ethernet is longer.
+    pub const MOST: u16 = 9000;
+    /// Those of the paper: its example and its conclusion.
+    pub const PUBLISHED: [Size; 2] = [Size(500), Size(800)];
+
+    /// So many bytes.
+    ///
+    /// # Errors
+    /// They are too few or too many.
+    pub fn new(bytes: u64) -> Result<Size, FragmentError> {
+        match u16::try_from(bytes) {
+            Ok(size) if (Size::LEAST..=Size::MOST).contains(&size) => Ok(Size(size)),
+            _ => Err(FragmentError::Size(bytes)),
+        }
+    }
+
+    /// In bytes.
+    pub fn bytes(self) -> u16 {
+        self.0
+    }
+
+    /// How much of a packet is in each fragment, in bytes.
+    pub fn piece(self) -> usize {
+        usize::from(self.0) - HEADER
+    }
+
+    /// The longest packet that can be cut, in bytes behind its EtherType.
+    pub fn longest(self) -> usize {
+        (self.piece() * MOST).min(usize::from(u16::MAX))
+    }
+}
+
+/// An EtherType that fragments may have.
+///
+/// # Errors
+/// It is a length, or of what is cut, or of what stands in front of it.
+pub fn ether_type(number: u16) -> Result<u16, FragmentError> {
+    let taken = match number {
+        0..0x0600 => "nothing: below 0x0600 it is a length",
+        0x0800 => "IPv4",
+        0x0806 => "ARP",
+        0x86dd => "IPv6",
+        0x8100 | 0x88a8 | 0x9100 => "VLAN tags",
+        free => return Ok(free),
+    };
+    Err(FragmentError::EtherType(number, taken))
+}
+
+/// Where the EtherType of an Ethernet frame stands: behind the addresses, and two VLAN tags at most. `None` for a frame that ends before.
+#[inline]
+pub fn type_at(frame: &[u8]) -> Option<usize> {
+    let mut at = ADDRESSES;
+    for _ in 0..TAGS {
+        match word(frame, at)? {
+            0x8100 | 0x88a8 | 0x9100 => at += 4,
+            _ => return Some(at),
+        }
+    }
+    word(frame, at).map(|_| at)
+}
+
+/// Whether it is a fragment, and where its header begins.
+#[inline]
+pub fn header_at(frame: &[u8], ether_type: u16) -> Option<usize> {
+    let at = type_at(frame)?;
+    (word(frame, at) == Some(ether_type)).then_some(at + 2)
+}
+
+/// Marks a fragment with congestion; `fragment` begins with its header. The packet has the mark when it is whole, if its sender takes marks.
+#[inline]
+pub fn mark(fragment: &mut [u8]) {
+    if let Some(index) = fragment.get_mut(4) {
+        *index |= MARK;
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+/// The EtherType of an IP packet, by its first byte.
+fn ip_type(first: u8) -> Option<u16> {
+    match first >> 4 {
+        4 => Some(0x0800),
+        6 => Some(0x86dd),
+        _ => None,
+    }
+}
+
+/// Cuts frames.
+#[derive(Clone, Debug)]
+pub struct Cutter {
+    size: Size,
+    ether_type: u16,
+    next: u32,
+}
+
+/// What is to become of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// It is no longer than a fragment may be.
+    Short,
+    /// It is longer, and stays so: it is not IP behind an Ethernet header, or more than [`MOST`] fragments would be needed.
+    Whole,
+    /// It is cut.
+    Cut(Cut),
+}
+
+/// How a frame is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    id: u32,
+    ether_type: u16,
+    type_at: u8,
+    count: u8,
+    piece: u16,
+    length: u16,
+}
+
+impl Cutter {
+    /// For fragments of this size and EtherType. Packets are numbered from `first` on: where two cutters run one after the other, take one that is
+    /// not the same each time, so that nobody joins what both sent.
+    pub fn new(size: Size, ether_type: u16, first: u32) -> Cutter {
+        Cutter { size, ether_type, next: first }
+    }
+
+    /// The size of its fragments.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+    /// Another size, from the next frame on.
+    pub fn set_size(&mut self, size: Size) {
+        self.size = size;
+    }
+
+    /// What is to become of an Ethernet frame. Each one that is cut gets the next number.
+    #[inline]
+    pub fn plan(&mut self, frame: &[u8]) -> Plan {
+        let behind = |at: usize| frame.len() - at - 2;
+        let Some(at) = type_at(frame) else { return Plan::Short };
+        let length = behind(at);
+        if length <= usize::from(self.size.0) {
+            return Plan::Short;
+        }
+        if ip_type(frame[at + 2]) != word(frame, at) || length > self.size.longest() {
+            return Plan::Whole;
+        }
+        let id = self.next;
+        self.next = id.wrapping_add(1);
+        Plan::Cut(Cut {
+            id,
+            ether_type: self.ether_type,
+            type_at: at as u8,
+            count: length.div_ceil(self.size.piece()) as u8,
+            piece: self.size.piece() as u16,
+            length: length as u16,
+        })
+    }
+}
+
+impl Cut {
+    /// How many fragments there are: at least two.
+    pub fn count(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Where the header of each fragment begins: behind addresses, tags and EtherType.
+    pub fn header_at(&self) -> usize {
+        usize::from(self.type_at) + 2
+    }
+
+    /// How long fragment `index` is, link header included, in bytes.
+    pub fn bytes(&self, index: usize) -> usize {
+        self.header_at() + HEADER + self.place(index).len()
+    }
+
+    /// Which bytes behind the EtherType of the frame are in fragment `index`.
+    pub fn place(&self, index: usize) -> std::ops::Range<usize> {
+        let (piece, length) = (usize::from(self.piece), usize::from(self.length));
+        index * piece..((index + 1) * piece).min(length)
+    }
+
+    /// Writes fragment `index` of `frame`, which is the one that was planned for, to the beginning of `to`, and returns how long it is.
+    ///
+    /// # Panics
+    /// When `index` is not below [`Cut::count`], when the frame is shorter than it was, or `to` than [`Cut::bytes`].
+    #[inline]
+    pub fn write(&self, frame: &[u8], index: usize, to: &mut [u8]) -> usize {
+        assert!(index < self.count(), "fragment {index} of {}", self.count);
+        let (at, header) = (usize::from(self.type_at), self.header_at());
+        to[..at].copy_from_slice(&frame[..at]);
+        to[at..header].copy_from_slice(&self.ether_type.to_be_bytes());
+        to[header..header + 4].copy_from_slice(&self.id.to_be_bytes());
+        to[header + 4..header + 6].copy_from_slice(&[index as u8, self.count]);
+        to[header + 6..header + HEADER].copy_from_slice(&self.length.to_be_bytes());
+        let piece = &frame[header..][self.place(index)];
+        to[header + HEADER..][..piece.len()].copy_from_slice(piece);
+        header + HEADER + piece.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An Ethernet frame with IPv4 of `length` bytes in it; the bytes count up.
+    fn frame(length: usize) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0, 0x45];
+        frame.extend((1..length).map(|n| n as u8));
+        frame
+    }
+
+    fn cut(size: u64, frame: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let mut cutter = Cutter::new(Size::new(size).unwrap(), ETHER_TYPE, 0x0102_0304);
+        let Plan::Cut(cut) = cutter.plan(frame) else { return None };
+        let mut place = [0xee; 9100];
+        Some(
+            (0..cut.count())
+                .map(|index| {
+                    let length = cut.write(frame, index, &mut place);
+                    assert_eq!(length, cut.bytes(index));
+                    place[..length].to_vec()
+                })
+                .collect(),
+        )
+    }
+
+    /// A packet of 100 bytes in fragments of 68: 60 bytes and 40.
+    #[test]
+    fn byte_by_byte() {
+        let frame = frame(100);
+        let fragments = cut(68, &frame).unwrap();
+        assert_eq!(fragments.len(), 2);
+        let begins = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 0x88, 0xb6, 1, 2, 3, 4];
+        assert_eq!(fragments[0][..22], [&begins[..], &[0, 2, 0, 100]].concat());
+        assert_eq!(fragments[0][22..], frame[14..74]);
+        assert_eq!(fragments[1][..22], [&begins[..], &[1, 2, 0, 100]].concat());
+        assert_eq!(fragments[1][22..], frame[74..]);
+    }
+
+    /// 1,500 bytes at the sizes of the paper: what stands behind the EtherType.
+    #[test]
+    fn the_sizes_of_the_paper() {
+        let lengths = |size| -> Vec<usize> {
+            cut(size, &frame(1500)).unwrap().iter().map(|fragment| fragment.len() - 14).collect()
+        };
+        assert_eq!(lengths(500), [500, 500, 500, 32]);
+        assert_eq!(lengths(800), [800, 716]);
+    }
+
+    #[test]
+    fn what_is_short_or_no_ip_stays_whole() {
+        let plan = |size, frame: &[u8]| Cutter::new(Size::new(size).unwrap(), ETHER_TYPE, 0).plan(frame);
+        assert_eq!(plan(800, &frame(800)), Plan::Short);
+        assert!(matches!(plan(800, &frame(801)), Plan::Cut(cut) if cut.count() == 2));
+        let changed = |at: usize, byte: u8| {
+            let mut frame = frame(1500);
+            frame[at] = byte;
+            plan(800, &frame)
+        };
+        assert_eq!(changed(13, 6), Plan::Whole, "ARP");
+        assert_eq!(changed(14, 0x65), Plan::Whole, "IPv6 that says that it is IPv4");
+        assert_eq!(plan(800, &[0; 13]), Plan::Short);
+        assert!(matches!(plan(68, &frame(127 * 60)), Plan::Cut(cut) if cut.count() == MOST));
+        assert_eq!(plan(68, &frame(127 * 60 + 1)), Plan::Whole);
+    }
+
+    /// Two tags stay in front of every fragment; with a third the frame is not IP as far as this looks.
+    #[test]
+    fn tags_stay_in_front() {
+        let tag = [0x81, 0, 0x20, 7];
+        let tagged = |tags: usize| {
+            let mut frame = frame(1500);
+            for _ in 0..tags {
+                frame.splice(12..12, tag);
+            }
+            frame
+        };
+        let fragments = cut(800, &tagged(2)).unwrap();
+        for fragment in &fragments {
+            assert_eq!(fragment[12..22], [&tag[..], &tag, &[0x88, 0xb6]].concat());
+            assert_eq!(header_at(fragment, ETHER_TYPE), Some(22));
+        }
+        assert_eq!(cut(800, &tagged(3)), None);
+    }
+
+    #[test]
+    fn wrong_wishes_are_refused() {
+        assert_eq!(Size::new(67), Err(FragmentError::Size(67)));
+        assert_eq!(Size::new(9001), Err(FragmentError::Size(9001)));
+        assert_eq!(
+            Size::new(5).unwrap_err().to_string(),
+            "5 bytes: fragments have 68 to 9000 bytes; the TRR paper has 500 and 800"
+        );
+        assert_eq!(ether_type(0x88b5), Ok(0x88b5));
+        assert_eq!(ether_type(0x86dd), Err(FragmentError::EtherType(0x86dd, "IPv6")));
+        assert!(ether_type(1500).unwrap_err().to_string().contains("it is a length"));
+    }
+}

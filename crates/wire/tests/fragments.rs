@@ -1,0 +1,189 @@
+//! Cutting and joining: what comes back is what went in, whatever happens to the fragments on the way.
+
+#[path = "support/fragments.rs"]
+mod support;
+
+use proptest::prelude::*;
+use qdisc::hash::SipHasher;
+use qdisc::{Streams, Time};
+use wire::fragment::{Cutter, ETHER_TYPE, Plan, Reassembly, Settings, Size, Taken};
+
+const LONGEST: usize = 9018;
+
+/// An Ethernet frame with IP of `length` bytes in it, behind `tags` VLAN tags; its bytes depend on `seed`.
+fn frame(length: usize, tags: usize, six: bool, seed: u64) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
+    for tag in 0..tags {
+        frame.extend([0x81, 0, 0x20, tag as u8]);
+    }
+    frame.extend(if six { [0x86, 0xdd, 0x60] } else { [8, 0, 0x45] });
+    // Without the bits of ECN; nothing here is marked.
+    frame.push(0);
+    let mut rng = Streams::new(seed).rng();
+    frame.extend((2..length).map(|_| rng.word() as u8));
+    frame
+}
+
+/// What a link makes of a frame: it has 60 bytes at least.
+fn padded(fragment: &[u8]) -> Vec<u8> {
+    let mut fragment = fragment.to_vec();
+    fragment.resize(fragment.len().max(60), 0);
+    fragment
+}
+
+fn cut(cutter: &mut Cutter, frame: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let Plan::Cut(cut) = cutter.plan(frame) else { return None };
+    let mut place = vec![0xee; LONGEST];
+    let write = |index| {
+        let length = cut.write(frame, index, &mut place);
+        padded(&place[..length])
+    };
+    Some((0..cut.count()).map(write).collect())
+}
+
+fn shuffled<T>(mut all: Vec<T>, seed: u64) -> Vec<T> {
+    let mut rng = Streams::new(seed).rng();
+    for last in (1..all.len()).rev() {
+        all.swap(last, rng.below(last as u64 + 1) as usize);
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Several frames at once, their fragments in any order among each other, each `copies` times: each frame comes back once, with all its
+    /// bytes, and every fragment has at most Φ bytes behind its type.
+    #[test]
+    fn in_any_order(
+        lengths in prop::collection::vec(20..9000usize, 1..6),
+        size in 68..2000u64,
+        tags in 0..=2usize,
+        six: bool,
+        copies in 1..3usize,
+        seed: u64,
+    ) {
+        let mut cutter = Cutter::new(Size::new(size).unwrap(), ETHER_TYPE, seed as u32);
+        let mut reassembly = Reassembly::new(Settings::new(ETHER_TYPE, LONGEST), SipHasher::new(seed, 1));
+        let (mut sent, mut fragments) = (Vec::new(), Vec::new());
+        for (n, length) in lengths.into_iter().enumerate() {
+            let frame = frame(length, tags, six, seed ^ n as u64);
+            if let Some(cut) = cut(&mut cutter, &frame) {
+                prop_assert!(cut.iter().all(|fragment| fragment.len() <= 14 + 4 * tags + size as usize));
+                let (last, others) = cut.split_last().expect("there are two at least");
+                prop_assert!(others.iter().all(|fragment| fragment.len() == 14 + 4 * tags + size as usize));
+                prop_assert!(last.len() <= others[0].len());
+                for _ in 0..copies {
+                    fragments.extend(cut.clone());
+                }
+                sent.push(frame);
+            } else {
+                prop_assert!(length <= size as usize || length > 127 * (size as usize - 8));
+            }
+        }
+        let all = fragments.len() as u64;
+        let mut came = Vec::new();
+        for fragment in shuffled(fragments, seed) {
+            if let Taken::Whole(frame) = reassembly.take(&fragment, Time::ZERO) {
+                came.push(frame.to_vec());
+            }
+        }
+        let once = sent.len();
+        for frame in &sent {
+            prop_assert!(came.contains(frame), "{} bytes", frame.len());
+        }
+        // A second copy may be complete as well, once the first is gone.
+        prop_assert!((once..=copies * once).contains(&came.len()));
+        prop_assert!(came.iter().all(|frame| sent.contains(frame)));
+        let counts = reassembly.counts();
+        prop_assert_eq!(counts.fragments, all);
+        prop_assert_eq!(counts.joined + counts.lost.iter().sum::<u64>() + reassembly.waiting(), all);
+    }
+
+    /// One fragment is missing: the frame never is whole, and no other one suffers.
+    #[test]
+    fn one_is_missing(length in 1000..1500usize, size in 68..900u64, missing: prop::sample::Index, seed: u64) {
+        let mut cutter = Cutter::new(Size::new(size).unwrap(), ETHER_TYPE, u32::MAX);
+        let [broken, other] = [frame(length, 0, false, seed), frame(length, 0, false, !seed)];
+        let mut fragments = cut(&mut cutter, &broken).unwrap();
+        fragments.remove(missing.index(fragments.len()));
+        let left = fragments.len() as u64;
+        fragments.extend(cut(&mut cutter, &other).unwrap());
+        let settings = Settings::new(ETHER_TYPE, LONGEST);
+        let mut reassembly = Reassembly::new(settings, SipHasher::new(seed, 1));
+        let mut came = Vec::new();
+        for fragment in shuffled(fragments, seed) {
+            if let Taken::Whole(frame) = reassembly.take(&fragment, Time::ZERO) {
+                came.push(frame.to_vec());
+            }
+        }
+        prop_assert_eq!(came, vec![other]);
+        prop_assert_eq!(reassembly.waiting(), left);
+        reassembly.expire(Time::ZERO + settings.timeout);
+        prop_assert_eq!((reassembly.waiting(), reassembly.counts().given_up), (0, 1));
+    }
+
+    /// Bytes of a fragment are changed anywhere: nothing panics, and all are accounted for.
+    #[test]
+    fn any_byte_may_be_wrong(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), seed: u64) {
+        let mut cutter = Cutter::new(Size::new(500).unwrap(), ETHER_TYPE, 0);
+        let mut reassembly = Reassembly::new(Settings::new(ETHER_TYPE, 1514), SipHasher::new(1, 1));
+        for n in 0..4 {
+            for mut fragment in cut(&mut cutter, &frame(1500, 1, false, seed ^ n)).unwrap() {
+                for (at, byte) in &changes {
+                    // Near the header most of the time.
+                    let at = at.index(2 * fragment.len());
+                    let place = if at < fragment.len() { at } else { 12 + at % 16 };
+                    fragment[place] ^= byte.rotate_left(n as u32);
+                }
+                let _ = reassembly.take(&fragment, Time::ms(n));
+                let counts = reassembly.counts();
+                let lost: u64 = counts.lost.iter().sum();
+                prop_assert_eq!(counts.fragments, counts.joined + lost + reassembly.waiting());
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_frame_that_can_be_planned_for(frame in prop::collection::vec(any::<u8>(), 0..300), size in 68..200u64) {
+        let mut cutter = Cutter::new(Size::new(size).unwrap(), ETHER_TYPE, 0);
+        if let Some(fragments) = cut(&mut cutter, &frame) {
+            prop_assert!(fragments.len() >= 2);
+        }
+    }
+}
+
+/// The path of the fuzz target: records that mean something, and bytes that do not.
+#[test]
+fn hostile_bytes() {
+    let mut rng = Streams::new(17).within("fragments").rng();
+    let mut whole = 0;
+    for round in 0..20_000u64 {
+        let mut input = vec![rng.word() as u8];
+        for _ in 0..rng.below(24) {
+            let word = rng.word().to_be_bytes();
+            let [kind, id, _, _, _, _, _, byte] = word;
+            if round % 2 == 0 {
+                // Two or three pieces of 40 bytes, mostly.
+                let count = 2 + (byte & 1);
+                let index = ((kind >> 1) % count) | (id & 0x80);
+                let length = 40 * (count - 1) + 20;
+                let here = if (index & 0x7f) + 1 == count { 20 } else { 40 };
+                input.extend([kind & 0x2f, id, index, count, 0, length, here, 0x45]);
+            } else {
+                input.extend(word);
+            }
+        }
+        whole += support::fragments(&input);
+    }
+    // All of the path is gone through only when some of it ends well.
+    assert!(whole > 1000, "some of them are frames: {whole}");
+    assert_eq!(support::fragments(&[]), 0);
+}
+
+/// The seed of the fuzz target: a packet in order, one with its last fragment first, a duplicate, a contradiction, and bytes.
+#[test]
+fn the_seed_is_what_it_is_called() {
+    let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/fragment/whole-and-not");
+    assert_eq!(support::fragments(&std::fs::read(seed).unwrap()), 2);
+}
