@@ -6,6 +6,7 @@
 
 mod example;
 mod format;
+mod kernel;
 mod licences;
 mod new;
 mod papers;
@@ -34,6 +35,9 @@ cargo xtask CHORE
   bench            benchmarks of every discipline, then the scenarios under scenarios/bench
   licences         checks what the dependencies are licensed under, against deny.toml
   validate-ns2     the same networks in ns-2 and here (needs ns-2: Debian's package ns2)
+  test-kernel      the kernel's disciplines against the Rust ones, in a virtual machine (x86_64, under four minutes);
+                   --quick sends fewer packets, --again loads and unloads them 100 times under traffic, --compare measures
+                   what a packet costs
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -58,6 +62,9 @@ fn main() -> ExitCode {
         ["licences"] => licences::check(&repository),
         ["validate-ns2", rest @ ..] => {
             repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())
+        }
+        ["test-kernel", flags @ ..] if flags.iter().all(|flag| kernel::FLAGS.contains(flag)) => {
+            kernel::test(&repository, flags)
         }
         ["record-example", rest @ ..] => example::record(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {

@@ -48,7 +48,7 @@ fn component(repository: &Repository, name: &str, probe: (&str, &[&str]), packag
 }
 
 /// Installs Debian packages, where that is allowed.
-fn install(repository: &Repository, packages: &[&str]) -> Done {
+pub fn install(repository: &Repository, packages: &[&str]) -> Done {
     if !repository.has("apt-get", &["--version"]) {
         return Err(format!("please install {}: this system has no apt-get", packages.join(" ")));
     }

@@ -10,6 +10,7 @@ mod completions;
 mod cpu;
 mod explain;
 mod export;
+mod kernel;
 mod list;
 mod live;
 mod markdown;
@@ -67,6 +68,7 @@ enum Command {
     // It has the most flags by far.
     Live(Box<live::Args>),
     Control(live::ControlArgs),
+    Kernel(kernel::Args),
     Reserve(Box<reserve::Args>),
     Report(report::Args),
     ReplayCheck(replay_check::Args),
@@ -112,6 +114,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Live(args) => live::live(&args, &mut out),
         Command::Control(args) => live::control(&args, &mut out),
+        Command::Kernel(args) => kernel::kernel(&args, &mut out),
         Command::Reserve(args) => reserve::reserve(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
         Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),

@@ -1,0 +1,243 @@
+//! `giveway kernel`: disciplines in the kernel, as BPF qdiscs.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use kernel::Trouble;
+use kernel::attach::{self, Attached, Order};
+use kernel::object::{self, Recipe};
+use kernel::plan::{Kind, Plan};
+use qdisc::{DropReason, Limit, Rate};
+use serde_json::{Map, Value, json};
+
+use crate::{Outcome, show, terminal};
+
+/// Puts disciplines into the kernel, as BPF qdiscs: no process stays behind.
+///
+/// The disciplines decide as those of the same name everywhere in giveway, packet for packet. Lengths count the header of the link,
+/// as for every qdisc of the kernel. Needs root, Linux 6.16 or later with CONFIG_NET_SCH_BPF, and tc; clang, bpftool and
+/// libbpf's headers to build, bpftool to load.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  giveway kernel load efd --dev eth0 --rate 20mbit
+  giveway kernel load \"drr limit 500p\" --dev eth0
+  giveway kernel load trr --dev eth0 --rate 10mbit --reserve 1=2mbit    # flows marked 1 have 2 Mbit/s each
+  giveway kernel show --dev eth0
+  giveway kernel unload --dev eth0
+
+Exit codes: 0 all is well, 1 it failed, 2 wrong usage, or something is missing here.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Puts a discipline on an interface; the qdisc that was there comes back with unload
+    Load(Load),
+    /// Takes it away again
+    Unload {
+        /// The interface
+        #[arg(long, value_name = "IF")]
+        dev: String,
+    },
+    /// Shows what disciplines did: packets, drops by reason, flows
+    Show {
+        /// Only this interface
+        #[arg(long, value_name = "IF")]
+        dev: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Lists what there is, and what is loaded
+    List,
+    /// Only compiles: for a machine without a compiler, or another kernel
+    Build(Build),
+}
+
+#[derive(clap::Args)]
+struct Load {
+    /// The discipline, with its parameters in quotes: fifo, drr, efd, trr
+    discipline: String,
+    /// The interface
+    #[arg(long, value_name = "IF")]
+    dev: String,
+    /// Send no faster than this; without it the interface's own rate is the link
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+    /// How much is held, in packets (300p) or bytes (500kb); short for the parameter limit
+    #[arg(long, value_name = "LIMIT")]
+    limit: Option<Limit>,
+    /// trr: each flow whose packets have this mark has this rate reserved; may be repeated
+    #[arg(long, value_name = "MARK=RATE", value_parser = reservation)]
+    reserve: Vec<(u32, u64)>,
+    /// An object that giveway kernel build made, instead of compiling here
+    #[arg(long, value_name = "FILE")]
+    object: Option<PathBuf>,
+    /// Take the place of a qdisc that somebody put there, until unload
+    #[arg(long)]
+    replace: bool,
+}
+
+#[derive(clap::Args)]
+struct Build {
+    /// The discipline, with its parameters in quotes
+    discipline: String,
+    /// Where to
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// The types of the kernel that will run it: an uncompressed kernel, or a copy of its /sys/kernel/btf/vmlinux
+    #[arg(long, value_name = "FILE", default_value = object::RUNNING)]
+    btf: PathBuf,
+    /// What tc will call it, at most 15 letters: a second interface needs a second name
+    #[arg(long)]
+    name: Option<String>,
+    /// Keep a journal of so many entries of 40 bytes: every packet, for a comparison with the Rust discipline
+    #[arg(long, value_name = "ENTRIES")]
+    journal: Option<u32>,
+    /// As for load
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+    /// As for load
+    #[arg(long, value_name = "LIMIT")]
+    limit: Option<Limit>,
+}
+
+/// Does it.
+pub fn kernel(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    let done = match &args.command {
+        Command::Load(args) => load(args),
+        Command::Unload { dev } => unload(dev),
+        Command::Show { dev, json } => shown(dev.as_deref(), *json),
+        Command::List => list(),
+        Command::Build(args) => build(args),
+    };
+    match done {
+        Ok(text) => {
+            write!(out, "{text}")?;
+            Ok(Outcome::Done)
+        }
+        Err(trouble) => {
+            show::sentence(&trouble.to_string());
+            Ok(if trouble.is_wrong() { Outcome::Wrong } else { Outcome::Failed })
+        }
+    }
+}
+
+fn load(args: &Load) -> Result<String, Trouble> {
+    let Load { discipline, dev, rate, limit, reserve, object, replace } = args;
+    let plan = Plan::new(discipline, *rate, *limit, attach::largest_packet(dev)?)?;
+    if plan.kind != Kind::Trr && !reserve.is_empty() {
+        return Err(Trouble::Refused("only trr reserves rates: leave --reserve out, or load trr".to_owned()));
+    }
+    let attached = attach::load(&Order {
+        device: dev,
+        plan: &plan,
+        reservations: reserve,
+        object: object.as_deref(),
+        replace: *replace,
+    })?;
+    Ok(format!("{dev}: {}\n", line(&attached)))
+}
+
+fn unload(dev: &str) -> Result<String, Trouble> {
+    match attach::unload(dev)? {
+        None => Ok(format!("{dev}: as it was before\n")),
+        Some(missing) => Err(Trouble::Refused(missing)),
+    }
+}
+
+fn shown(dev: Option<&str>, json: bool) -> Result<String, Trouble> {
+    let mut all = attach::all()?;
+    if let Some(dev) = dev {
+        all.retain(|attached| attached.device == dev);
+        if all.is_empty() {
+            return Err(Trouble::Refused(format!("{dev} has no discipline of giveway: giveway kernel list")));
+        }
+    }
+    let mut text = String::new();
+    let mut values = Vec::new();
+    for attached in &all {
+        let counters = attach::counters(attached)?;
+        let (drops, others): (Vec<_>, Vec<_>) = counters
+            .into_iter()
+            .partition(|(name, _)| DropReason::ALL.iter().any(|reason| reason.name() == name));
+        let rows = |rows: &[(String, u64)]| -> Map<String, Value> {
+            rows.iter().map(|(name, number)| (name.clone(), json!(number))).collect()
+        };
+        values.push(json!({
+            "device": attached.device, "qdisc": attached.name, "discipline": attached.discipline, "rate_bit": attached.rate,
+            "counters": rows(&others), "drops": rows(&drops),
+        }));
+        text.push_str(&format!("{}: {}\n", terminal::bold(&attached.device), line(attached)));
+        for (name, number) in &others {
+            text.push_str(&format!("  {name:<16} {number:>14}\n"));
+        }
+        for (reason, number) in drops.iter().filter(|(_, number)| *number > 0) {
+            text.push_str(&format!("  dropped, {reason:<10} {number:>10}\n"));
+        }
+    }
+    if json {
+        return Ok(format!("{:#}\n", Value::Array(values)));
+    }
+    Ok(if all.is_empty() { "nothing is loaded: giveway kernel load efd --dev IF\n".to_owned() } else { text })
+}
+
+fn list() -> Result<String, Trouble> {
+    let mut text = format!("{}\n", terminal::bold("for the kernel"));
+    for kind in Kind::ALL {
+        let entry = disciplines::ALL.iter().find(|entry| entry.name == kind.discipline());
+        let summary = entry.map(|entry| entry.summary).unwrap_or_default();
+        text.push_str(&format!("  {:<5} {summary}\n", kind.name()));
+    }
+    let all = attach::all()?;
+    if !all.is_empty() {
+        text.push_str(&format!("\n{}\n", terminal::bold("loaded")));
+    }
+    for attached in all {
+        text.push_str(&format!("  {}: {}\n", attached.device, line(&attached)));
+    }
+    Ok(text)
+}
+
+fn build(args: &Build) -> Result<String, Trouble> {
+    let Build { discipline, out, btf, name, journal, rate, limit } = args;
+    // Whatever it is, the object is the same: the rate is told when it is loaded.
+    let rate = rate.unwrap_or(Rate::mbit(10));
+    let plan = Plan::new(discipline, Some(rate), *limit, 1514)?;
+    let own = format!("giveway_{}", plan.kind.name());
+    let name = name.as_ref().unwrap_or(&own);
+    if !name.starts_with(&own) || name.len() > 15 {
+        return Err(Trouble::Refused(format!(
+            "a name begins with {own} and has at most 15 letters, as {own}_2"
+        )));
+    }
+    object::build(&Recipe { kind: plan.kind, name, room: plan.room, journal: *journal, btf }, out)?;
+    Ok(format!("{}: {name}, with room for {} packets\n", Path::new(out).display(), plan.room - 2))
+}
+
+fn line(attached: &Attached) -> String {
+    let rate = match attached.rate {
+        0 => "at the rate of the interface".to_owned(),
+        rate => format!("at {}", Rate::bit(rate)),
+    };
+    format!("{}, {} {rate}", attached.name, attached.discipline)
+}
+
+fn reservation(text: &str) -> Result<(u32, u64), String> {
+    let both = text.split_once('=').and_then(|(mark, rate)| {
+        let mark = match mark.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => mark.parse().ok(),
+        };
+        Some((mark.filter(|mark| *mark != 0)?, rate.parse::<Rate>().ok()?.as_bit()))
+    });
+    both.ok_or_else(|| {
+        "write a mark and a rate, as 1=2mbit; mark 0 is that of all packets without one".to_owned()
+    })
+}

@@ -1,0 +1,48 @@
+//! `giveway kernel`, as far as it goes without a kernel that takes BPF qdiscs; with one, `cargo xtask test-kernel` does the rest.
+
+use std::process::Command;
+
+fn giveway(words: &[&str]) -> (i32, String, String) {
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("giveway")).args(words).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn what_there_is_for_the_kernel_is_listed() {
+    let (code, out, _) = giveway(&["kernel", "list"]);
+    assert_eq!(code, 0);
+    for name in ["fifo", "drr", "efd", "trr"] {
+        assert!(out.contains(&format!("\n  {name:<5} ")), "{out}");
+    }
+}
+
+#[test]
+fn what_cannot_be_loaded_is_told_with_what_could() {
+    for (words, expected) in [
+        (&["efd", "--dev", "no-such"][..], "there is no interface \"no-such\": there are "),
+        (&["codel", "--dev", "lo"], "there is no \"codel\" for the kernel: there are fifo, drr, efd, trr"),
+        (&["trr", "--dev", "lo"], "say --rate, for example --rate 10mbit"),
+        (
+            &["drr buckets 10", "--dev", "lo"],
+            "buckets: in the kernel each flow has a queue of its own; leave it out",
+        ),
+        (&["fifo", "--limit", "200000p", "--dev", "lo"], "the kernel's disciplines hold at most 131070"),
+        (&["efd", "--dev", "lo", "--reserve", "1=2mbit"], "only trr reserves rates"),
+        (
+            &["trr", "--dev", "lo", "--rate", "1mbit", "--reserve", "0=1mbit"],
+            "write a mark and a rate, as 1=2mbit",
+        ),
+    ] {
+        let (code, out, err) = giveway(&[&["kernel", "load"], words].concat());
+        assert_eq!((code, out.as_str()), (2, ""), "{err}");
+        assert!(err.contains(expected), "{err}");
+    }
+}
+
+#[test]
+fn what_is_not_loaded_is_not_unloaded() {
+    let (code, _, err) = giveway(&["kernel", "unload", "--dev", "no-such"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("no-such has no discipline of giveway: giveway kernel list"), "{err}");
+}

@@ -1,0 +1,476 @@
+//! A discipline is put on an interface, shown, and taken away again.
+//!
+//! - What the kernel does not remember is in a file per interface below [`STATE`]: which object is whose, and which qdisc was
+//!   there before. The counters are pinned below [`PINS`], so that others can read them, too.
+//! - Each interface has an object of its own, under a name of its own (`giveway_efd`, `giveway_efd_2`): the variables of an object are
+//!   shared by all qdiscs of its name. The discipline refuses a second one itself.
+//! - Either all of it is done or nothing is left: a step that fails takes back those before it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Trouble;
+use crate::object::{self, Recipe};
+use crate::plan::{Params, Plan};
+use crate::tools::{BPFTOOL, TC};
+
+/// Where it is remembered what was loaded.
+pub const STATE: &str = "/run/giveway/kernel";
+/// Where maps are pinned, in a folder per interface.
+pub const PINS: &str = "/sys/fs/bpf/giveway";
+
+/// The longest name that a qdisc has.
+const LONGEST_NAME: usize = 15;
+/// Qdiscs whose classes would be lost.
+const CLASSFUL: [&str; 9] = ["htb", "hfsc", "drr", "qfq", "ets", "prio", "cbq", "mqprio", "taprio"];
+
+/// A discipline that was loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    /// The interface.
+    pub device: String,
+    /// What tc calls it.
+    pub name: String,
+    /// The discipline, as it is spelled.
+    pub discipline: String,
+    /// The rate at which it sends, bit/s; 0: it does not limit it.
+    pub rate: u64,
+    /// The kernel's number of the object.
+    object: u64,
+    /// The kernel's number of the map with the counters.
+    counters: u64,
+    /// The qdisc that was there before, as tc would be told; none where it was the default.
+    before: Option<String>,
+}
+
+/// What is to be put where.
+#[derive(Clone, Debug)]
+pub struct Order<'a> {
+    /// The interface.
+    pub device: &'a str,
+    /// The discipline.
+    pub plan: &'a Plan,
+    /// Rates of flows by the mark of their packets, bit/s.
+    pub reservations: &'a [(u32, u64)],
+    /// An object that was built elsewhere.
+    pub object: Option<&'a Path>,
+    /// Take the place of a qdisc that somebody put there.
+    pub replace: bool,
+}
+
+/// The largest packet of an interface, as the kernel's qdiscs count it.
+///
+/// # Errors
+/// When there is no such interface.
+pub fn largest_packet(device: &str) -> Result<u64, Trouble> {
+    let folder = Path::new("/sys/class/net").join(device);
+    let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    let valid = !device.is_empty() && !device.contains('/');
+    let (true, Some(mtu), Some(kind)) = (valid, number("mtu"), number("type")) else {
+        let entries = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+        let mut there: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        there.sort();
+        return Err(Trouble::refused(format!(
+            "there is no interface {device:?}: there are {}",
+            there.join(", ")
+        )));
+    };
+    // ARPHRD_ETHER.
+    Ok(mtu + if kind == 1 { 14 } else { 0 })
+}
+
+/// Whether this machine can have a discipline in its kernel.
+///
+/// # Errors
+/// What is missing, and what to do about it.
+pub fn ready() -> Result<(), Trouble> {
+    let root = fs::metadata("/proc/self").is_ok_and(|of| of.uid() == 0);
+    if !root {
+        return Err(Trouble::refused("a qdisc is loaded by root: say it again with sudo"));
+    }
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim();
+    let types = match fs::read(object::RUNNING) {
+        Ok(types) => types,
+        Err(_) => {
+            let what = format!(
+                "this kernel ({release}) does not show its types ({} is missing): it needs CONFIG_DEBUG_INFO_BTF, as the kernels of \
+                 distributions have it",
+                object::RUNNING
+            );
+            return Err(Trouble::refused(what));
+        }
+    };
+    let needed: &[u8] = b"\0bpf_qdisc_skb_drop\0";
+    if !types.windows(needed.len()).any(|window| window == needed) {
+        let what = format!(
+            "this kernel ({release}) takes no qdiscs in BPF: it needs Linux 6.16 or later, built with CONFIG_NET_SCH_BPF; giveway live \
+             does the same without"
+        );
+        return Err(Trouble::refused(what));
+    }
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    if !mounts.lines().any(|line| line.split(' ').nth(1) == Some("/sys/fs/bpf")) {
+        return Err(Trouble::refused("no BPF file system is mounted: mount -t bpf bpf /sys/fs/bpf"));
+    }
+    Ok(())
+}
+
+/// Puts a discipline on an interface.
+///
+/// # Errors
+/// When something is missing, the interface has one already, or a step fails; then nothing is left of it.
+pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
+    let Order { device, plan, .. } = *order;
+    ready()?;
+    if let Some(there) = find(device)? {
+        let what = format!("{device} already has {}: giveway kernel unload --dev {device}", there.name);
+        return Err(Trouble::refused(what));
+    }
+    let before = before(device, order.replace)?;
+    fs::create_dir_all(STATE).map_err(Trouble::file(STATE))?;
+    let name = free_name(plan)?;
+    let loaded = match order.object {
+        Some(path) => Loaded::register(path)?,
+        None => {
+            let path = Path::new(STATE).join(format!("{name}.bpf.o"));
+            let recipe = Recipe {
+                kind: plan.kind,
+                name: &name,
+                room: plan.room,
+                journal: None,
+                btf: Path::new(object::RUNNING),
+            };
+            object::build(&recipe, &path)?;
+            let loaded = Loaded::register(&path);
+            let _ = fs::remove_file(&path);
+            loaded?
+        }
+    };
+    let attached = put(order, before, &loaded);
+    if attached.is_err() {
+        remove_pins(device);
+        loaded.unregister();
+    }
+    attached
+}
+
+fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Attached, Trouble> {
+    let Order { device, plan, .. } = *order;
+    let name = loaded.name()?;
+    if !name.starts_with(&format!("giveway_{}", plan.kind.name())) {
+        return Err(Trouble::refused(format!("the object is {name}, which is no {}", plan.kind.name())));
+    }
+    if loaded.room < u64::from(plan.room) {
+        let what = format!(
+            "the object has room for {} packets and flows, and {} needs {}: build it with the same parameters",
+            loaded.room, plan.spec, plan.room
+        );
+        return Err(Trouble::refused(what));
+    }
+    loaded.write(".data.params", &[0; 4], &bytes(&plan.params))?;
+    for (mark, rate) in order.reservations {
+        loaded.write("reservations", &mark.to_ne_bytes(), &rate.to_ne_bytes())?;
+    }
+    let attached = Attached {
+        device: device.to_owned(),
+        name: name.clone(),
+        discipline: plan.spec.to_string(),
+        rate: plan.params.rate,
+        object: loaded.object,
+        counters: loaded.map(".data.counters")?,
+        before,
+    };
+    let pins = Path::new(PINS).join(device);
+    fs::create_dir_all(&pins).map_err(Trouble::file(&pins))?;
+    for (map, id) in &loaded.maps {
+        let pin = match map.as_str() {
+            ".data.counters" => "counters",
+            ".data.params" => "params",
+            "reservations" | "journal" => map,
+            _ => continue,
+        };
+        BPFTOOL.run(&["map", "pin", "id", &id.to_string(), &pins.join(pin).to_string_lossy()])?;
+    }
+    let path = state(device);
+    let text = serde_json::to_string_pretty(&attached).expect("it is plain data");
+    fs::write(&path, text).map_err(Trouble::file(&path))?;
+    TC.run(&["qdisc", "replace", "dev", device, "root", &name]).inspect_err(|_| {
+        let _ = fs::remove_file(&path);
+    })?;
+    Ok(attached)
+}
+
+/// Takes the discipline of an interface away, and puts back what was there. The answer is what could not be put back, in a sentence.
+///
+/// # Errors
+/// When there is none, or it cannot be removed.
+pub fn unload(device: &str) -> Result<Option<String>, Trouble> {
+    let Some(there) = find(device)? else {
+        return Err(Trouble::refused(format!("{device} has no discipline of giveway: giveway kernel list")));
+    };
+    // Somebody may have removed the interface, or put another qdisc there meanwhile: that one stays.
+    let mut missing = None;
+    if root(device).is_ok_and(|root| root.is_some_and(|root| root["kind"] == there.name.as_str())) {
+        TC.run(&["qdisc", "del", "dev", device, "root"])?;
+        if let Some(before) = &there.before {
+            let words = ["qdisc", "add", "dev", device, "root"].into_iter().chain(before.split(' '));
+            if let Err(error) = TC.run(&words.collect::<Vec<_>>()) {
+                missing = Some(format!("{device} had \"{before}\", which tc does not take back: {error}"));
+            }
+        }
+    }
+    remove_pins(device);
+    let path = state(device);
+    fs::remove_file(&path).map_err(Trouble::file(&path))?;
+    BPFTOOL.run(&["struct_ops", "unregister", "id", &there.object.to_string()])?;
+    Ok(missing)
+}
+
+/// What was loaded here, by interface.
+///
+/// # Errors
+/// When what is remembered cannot be read.
+pub fn all() -> Result<Vec<Attached>, Trouble> {
+    let mut all = Vec::new();
+    let entries = match fs::read_dir(STATE) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(all),
+        Err(error) => return Err(Trouble::file(STATE)(error)),
+    };
+    for path in entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+    {
+        let text = fs::read_to_string(&path).map_err(Trouble::file(&path))?;
+        all.push(
+            serde_json::from_str(&text)
+                .map_err(|error| Trouble::refused(format!("{}: {error}; remove it", path.display())))?,
+        );
+    }
+    all.sort_by(|one: &Attached, other: &Attached| one.device.cmp(&other.device));
+    Ok(all)
+}
+
+/// What an interface has.
+///
+/// # Errors
+/// When what is remembered cannot be read.
+pub fn find(device: &str) -> Result<Option<Attached>, Trouble> {
+    Ok(all()?.into_iter().find(|attached| attached.device == device))
+}
+
+/// The counters of a discipline, by name, in the order in which it has them.
+///
+/// # Errors
+/// When the kernel does not have it any more.
+pub fn counters(of: &Attached) -> Result<Vec<(String, u64)>, Trouble> {
+    let dump = BPFTOOL.json(&["-j", "map", "dump", "id", &of.counters.to_string()])?;
+    let value = &dump[0]["formatted"]["value"][".data.counters"][0]["counters"];
+    let Value::Object(counters) = value else {
+        let command = format!("bpftool map dump id {}", of.counters);
+        return Err(Trouble::Failed { command, said: "it shows no counters".to_owned() });
+    };
+    Ok(counters.iter().filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect())
+}
+
+/// An object in the kernel.
+struct Loaded {
+    object: u64,
+    maps: Vec<(String, u64)>,
+    room: u64,
+}
+
+impl Loaded {
+    fn register(path: &Path) -> Result<Loaded, Trouble> {
+        // Which number it got is told as a remark.
+        let (out, err) = match BPFTOOL.all(&["struct_ops", "register", &path.to_string_lossy()]) {
+            // That is all that bpftool says of a name that is taken.
+            Err(Trouble::Failed { said, .. }) if said.contains("can't register") => {
+                let what = format!(
+                    "{}: the kernel has a qdisc of that name already: build it under another one, as giveway kernel build efd --name \
+                     giveway_efd_2",
+                    path.display()
+                );
+                return Err(Trouble::refused(what));
+            }
+            other => other?,
+        };
+        let said = format!("{out}{err}");
+        let number =
+            |line: &str| line.starts_with("Registered").then(|| line.rsplit(' ').next()?.parse().ok())?;
+        let Some(object) = said.lines().find_map(number) else {
+            let command = format!("bpftool struct_ops register {}", path.display());
+            return Err(Trouble::Failed { command, said });
+        };
+        let mut loaded = Loaded { object, maps: Vec::new(), room: 0 };
+        let all = BPFTOOL.json(&["-j", "map", "show"]).inspect_err(|_| loaded.unregister())?;
+        let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
+        // The maps of one object have their types in common.
+        let types = all.iter().find(|map| map["id"] == object).map(|map| &map["btf_id"]);
+        for map in all.iter().filter(|map| Some(&map["btf_id"]) == types) {
+            let (Some(name), Some(id)) = (map["name"].as_str(), map["id"].as_u64()) else { continue };
+            if name == "slots" {
+                loaded.room = map["max_entries"].as_u64().unwrap_or_default();
+            }
+            loaded.maps.push((name.to_owned(), id));
+        }
+        Ok(loaded)
+    }
+
+    fn unregister(&self) {
+        // There is another error already, which is the one to tell.
+        let _ = BPFTOOL.run(&["struct_ops", "unregister", "id", &self.object.to_string()]);
+    }
+
+    fn map(&self, name: &str) -> Result<u64, Trouble> {
+        let found = self.maps.iter().find(|(other, _)| other == name);
+        found.map(|(_, id)| *id).ok_or_else(|| {
+            Trouble::refused(format!("the object has no map {name}: it is not one of giveway's"))
+        })
+    }
+
+    /// What tc calls it.
+    fn name(&self) -> Result<String, Trouble> {
+        let dump = BPFTOOL.run(&["-j", "struct_ops", "dump", "id", &self.object.to_string()])?;
+        find_name(&dump).ok_or_else(|| Trouble::refused("the object has no name: it is not one of giveway's"))
+    }
+
+    fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<(), Trouble> {
+        let id = self.map(map)?.to_string();
+        let (key, value) = (hex(key), hex(value));
+        let mut words = vec!["map", "update", "id", &id, "key", "hex"];
+        words.extend(key.iter().map(String::as_str));
+        words.extend(["value", "hex"]);
+        words.extend(value.iter().map(String::as_str));
+        BPFTOOL.run(&words).map(drop)
+    }
+}
+
+/// The `id` of `struct Qdisc_ops`, which is a text; those of maps are numbers. What bpftool 7.1 writes is JSON only in parts.
+fn find_name(dump: &str) -> Option<String> {
+    let (_, rest) = dump.split_once("\"id\":\"")?;
+    Some(rest.split_once('"')?.0.to_owned())
+}
+
+fn hex(bytes: &[u8]) -> Vec<String> {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(params: &Params) -> Vec<u8> {
+    params.words().into_iter().flat_map(|(_, word)| word.to_ne_bytes()).collect()
+}
+
+/// A name that nobody has yet.
+fn free_name(plan: &Plan) -> Result<String, Trouble> {
+    let taken: Vec<String> = all()?.into_iter().map(|attached| attached.name).collect();
+    let first = format!("giveway_{}", plan.kind.name());
+    let names = std::iter::once(first.clone()).chain((2..).map(|nth| format!("{first}_{nth}")));
+    let free = names.take_while(|name| name.len() <= LONGEST_NAME).find(|name| !taken.contains(name));
+    free.ok_or_else(|| Trouble::refused(format!("there are too many of {first} on this machine")))
+}
+
+/// The qdisc at the root of an interface.
+fn root(device: &str) -> Result<Option<Value>, Trouble> {
+    let all = TC.json(&["-j", "qdisc", "show", "dev", device])?;
+    let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
+    Ok(all.iter().find(|one| one["root"] == true).cloned())
+}
+
+/// What has to be put back afterwards: nothing where it is the default.
+fn before(device: &str, replace: bool) -> Result<Option<String>, Trouble> {
+    let Some(root) = root(device)? else { return Ok(None) };
+    let kind = root["kind"].as_str().unwrap_or_default();
+    // Whoever puts a qdisc somewhere gives it a handle; the default has none.
+    if root["handle"] == "0:" {
+        return Ok(None);
+    }
+    if kind.starts_with("giveway_") {
+        let what = format!(
+            "{device} already has {kind}, which was put there by hand: tc qdisc del dev {device} root"
+        );
+        return Err(Trouble::refused(what));
+    }
+    if CLASSFUL.contains(&kind) {
+        let what = format!(
+            "{device} has {kind} with its classes, which could not be put back: remove it (tc qdisc del dev {device} root), or take another \
+             interface"
+        );
+        return Err(Trouble::refused(what));
+    }
+    if !replace {
+        let what = format!(
+            "{device} has {kind}, which somebody put there: say --replace to take its place until unload"
+        );
+        return Err(Trouble::refused(what));
+    }
+    let text = TC.run(&["qdisc", "show", "dev", device, "root"])?;
+    Ok(text.lines().next().map(as_typed))
+}
+
+/// A line of `tc qdisc show` as tc would be told: "qdisc tbf 8001: root refcnt 2 rate 1Mbit" becomes "handle 8001: tbf rate 1Mbit".
+fn as_typed(line: &str) -> String {
+    let mut words = line.split_whitespace().skip(1);
+    let (kind, handle) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut typed = vec!["handle", handle, kind];
+    while let Some(word) = words.next() {
+        match word {
+            "root" => {}
+            "refcnt" => drop(words.next()),
+            word => typed.push(word),
+        }
+    }
+    typed.join(" ")
+}
+
+fn state(device: &str) -> PathBuf {
+    Path::new(STATE).join(format!("{device}.json"))
+}
+
+fn remove_pins(device: &str) {
+    // Where nothing is pinned nothing has to go.
+    let pins = Path::new(PINS).join(device);
+    for pin in fs::read_dir(&pins).into_iter().flatten().flatten() {
+        let _ = fs::remove_file(pin.path());
+    }
+    let _ = fs::remove_dir(&pins);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_qdisc_is_put_back_as_it_is_typed() {
+        let line = "qdisc tbf 8001: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms ";
+        assert_eq!(as_typed(line), "handle 8001: tbf rate 1Mbit burst 5Kb lat 50ms");
+    }
+
+    /// What bpftool 7.1 says, shortened.
+    #[test]
+    fn the_name_of_an_object_is_found() {
+        let dump = r#"{"bpf_map_info":{"type":26,"id":9}},{"bpf_struct_ops_Qdisc_ops":{"data":{"next":0,"id":"giveway_efd"}}}"#;
+        assert_eq!(find_name(dump).as_deref(), Some("giveway_efd"));
+        assert_eq!(find_name(r#"{"bpf_map_info":{"type":26,"id":9}}"#), None);
+    }
+
+    #[test]
+    fn numbers_are_written_as_the_kernel_reads_them() {
+        let params = Params { rate: 0x0102, ..Params::default() };
+        assert_eq!(hex(&bytes(&params)[..8]), 0x0102u64.to_ne_bytes().map(|byte| format!("{byte:02x}")));
+        assert_eq!(bytes(&params).len(), 88);
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_named() {
+        let error = largest_packet("no such thing").unwrap_err().to_string();
+        assert!(error.contains("there are ") && error.contains("lo"), "{error}");
+        assert_eq!(largest_packet("lo").unwrap(), 65_536);
+    }
+}

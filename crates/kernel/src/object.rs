@@ -1,0 +1,108 @@
+//! The program is compiled against the types of the kernel that will run it.
+//!
+//! The sources are part of this program, so that it works without its repository. What they are compiled with is written to a
+//! folder of its own, which is removed afterwards.
+
+use std::path::{Path, PathBuf};
+
+use crate::Trouble;
+use crate::plan::Kind;
+use crate::tools::{BPFTOOL, CLANG};
+
+/// The types of the running kernel.
+pub const RUNNING: &str = "/sys/kernel/btf/vmlinux";
+
+const SOURCES: &[(&str, &str)] = &[
+    ("giveway.h", include_str!("../../../kernel/giveway.h")),
+    ("port.h", include_str!("../../../kernel/port.h")),
+    ("flows.h", include_str!("../../../kernel/flows.h")),
+    ("heap.h", include_str!("../../../kernel/heap.h")),
+    ("calendar.h", include_str!("../../../kernel/calendar.h")),
+    ("stamp.h", include_str!("../../../kernel/stamp.h")),
+    ("drr.h", include_str!("../../../kernel/drr.h")),
+    ("fifo.bpf.c", include_str!("../../../kernel/fifo.bpf.c")),
+    ("drr.bpf.c", include_str!("../../../kernel/drr.bpf.c")),
+    ("efd.bpf.c", include_str!("../../../kernel/efd.bpf.c")),
+    ("trr.bpf.c", include_str!("../../../kernel/trr.bpf.c")),
+];
+
+/// What is built.
+#[derive(Clone, Debug)]
+pub struct Recipe<'a> {
+    /// Which discipline.
+    pub kind: Kind,
+    /// What tc will call it, at most 15 letters.
+    pub name: &'a str,
+    /// For how many packets and flows there is room, plus one: a power of two.
+    pub room: u32,
+    /// How many entries its journal has room for, when it keeps one.
+    pub journal: Option<u32>,
+    /// The kernel's types: a file with BTF, such as [`RUNNING`] or an uncompressed kernel.
+    pub btf: &'a Path,
+}
+
+/// Builds it.
+///
+/// # Errors
+/// When clang, bpftool or the headers of libbpf are missing, or the kernel has no types to show.
+pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), Trouble> {
+    let folder = Folder::new(out)?;
+    for (name, text) in SOURCES {
+        let path = folder.0.join(name);
+        std::fs::write(&path, text).map_err(Trouble::file(&path))?;
+    }
+    if !recipe.btf.exists() {
+        let what = format!(
+            "{} is not there: the kernel was built without CONFIG_DEBUG_INFO_BTF",
+            recipe.btf.display()
+        );
+        return Err(Trouble::refused(what));
+    }
+    let types = BPFTOOL.run(&["btf", "dump", "file", &text(recipe.btf), "format", "c"])?;
+    let path = folder.0.join("types").join("vmlinux.h");
+    std::fs::create_dir(folder.0.join("types")).map_err(Trouble::file(&path))?;
+    std::fs::write(&path, &types).map_err(Trouble::file(&path))?;
+    if !types.contains("struct Qdisc_ops {") {
+        return Err(Trouble::refused(format!("{} has no queue disciplines", recipe.btf.display())));
+    }
+    let name = format!("-DGIVEWAY_NAME=\"{}\"", recipe.name);
+    let room = format!("-DGIVEWAY_ROOM={}", recipe.room);
+    let journal = recipe.journal.map(|entries| format!("-DGIVEWAY_JOURNAL={entries}"));
+    let (types, own) = (text(&folder.0.join("types")), format!("-I{}", text(&folder.0)));
+    let source = text(&folder.0.join(format!("{}.bpf.c", recipe.kind.name())));
+    let out = text(out);
+    let mut arguments = vec!["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3"];
+    arguments.extend(["-D__TARGET_ARCH_x86", "-isystem", &types, &own, &name, &room]);
+    arguments.extend(journal.as_deref());
+    arguments.extend(["-c", &source, "-o", &out]);
+    match CLANG.run(&arguments) {
+        Err(Trouble::Failed { said, .. }) if said.contains("bpf/bpf_helpers.h") => Err(Trouble::Missing {
+            program: "bpf/bpf_helpers.h",
+            purpose: "the disciplines are compiled with the headers of libbpf",
+            package: "libbpf-dev",
+        }),
+        other => other.map(drop),
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// A folder that is removed again.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// Beside the file that is built: who may write that may write this.
+    fn new(out: &Path) -> Result<Folder, Trouble> {
+        let path = PathBuf::from(format!("{}.{}.build", out.display(), std::process::id()));
+        std::fs::create_dir(&path).map_err(Trouble::file(&path))?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

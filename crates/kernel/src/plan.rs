@@ -1,0 +1,290 @@
+//! What is to be loaded: a discipline as it is written everywhere in Giveway, and what that is in the kernel.
+//!
+//! A kernel discipline has the parameters of the Rust one whose decisions it makes, and is spelled the same. What it does not
+//! have is refused in words, never ignored.
+
+use disciplines::{Spec, drr, fifo};
+use qdisc::{Bytes, Limit, Rate, Site, Streams};
+
+use crate::Trouble;
+
+/// The disciplines that there are for the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// First in, first out.
+    Fifo,
+    /// Deficit round robin.
+    Drr,
+    /// Early flow discard.
+    Efd,
+    /// Timestamp round robin, put right: `trr_sound`.
+    Trr,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 4] = [Kind::Fifo, Kind::Drr, Kind::Efd, Kind::Trr];
+
+    /// Its name here, as in `giveway kernel load NAME`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Fifo => "fifo",
+            Kind::Drr => "drr",
+            Kind::Efd => "efd",
+            Kind::Trr => "trr",
+        }
+    }
+
+    /// The name of the Rust discipline that decides the same.
+    pub const fn discipline(self) -> &'static str {
+        match self {
+            Kind::Trr => "trr_sound",
+            other => other.name(),
+        }
+    }
+}
+
+/// What the kernel's discipline is told: `struct params` of `kernel/giveway.h`, in its order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Params {
+    /// Of the link, bit/s; 0: it is not shaped here.
+    pub rate: u64,
+    /// The limit, where it is in packets.
+    pub limit_packets: u64,
+    /// The limit, where it is in bytes.
+    pub limit_bytes: u64,
+    /// What of a flow goes ahead, where that is in packets.
+    pub threshold_packets: u64,
+    /// The same in bytes.
+    pub threshold_bytes: u64,
+    /// Which of both.
+    pub threshold_in_bytes: u64,
+    /// Bytes per round.
+    pub quantum: u64,
+    /// Whether the oldest packets make room.
+    pub drop_head: u64,
+    /// Reservations at once.
+    pub flows: u64,
+    /// Of the calendar.
+    pub slots: u64,
+    /// The time of one of them.
+    pub width_ps: u64,
+}
+
+impl Params {
+    /// The parameters in the order of the C struct, with their names there.
+    pub fn words(&self) -> [(&'static str, u64); 11] {
+        [
+            ("rate", self.rate),
+            ("limit_packets", self.limit_packets),
+            ("limit_bytes", self.limit_bytes),
+            ("threshold_packets", self.threshold_packets),
+            ("threshold_bytes", self.threshold_bytes),
+            ("threshold_in_bytes", self.threshold_in_bytes),
+            ("quantum", self.quantum),
+            ("drop_head", self.drop_head),
+            ("flows", self.flows),
+            ("slots", self.slots),
+            ("width_ps", self.width_ps),
+        ]
+    }
+}
+
+/// What is to be loaded.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Which discipline.
+    pub kind: Kind,
+    /// The Rust discipline that decides the same.
+    pub spec: Spec,
+    /// What the kernel's is told.
+    pub params: Params,
+    /// How many packets and flows it needs room for, plus one: a power of two.
+    pub room: u32,
+}
+
+/// Room that there is at least, and at most.
+const ROOM: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 17;
+/// The most slots of a calendar in the kernel.
+const SLOTS: u32 = 4096;
+/// Below 2^44 bit/s what a packet costs is computed in 64 bits.
+const FASTEST: u64 = 1 << 44;
+/// A slot in ticks of 2^-20 ps is below 2^63.
+const WIDEST_PS: u64 = 1 << 43;
+
+impl Plan {
+    /// What `spelling` is in the kernel: "efd limit 300p threshold 20p". `mtu` is the largest packet as the kernel counts it, with the
+    /// header of its link.
+    ///
+    /// # Errors
+    /// A spelling that nobody knows, a parameter that makes no sense or that the kernel's discipline does not have.
+    pub fn new(spelling: &str, rate: Option<Rate>, limit: Option<Limit>, mtu: u64) -> Result<Plan, Trouble> {
+        let spelling = spelling.trim();
+        let (word, rest) = spelling.split_once(char::is_whitespace).unwrap_or((spelling, ""));
+        let Some(kind) = Kind::ALL.into_iter().find(|kind| [kind.name(), kind.discipline()].contains(&word))
+        else {
+            let known = Kind::ALL.map(Kind::name).join(", ");
+            return Err(Trouble::refused(format!("there is no {word:?} for the kernel: there are {known}")));
+        };
+        let limit =
+            limit.map(|limit| format!(" limit {limit}").replace(" packets", "p").replace(" bytes", "b"));
+        let text = format!("{} {rest}{}", kind.discipline(), limit.unwrap_or_default());
+        let spec: Spec = text.trim().parse().map_err(|error| Trouble::refused(format!("{error}")))?;
+        if kind == Kind::Trr && rate.is_none() {
+            let what = "trr shares out a link whose rate it knows: say --rate, for example --rate 10mbit";
+            return Err(Trouble::refused(what));
+        }
+        // Without a rate nothing below depends on it; sites have one.
+        let site = Site { mtu: Bytes(mtu), ..Site::new(rate.unwrap_or(Rate::gbit(1)), Streams::new(1)) };
+        spec.build::<()>(&site).map_err(|invalid| Trouble::refused(format!("{spec}: {invalid}")))?;
+        let mut params = Params { rate: rate.map_or(0, Rate::as_bit), ..Params::default() };
+        if params.rate >= FASTEST {
+            return Err(Trouble::refused(format!(
+                "{} is more than the kernel's disciplines count to",
+                site.rate
+            )));
+        }
+        let mut flows = 0;
+        let limit = match &spec {
+            Spec::fifo(config) => {
+                params.drop_head = u64::from(config.drop == fifo::Victim::Head);
+                config.limit
+            }
+            Spec::drr(config) => {
+                only(config.quanta.is_empty(), "quanta", "all flows have one quantum")?;
+                only(
+                    config.drop == drr::Victim::Longest,
+                    "drop",
+                    "the longest queue pays, with its newest packet",
+                )?;
+                only(config.key == drr::Key::Flow, "key", "a flow is a connection")?;
+                only(config.buckets == 0, "buckets", "each flow has a queue of its own")?;
+                params.quantum = config.quantum.unwrap_or(site.mtu).0;
+                config.limit
+            }
+            Spec::efd(config) => {
+                only(config.count_first, "nocount_first", "a packet counts before it is compared")?;
+                match config.threshold {
+                    Limit::Packets(most) => params.threshold_packets = most,
+                    Limit::Bytes(most) => (params.threshold_in_bytes, params.threshold_bytes) = (1, most),
+                }
+                config.limit
+            }
+            Spec::trr_sound(config) => {
+                let width = config.width.unwrap_or_else(|| site.rate.time_for(site.mtu.0)).as_ps();
+                only(config.slots <= SLOTS, "slots", &format!("there are at most {SLOTS}"))?;
+                only(width < WIDEST_PS, "width", "a slot is at most 8 s")?;
+                flows = u64::from(config.flows).min(ROOM.end() / 8);
+                (params.slots, params.width_ps) = (config.slots.into(), width);
+                (params.flows, params.quantum) = (flows, mtu);
+                config.limit
+            }
+            _ => unreachable!("the kernel has four disciplines"),
+        };
+        let packets = match limit {
+            Limit::Packets(most) => {
+                params.limit_packets = most;
+                most
+            }
+            Limit::Bytes(most) => {
+                params.limit_bytes = most;
+                most / 60
+            }
+        };
+        // The arrival is held while it is decided who goes, and number 0 is nobody.
+        let room = packets.max(flows).saturating_add(2).max(*ROOM.start()).checked_next_power_of_two();
+        let Some(room) = room.filter(|room| ROOM.contains(room)) else {
+            let most = ROOM.end() - 2;
+            let what = format!(
+                "limit {limit} is room for {packets} packets: the kernel's disciplines hold at most {most}"
+            );
+            return Err(Trouble::refused(what));
+        };
+        Ok(Plan { kind, spec, params, room: room as u32 })
+    }
+}
+
+fn only(holds: bool, parameter: &str, what: &str) -> Result<(), Trouble> {
+    if holds {
+        return Ok(());
+    }
+    Err(Trouble::refused(format!("{parameter}: in the kernel {what}; leave it out")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::DropReason;
+
+    const HEADER: &str = include_str!("../../../kernel/giveway.h");
+
+    fn plan(spelling: &str) -> Plan {
+        Plan::new(spelling, Some(Rate::mbit(10)), None, 1514).unwrap()
+    }
+
+    fn refusal(spelling: &str) -> String {
+        Plan::new(spelling, Some(Rate::mbit(10)), None, 1514).unwrap_err().to_string()
+    }
+
+    /// The words of a C struct, in their order.
+    fn fields(of: &str) -> Vec<String> {
+        let body = HEADER.split_once(&format!("struct {of} {{\n")).expect("the header has it").1;
+        let lines = body.split_once("\n};").expect("it ends").0.lines();
+        let declared = lines.filter_map(|line| line.trim().strip_prefix("u64 ")?.split(';').next());
+        declared.flat_map(|names| names.split(',').map(|name| name.trim().to_owned())).collect()
+    }
+
+    #[test]
+    fn parameters_are_in_the_order_of_the_header() {
+        assert_eq!(Params::default().words().map(|(name, _)| name.to_owned()).to_vec(), fields("params"));
+    }
+
+    #[test]
+    fn drops_have_the_names_that_they_have_everywhere() {
+        let counters = fields("counters");
+        let first = counters.iter().position(|name| name == "overlimit").unwrap();
+        let names = DropReason::ALL.map(DropReason::name);
+        // What only hosts of packets that are not real lose.
+        assert_eq!(counters[first..first + 9], names[..9]);
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_rust_discipline() {
+        let efd = plan("efd limit 200p threshold 30kb").params;
+        assert_eq!((efd.limit_packets, efd.threshold_in_bytes, efd.threshold_bytes), (200, 1, 30_720));
+        let drr = plan("drr limit 100kb").params;
+        assert_eq!((drr.limit_packets, drr.limit_bytes, drr.quantum), (0, 102_400, 1514));
+        assert_eq!(plan("fifo drop head").params.drop_head, 1);
+        // 1,514 bytes at 10 Mbit/s.
+        let trr = plan("trr limit 500p");
+        assert_eq!(
+            (trr.params.width_ps, trr.params.slots, trr.spec.name()),
+            (1_211_200_000, 4096, "trr_sound")
+        );
+    }
+
+    #[test]
+    fn there_is_room_for_the_limit_and_the_arrival() {
+        assert_eq!(
+            ["fifo", "fifo limit 4094p", "fifo limit 4095p"].map(|text| plan(text).room),
+            [4096, 4096, 8192]
+        );
+        assert!(refusal("fifo limit 200000p").contains("at most 131070"));
+    }
+
+    #[test]
+    fn a_limit_of_its_own_wins() {
+        let plan = Plan::new("efd threshold 10p", None, Some(Limit::Packets(50)), 1514).unwrap();
+        assert_eq!((plan.params.limit_packets, plan.params.rate), (50, 0));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_have_is_refused() {
+        assert!(refusal("codel").contains("fifo, drr, efd, trr"));
+        assert!(refusal("drr buckets 10").contains("leave it out"));
+        assert!(refusal("efd limit 0p").contains("write at least"));
+        assert!(refusal("trr slots 5000").contains("at most 4096"));
+        let without_a_rate = Plan::new("trr", None, None, 1514).unwrap_err().to_string();
+        assert!(without_a_rate.contains("--rate 10mbit"), "{without_a_rate}");
+    }
+}

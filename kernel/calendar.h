@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Items in the order of the slots of time in which they are due, then in the order in which they were filed:
+// crates/qdisc/src/blocks/calendar.rs. An array of slots is a window that moves with time; which of them are not empty is a set of bits,
+// in two steps of 64. An item that is due beyond the window waits in a heap until the window reaches it. Items are numbers below
+// ROOM, not 0.
+#pragma once
+
+#include "heap.h"
+
+// The most slots of a window: two steps of 64.
+#define SLOTS 4096
+#define SLOT_MASK (SLOTS - 1)
+#define NO_SLOT (~0U)
+
+struct filed {
+	u32 next, prev;
+	u32 slot; // plus one; 0: not in the window
+};
+
+struct ends {
+	u32 head, tail;
+};
+
+// What `_first` found.
+struct due {
+	u64 slot;
+	u32 item; // 0: nothing is filed
+};
+
+#define CALENDAR(name)                                                                                      \
+	HEAP(name##_beyond)                                                                                 \
+	struct filed name##_filed[ROOM];                                                                    \
+	struct ends name##_ends[SLOTS];                                                                     \
+	u64 name##_bits[64], name##_words;                                                                  \
+	u32 name##_inside;                                                                                  \
+	/* The slot with which the window begins; how many items were ever due beyond it. */                \
+	u64 name##_floor, name##_overflowed;                                                                \
+	INLINE u32 name##_index(u64 slot)                                                                   \
+	{                                                                                                   \
+		return params.slots ? slot % params.slots : 0;                                              \
+	}                                                                                                   \
+	INLINE u32 name##_len(void)                                                                         \
+	{                                                                                                   \
+		return name##_inside + name##_beyond_len;                                                   \
+	}                                                                                                   \
+	INLINE void name##_push(u32 slot, u32 item)                                                         \
+	{                                                                                                   \
+		struct ends *ends = &name##_ends[slot & SLOT_MASK];                                         \
+		struct filed *filed = &name##_filed[item & MASK];                                           \
+		filed->prev = ends->tail;                                                                   \
+		filed->next = 0;                                                                            \
+		filed->slot = slot + 1;                                                                     \
+		if (ends->tail) {                                                                           \
+			name##_filed[ends->tail & MASK].next = item;                                        \
+		} else {                                                                                    \
+			ends->head = item;                                                                  \
+			name##_bits[slot / 64 & 63] |= 1ULL << (slot & 63);                                 \
+			name##_words |= 1ULL << (slot / 64 & 63);                                           \
+		}                                                                                           \
+		ends->tail = item;                                                                          \
+		name##_inside++;                                                                            \
+	}                                                                                                   \
+	/* Files an item. One that is overdue goes to the first slot of the window. */                      \
+	__noinline int name##_file(u32 item, u64 slot)                                                      \
+	{                                                                                                   \
+		if (slot < name##_floor)                                                                    \
+			slot = name##_floor;                                                                \
+		if (slot - name##_floor < params.slots)                                                     \
+			name##_push(name##_index(slot), item);                                              \
+		else                                                                                        \
+			name##_beyond_set(item, (struct order){ slot, ++name##_overflowed });               \
+		return 0;                                                                                   \
+	}                                                                                                   \
+	/* Takes an item out, where it is filed. */                                                         \
+	__noinline int name##_remove(u32 item)                                                              \
+	{                                                                                                   \
+		struct filed filed = name##_filed[item & MASK];                                             \
+		u32 slot = filed.slot - 1;                                                                  \
+		struct ends *ends = &name##_ends[slot & SLOT_MASK];                                         \
+		if (!filed.slot)                                                                            \
+			return name##_beyond_remove(item);                                                  \
+		if (filed.prev)                                                                             \
+			name##_filed[filed.prev & MASK].next = filed.next;                                  \
+		else                                                                                        \
+			ends->head = filed.next;                                                            \
+		if (filed.next)                                                                             \
+			name##_filed[filed.next & MASK].prev = filed.prev;                                  \
+		else                                                                                        \
+			ends->tail = filed.prev;                                                            \
+		if (!ends->head) {                                                                          \
+			u64 bits = name##_bits[slot / 64 & 63] & ~(1ULL << (slot & 63));                    \
+			name##_bits[slot / 64 & 63] = bits;                                                 \
+			if (!bits)                                                                          \
+				name##_words &= ~(1ULL << (slot / 64 & 63));                                \
+		}                                                                                           \
+		name##_filed[item & MASK].slot = 0;                                                         \
+		name##_inside--;                                                                            \
+		return 1;                                                                                   \
+	}                                                                                                   \
+	/* The first slot with items from `from` on; NO_SLOT when there is none before the array ends. */   \
+	INLINE u32 name##_busy(u32 from)                                                                    \
+	{                                                                                                   \
+		u32 word = from / 64 & 63;                                                                  \
+		u64 bits = name##_bits[word] & ~0ULL << (from & 63);                                        \
+		if (!bits) {                                                                                \
+			u64 words = word == 63 ? 0 : name##_words & ~0ULL << (word + 1);                    \
+			if (!words)                                                                         \
+				return NO_SLOT;                                                             \
+			word = __builtin_ctzll(words) & 63;                                                 \
+			bits = name##_bits[word];                                                           \
+		}                                                                                           \
+		return 64 * word + __builtin_ctzll(bits);                                                   \
+	}                                                                                                   \
+	/* The first slot that has an item, and the item that was filed there first. */                     \
+	INLINE struct due name##_first(void)                                                                \
+	{                                                                                                   \
+		u32 from = name##_index(name##_floor), slot, item;                                          \
+		if (!name##_inside) {                                                                       \
+			item = name##_beyond_first();                                                       \
+			return (struct due){ name##_beyond_keys[item & MASK].first, item };                 \
+		}                                                                                           \
+		slot = name##_busy(from);                                                                   \
+		if (slot == NO_SLOT)                                                                        \
+			slot = name##_busy(0);                                                              \
+		item = name##_ends[slot & SLOT_MASK].head;                                                  \
+		return (struct due){ name##_floor + (slot >= from ? slot - from : slot + params.slots - from), item }; \
+	}                                                                                                   \
+	/* Nothing is due before `slot` any more: the window moves there, or as far as what is filed allows. */ \
+	__noinline int name##_advance(u64 slot)                                                             \
+	{                                                                                                   \
+		struct due first = name##_first();                                                          \
+		if (first.item && first.slot < slot)                                                        \
+			slot = first.slot;                                                                  \
+		if (slot <= name##_floor)                                                                   \
+			return 0;                                                                           \
+		name##_floor = slot;                                                                        \
+		AT_MOST(ROOM) {                                                                             \
+			u32 item = name##_beyond_first();                                                   \
+			u64 due = name##_beyond_keys[item & MASK].first;                                    \
+			if (!item || due - slot >= params.slots)                                            \
+				break;                                                                      \
+			name##_beyond_remove(item);                                                         \
+			name##_push(name##_index(due), item);                                               \
+		}                                                                                           \
+		return 0;                                                                                   \
+	}                                                                                                   \
+	INLINE void name##_clear(void)                                                                      \
+	{                                                                                                   \
+		int *at;                                                                                    \
+		EACH(at, ROOM)                                                                              \
+			name##_filed[*at & MASK].slot = 0;                                                  \
+		EACH(at, SLOTS)                                                                             \
+			name##_ends[*at & SLOT_MASK] = (struct ends){};                                     \
+		EACH(at, 64)                                                                                \
+			name##_bits[*at & 63] = 0;                                                          \
+		name##_words = name##_inside = 0;                                                           \
+		name##_floor = 0;                                                                           \
+		name##_beyond_clear();                                                                      \
+	}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Early Flow Discard: crates/disciplines/src/efd.rs in the kernel. J. Chen, M. Heusse, G. Urvoy-Keller, NETWORKING 2011.
+//
+// - The first `threshold` of a flow goes to a high queue, the rest to a low one that is served when the high one is empty.
+// - A flow is known while a packet of it is queued, so the table is never larger than the buffer.
+// - The two queues are one line. When it is full its last packet gives way: the newest low one, or the arrival.
+#include "giveway.h"
+#include "flows.h"
+
+struct flow {
+	FLOW_HEAD;
+	u32 offered; // what it sent since it became backlogged, in the threshold's unit; it stays at the largest number
+	u32 queued;  // how many of its packets are queued
+};
+
+struct flow flows[ROOM];
+LISTS(flows)
+TABLE(flows)
+
+struct list high, low;
+struct backlog held;
+
+// Enters a packet in the books of its flow. Whether it goes to the low queue.
+INLINE bool count_in(u32 at)
+{
+	struct packet *packet = &packets[at & MASK];
+	u64 most = params.threshold_in_bytes ? params.threshold_bytes : params.threshold_packets;
+	u32 step = params.threshold_in_bytes ? packet->bytes : 1;
+	u32 place = flows_enter(packet->key);
+	struct flow *flow = &flows[place & MASK];
+	packet->flow = place;
+	if (!flow->queued)
+		flow->offered = 0;
+	flow->offered = flow->offered + step < step ? ~0U : flow->offered + step;
+	flow->queued++;
+	return flow->offered > most;
+}
+
+INLINE void leave(struct list *list, u32 at)
+{
+	u32 place = packets[at & MASK].flow;
+	packets_remove(list, at);
+	held.packets--;
+	held.bytes -= packets[at & MASK].bytes;
+	if (!--flows[place & MASK].queued)
+		flows_forget(place);
+}
+
+// Drops from the end of the line until the rest fits.
+INLINE void push_out(u32 arrival)
+{
+	AT_MOST(ROOM) {
+		u32 last;
+		if (allows(held.packets, held.bytes))
+			break;
+		if (low.len) {
+			last = low.tail;
+			leave(&low, last);
+		} else {
+			last = high.tail;
+			leave(&high, last);
+		}
+		doom(last, last == arrival ? OVERLIMIT : PUSHOUT);
+	}
+}
+
+static void accept(u32 at, u64 now)
+{
+	u32 bytes = packets[at & MASK].bytes;
+	if (!allows(1, bytes))
+		return doom(at, TOO_LARGE);
+	packets_push_back(count_in(at) ? &low : &high, at);
+	held.packets++;
+	held.bytes += bytes;
+	if (!allows(held.packets, held.bytes))
+		push_out(at);
+	counters.high_packets = high.len;
+	counters.low_packets = low.len;
+}
+
+static u32 next(u64 now)
+{
+	u32 at = high.head;
+	if (at) {
+		leave(&high, at);
+		counters.high_packets = high.len;
+		return at;
+	}
+	at = low.head;
+	if (at)
+		leave(&low, at);
+	counters.low_packets = low.len;
+	return at;
+}
+
+static void clear(void)
+{
+	flows_clear();
+	high = low = (struct list){};
+	held = (struct backlog){};
+}
+
+#include "port.h"

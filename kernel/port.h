@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The four calls of the kernel, once for all disciplines: a packet's life, top-down. Included last.
+//
+// - A packet's flow is the kernel's own hash of it (`bpf_skb_get_hash`), which knows tunnels, VLANs and IPv6, and which for a local
+//   connection is the connection's. It has 32 bits and a key of its own since the machine started.
+// - With a rate the port is the link: it hands out a packet only when the one before it would have been sent, and asks the
+//   watchdog to be called then. The watchdog is late, always; so the schedule goes on from when the link was free, not from
+//   when it was asked, as far back as CATCH_UP.
+// - Reservations are by the mark of a packet (`SO_MARK`, or `meta mark set` of nft): the map says what rate a flow with this mark has.
+#pragma once
+
+#define NET_XMIT_SUCCESS 0
+#define NET_XMIT_DROP 1
+#define EBUSY 16
+
+// How much of the time that it was called too late a shaped link makes up for.
+#define CATCH_UP 10000000ULL
+
+struct held_packet {
+	struct sk_buff __kptr *skb;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ROOM);
+	__type(key, u32);
+	__type(value, struct held_packet);
+} slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u64);
+} reservations SEC(".maps");
+
+// The one qdisc whose state this is. Its address is only compared.
+u64 owner;
+// When it was attached. All times here are since then, as a host of the Rust disciplines has them.
+u64 epoch;
+// When the link has sent what it is sending.
+u64 free_at;
+// Packets that ever came.
+u32 arrivals;
+
+INLINE struct sk_buff *take_out(u32 at)
+{
+	struct held_packet *slot = bpf_map_lookup_elem(&slots, &at);
+	return slot ? bpf_kptr_xchg(&slot->skb, NULL) : NULL;
+}
+
+INLINE void count_out(struct Qdisc *sch, u32 at)
+{
+	u32 bytes = packets[at & MASK].bytes;
+	counters.held_packets--;
+	counters.held_bytes -= bytes;
+	sch->q.qlen--;
+	sch->qstats.backlog -= bytes;
+}
+
+INLINE void count_drop(u32 bytes, u32 reason)
+{
+	counters.dropped_packets++;
+	counters.dropped_bytes += bytes;
+	switch (reason) {
+	case OVERLIMIT: counters.overlimit++; break;
+	case PUSHOUT: counters.pushout++; break;
+	case TOO_LARGE: counters.too_large++; break;
+	case RESET: counters.reset++; break;
+	}
+}
+
+// What a discipline may know of a packet.
+INLINE void describe(u32 at, u64 key, u32 bytes, u32 mark)
+{
+	struct packet *packet = &packets[at & MASK];
+	u64 *reserved = mark ? bpf_map_lookup_elem(&reservations, &mark) : NULL;
+	packet->bytes = bytes;
+	packet->key = key;
+	packet->reserved = reserved ? *reserved : 0;
+	packet->number = arrivals++;
+	packet->flow = 0;
+	packet->reason = 0;
+}
+
+SEC("struct_ops")
+int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
+{
+	u32 bytes = ((struct qdisc_skb_cb *)skb->cb)->pkt_len, mark = skb->mark;
+	u64 key = bpf_skb_get_hash(skb), now = bpf_ktime_get_ns() - epoch;
+	struct sk_buff *before;
+	struct held_packet *slot;
+	int answer = NET_XMIT_SUCCESS;
+	u32 at = packets_take();
+
+	counters.arrived_packets++;
+	counters.arrived_bytes += bytes;
+	slot = at ? bpf_map_lookup_elem(&slots, &at) : NULL;
+	if (!slot) {
+		// The loader gives room for all that a limit admits.
+		count_drop(bytes, OVERLIMIT);
+		sch->qstats.drops++;
+		bpf_qdisc_skb_drop(skb, to_free);
+		return NET_XMIT_DROP;
+	}
+	before = bpf_kptr_xchg(&slot->skb, skb);
+	if (before)
+		bpf_kfree_skb(before);
+	describe(at, key, bytes, mark);
+	note(now, ENQUEUED, at);
+
+	// A link that had nothing to send begins now.
+	if (!counters.held_packets && free_at < now)
+		free_at = now;
+	counters.held_packets++;
+	counters.held_bytes += bytes;
+	sch->q.qlen++;
+	sch->qstats.backlog += bytes;
+
+	accept(at, now);
+
+	if (!doomed.head)
+		return answer;
+	AT_MOST(ROOM) {
+		u32 victim = doomed.head;
+		if (!victim)
+			break;
+		packets_remove(&doomed, victim);
+		note(now, DROPPED, victim);
+		count_drop(packets[victim & MASK].bytes, packets[victim & MASK].reason);
+		count_out(sch, victim);
+		sch->qstats.drops++;
+		if (victim == at)
+			answer = NET_XMIT_DROP;
+		struct sk_buff *gone = take_out(victim);
+		if (gone)
+			bpf_qdisc_skb_drop(gone, to_free);
+		packets_give(victim);
+	}
+	return answer;
+}
+
+SEC("struct_ops")
+struct sk_buff *BPF_PROG(giveway_dequeue, struct Qdisc *sch)
+{
+	u64 now = bpf_ktime_get_ns() - epoch;
+	u32 at, bytes;
+
+	if (params.rate && counters.held_packets) {
+		if (now < free_at) {
+			bpf_qdisc_watchdog_schedule(sch, epoch + free_at, 0);
+			return NULL;
+		}
+		if (free_at + CATCH_UP < now)
+			free_at = now - CATCH_UP;
+	}
+	at = next(now);
+	if (!at) {
+		// One that has looked for long, with a quantum far below its packets, is asked again.
+		if (counters.held_packets)
+			bpf_qdisc_watchdog_schedule(sch, epoch + now + 1, 0);
+		else
+			note(now, NOTHING_HELD, 0);
+		return NULL;
+	}
+	note(now, SENT, at);
+	bytes = packets[at & MASK].bytes;
+	if (params.rate)
+		free_at += bytes * 8000000000ULL / params.rate;
+	count_out(sch, at);
+	counters.sent_packets++;
+	counters.sent_bytes += bytes;
+	struct sk_buff *skb = take_out(at);
+	packets_give(at);
+	if (skb)
+		bpf_qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+SEC("struct_ops")
+int BPF_PROG(giveway_init, struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	// Another qdisc of this kind would share its packets with the first.
+	if (owner)
+		return -EBUSY;
+	owner = (u64)sch;
+	epoch = bpf_ktime_get_ns();
+	free_at = 0;
+	arrivals = 0;
+	counters = (struct counters){};
+	begin_journal();
+	sch->limit = params.limit_packets;
+	return 0;
+}
+
+// Gives everything up. The kernel forgets the lengths itself.
+SEC("struct_ops")
+void BPF_PROG(giveway_reset, struct Qdisc *sch)
+{
+	if (owner != (u64)sch)
+		return;
+	AT_MOST(ROOM) {
+		u32 at = packets_used;
+		if (!at)
+			break;
+		packets_used = at - 1;
+		struct sk_buff *skb = take_out(at);
+		if (skb) {
+			count_drop(packets[at & MASK].bytes, RESET);
+			bpf_kfree_skb(skb);
+		}
+	}
+	packets_free = 0;
+	doomed = (struct list){};
+	counters.held_packets = 0;
+	counters.held_bytes = 0;
+	counters.flow_table = 0;
+	free_at = 0;
+	clear();
+}
+
+SEC("struct_ops")
+void BPF_PROG(giveway_destroy, struct Qdisc *sch)
+{
+	// Also called for one that was refused.
+	if (owner == (u64)sch)
+		owner = 0;
+}
+
+#ifndef GIVEWAY_NAME
+#error "build with -DGIVEWAY_NAME: what tc will call it, at most 15 letters"
+#endif
+
+SEC(".struct_ops")
+struct Qdisc_ops ops = {
+	.enqueue = (void *)giveway_enqueue,
+	.dequeue = (void *)giveway_dequeue,
+	.init = (void *)giveway_init,
+	.reset = (void *)giveway_reset,
+	.destroy = (void *)giveway_destroy,
+	.id = GIVEWAY_NAME,
+};
+
+char licence[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,21 @@
+# What a packet costs with each qdisc, in a machine whose clock counts instructions: packets and processor seconds of the sender, who
+# does all the work of the qdisc. The last one has reserved flows.
+ip link add cost type dummy
+ip link set cost up
+cost() {
+	echo "COST $1 $(drive flood cost 0.1 100 64 ${2:-0})"
+}
+cost noqueue
+for kind in pfifo fq_codel sfq fq cake; do
+	tc qdisc add dev cost root $kind
+	cost $kind
+	tc qdisc del dev cost root
+done
+for kind in fifo efd drr trr; do
+	flags=
+	[ $kind = trr ] && flags="--rate 100gbit --reserve 1=1gbit"
+	giveway kernel load $kind --dev cost $flags --object /objects/plain/$kind.o >/dev/null || echo "FAILED: load $kind"
+	cost giveway_$kind
+	[ $kind = trr ] && cost giveway_trr,reserved 1
+	giveway kernel unload --dev cost >/dev/null
+done

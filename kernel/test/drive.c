@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What the virtual machine of `cargo xtask test-kernel` needs beside the programs of its distribution: traffic, and the journal
+// of a discipline as a file.
+//
+//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS + 1), not always
+//   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds
+//   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static uint64_t state;
+
+// SplitMix64 (Steele, Lea, Flood 2014): the same traffic from the same seed, as far as the machine's clock lets it.
+static uint64_t drawn(uint64_t below)
+{
+	uint64_t z = (state += 0x9e3779b97f4a7c15);
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return (z ^ (z >> 31)) % below;
+}
+
+static void pause_us(long us)
+{
+	struct timespec span = { us / 1000000, us % 1000000 * 1000 };
+	nanosleep(&span, NULL);
+}
+
+static int open_socket(const char *dev)
+{
+	int most = 256 << 20;
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
+	to.sll_ifindex = if_nametoindex(dev);
+	if (fd < 0 || !to.sll_ifindex || bind(fd, (struct sockaddr *)&to, sizeof to))
+		fail(dev);
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &most, sizeof most))
+		fail("SO_SNDBUFFORCE");
+	return fd;
+}
+
+// UDP from 10.0.0.1 to 10.0.0.2, the flow in the source port: `bytes` with the link's header.
+static unsigned char frame[1514];
+
+static void prepare(int bytes, int flow)
+{
+	int ip = bytes - 14, udp = ip - 20, port = 1024 + flow;
+	memset(frame, 0, 42);
+	memcpy(frame, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);
+	frame[14] = 0x45;
+	frame[16] = ip >> 8, frame[17] = ip;
+	frame[22] = 64, frame[23] = 17;
+	memcpy(frame + 26, "\x0a\0\0\x01\x0a\0\0\x02", 8);
+	frame[34] = port >> 8, frame[35] = port;
+	frame[37] = 9;
+	frame[38] = udp >> 8, frame[39] = udp;
+}
+
+static void send_marked(int fd, int bytes, uint32_t mark)
+{
+	char control[CMSG_SPACE(sizeof mark)] = { 0 };
+	struct iovec data = { frame, bytes };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
+	if (mark) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof control;
+		struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SO_MARK;
+		head->cmsg_len = CMSG_LEN(sizeof mark);
+		memcpy(CMSG_DATA(head), &mark, sizeof mark);
+	}
+	// A packet that the discipline refuses is an error here, and none to us.
+	if (sendmsg(fd, &message, 0) < 0 && errno != ENOBUFS)
+		fail("sendmsg");
+}
+
+static int send_traffic(char **word)
+{
+	int fd = open_socket(word[0]);
+	long packets = atol(word[1]);
+	int flows = atoi(word[2]), mixed = !strcmp(word[3], "mixed"), marks = atoi(word[4]);
+	state = strtoull(word[5], NULL, 10);
+	while (packets > 0) {
+		long burst = 1 + drawn(drawn(4) ? 30 : 600);
+		int hot = drawn(flows);
+		for (; burst > 0 && packets > 0; burst--, packets--) {
+			int flow = drawn(2) ? hot : (int)drawn(flows);
+			int bytes = !mixed ? 1000 : drawn(3) ? 60 + drawn(1455) : 60;
+			uint32_t mark = marks ? flow % (marks + 1) : 0;
+			// Now and then a flow asks for another rate, or for none.
+			if (marks && !drawn(50))
+				mark = drawn(marks + 1);
+			prepare(bytes, flow);
+			send_marked(fd, bytes, mark);
+		}
+		switch (drawn(40)) {
+		case 0: pause_us(20000 + drawn(30000)); break; // everything leaves meanwhile
+		case 1 ... 15: pause_us(drawn(3000)); break;
+		}
+	}
+	pause_us(200000);
+	return 0;
+}
+
+static double seconds(struct timeval time)
+{
+	return time.tv_sec + time.tv_usec / 1e6;
+}
+
+static int flood(char **word)
+{
+	int fd = open_socket(word[0]), flows = atoi(word[3]), bytes = atoi(word[2]), mark = atoi(word[4]);
+	struct timespec begun, now;
+	struct rusage used;
+	long sent = 0;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	do {
+		for (int i = 0; i < 64; i++, sent++) {
+			prepare(bytes, drawn(flows));
+			send_marked(fd, bytes, mark);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec - begun.tv_sec + (now.tv_nsec - begun.tv_nsec) / 1e9 < atof(word[1]));
+	getrusage(RUSAGE_SELF, &used);
+	printf("%ld %.3f\n", sent, seconds(used.ru_utime) + seconds(used.ru_stime));
+	return 0;
+}
+
+struct entry {
+	uint64_t now, key, reserved;
+	uint32_t number, bytes, kind, reason;
+};
+
+static int dump(char **word)
+{
+	union bpf_attr attr = { 0 };
+	struct bpf_map_info info = { 0 };
+	attr.pathname = (uint64_t)(uintptr_t)word[0];
+	int fd = syscall(SYS_bpf, BPF_OBJ_GET, &attr, sizeof attr);
+	if (fd < 0)
+		fail(word[0]);
+	memset(&attr, 0, sizeof attr);
+	attr.info.bpf_fd = fd;
+	attr.info.info = (uint64_t)(uintptr_t)&info;
+	attr.info.info_len = sizeof info;
+	if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof attr) || info.value_size != sizeof(struct entry))
+		fail("not a journal");
+	struct entry *all = mmap(NULL, (size_t)info.max_entries * sizeof *all, PROT_READ, MAP_SHARED, fd, 0);
+	if (all == MAP_FAILED)
+		fail("mmap");
+	FILE *out = fopen(word[1], "r+b");
+	if (!out || fseeko(out, strtoll(word[2], NULL, 10), SEEK_SET))
+		fail(word[1]);
+	if (fwrite(all, sizeof *all, all->now + 1, out) != all->now + 1 || fclose(out))
+		fail(word[1]);
+	if (all->now + 1 == info.max_entries)
+		fprintf(stderr, "the journal is full: it ends before the traffic did\n");
+	return 0;
+}
+
+int main(int words, char **word)
+{
+	if (words == 8 && !strcmp(word[1], "send"))
+		return send_traffic(word + 2);
+	if (words == 7 && !strcmp(word[1], "flood"))
+		return flood(word + 2);
+	if (words == 5 && !strcmp(word[1], "dump"))
+		return dump(word + 2);
+	fprintf(stderr, "see the head of drive.c\n");
+	return 2;
+}
