@@ -99,64 +99,70 @@ impl Discipline for Config {
 #[derive(Debug)]
 pub struct Sound {
     width: Ticks,
-    virtual_time: Ticks,
+    virtual_time: Stamp,
     as_of: Time,
-    /// The slot that virtual time is in.
-    slot: u64,
-    /// Where that slot ends.
-    slot_end: Ticks,
+    /// T of a flow's oldest packet; when it has none, of the last that left.
     flows: Numbered<Stamp>,
     /// The flows that wait, by the slot of T.
     due: Calendar,
     /// Those of them that start in a later slot than virtual time's, by the slot of S.
     later: Calendar,
+    /// Virtual time is in another slot than when `later` was last looked through.
+    moved: bool,
 }
 
-/// T of a flow's oldest packet; when it has none, of the last that left.
-#[derive(Clone, Copy, Debug, Default)]
+/// A point in virtual time: the slot that it is in, and how far in it. So sums need no division by the width, other than what a packet takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Stamp {
-    time: Ticks,
     slot: u64,
+    rest: Ticks,
+}
+
+impl Stamp {
+    /// So much later.
+    #[inline]
+    fn plus(self, ticks: Ticks, width: Ticks) -> Stamp {
+        let (slots, rest) = (self.rest + ticks).split(width);
+        Stamp { slot: self.slot.saturating_add(slots), rest }
+    }
+
+    /// Since the beginning.
+    fn ticks(self, width: Ticks) -> Ticks {
+        Ticks::edge(self.slot, width) + self.rest
+    }
 }
 
 impl Sound {
     pub(crate) fn new(slots: usize, width: Ticks) -> Sound {
         Sound {
             width,
-            virtual_time: Ticks::ZERO,
+            virtual_time: Stamp::default(),
             as_of: Time::ZERO,
-            slot: 0,
-            slot_end: width,
             flows: Numbered::default(),
             due: Calendar::new(slots),
             later: Calendar::new(slots),
+            moved: false,
         }
     }
 
     /// Real time passes.
     #[inline]
     fn pass(&mut self, now: Time) {
-        self.virtual_time += Ticks::of(now.since(self.as_of));
+        self.virtual_time.rest += Ticks::of(now.since(self.as_of));
         self.as_of = now;
-        if self.virtual_time >= self.slot_end {
-            self.enter(self.virtual_time.slot(self.width));
+        if self.virtual_time.rest >= self.width {
+            self.virtual_time = self.virtual_time.plus(Ticks::ZERO, self.width);
+            self.moved = true;
         }
-    }
-
-    #[inline]
-    fn enter(&mut self, slot: u64) {
-        self.slot = slot;
-        self.slot_end = Ticks::edge(slot, self.width) + self.width;
     }
 
     /// A packet becomes the oldest of its flow; it starts at `start`.
     #[inline]
     fn head(&mut self, item: Item, start: Stamp) {
-        let time = start.time + item.cost;
-        let slot = time.slot(self.width);
-        *self.flows.at(item.flow) = Stamp { time, slot };
-        self.due.file(item.flow, slot);
-        if start.slot > self.slot {
+        let stamp = start.plus(item.cost, self.width);
+        *self.flows.at(item.flow) = stamp;
+        self.due.file(item.flow, stamp.slot);
+        if start.slot > self.virtual_time.slot {
             self.later.file(item.flow, start.slot);
         }
     }
@@ -164,18 +170,25 @@ impl Sound {
     /// When all who wait start in later slots, virtual time is shifted to the first of these.
     #[inline]
     fn shift(&mut self) {
+        // Flows are filed behind virtual time: while that stays in its slot, nobody comes out of `later`.
+        if self.moved || self.later.len() == self.due.len() {
+            self.look_through();
+        }
+        self.later.advance(self.virtual_time.slot);
+        self.due.advance(self.virtual_time.slot);
+    }
+
+    fn look_through(&mut self) {
+        self.moved = false;
         while let Some((slot, flow)) = self.later.first() {
-            if slot > self.slot {
+            if slot > self.virtual_time.slot {
                 if self.later.len() < self.due.len() {
                     break;
                 }
-                self.virtual_time = Ticks::edge(slot, self.width);
-                self.enter(slot);
+                self.virtual_time = Stamp { slot, rest: Ticks::ZERO };
             }
             self.later.remove(flow);
         }
-        self.later.advance(self.slot);
-        self.due.advance(self.slot);
     }
 
     #[inline]
@@ -193,8 +206,7 @@ impl Schedule for Sound {
         self.pass(now);
         if first {
             let last = *self.flows.at(item.flow);
-            let start = Stamp { time: self.virtual_time, slot: self.slot };
-            self.head(item, if last.time > start.time { last } else { start });
+            self.head(item, self.virtual_time.max(last));
         }
         self.shift();
     }
@@ -220,15 +232,16 @@ impl Schedule for Sound {
     fn revoked(&mut self, item: Item, emptied: bool) {
         if emptied {
             self.leave(item.flow);
-            let time = self.flows.at(item.flow).time.saturating_sub(item.cost);
-            *self.flows.at(item.flow) = Stamp { time, slot: time.slot(self.width) };
+            let stamp = self.flows.at(item.flow);
+            let (slot, rest) = stamp.ticks(self.width).saturating_sub(item.cost).split(self.width);
+            *stamp = Stamp { slot, rest };
             self.shift();
         }
     }
 
     fn passed(&self, flow: u32, now: Time) -> bool {
-        let virtual_time = self.virtual_time + Ticks::of(now.since(self.as_of));
-        self.flows.get(flow).is_none_or(|stamp| stamp.time <= virtual_time)
+        let virtual_time = self.virtual_time.plus(Ticks::of(now.since(self.as_of)), self.width);
+        self.flows.get(flow).is_none_or(|stamp| *stamp <= virtual_time)
     }
 
     fn forget(&mut self, flow: u32) {
@@ -236,8 +249,8 @@ impl Schedule for Sound {
     }
 
     fn clear(&mut self) {
-        self.virtual_time = Ticks::ZERO;
-        self.enter(0);
+        self.virtual_time = Stamp::default();
+        self.moved = false;
         self.flows.clear();
         self.due.clear();
         self.later.clear();
@@ -248,7 +261,8 @@ impl Schedule for Sound {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("shift_s", self.virtual_time.saturating_sub(Ticks::at(self.as_of)).as_s());
+        let virtual_time = self.virtual_time.ticks(self.width);
+        visit("shift_s", virtual_time.saturating_sub(Ticks::at(self.as_of)).as_s());
         visit("beyond_window", self.due.overflowed() as f64);
     }
 }
@@ -347,7 +361,7 @@ mod tests {
                 }
                 filed.sort_unstable();
                 virtual_time = shifted(virtual_time, &filed, &start);
-                prop_assert_eq!(trr.schedule.virtual_time, virtual_time);
+                prop_assert_eq!(trr.schedule.virtual_time.ticks(delta), virtual_time);
                 prop_assert!(virtual_time >= before);
                 prop_assert_eq!(trr.schedule.due.len(), filed.len());
                 for (_, _, of) in &filed {

@@ -151,6 +151,8 @@ pub struct Calendar {
     chains: Chains,
     /// The slot with which the window begins. Nothing is filed before it.
     floor: u64,
+    /// Which chain is that slot's: its remainder, kept because a division costs more than all the rest of filing.
+    floor_chain: u32,
     /// Items that are due beyond the window, by slot, then by the order in which they came.
     beyond: FlowHeap<(u64, u64)>,
     /// How many there ever were.
@@ -163,7 +165,8 @@ impl Calendar {
     /// # Panics
     /// As [`Chains::new`].
     pub fn new(slots: usize) -> Calendar {
-        Calendar { chains: Chains::new(slots), floor: 0, beyond: FlowHeap::with_capacity(0), overflowed: 0 }
+        let (chains, beyond) = (Chains::new(slots), FlowHeap::with_capacity(0));
+        Calendar { chains, floor: 0, floor_chain: 0, beyond, overflowed: 0 }
     }
 
     /// How many items are filed.
@@ -190,7 +193,7 @@ impl Calendar {
     pub fn file(&mut self, item: u32, slot: u64) {
         let slot = slot.max(self.floor);
         if slot - self.floor < u64::from(self.chains.slots()) {
-            self.chains.push(self.index(slot), item);
+            self.chains.push(self.chain(slot), item);
         } else {
             self.overflowed += 1;
             self.beyond.set(item, (slot, self.overflowed));
@@ -200,19 +203,19 @@ impl Calendar {
     /// Takes an item out. Whether it was filed.
     #[inline]
     pub fn remove(&mut self, item: u32) -> bool {
-        self.chains.remove(item) || self.beyond.remove(item)
+        self.chains.remove(item) || (!self.beyond.is_empty() && self.beyond.remove(item))
     }
 
     /// The first slot that has an item, and the item that was filed there first.
     #[inline]
     pub fn first(&self) -> Option<(u64, u32)> {
-        let from = self.index(self.floor);
-        let Some(index) = self.chains.next_from(from) else {
+        let from = self.floor_chain;
+        let Some(chain) = self.chains.next_from(from) else {
             // The window stays where it is: what is filed next may come before this.
             return self.beyond.first().map(|((slot, _), item)| (slot, item));
         };
-        let ahead = if index >= from { index - from } else { index + self.chains.slots() - from };
-        Some((self.floor + u64::from(ahead), self.chains.front(index)?))
+        let ahead = if chain >= from { chain - from } else { chain + self.chains.slots() - from };
+        Some((self.floor + u64::from(ahead), self.chains.front(chain)?))
     }
 
     /// Nothing is due before `slot` any more: the window moves up to there, or as far as what is filed allows.
@@ -229,24 +232,30 @@ impl Calendar {
     pub fn clear(&mut self) {
         self.chains.clear();
         self.beyond.clear();
-        self.floor = 0;
+        (self.floor, self.floor_chain) = (0, 0);
     }
 
     /// The window begins at a slot, before which nothing is filed; what it reaches is filed in it.
     #[inline]
     fn move_to(&mut self, floor: u64) {
+        let slots = u64::from(self.chains.slots());
+        self.floor_chain =
+            if floor - self.floor < slots { self.chain(floor) } else { (floor % slots) as u32 };
         self.floor = floor;
         while let Some(((slot, _), item)) = self.beyond.first()
-            && slot - self.floor < u64::from(self.chains.slots())
+            && slot - self.floor < slots
         {
             self.beyond.remove(item);
-            self.chains.push(self.index(slot), item);
+            self.chains.push(self.chain(slot), item);
         }
     }
 
+    /// The chain of a slot in the window.
     #[inline]
-    fn index(&self, slot: u64) -> u32 {
-        (slot % u64::from(self.chains.slots())) as u32
+    fn chain(&self, slot: u64) -> u32 {
+        let (slots, chain) =
+            (u64::from(self.chains.slots()), u64::from(self.floor_chain) + (slot - self.floor));
+        (if chain >= slots { chain - slots } else { chain }) as u32
     }
 }
 

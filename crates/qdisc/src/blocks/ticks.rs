@@ -78,6 +78,17 @@ impl Ticks {
         u64::try_from(self.0 / width.0).unwrap_or(u64::MAX)
     }
 
+    /// How many widths are in it, and what is left of it.
+    #[inline]
+    pub fn split(self, width: Ticks) -> (u64, Ticks) {
+        // Nearly always both fit a register, where a division costs a fraction.
+        if let (Ok(ticks), Ok(width)) = (u64::try_from(self.0), u64::try_from(width.0)) {
+            let slots = ticks / width;
+            return (slots, Ticks(u128::from(ticks - slots * width)));
+        }
+        (self.slot(width), Ticks(self.0 % width.0))
+    }
+
     /// The beginning of a slot.
     #[inline]
     pub fn edge(slot: u64, width: Ticks) -> Ticks {
@@ -142,6 +153,11 @@ mod tests {
     fn slots_and_their_edges() {
         let width = Ticks::of(Span::us(10));
         assert_eq!(Ticks::of(Span::us(29)).slot(width), 2);
+        assert_eq!(Ticks::of(Span::us(29)).split(width), (2, Ticks::of(Span::us(9))));
+        let long = Ticks::of(Span::s(1000));
+        assert_eq!(long.split(width), (100_000_000, Ticks::ZERO));
+        assert_eq!(width.split(long), (0, width));
+        assert_eq!((long + width).split(long), (1, width));
         assert_eq!(Ticks::edge(2, width), Ticks::of(Span::us(20)));
         assert_eq!(Ticks::MAX.slot(Ticks::from_raw(1)), u64::MAX);
         assert_eq!(Ticks::edge(u64::MAX, Ticks::MAX), Ticks::MAX);
