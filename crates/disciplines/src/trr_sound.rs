@@ -29,7 +29,7 @@
 //!   sorted list; a newcomer may start up to δ earlier.
 //!
 //! # Cost
-//! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and one 128-bit division per packet. Beyond
+//! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and one division per packet. Beyond
 //!   the window O(log n).
 //! - 150 bytes per flow with a reservation, beside the table, and 16 per slot.
 //!
@@ -161,7 +161,9 @@ impl Sound {
     fn head(&mut self, item: Item, start: Stamp) {
         let stamp = start.plus(item.cost, self.width);
         *self.flows.at(item.flow) = stamp;
-        self.due.file(item.flow, stamp.slot);
+        // Filed before the window moves: it is not due before what its flow had there until now.
+        self.due.refile(item.flow, stamp.slot);
+        self.later.remove(item.flow);
         if start.slot > self.virtual_time.slot {
             self.later.file(item.flow, start.slot);
         }
@@ -220,11 +222,12 @@ impl Schedule for Sound {
 
     #[inline]
     fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.leave(item.flow);
-        if let Some(head) = head {
-            let start = *self.flows.at(item.flow);
-            // Filed before the window moves: it is not due before what just left.
-            self.head(head, start);
+        match head {
+            Some(head) => {
+                let start = *self.flows.at(item.flow);
+                self.head(head, start);
+            }
+            None => self.leave(item.flow),
         }
         self.shift();
     }

@@ -153,6 +153,8 @@ pub struct Calendar {
     floor: u64,
     /// Which chain is that slot's: its remainder, kept because a division costs more than all the rest of filing.
     floor_chain: u32,
+    /// The window may begin as late as this, as far as what is filed allows. It is moved when that makes a difference.
+    passed: u64,
     /// Items that are due beyond the window, by slot, then by the order in which they came.
     beyond: FlowHeap<(u64, u64)>,
     /// How many there ever were.
@@ -166,7 +168,7 @@ impl Calendar {
     /// As [`Chains::new`].
     pub fn new(slots: usize) -> Calendar {
         let (chains, beyond) = (Chains::new(slots), FlowHeap::with_capacity(0));
-        Calendar { chains, floor: 0, floor_chain: 0, beyond, overflowed: 0 }
+        Calendar { chains, floor: 0, floor_chain: 0, passed: 0, beyond, overflowed: 0 }
     }
 
     /// How many items are filed.
@@ -191,13 +193,16 @@ impl Calendar {
     /// Files an item. One that is overdue goes to the first slot of the window.
     #[inline]
     pub fn file(&mut self, item: u32, slot: u64) {
-        let slot = slot.max(self.floor);
-        if slot - self.floor < u64::from(self.chains.slots()) {
-            self.chains.push(self.chain(slot), item);
-        } else {
-            self.overflowed += 1;
-            self.beyond.set(item, (slot, self.overflowed));
-        }
+        let slot = self.within(slot);
+        self.put(item, slot);
+    }
+
+    /// Files an item in another slot than before; overdue is what would have been so while it was filed there.
+    #[inline]
+    pub fn refile(&mut self, item: u32, slot: u64) {
+        let slot = self.within(slot);
+        self.remove(item);
+        self.put(item, slot);
     }
 
     /// Takes an item out. Whether it was filed.
@@ -218,27 +223,47 @@ impl Calendar {
         Some((self.floor + u64::from(ahead), self.chains.front(chain)?))
     }
 
-    /// Nothing is due before `slot` any more: the window moves up to there, or as far as what is filed allows.
+    /// Nothing is due before `slot` any more: the window moves up to there, or as far as what is filed allows when next something is.
     #[inline]
     pub fn advance(&mut self, slot: u64) {
-        if slot <= self.floor {
-            return;
-        }
-        let first = self.first().map_or(slot, |(first, _)| first);
-        self.move_to(slot.min(first).max(self.floor));
+        self.passed = self.passed.max(slot);
     }
 
     /// Forgets all and begins at slot 0 again, keeping the memory.
     pub fn clear(&mut self) {
         self.chains.clear();
         self.beyond.clear();
-        (self.floor, self.floor_chain) = (0, 0);
+        (self.floor, self.floor_chain, self.passed) = (0, 0, 0);
     }
 
-    /// The window begins at a slot, before which nothing is filed; what it reaches is filed in it.
+    /// The slot that an item due in `slot` is filed under. Here the window moves, if it matters where it begins. That comes to the same as
+    /// moving it whenever something is filed: what was filed without was not due before `passed`, and did not hold it back.
     #[inline]
-    fn move_to(&mut self, floor: u64) {
-        let slots = u64::from(self.chains.slots());
+    fn within(&mut self, slot: u64) -> u64 {
+        if slot >= self.passed && slot - self.floor < u64::from(self.chains.slots()) {
+            return slot;
+        }
+        self.catch_up();
+        slot.max(self.floor)
+    }
+
+    #[inline]
+    fn put(&mut self, item: u32, slot: u64) {
+        if slot - self.floor < u64::from(self.chains.slots()) {
+            self.chains.push(self.chain(slot), item);
+        } else {
+            self.overflowed += 1;
+            self.beyond.set(item, (slot, self.overflowed));
+        }
+    }
+
+    /// The window moves; what it reaches is filed in it.
+    fn catch_up(&mut self) {
+        let first = self.first().map_or(self.passed, |(first, _)| first);
+        let (floor, slots) = (self.passed.min(first), u64::from(self.chains.slots()));
+        if floor <= self.floor {
+            return;
+        }
         self.floor_chain =
             if floor - self.floor < slots { self.chain(floor) } else { (floor % slots) as u32 };
         self.floor = floor;
@@ -265,44 +290,50 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It is a list sorted by slot and by the order of filing, whatever the size of the window: nothing wraps round.
+        /// It is a list sorted by slot and by the order of filing, whatever the size of the window: nothing wraps round. What is overdue goes where
+        /// the list begins, or to the slot that was passed last.
         #[test]
         fn is_a_sorted_list(
-            ops in prop::collection::vec((0..8u8, 0..30u32, 0..200u64), 0..400),
+            ops in prop::collection::vec((0..10u8, 0..30u32, 0..200u64), 0..400),
             slots in prop_oneof![1..9usize, Just(64), 90..200usize],
         ) {
             let mut calendar = Calendar::new(slots);
-            // Slot, serial and item; and the least slot that may be filed.
+            // Slot, serial and item; where the window begins; and what was passed.
             let mut model: Vec<(u64, usize, u32)> = Vec::new();
-            let mut floor = 0;
+            let (mut floor, mut passed, mut now) = (0, 0, 0u64);
             for (serial, (op, item, ahead)) in ops.into_iter().enumerate() {
+                let at = model.iter().position(|(_, _, other)| *other == item);
+                let slot = (now + ahead).saturating_sub(20);
                 match op {
-                    0..4 => {
-                        if model.iter().all(|(_, _, other)| *other != item) {
-                            let slot = floor + ahead;
-                            calendar.file(item, slot);
-                            model.push((slot, serial, item));
-                        }
+                    0..4 if at.is_none() => {
+                        floor = model.first().map_or(passed, |(first, ..)| passed.min(*first)).max(floor);
+                        calendar.file(item, slot);
+                        model.push((slot.max(floor), serial, item));
                     }
                     4 | 5 => {
+                        floor = model.first().map_or(passed, |(first, ..)| passed.min(*first)).max(floor);
+                        calendar.refile(item, slot);
+                        at.map(|at| model.remove(at));
+                        model.push((slot.max(floor), serial, item));
+                    }
+                    6 | 7 => {
                         prop_assert_eq!(calendar.first(), model.first().map(|(slot, _, item)| (*slot, *item)));
                         if let Some((slot, _, item)) = model.first().copied() {
                             prop_assert!(calendar.remove(item));
-                            // As schedulers do, what is filed from now on is not due before what just left.
-                            floor = slot;
+                            now = slot;
                             model.remove(0);
                         }
                     }
-                    6 => {
-                        let at = model.iter().position(|(_, _, other)| *other == item);
+                    8 => {
                         prop_assert_eq!(calendar.remove(item), at.is_some());
                         at.map(|at| model.remove(at));
                     }
-                    _ => {
-                        let to = floor + ahead / 4;
-                        calendar.advance(to);
-                        floor = floor.max(model.first().map_or(to, |(slot, ..)| to.min(*slot)));
+                    9 => {
+                        now += ahead / 4;
+                        passed = passed.max(now);
+                        calendar.advance(now);
                     }
+                    _ => {}
                 }
                 // Stable: what was filed first stays first.
                 model.sort_by_key(|(slot, serial, _)| (*slot, *serial));
