@@ -6,19 +6,20 @@
 //!
 //! Nothing of the machine that runs this is changed but what is below `target/kernel`.
 
+mod book;
 mod compare;
 mod equality;
 mod fetch;
 mod machine;
+mod users;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use compare::table;
 use equality::{judge, plan, programs, runs};
-use fetch::fetch;
-use machine::{COUNTED, PARALLEL, boot, initramfs};
+use fetch::{Kernel, fetch};
+use machine::{PARALLEL, boot, initramfs};
 
 use crate::repository::{Done, Repository};
 use crate::tools;
@@ -28,36 +29,55 @@ const SLOT: u64 = 1 << 24;
 /// Packets per discipline and mix; the second number for a quick look.
 const PACKETS: [u32; 2] = [100_000, 5_000];
 /// What else is done, or how much.
-pub const FLAGS: [&str; 3] = ["--quick", "--again", "--compare"];
+pub const FLAGS: [&str; 4] = ["--quick", "--again", "--compare", "--book"];
+
+/// A kernel, and the folder in which all of this happens.
+pub struct Ready {
+    folder: PathBuf,
+    kernel: Kernel,
+}
+
+/// Whether it can be done here: what there is, or why not.
+///
+/// # Errors
+/// The reason, in a sentence.
+pub fn ready(repository: &Repository) -> Result<Ready, String> {
+    missing(repository)?;
+    let folder = repository.target()?.join("kernel");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let kernel =
+        fetch(repository, &folder).map_err(|why| format!("no kernel with BPF qdiscs can be had: {why}"))?;
+    Ok(Ready { folder, kernel })
+}
+
+/// Does it, where that is possible.
+pub fn test(repository: &Repository, flags: &[&str]) -> Done {
+    match ready(repository) {
+        Ok(ready) => run(repository, &ready, flags),
+        Err(why) => {
+            println!("skipped: {why}");
+            Ok(())
+        }
+    }
+}
 
 /// Does it.
-pub fn test(repository: &Repository, flags: &[&str]) -> Done {
+pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     let packets = PACKETS[usize::from(flags.contains(&"--quick"))];
     let begun = Instant::now();
     let mut stages = Stages(Vec::new());
-    if let Err(why) = missing(repository) {
-        println!("skipped: {why}");
-        return Ok(());
-    }
-    let folder = repository.target()?.join("kernel");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let kernel = match stages.time("kernel", || fetch(repository, &folder)) {
-        Ok(kernel) => kernel,
-        Err(why) => {
-            println!("skipped: no kernel with BPF qdiscs can be had: {why}");
-            return Ok(());
-        }
-    };
+    let Ready { folder, kernel } = ready;
     let runs = runs();
-    stages.time("programs", || programs(repository, &folder, &kernel))?;
-    stages.time("initramfs", || initramfs(repository, &folder, &kernel, &plan(&runs, packets, flags)))?;
-    let said = stages.time("virtual machine", || boot(&folder, &kernel, runs.len(), &PARALLEL))?;
-    stages.time("judgement", || judge(repository, &folder, &runs, packets, &said))?;
+    stages.time("programs", || programs(repository, folder, kernel))?;
+    stages.time("initramfs", || initramfs(repository, folder, kernel, &plan(&runs, packets, flags)))?;
+    let said = stages.time("virtual machine", || boot(folder, kernel, runs.len(), &PARALLEL))?;
+    stages.time("judgement", || judge(repository, folder, &runs, packets, &said))?;
+    stages.time("users", || users::test(repository, folder, kernel))?;
     if flags.contains(&"--compare") {
-        let compare = include_str!("../../../kernel/test/compare.sh");
-        stages.time("initramfs", || initramfs(repository, &folder, &kernel, compare))?;
-        let costs = stages.time("comparison", || boot(&folder, &kernel, 0, &COUNTED))?;
-        println!("{}", table(&costs)?);
+        println!("{}", stages.time("comparison", || compare::compare(repository, folder, kernel))?);
+    }
+    if flags.contains(&"--book") {
+        stages.time("book", || book::follow(repository, folder, kernel))?;
     }
     for line in said.lines().filter(|line| ["AGAIN", "MEMORY"].iter().any(|word| line.starts_with(word))) {
         println!("{line}");
@@ -95,6 +115,7 @@ fn missing(repository: &Repository) -> Done {
         ("dash", "-c true", "dash"),
         ("tc", "-V", "iproute2"),
         ("dpkg", "--version", "dpkg"),
+        ("ethtool", "--version", "ethtool"),
     ];
     let absent: Vec<&str> = needed
         .iter()
