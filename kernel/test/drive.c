@@ -5,6 +5,8 @@
 //
 //   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS + 1), not always
 //   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds
+//   drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID    bursts, and who takes them runs in between; prints packets and the processor
+//                                                               seconds of this process and of those two
 //   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -14,6 +16,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +152,43 @@ static int flood(char **word)
 	return 0;
 }
 
+// What a process has had of the processor, in nanoseconds.
+static uint64_t had(const char *process)
+{
+	char path[64];
+	unsigned long long ns = 0;
+	snprintf(path, sizeof path, "/proc/%s/schedstat", process);
+	FILE *file = fopen(path, "r");
+	if (!file || fscanf(file, "%llu", &ns) != 1)
+		fail(path);
+	fclose(file);
+	return ns;
+}
+
+static int send_bursts(char **word)
+{
+	int fd = open_socket(word[0]), bursts = atoi(word[1]), bytes = atoi(word[2]), flows = atoi(word[3]), mark = atoi(word[4]);
+	int packets = atoi(word[5]);
+	struct sched_param first = { .sched_priority = 10 };
+	// Nobody takes packets while there are more to send.
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		fail("SCHED_FIFO");
+	uint64_t before = 0, after = 0;
+	for (int burst = 0; burst <= bursts; burst++) {
+		// The first one finds everything cold.
+		if (burst == 1)
+			before = had("self") + had(word[6]) + had(word[7]);
+		for (int i = 0; i < packets; i++) {
+			prepare(bytes, drawn(flows));
+			send_marked(fd, bytes, mark);
+		}
+		pause_us(50000);
+	}
+	after = had("self") + had(word[6]) + had(word[7]);
+	printf("%ld %.9f\n", (long)bursts * packets, (after - before) / 1e9);
+	return 0;
+}
+
 struct entry {
 	uint64_t now, key, reserved;
 	uint32_t number, bytes, kind, reason;
@@ -187,6 +227,8 @@ int main(int words, char **word)
 		return send_traffic(word + 2);
 	if (words == 7 && !strcmp(word[1], "flood"))
 		return flood(word + 2);
+	if (words == 10 && !strcmp(word[1], "bursts"))
+		return send_bursts(word + 2);
 	if (words == 5 && !strcmp(word[1], "dump"))
 		return dump(word + 2);
 	fprintf(stderr, "see the head of drive.c\n");

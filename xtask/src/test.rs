@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::Steps;
-use crate::{format, licences, new, scenarios, tools};
+use crate::{format, kernel, licences, new, scenarios, tools};
+
+const IN_THE_KERNEL: &str = "in the kernel, in a virtual machine";
 
 /// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,11 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.step("tests", || repository.cargo(&["test", "--workspace", "--locked"]));
     python(repository, &mut steps);
     steps.step("docs", || repository.docs_are_up_to_date());
+    // The programs that it takes into its machine are built by now.
+    match kernel::ready(repository) {
+        Ok(ready) => steps.step(IN_THE_KERNEL, || kernel::run(repository, &ready, &["--quick"])),
+        Err(why) => steps.skip(IN_THE_KERNEL, &why),
+    }
     if extent == Extent::Fast {
         return steps.close();
     }

@@ -37,10 +37,10 @@ const PLACES: &[Place] = &[
     Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
     Place {
         name: "scenario",
-        knows: &["qdisc", "spelling", "disciplines", "sim", "switch", "theory"],
+        knows: &["qdisc", "spelling", "disciplines", "kernel", "sim", "switch", "theory"],
         tests_know: &["record"],
     },
-    Place { name: "testbed", knows: &["qdisc", "sim", "scenario", "record"], tests_know: &[] },
+    Place { name: "testbed", knows: &["qdisc", "kernel", "sim", "scenario", "record"], tests_know: &[] },
     Place {
         name: "papers",
         knows: &["qdisc", "theory", "disciplines", "sim", "switch", "scenario", "record"],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use kernel::Trouble;
-use kernel::attach::{self, Attached, Order};
+use kernel::attach::{self, Attached, Order, Source};
 use kernel::object::{self, Recipe};
 use kernel::plan::{Kind, Plan};
 use qdisc::{DropReason, Limit, Rate};
@@ -42,8 +42,11 @@ enum Command {
     /// Takes it away again
     Unload {
         /// The interface
-        #[arg(long, value_name = "IF")]
-        dev: String,
+        #[arg(long, value_name = "IF", required_unless_present = "gone")]
+        dev: Option<String>,
+        /// Instead, what belonged to interfaces and network namespaces that are no more
+        #[arg(long, conflicts_with = "dev")]
+        gone: bool,
     },
     /// Shows what disciplines did: packets, drops by reason, flows
     Show {
@@ -112,7 +115,8 @@ struct Build {
 pub fn kernel(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let done = match &args.command {
         Command::Load(args) => load(args),
-        Command::Unload { dev } => unload(dev),
+        Command::Unload { dev: Some(dev), .. } => unload(dev),
+        Command::Unload { dev: None, .. } => unload_gone(),
         Command::Show { dev, json } => shown(dev.as_deref(), *json),
         Command::List => list(),
         Command::Build(args) => build(args),
@@ -139,7 +143,9 @@ fn load(args: &Load) -> Result<String, Trouble> {
         device: dev,
         plan: &plan,
         reservations: reserve,
-        object: object.as_deref(),
+        source: object.as_deref().map_or(Source::Compiled, Source::Object),
+        overhead: 0,
+        keep: false,
         replace: *replace,
     })?;
     Ok(format!("{dev}: {}\n", line(&attached)))
@@ -152,10 +158,16 @@ fn unload(dev: &str) -> Result<String, Trouble> {
     }
 }
 
+fn unload_gone() -> Result<String, Trouble> {
+    let gone = attach::gone()?;
+    let told: String = gone.iter().map(|of| format!("{}: {}, taken away\n", of.device, line(of))).collect();
+    Ok(if told.is_empty() { "every interface that has one is still there\n".to_owned() } else { told })
+}
+
 fn shown(dev: Option<&str>, json: bool) -> Result<String, Trouble> {
     let mut all = attach::all()?;
     if let Some(dev) = dev {
-        all.retain(|attached| attached.device == dev);
+        all = attach::find(dev)?.into_iter().collect();
         if all.is_empty() {
             return Err(Trouble::Refused(format!("{dev} has no discipline of giveway: giveway kernel list")));
         }
@@ -226,7 +238,9 @@ fn line(attached: &Attached) -> String {
         0 => "at the rate of the interface".to_owned(),
         rate => format!("at {}", Rate::bit(rate)),
     };
-    format!("{}, {} {rate}", attached.name, attached.discipline)
+    let elsewhere =
+        attached.namespace.map_or(String::new(), |number| format!(", in network namespace {number}"));
+    format!("{}, {} {rate}{elsewhere}", attached.name, attached.discipline)
 }
 
 fn reservation(text: &str) -> Result<(u32, u64), String> {

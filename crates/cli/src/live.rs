@@ -1,6 +1,7 @@
 //! `giveway live`: real frames between two interfaces, through a discipline and a shaper each way.
 
 mod control;
+mod in_kernel;
 mod keep;
 mod metrics;
 mod operator;
@@ -56,7 +57,8 @@ pub struct Args {
     /// The rate from --out to --in [default: unlimited]
     #[arg(long, value_name = "RATE")]
     rate_back: Option<String>,
-    /// The discipline from --in to --out, as in "fq_codel limit 1000p"; see `giveway list` [default: fq_codel]
+    /// The discipline from --in to --out, as in "fq_codel limit 1000p"; see `giveway list` [default: fq_codel]. With bpf:, as in
+    /// "bpf:efd limit 300p", it stands in the kernel; see `giveway kernel list`
     #[arg(long, value_name = "SPEC")]
     qdisc: Option<String>,
     /// The discipline from --out to --in [default: that of --qdisc]
@@ -108,6 +110,9 @@ pub struct Args {
     /// How many frames the kernel may have ready for us
     #[arg(long, value_name = "FRAMES", default_value_t = 4096, value_parser = value_parser!(u32).range(64..=262_144))]
     ring: u32,
+    /// Take what bpf: loads from here, where `giveway kernel build` put it (giveway_efd.o), instead of compiling it
+    #[arg(long, value_name = "DIR")]
+    objects: Option<PathBuf>,
     /// The seed of everything random: loss, jitter, keys of flows, disciplines
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -169,6 +174,7 @@ Examples:
   sudo giveway live --in eth0 --out eth1 --rate 2mbit --qdisc \"efd limit 300p\" --rate-back 16mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --delay 20ms --loss 0.1% --jitter 2ms
   sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-back
+  sudo giveway live --in eth0 --out eth1 --rate 20mbit --qdisc \"bpf:efd limit 300p\"
   sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
   sudo giveway control /run/giveway.sock set rate 8mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --qdisc trr_sound --reserve    # see giveway reserve --help
@@ -193,6 +199,14 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Ok(flags) => flags,
         Err(sentence) => return Ok(wrong(&sentence)),
     };
+    match in_kernel::asked(args, &flags) {
+        Ok(None) => {}
+        Ok(Some(wishes)) => return in_kernel::live(args, wishes, out),
+        Err(sentence) => return Ok(wrong(&sentence)),
+    }
+    if args.objects.is_some() {
+        return Ok(wrong("--objects is for disciplines in the kernel, as --qdisc bpf:efd: leave it out"));
+    }
     let wishes = match settings::wishes(args.settings.as_deref(), &flags) {
         Ok(wishes) => wishes,
         Err(sentence) => return Ok(wrong(&sentence)),
@@ -421,14 +435,18 @@ fn draw(operator: &Operator, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-/// Answers whoever connects, one after the other, in a thread without privileges that lives as long as the process.
+/// Answers whoever connects, one after the other, in a thread that lives as long as the process; without privileges, unless it runs
+/// programs.
 fn answer_each<S>(
     name: &str,
+    runs_programs: bool,
     mut accept: impl FnMut() -> io::Result<S> + Send + 'static,
     answer: impl Fn(S) -> io::Result<()> + Send + 'static,
 ) {
     let answering = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let _ = privilege::settle(Role::Watch);
+        if !runs_programs {
+            let _ = privilege::settle(Role::Watch);
+        }
         loop {
             if let Ok(stream) = accept() {
                 // Whoever does not read its answer misses it.

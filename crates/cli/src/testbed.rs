@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::value_parser;
 use papers::layout;
 use qdisc::Span;
-use scenario::{Cell, Contender, Live, Scenario};
-use testbed::{Bed, LATE, Trouble, against};
+use scenario::{Cell, Contender, Diagnostic, Live, Scenario, Severity};
+use testbed::{Bed, LATE, against};
 
 use crate::run::{Done, Observe, Session, name, print};
 use crate::{Outcome, check, show};
@@ -37,6 +37,9 @@ pub struct Args {
     /// How often a run is tried while the machine is too busy
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=100))]
     attempts: u32,
+    /// Take what bpf: loads from here, where giveway kernel build put it (giveway_efd.o), instead of compiling it
+    #[arg(long, value_name = "DIR")]
+    objects: Option<PathBuf>,
     /// Change something, as in link.1.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -55,7 +58,7 @@ const EXAMPLES: &str = "\
 Examples:
   giveway testbed scenarios/testbed/quickstart.toml
   giveway testbed scenarios/testbed/mixed-10.toml --against-simulation --seeds 5 --out runs/mixed-10
-  giveway testbed scenarios/testbed/quickstart.toml --set 'disciplines=[\"kernel:fq_codel\"]'
+  giveway testbed scenarios/testbed/quickstart.toml --set 'disciplines=[\"kernel:fq_codel\", \"bpf:efd\"]'
 
 Exit codes: 0 all is well, 1 a run failed, 2 wrong usage, a wrong scenario, or something is missing here, 130 interrupted.";
 
@@ -80,6 +83,19 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         show::sentence(&trouble.to_string());
         return Ok(Outcome::Wrong);
     }
+    if let Some((queue, trouble)) = testbed::lacks_bpf(live) {
+        show::diagnostics(
+            scenario.origin(),
+            &[Diagnostic {
+                severity: Severity::Error,
+                span: queue.place.clone(),
+                message: trouble.to_string(),
+                label: String::new(),
+                help: None,
+            }],
+        );
+        return Ok(Outcome::Wrong);
+    }
     let program = std::env::current_exe()?;
     let asked = format!("giveway testbed {}", name(&args.file));
     // One run at a time: they would be in each other's way.
@@ -96,7 +112,8 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         true => args.out.as_ref().map(|dir| dir.join(part)),
         false => args.out.clone(),
     };
-    let bed = Bed { program, attempts: args.attempts, keep: within("reality").map(|dir| dir.join("router")) };
+    let kept = within("reality").map(|dir| dir.join("router"));
+    let bed = Bed { program, attempts: args.attempts, keep: kept, objects: args.objects.clone() };
     let dir = within("reality");
     let (done, missing) = match reality(&real, &bed, &scenario, live, &name, dir.as_deref(), args.quiet) {
         Ok(done) => done,
@@ -192,8 +209,7 @@ fn reality(
             }
             Ok(None) => Ok(None),
             Err(trouble) => {
-                let lacks = matches!(trouble, Trouble::Missing { .. });
-                missing.fetch_or(lacks, Ordering::Relaxed);
+                missing.fetch_or(trouble.is_lack(), Ordering::Relaxed);
                 Err(trouble.to_string())
             }
         }

@@ -45,4 +45,8 @@ fn what_is_not_loaded_is_not_unloaded() {
     let (code, _, err) = giveway(&["kernel", "unload", "--dev", "no-such"]);
     assert_eq!(code, 2);
     assert!(err.contains("no-such has no discipline of giveway: giveway kernel list"), "{err}");
+    let (code, _, err) = giveway(&["kernel", "unload"]);
+    assert!(code == 2 && err.contains("--dev"), "{err}");
+    let (code, _, err) = giveway(&["kernel", "unload", "--gone", "--dev", "lo"]);
+    assert!(code == 2 && err.contains("--gone"), "{err}");
 }

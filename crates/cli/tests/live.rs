@@ -36,6 +36,55 @@ fn wrong_wishes_are_refused_with_what_would_be_right() {
 }
 
 #[test]
+fn what_cannot_be_in_the_kernel_is_refused() {
+    let refused = |arguments: &[&str]| {
+        let live = ["live", "--in", "lo", "--out", "no-such", "--qdisc", "bpf:efd limit 300p"];
+        let (code, _, errors) = said(&[&live[..], arguments].concat());
+        assert_eq!(code, Some(2), "{errors}");
+        errors
+    };
+    for (flags, expected) in [
+        (&["--delay", "5ms"][..], "--delay: in the kernel there is no line behind a discipline"),
+        (&["--reassemble-back"], "--reassemble-back: in the kernel"),
+        (&["--record", "somewhere"], "--record: in the kernel no packet passes this program"),
+        (&["--trace", "somewhere"], "--trace: in the kernel no packet passes"),
+        (&["--tui"], "giveway kernel show says what the kernel counts"),
+        (&["--reserve"], "bpf:trr has rates by the marks of packets"),
+        (&["--mpu", "64"], "--mpu: "),
+        (&["--qdisc-back", "fq_codel"], "either both directions are in the kernel or none"),
+        (&["--rate", "20"], "--rate: "),
+        (&[], "there is no interface no-such"),
+    ] {
+        let errors = refused(flags);
+        assert!(errors.contains(expected), "{flags:?}: {errors}");
+    }
+    let (code, _, errors) = said(&["live", "--in", "tun:a", "--out", "lo", "--qdisc", "bpf:fifo"]);
+    assert!(code == Some(2) && errors.contains("tun:a: a TUN interface"), "{errors}");
+    let (code, _, errors) = said(&["live", "--in", "a", "--out", "b", "--objects", "."]);
+    assert!(code == Some(2) && errors.contains("--objects is for disciplines in the kernel"), "{errors}");
+}
+
+/// The rest of it needs such a kernel, and is in `cargo xtask test-kernel`.
+#[test]
+fn a_kernel_without_bpf_qdiscs_is_told() {
+    let Some(bed) = Bed::build("bpf") else { return };
+    if kernel::attach::ready().is_ok() {
+        return;
+    }
+    let (a, b) = (bed.name("a1"), bed.name("b0"));
+    for (qdisc, expected) in [
+        ("bpf:efd", "needs Linux 6.16 or later, built with CONFIG_NET_SCH_BPF"),
+        ("bpf:trr", "trr shares out a link whose rate it knows"),
+        ("bpf:drr buckets 4", "buckets: in the kernel each flow has a queue of its own"),
+        ("bpf:codel", "there is no \"codel\" for the kernel"),
+    ] {
+        let (code, _, errors) = said(&["live", "--in", &a, "--out", &b, "--quiet", "--qdisc", qdisc]);
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains(expected), "{qdisc}: {errors}");
+    }
+}
+
+#[test]
 fn control_says_when_nobody_answers() {
     let (code, _, errors) = said(&["control", "/no/such/socket", "show"]);
     assert_eq!(code, Some(1));

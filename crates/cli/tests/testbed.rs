@@ -81,6 +81,26 @@ fn the_quick_start_runs_beside_its_simulation() {
     }
 }
 
+/// Where the kernel takes them, `cargo xtask test-kernel` runs them.
+#[test]
+fn ours_in_the_kernel_are_refused_with_their_place() {
+    let file = shipped("testbed/quickstart.toml");
+    let told = |discipline: &str| {
+        let only = format!("disciplines=[\"fq_codel\", \"{discipline}\"]");
+        let (code, _, said) = ran(&["testbed", &file, "--short", "--set", &only]);
+        assert_eq!(code, 2, "{said}");
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = told("bpf:efd limit 200000p");
+    assert!(said.contains("at most 131070") && said.contains("bpf:efd limit 200000p"), "{said}");
+    let said = told("bpf:drr quanta [1]");
+    assert!(said.contains("bpf:drr quanta"), "{said}");
+    if testbed::ready().is_ok() && kernel::attach::ready().is_err() {
+        let said = told("bpf:efd");
+        assert!(said.contains("takes no qdiscs in BPF") && said.contains("disciplines=["), "{said}");
+    }
+}
+
 /// The kernel's disciplines have no delay of their own: a wire of ours behind them has it.
 #[test]
 fn a_discipline_of_the_kernel_stands_in() {

@@ -2,6 +2,8 @@
 //!
 //! - What the kernel does not remember is in a file per interface below [`STATE`]: which object is whose, and which qdisc was
 //!   there before. The counters are pinned below [`PINS`], so that others can read them, too.
+//! - A network namespace has interfaces of its own: `eth0` here is not `eth0` there, and what is remembered of them is not the same file.
+//!   Objects are the whole machine's. What belonged to an interface that is no more is found by [`gone`].
 //! - Each interface has an object of its own, under a name of its own (`giveway_efd`, `giveway_efd_2`): the variables of an object are
 //!   shared by all qdiscs of its name. The discipline refuses a second one itself.
 //! - Either all of it is done or nothing is left: a step that fails takes back those before it.
@@ -33,6 +35,9 @@ const CLASSFUL: [&str; 9] = ["htb", "hfsc", "drr", "qfq", "ets", "prio", "cbq", 
 pub struct Attached {
     /// The interface.
     pub device: String,
+    /// The network namespace that it is in, by the kernel's number; none: that in which this machine began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<u64>,
     /// What tc calls it.
     pub name: String,
     /// The discipline, as it is spelled.
@@ -43,8 +48,48 @@ pub struct Attached {
     object: u64,
     /// The kernel's number of the map with the counters.
     counters: u64,
+    /// The kernel's number of the map with the parameters.
+    params: u64,
     /// The qdisc that was there before, as tc would be told; none where it was the default.
     before: Option<String>,
+    /// Who takes it away again, where that is a process that lives on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keeper: Option<Process>,
+}
+
+/// A process, and when it began, in ticks since the machine did: its number may be that of another one later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Process {
+    number: u32,
+    began: u64,
+}
+
+impl Process {
+    fn own() -> Option<Process> {
+        let number = std::process::id();
+        Some(Process { number, began: began(number)? })
+    }
+
+    fn lives(self) -> bool {
+        began(self.number) == Some(self.began)
+    }
+}
+
+fn began(process: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program, in brackets, may hold anything; this is the 22nd field, the 20th after it.
+    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Where the program comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// It is compiled here.
+    Compiled,
+    /// An object that was built elsewhere.
+    Object(&'a Path),
+    /// A folder of such, each called after what tc will call it: `giveway_efd.o`.
+    Folder(&'a Path),
 }
 
 /// What is to be put where.
@@ -56,8 +101,12 @@ pub struct Order<'a> {
     pub plan: &'a Plan,
     /// Rates of flows by the mark of their packets, bit/s.
     pub reservations: &'a [(u32, u64)],
-    /// An object that was built elsewhere.
-    pub object: Option<&'a Path>,
+    /// Where the program comes from.
+    pub source: Source<'a>,
+    /// Bytes that a packet has on the link beyond what the kernel counts, which is with its Ethernet header.
+    pub overhead: i32,
+    /// Whether this process takes it away again: what it left when it was killed is in nobody's way.
+    pub keep: bool,
     /// Take the place of a qdisc that somebody put there.
     pub replace: bool,
 }
@@ -128,6 +177,11 @@ pub fn ready() -> Result<(), Trouble> {
 pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
     let Order { device, plan, .. } = *order;
     ready()?;
+    if let Some(there) = find(device)?
+        && there.keeper.is_some_and(|keeper| !keeper.lives())
+    {
+        unload(device)?;
+    }
     if let Some(there) = find(device)? {
         let what = format!("{device} already has {}: giveway kernel unload --dev {device}", there.name);
         return Err(Trouble::refused(what));
@@ -135,9 +189,22 @@ pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
     let before = before(device, order.replace)?;
     fs::create_dir_all(STATE).map_err(Trouble::file(STATE))?;
     let name = free_name(plan)?;
-    let loaded = match order.object {
-        Some(path) => Loaded::register(path)?,
-        None => {
+    let loaded = match order.source {
+        Source::Object(path) => Loaded::register(path)?,
+        Source::Folder(folder) => {
+            let path = folder.join(format!("{name}.o"));
+            if !path.exists() {
+                let what = format!(
+                    "{} is not there: giveway kernel build \"{}\" --name {name} --out {}",
+                    path.display(),
+                    plan.spelling(),
+                    path.display()
+                );
+                return Err(Trouble::refused(what));
+            }
+            Loaded::register(&path)?
+        }
+        Source::Compiled => {
             let path = Path::new(STATE).join(format!("{name}.bpf.o"));
             let recipe = Recipe {
                 kind: plan.kind,
@@ -154,7 +221,7 @@ pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
     };
     let attached = put(order, before, &loaded);
     if attached.is_err() {
-        remove_pins(device);
+        remove_pins(&place(device, namespace()));
         loaded.unregister();
     }
     attached
@@ -177,16 +244,21 @@ fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Att
     for (mark, rate) in order.reservations {
         loaded.write("reservations", &mark.to_ne_bytes(), &rate.to_ne_bytes())?;
     }
+    let namespace = namespace();
+    let place = place(device, namespace);
     let attached = Attached {
         device: device.to_owned(),
+        namespace,
         name: name.clone(),
         discipline: plan.spec.to_string(),
         rate: plan.params.rate,
         object: loaded.object,
         counters: loaded.map(".data.counters")?,
+        params: loaded.map(".data.params")?,
         before,
+        keeper: Process::own().filter(|_| order.keep),
     };
-    let pins = Path::new(PINS).join(device);
+    let pins = Path::new(PINS).join(&place);
     fs::create_dir_all(&pins).map_err(Trouble::file(&pins))?;
     for (map, id) in &loaded.maps {
         let pin = match map.as_str() {
@@ -197,10 +269,14 @@ fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Att
         };
         BPFTOOL.run(&["map", "pin", "id", &id.to_string(), &pins.join(pin).to_string_lossy()])?;
     }
-    let path = state(device);
+    let path = state(&place);
     let text = serde_json::to_string_pretty(&attached).expect("it is plain data");
     fs::write(&path, text).map_err(Trouble::file(&path))?;
-    TC.run(&["qdisc", "replace", "dev", device, "root", &name]).inspect_err(|_| {
+    let more = order.overhead.to_string();
+    let counted = ["stab", "overhead", &more, "linklayer", "ethernet"];
+    let counted: &[&str] = if order.overhead == 0 { &[] } else { &counted };
+    let words = [&["qdisc", "replace", "dev", device, "root"], counted, &[name.as_str()]].concat();
+    TC.run(&words).inspect_err(|_| {
         let _ = fs::remove_file(&path);
     })?;
     Ok(attached)
@@ -216,7 +292,7 @@ pub fn unload(device: &str) -> Result<Option<String>, Trouble> {
     };
     // Somebody may have removed the interface, or put another qdisc there meanwhile: that one stays.
     let mut missing = None;
-    if root(device).is_ok_and(|root| root.is_some_and(|root| root["kind"] == there.name.as_str())) {
+    if stands(&there) {
         TC.run(&["qdisc", "del", "dev", device, "root"])?;
         if let Some(before) = &there.before {
             let words = ["qdisc", "add", "dev", device, "root"].into_iter().chain(before.split(' '));
@@ -225,14 +301,60 @@ pub fn unload(device: &str) -> Result<Option<String>, Trouble> {
             }
         }
     }
-    remove_pins(device);
-    let path = state(device);
-    fs::remove_file(&path).map_err(Trouble::file(&path))?;
-    BPFTOOL.run(&["struct_ops", "unregister", "id", &there.object.to_string()])?;
+    forget(&there)?;
     Ok(missing)
 }
 
-/// What was loaded here, by interface.
+/// What is remembered of a discipline, and its object.
+fn forget(of: &Attached) -> Result<(), Trouble> {
+    let place = place(&of.device, of.namespace);
+    remove_pins(&place);
+    let path = state(&place);
+    fs::remove_file(&path).map_err(Trouble::file(&path))?;
+    BPFTOOL.run(&["struct_ops", "unregister", "id", &of.object.to_string()]).map(drop)
+}
+
+/// Takes away what belonged to interfaces that are no more, in this network namespace or in one that is no more; whose that was.
+///
+/// # Errors
+/// When what is remembered cannot be read, or an object cannot be removed.
+pub fn gone() -> Result<Vec<Attached>, Trouble> {
+    let here = namespace();
+    let gone = |of: &Attached| {
+        if of.namespace == here {
+            !has_interface(&of.device)
+        } else {
+            of.namespace.is_some_and(|number| !has_namespace(number))
+        }
+    };
+    let gone: Vec<Attached> = all()?.into_iter().filter(gone).collect();
+    gone.iter().try_for_each(forget)?;
+    // What a compiler left that was killed with us.
+    for entry in fs::read_dir(STATE).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process =
+            name.strip_suffix(".build").and_then(|name| name.rsplit_once('.')?.1.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(gone)
+}
+
+/// Whether a discipline is still at the root of its interface, in the network namespace of the caller.
+pub fn stands(of: &Attached) -> bool {
+    root(&of.device).is_ok_and(|root| root.is_some_and(|root| root["kind"] == of.name.as_str()))
+}
+
+/// Tells a discipline another rate. What else it was told must be in `plan`, which is for that rate.
+///
+/// # Errors
+/// When the kernel does not have it any more.
+pub fn tell(of: &Attached, plan: &Plan) -> Result<(), Trouble> {
+    update(of.params, &[0; 4], &bytes(&plan.params))
+}
+
+/// What was loaded on this machine, in all network namespaces, by interface.
 ///
 /// # Errors
 /// When what is remembered cannot be read.
@@ -254,16 +376,19 @@ pub fn all() -> Result<Vec<Attached>, Trouble> {
                 .map_err(|error| Trouble::refused(format!("{}: {error}; remove it", path.display())))?,
         );
     }
-    all.sort_by(|one: &Attached, other: &Attached| one.device.cmp(&other.device));
+    all.sort_by(|one: &Attached, other: &Attached| {
+        (&one.device, one.namespace).cmp(&(&other.device, other.namespace))
+    });
     Ok(all)
 }
 
-/// What an interface has.
+/// What an interface has that is in the network namespace of the caller.
 ///
 /// # Errors
 /// When what is remembered cannot be read.
 pub fn find(device: &str) -> Result<Option<Attached>, Trouble> {
-    Ok(all()?.into_iter().find(|attached| attached.device == device))
+    let here = namespace();
+    Ok(all()?.into_iter().find(|attached| attached.device == device && attached.namespace == here))
 }
 
 /// The counters of a discipline, by name, in the order in which it has them.
@@ -343,14 +468,18 @@ impl Loaded {
     }
 
     fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<(), Trouble> {
-        let id = self.map(map)?.to_string();
-        let (key, value) = (hex(key), hex(value));
-        let mut words = vec!["map", "update", "id", &id, "key", "hex"];
-        words.extend(key.iter().map(String::as_str));
-        words.extend(["value", "hex"]);
-        words.extend(value.iter().map(String::as_str));
-        BPFTOOL.run(&words).map(drop)
+        update(self.map(map)?, key, value)
     }
+}
+
+fn update(map: u64, key: &[u8], value: &[u8]) -> Result<(), Trouble> {
+    let id = map.to_string();
+    let (key, value) = (hex(key), hex(value));
+    let mut words = vec!["map", "update", "id", &id, "key", "hex"];
+    words.extend(key.iter().map(String::as_str));
+    words.extend(["value", "hex"]);
+    words.extend(value.iter().map(String::as_str));
+    BPFTOOL.run(&words).map(drop)
 }
 
 /// The `id` of `struct Qdisc_ops`, which is a text; those of maps are numbers. What bpftool 7.1 writes is JSON only in parts.
@@ -429,13 +558,45 @@ fn as_typed(line: &str) -> String {
     typed.join(" ")
 }
 
-fn state(device: &str) -> PathBuf {
-    Path::new(STATE).join(format!("{device}.json"))
+/// The network namespace of the calling thread, by the kernel's number; none: that in which this machine began.
+fn namespace() -> Option<u64> {
+    let number = |whose: &str| {
+        let link = fs::read_link(format!("/proc/{whose}/ns/net")).ok()?;
+        link.to_str()?.strip_prefix("net:[")?.strip_suffix(']')?.parse::<u64>().ok()
+    };
+    // Who may not see that of the first process is no root, and loads nothing.
+    number("thread-self").filter(|here| number("1").is_some_and(|first| first != *here))
 }
 
-fn remove_pins(device: &str) {
+/// Whether a namespace is still there: it has a process, or somebody keeps it by a mount, as ip netns does.
+fn has_namespace(number: u64) -> bool {
+    let text = format!("net:[{number}]");
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    mounts.contains(&text)
+        || processes.into_iter().any(|process| {
+            fs::read_link(process.path().join("ns/net")).is_ok_and(|link| link.as_os_str() == text.as_str())
+        })
+}
+
+/// Whether the caller's namespace has an interface: unlike `/sys`, this file is that of the thread.
+fn has_interface(device: &str) -> bool {
+    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    text.lines().any(|line| line.split_once(':').is_some_and(|(name, _)| name.trim() == device))
+}
+
+/// What files about an interface are called.
+fn place(device: &str, namespace: Option<u64>) -> String {
+    namespace.map_or_else(|| device.to_owned(), |number| format!("{device}@{number}"))
+}
+
+fn state(place: &str) -> PathBuf {
+    Path::new(STATE).join(format!("{place}.json"))
+}
+
+fn remove_pins(place: &str) {
     // Where nothing is pinned nothing has to go.
-    let pins = Path::new(PINS).join(device);
+    let pins = Path::new(PINS).join(place);
     for pin in fs::read_dir(&pins).into_iter().flatten().flatten() {
         let _ = fs::remove_file(pin.path());
     }
@@ -465,6 +626,21 @@ mod tests {
         let params = Params { rate: 0x0102, ..Params::default() };
         assert_eq!(hex(&bytes(&params)[..8]), 0x0102u64.to_ne_bytes().map(|byte| format!("{byte:02x}")));
         assert_eq!(bytes(&params).len(), 88);
+    }
+
+    #[test]
+    fn this_process_lives_and_another_of_its_number_does_not() {
+        let own = Process::own().unwrap();
+        assert!(own.lives() && !Process { began: own.began + 1, ..own }.lives());
+    }
+
+    #[test]
+    fn interfaces_of_two_namespaces_are_two() {
+        assert_eq!([place("eth0", None), place("eth0", Some(4026))], ["eth0", "eth0@4026"]);
+        let own = fs::read_link("/proc/self/ns/net").unwrap().to_string_lossy().into_owned();
+        let own = own.trim_start_matches("net:[").trim_end_matches(']').parse().unwrap();
+        assert!(has_namespace(own) && !has_namespace(1));
+        assert!(has_interface("lo") && !has_interface("no-such"));
     }
 
     #[test]

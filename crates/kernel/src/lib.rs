@@ -3,6 +3,7 @@
 //! - [`plan`]: what is to be loaded: a discipline as it is written everywhere, and what that is in the kernel.
 //! - [`object`]: the program is compiled against the types of the running kernel.
 //! - [`attach`]: it is loaded and put on an interface, shown, and taken away again; what was there before comes back.
+//! - [`redirect`]: what comes in at one interface leaves at another, so that a discipline on each is a shaped wire.
 //! - [`journal`]: what a discipline in the kernel did, packet by packet, becomes a trace of operations ([`replay`]), so that the same
 //!   checker that judges a discipline of a live host judges one in the kernel against the Rust discipline of the same spelling.
 //!
@@ -15,6 +16,7 @@ pub mod attach;
 pub mod journal;
 pub mod object;
 pub mod plan;
+pub mod redirect;
 mod tools;
 
 pub use tools::Trouble;

@@ -91,7 +91,7 @@ impl Params {
 }
 
 /// What is to be loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Which discipline.
     pub kind: Kind,
@@ -202,6 +202,11 @@ impl Plan {
         };
         Ok(Plan { kind, spec, params, room: room as u32 })
     }
+
+    /// How it is written here: as the Rust discipline, under the name that the kernel's has.
+    pub fn spelling(&self) -> String {
+        self.spec.to_string().replacen(self.kind.discipline(), self.kind.name(), 1)
+    }
 }
 
 fn only(holds: bool, parameter: &str, what: &str) -> Result<(), Trouble> {
@@ -261,6 +266,7 @@ mod tests {
             (trr.params.width_ps, trr.params.slots, trr.spec.name()),
             (1_211_200_000, 4096, "trr_sound")
         );
+        assert_eq!(trr.spelling(), "trr limit 500p");
     }
 
     #[test]

@@ -84,6 +84,13 @@ pub(crate) const TC: Tool = Tool {
     package: "iproute2",
 };
 
+pub(crate) const IP: Tool = Tool {
+    name: "ip",
+    names: &["ip", "/usr/sbin/ip"],
+    purpose: "it looks at interfaces",
+    package: "iproute2",
+};
+
 impl Tool {
     /// Runs it, and gives what it wrote to its standard output.
     pub fn run(&self, arguments: &[&str]) -> Result<String, Trouble> {

@@ -47,6 +47,7 @@ use crate::recorder::FlowTables;
 /// | `arrivals_peakedness` | of the same, for exponential holding times of 10 ms on average; 1 for Poisson arrivals |
 /// | `onward_idc_1ms`, ..., `onward_peakedness` | the same of what the bottleneck sent, for each node beyond its neighbour by itself; mean over the packets |
 /// | `bottleneck_packets` | packets of more than 64 bytes that the bottleneck sent in the *whole* run |
+/// | `kernel.NAME` | where a discipline of ours ran in the kernel: what it counts under that name, within the measured part |
 /// | `src.NAME.goodput_bps` | as above, of one group of sources |
 /// | `src.NAME.fct_mean_s`, `src.NAME.fct_p50_s` | as above |
 /// | `src.NAME.fct_aged_mean_s` | as above: with those that did not complete, at their age at the end of the run |

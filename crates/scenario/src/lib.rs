@@ -50,7 +50,7 @@ pub use crossbar::Crossbar;
 pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong};
 pub use draft::Draft;
 pub use host::Host;
-pub use live::{Contender, Direction, KernelQueue, Live};
+pub use live::{BpfQueue, Contender, Direction, KernelQueue, Live};
 pub use network::{Bound, Build, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds};
 pub use scenario::{Cell, Scenario};
 pub use schema::schema;

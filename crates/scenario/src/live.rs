@@ -6,11 +6,13 @@
 //! place: then a run that begins is the one that was written.
 //!
 //! What is compared may be a discipline of the kernel, too: `kernel:fq_codel`, `kernel:htb+bfifo limit 100k`. It stands
-//! in for our router, with the kernel's own words behind its name; only the kernel knows whether it has it.
+//! in for our router, with the kernel's own words behind its name; only the kernel knows whether it has it. `bpf:efd limit 300p`
+//! is one of ours in the kernel: what it is to do there is known here, and what it cannot do there is refused with its place.
 
 use std::fmt;
 use std::ops::Range;
 
+use kernel::plan::Plan as InKernel;
 use qdisc::{Bytes, PortId, Rate, Span};
 use sim::TcpConfig;
 
@@ -59,6 +61,17 @@ pub enum Contender {
     Ours(usize),
     /// One of the kernel's.
     Kernel(KernelQueue),
+    /// One of ours, as a BPF qdisc; it shapes by itself.
+    Bpf(Box<BpfQueue>),
+}
+
+/// One of ours, as a BPF qdisc.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BpfQueue {
+    /// What it is told.
+    pub plan: InKernel,
+    /// Where the scenario says so.
+    pub place: Range<usize>,
 }
 
 /// A discipline of the kernel, in its own words.
@@ -81,6 +94,7 @@ const SEGMENTS: [Bytes; 2] = [Bytes(1460), Bytes(1448)];
 /// What stands in where only the kernel's disciplines are compared, for whoever asks for the network.
 const PLACEHOLDER: &str = "fifo limit 1000p";
 const PREFIX: &str = "kernel:";
+const OURS_THERE: &str = "bpf:";
 
 impl KernelQueue {
     /// Reads what follows `kernel:`.
@@ -122,6 +136,7 @@ impl Live {
         let name = |contender: &Contender| match contender {
             Contender::Ours(at) => self.network.disciplines[*at].to_string(),
             Contender::Kernel(queue) => queue.to_string(),
+            Contender::Bpf(queue) => format!("{OURS_THERE}{}", queue.plan.spelling()),
         };
         self.compared.iter().map(name).collect()
     }
@@ -130,34 +145,45 @@ impl Live {
 /// Reads a scenario on a test bed; `None` when anything in the whole file is wrong.
 pub(crate) fn read(reading: &mut Reading, around: &Around<'_>) -> Option<Live> {
     let mut root = around.root.clone();
-    let kernel = take_kernel(reading, &mut root);
+    let taken = take_kernel(reading, &mut root);
     let network = network::read(reading, &Around { root: &root, ..*around })?;
-    if let Some(node) = around.root.get("disciplines").filter(|node| node.items().len() == kernel.len()) {
+    if let Some(node) = around.root.get("disciplines").filter(|node| node.items().len() == taken.len()) {
         // They would be about the placeholder.
         let about = |told: &Diagnostic| told.severity == Severity::Warning && told.span == node.span;
         reading.found.retain(|told| !about(told));
     }
-    let compared = order(around.root, &network, kernel);
     let plan = Plan { reading, root: &root, network: &network };
     let (near, far, forth, back, tcp) = plan.check()?;
+    let compared = order(reading, around.root, &network, &taken, forth.rate);
     if reading.failed() {
         return None;
     }
     Some(Live { compared, near, far, forth, back, tcp, network })
 }
 
-/// Takes the kernel's disciplines out of those that are compared, each with its place among them.
-fn take_kernel(reading: &mut Reading, root: &mut Table) -> Vec<(usize, KernelQueue)> {
+/// What runs in the kernel, as it is written.
+enum Taken {
+    Kernel(KernelQueue),
+    Bpf(String),
+}
+
+/// Takes what runs in the kernel out of what is compared, each with its place among them.
+fn take_kernel(reading: &mut Reading, root: &mut Table) -> Vec<(usize, Taken)> {
     let Some(node) = root.get("disciplines").cloned() else { return Vec::new() };
-    let mut kernel = Vec::new();
+    let mut taken = Vec::new();
     let mut others = Vec::new();
     for (at, item) in node.items().iter().enumerate() {
-        let Some(text) = item.text().and_then(|text| text.trim().strip_prefix(PREFIX)) else {
+        let text = item.text().map(str::trim).unwrap_or_default();
+        if let Some(text) = text.strip_prefix(OURS_THERE) {
+            taken.push((at, Taken::Bpf(text.to_owned())));
+            continue;
+        }
+        let Some(text) = text.strip_prefix(PREFIX) else {
             others.push(item.clone());
             continue;
         };
         match KernelQueue::read(text) {
-            Ok(queue) => kernel.push((at, queue)),
+            Ok(queue) => taken.push((at, Taken::Kernel(queue))),
             Err(why) => {
                 let wrong = Diagnostic::error(item.span.clone(), why);
                 reading.tell(wrong.help("write for example \"kernel:fq_codel\", as in tc's manual"));
@@ -165,7 +191,7 @@ fn take_kernel(reading: &mut Reading, root: &mut Table) -> Vec<(usize, KernelQue
         }
     }
     if others.len() == node.items().len() {
-        return kernel;
+        return taken;
     }
     if others.is_empty() {
         others.push(Node { span: node.span.clone(), value: Value::Text(PLACEHOLDER.to_owned()) });
@@ -173,19 +199,33 @@ fn take_kernel(reading: &mut Reading, root: &mut Table) -> Vec<(usize, KernelQue
     let span = node.span.clone();
     let key = root.place("disciplines");
     root.set("disciplines", key, Node { span, value: Value::List(others) });
-    kernel
+    taken
 }
 
-/// Ours and the kernel's, in the order in which they are written.
-fn order(root: &Table, network: &Network, kernel: Vec<(usize, KernelQueue)>) -> Vec<Contender> {
-    let written = root.get("disciplines").map_or(1, |node| node.items().len());
+/// Ours and the kernel's, in the order in which they are written, at a bottleneck of this rate.
+fn order(
+    reading: &mut Reading,
+    root: &Table,
+    network: &Network,
+    taken: &[(usize, Taken)],
+    rate: Rate,
+) -> Vec<Contender> {
+    let written = root.get("disciplines").map_or(&[][..], Node::items);
     let mut ours = 0..network.disciplines.len();
-    let mut kernel = kernel.into_iter().peekable();
-    let one = |at: usize| match kernel.next_if(|(place, _)| *place == at) {
-        Some((_, queue)) => Some(Contender::Kernel(queue)),
+    let mut taken = taken.iter().peekable();
+    let one = |at: usize| match taken.next_if(|(place, _)| *place == at) {
+        Some((_, Taken::Kernel(queue))) => Some(Contender::Kernel(queue.clone())),
+        // Packets are counted without their frames, as in the whole scenario.
+        Some((_, Taken::Bpf(text))) => match InKernel::new(text, Some(rate), None, MTU.0) {
+            Ok(plan) => Some(Contender::Bpf(Box::new(BpfQueue { plan, place: written[at].span.clone() }))),
+            Err(why) => {
+                reading.tell(Diagnostic::error(written[at].span.clone(), why.to_string()));
+                None
+            }
+        },
         None => ours.next().map(Contender::Ours),
     };
-    (0..written).filter_map(one).collect()
+    (0..written.len().max(1)).filter_map(one).collect()
 }
 
 /// What is checked against what a machine can be.

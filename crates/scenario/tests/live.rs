@@ -86,6 +86,30 @@ fn ours_and_the_kernels_take_turns_in_their_order() {
 }
 
 #[test]
+fn ours_in_the_kernel_are_planned_for_the_bottleneck() {
+    let text = RIGHT.replace("kernel:fq_codel limit 1000", "bpf:trr limit 200p");
+    let scenario = Scenario::parse(&text, ".").unwrap();
+    let live = scenario.live().unwrap();
+    assert_eq!(live.names()[1], "bpf:trr limit 200p");
+    let Contender::Bpf(queue) = &live.compared[1] else { panic!("it is written with bpf:") };
+    // A slot of its calendar is a full packet, without its frame: 1,500 bytes at 10 Mbit/s.
+    assert_eq!((queue.plan.params.rate, queue.plan.params.width_ps), (10_000_000, 1_200_000_000));
+    assert_eq!(&text[queue.place.clone()], "\"bpf:trr limit 200p\"");
+    assert_eq!(scenario.simulated().unwrap().cells().len(), 2, "a simulation has no kernel");
+}
+
+#[test]
+fn what_ours_cannot_do_in_the_kernel_is_refused_with_its_place() {
+    for (spelling, expected) in [
+        ("bpf:drr buckets 16", "buckets: in the kernel each flow has a queue of its own; leave it out"),
+        ("bpf:fq_codel", "there is no \"fq_codel\" for the kernel: there are fifo, drr, efd, trr"),
+    ] {
+        let told = told("kernel:fq_codel limit 1000", spelling);
+        assert!(told.contains(expected) && told.contains("--> scenario:4:35"), "{told}");
+    }
+}
+
+#[test]
 fn the_kernels_alone_need_none_of_ours() {
     let scenario =
         Scenario::parse(&RIGHT.replace("\"fifo limit 100p\", ", "").replace("\"drr limit 100p\", ", ""), ".");

@@ -3,7 +3,7 @@
 //! ```text
 //! space.rs    network namespaces, interfaces, addresses; and that nothing of it is left
 //! load.rs     the simulator's sources of traffic, over sockets
-//! router.rs   what stands in the middle: our router, or the kernel's
+//! router.rs   what stands in the middle: our router, or the kernel's, with a discipline of its own or one of ours
 //! against.rs  what came out, beside what a simulation of the same says
 //! ```
 //!
@@ -28,7 +28,7 @@ use std::thread;
 
 use qdisc::{Probe, Span};
 use record::{Layout, Metrics, Record, Recorder};
-use scenario::{Cell, Live};
+use scenario::{BpfQueue, Cell, Contender, Live};
 
 pub use self::lateness::{LATE, Lateness};
 use self::load::Load;
@@ -45,6 +45,8 @@ pub struct Bed {
     pub attempts: u32,
     /// Where what our router records is kept, a folder for each run.
     pub keep: Option<PathBuf>,
+    /// Where objects of ours for the kernel are, where they are not compiled here.
+    pub objects: Option<PathBuf>,
 }
 
 /// A run, and how it went.
@@ -98,6 +100,15 @@ pub fn has_tcp(live: &Live) -> Result<(), Trouble> {
     }
 }
 
+/// Whether the kernel takes disciplines of ours, where a scenario has them there: the first that it does not take, and why.
+pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, kernel::Trouble)> {
+    let first = live.compared.iter().find_map(|contender| match contender {
+        Contender::Bpf(queue) => Some(&**queue),
+        _ => None,
+    })?;
+    Some((first, kernel::attach::ready().err()?))
+}
+
 impl Bed {
     /// Runs a cell of a scenario, again while the machine is too busy. `layout` is what a record of the scenario is like. Now and
     /// then `go_on` is told how much of it is done, 0 to 1; when it answers false there is no result.
@@ -132,7 +143,7 @@ impl Bed {
             // Of an earlier attempt.
             std::fs::remove_dir_all(keep).map_err(Trouble::system(format!("remove {}", keep.display())))?;
         }
-        let space = Space::build(live, router::middle(live, contender))?;
+        let space = Space::build(live, router::middle(live, contender), &self.program)?;
         let router = Router::start(&Start {
             space: &space,
             live,
@@ -142,6 +153,7 @@ impl Bed {
             program: &self.program,
             scratch: scratch.path(),
             keep: keep.as_deref(),
+            objects: self.objects.as_deref(),
         })?;
         let mut recorder =
             Recorder::<()>::new(Layout { measured: Vec::new(), ways: Vec::new(), ..layout.clone() });

@@ -3,21 +3,26 @@
 //! Ours is the program `giveway live`, started inside the line's namespace and ended by SIGTERM; what it recorded of either direction
 //! is a folder with the tables of a run. It begins to measure when it is told, by SIGUSR1, that the warm-up is over. The kernel's is a
 //! stand-in: `tc` puts its discipline in front of each interface, only the ends measure, and the delays are those of a wire of ours.
+//! A discipline of ours in the kernel stands where one of the kernel's would, and shapes by itself; what it counts within the measured
+//! part is in the result, under the names that a router of ours has and as `kernel.NAME`.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use kernel::attach::{self, Attached, Order, Source};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use qdisc::{Rate, Span};
-use record::Summary;
-use scenario::{Contender, Direction, KernelQueue, Live, Queue};
+use qdisc::{DropReason, Rate, Span};
+use record::{Fingerprint, Metrics, Summary};
+use scenario::{BpfQueue, Contender, Direction, KernelQueue, Live, Queue};
 use serde_json::Value;
 
-use crate::command::{exists, run};
+use crate::command::{exists, run, run_with};
 use crate::space::{Corner, LEFT, Middle, RIGHT, Space, WIRE_LEFT, WIRE_RIGHT};
 use crate::trouble::Trouble;
 
@@ -25,9 +30,22 @@ use crate::trouble::Trouble;
 pub enum Router {
     /// The kernel, and where the scenario has delays a wire of ours behind it.
     Kernel(Option<Box<Ours>>),
+    /// The kernel with a discipline of ours, and the same wire.
+    Bpf(Box<Bpf>),
     /// Our program.
     Ours(Box<Ours>),
 }
+
+/// A discipline of ours that runs in the kernel.
+pub struct Bpf {
+    there: Attached,
+    wire: Option<Ours>,
+    /// What it had counted when the warm-up was over, once somebody has asked.
+    before: Mutex<Option<JoinHandle<Result<Counters, kernel::Trouble>>>>,
+}
+
+/// What it counts, by name.
+type Counters = Vec<(String, u64)>;
 
 /// A router of ours that runs.
 pub struct Ours {
@@ -79,8 +97,8 @@ const KNOWN: [(&str, &[&str]); 15] = [
 pub fn middle(live: &Live, contender: &Contender) -> Middle {
     let late = !(live.forth.delay + live.back.delay).is_zero();
     match contender {
-        Contender::Kernel(_) if late => Middle::RoutedLate,
-        Contender::Kernel(_) => Middle::Routed,
+        Contender::Kernel(_) | Contender::Bpf(_) if late => Middle::RoutedLate,
+        Contender::Kernel(_) | Contender::Bpf(_) => Middle::Routed,
         Contender::Ours(_) => Middle::Bridged,
     }
 }
@@ -103,6 +121,8 @@ pub struct Start<'a> {
     pub scratch: &'a Path,
     /// A folder for what our router records, if it is kept.
     pub keep: Option<&'a Path>,
+    /// Where objects for the kernel are, where they are not compiled here.
+    pub objects: Option<&'a Path>,
 }
 
 impl Router {
@@ -111,12 +131,20 @@ impl Router {
     /// # Errors
     /// What the kernel lacks, or why our program does not start.
     pub fn start(start: &Start<'_>) -> Result<Router, Trouble> {
+        let wire = || {
+            let late = middle(start.live, start.contender) == Middle::RoutedLate;
+            late.then(|| Ours::start(start, &wire(start.live), None)).transpose()
+        };
         match start.contender {
             Contender::Kernel(queue) => {
-                kernel(start, queue)?;
-                let late = middle(start.live, start.contender) == Middle::RoutedLate;
-                let wire = late.then(|| Ours::start(start, &wire(start.live), None)).transpose()?;
-                Ok(Router::Kernel(wire.map(Box::new)))
+                back(start)?;
+                shape(start.space, RIGHT, &start.live.forth, queue)?;
+                Ok(Router::Kernel(wire()?.map(Box::new)))
+            }
+            Contender::Bpf(queue) => {
+                back(start)?;
+                let there = bpf(start, queue)?;
+                Ok(Router::Bpf(Box::new(Bpf { there, wire: wire()?, before: Mutex::default() })))
             }
             Contender::Ours(at) => {
                 let record = start.keep.map_or_else(|| start.scratch.join("record"), Path::to_owned);
@@ -128,9 +156,18 @@ impl Router {
 
     /// The warm-up is over.
     pub fn measure(&self) {
-        if let Router::Ours(ours) = self {
+        match self {
+            Router::Kernel(_) => {}
+            // Asking takes longer than the sources can wait.
+            Router::Bpf(bpf) => {
+                let there = bpf.there.clone();
+                let asked = thread::spawn(move || attach::counters(&there));
+                *bpf.before.lock().expect("nobody panics while holding it") = Some(asked);
+            }
             // One that is not there any more is found when it is to end.
-            let _ = kill(Pid::from_raw(ours.child.id() as i32), Signal::SIGUSR1);
+            Router::Ours(ours) => {
+                let _ = kill(Pid::from_raw(ours.child.id() as i32), Signal::SIGUSR1);
+            }
         }
     }
 
@@ -150,9 +187,57 @@ impl Router {
                 let counts: Result<Vec<String>, Trouble> = counts.into_iter().collect();
                 Ok(Told { remarks: [counts?, told.remarks].concat(), ..told })
             }
+            Router::Bpf(bpf) => bpf.stop(space),
             Router::Ours(ours) => ours.stop(),
         }
     }
+}
+
+impl Bpf {
+    fn stop(self, space: &Space) -> Result<Told, Trouble> {
+        let Bpf { there, wire, before } = self;
+        let before = before.into_inner().expect("nobody panicked while holding it");
+        let before =
+            before.map(|asked| asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let after = attach::counters(&there)?;
+        let metrics = counted(&before.transpose()?.unwrap_or_default(), &after);
+        let told = wire.map_or_else(|| Ok(Told::default()), Ours::stop)?;
+        space.within(Corner::Line, || attach::unload(RIGHT))??;
+        let summary = Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics };
+        Ok(Told { summary: Some(summary), ..told })
+    }
+}
+
+/// What a discipline of ours in the kernel counted from one moment to another.
+fn counted(before: &Counters, after: &Counters) -> Metrics {
+    // These say how it is, not how much there was.
+    const STATES: [&str; 7] = [
+        "held_packets",
+        "held_bytes",
+        "high_packets",
+        "low_packets",
+        "flow_table",
+        "flow_table_most",
+        "reserved_bit",
+    ];
+    let of = |counters: &Counters, name: &str| {
+        counters.iter().find(|(other, _)| other == name).map_or(0, |(_, number)| *number)
+    };
+    let grew = |name: &str| of(after, name).saturating_sub(of(before, name));
+    let mut metrics = Metrics::default();
+    metrics.push("drops", Some(grew("dropped_packets") as f64));
+    // None of them marks.
+    metrics.push("marks", Some(0.0));
+    let reasons = DropReason::ALL.map(DropReason::name);
+    for reason in reasons.iter().filter(|reason| grew(reason) > 0) {
+        metrics.push(format!("drops_{reason}"), Some(grew(reason) as f64));
+    }
+    metrics.push("flow_table_max", Some(of(after, "flow_table_most") as f64));
+    for (name, _) in after.iter().filter(|(name, _)| !reasons.contains(&name.as_str())) {
+        let value = if STATES.contains(&name.as_str()) { of(after, name) } else { grew(name) };
+        metrics.push(format!("kernel.{name}"), Some(value as f64));
+    }
+    metrics
 }
 
 /// Packets that the outermost discipline of a device dropped, from what `tc -s` says.
@@ -161,13 +246,27 @@ fn dropped(text: &str) -> u64 {
     counts.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
-/// Puts disciplines of the kernel in front of both of the line's interfaces.
-fn kernel(start: &Start<'_>, queue: &KernelQueue) -> Result<(), Trouble> {
+/// Puts a discipline of ours in front of the bottleneck.
+fn bpf(start: &Start<'_>, queue: &BpfQueue) -> Result<Attached, Trouble> {
+    let order = Order {
+        device: RIGHT,
+        plan: &queue.plan,
+        reservations: &[],
+        source: start.objects.map_or(Source::Compiled, Source::Folder),
+        // Counts packets without their frame, as the scenario does.
+        overhead: -FRAME,
+        keep: true,
+        replace: false,
+    };
+    Ok(start.space.within(Corner::Line, || attach::load(&order))??)
+}
+
+/// Puts a discipline of the kernel in front of the way back.
+fn back(start: &Start<'_>) -> Result<(), Trouble> {
     if !exists("tc", "-V") {
         return Err(Trouble::missing("there is no program tc", "apt-get install iproute2"));
     }
-    let Live { forth, back, .. } = start.live;
-    shape(start.space, RIGHT, forth, queue)?;
+    let Live { back, .. } = start.live;
     match &back.queue {
         // What a link has that says nothing, and what the kernel has, too.
         usual if usual.is_usual() => {
@@ -176,7 +275,7 @@ fn kernel(start: &Start<'_>, queue: &KernelQueue) -> Result<(), Trouble> {
         }
         Queue::Fixed(_) | Queue::Compare => Err(Trouble::missing(
             "the way back has a discipline of ours, which is not the kernel's",
-            "leave its qdisc out where a discipline of the kernel is compared",
+            "leave its qdisc out where something in the kernel is compared",
         )),
     }
 }
@@ -190,6 +289,8 @@ fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> R
     let stab = ["stab", "overhead", &overhead, "linklayer", "ethernet"];
     let tc = |words: &[&str]| run(&[&["tc", "-n", &line][..], words].concat());
     let own: Vec<&str> = queue.arguments.iter().map(String::as_str).collect();
+    // What follows the name of drr is for the queues in it: itself it takes nothing.
+    let (own, leaf) = if queue.kind == "drr" { (Vec::new(), own) } else { (own, Vec::new()) };
     let root = ["qdisc", "replace", "dev", device, "root", "handle", "1:"];
     let made = if queue.shapes() {
         let shaper = ["tbf", "rate", &rate, "burst", &burst];
@@ -201,6 +302,10 @@ fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> R
         tc(&[&root[..], &stab, &["htb", "default", "1"]].concat())
             .and_then(|_| tc(&[&class[..], &shaper].concat()))
             .and_then(|_| tc(&[&inner[..], &own].concat()))
+            .and_then(|_| match queue.kind.as_str() {
+                "drr" => run_with(&["tc", "-n", &line, "-batch", "-"], &drr(device, &leaf.join(" "))),
+                _ => Ok(String::new()),
+            })
             .map(drop)
     };
     made.map_err(|trouble| match trouble {
@@ -223,6 +328,24 @@ fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> R
         }
         other => other,
     })
+}
+
+/// Classes of the kernel's drr, which has none by itself. Two flows that share one share its turns.
+const CLASSES: u32 = 64;
+
+/// What `tc -batch` is told so that drr has a queue per flow: classes, each with a pfifo, and a filter that hashes flows into them.
+fn drr(device: &str, leaf: &str) -> String {
+    let class = |number: u32| {
+        format!(
+            "class add dev {device} parent 2: classid 2:{number:x} drr quantum 1500\n\
+             qdisc add dev {device} parent 2:{number:x} pfifo {leaf}\n"
+        )
+    };
+    let filter = format!(
+        "filter add dev {device} parent 2: protocol ip pref 1 handle 1 flow hash keys src,dst,proto,proto-src,proto-dst divisor {CLASSES} \
+         baseclass 2:1\n"
+    );
+    (1..=CLASSES).map(class).chain([filter]).collect()
 }
 
 /// How much may leave at once: two full frames, or what passes in a quarter of a millisecond.
@@ -412,6 +535,29 @@ mod tests {
     }
 
     #[test]
+    fn the_kernel_s_counters_are_those_of_the_measured_part() {
+        let counters = |all: &[(&str, u64)]| -> Counters {
+            all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
+        };
+        let names =
+            ["sent_packets", "dropped_packets", "held_packets", "flow_table_most", "overlimit", "pushout"];
+        let at = |numbers: [u64; 6]| counters(&names.into_iter().zip(numbers).collect::<Vec<_>>());
+        let metrics = counted(&at([10, 3, 9, 7, 3, 0]), &at([110, 5, 4, 8, 3, 2]));
+        let told: Vec<(&str, f64)> = metrics.iter().map(|(name, value)| (name, value.unwrap())).collect();
+        let expected = [
+            ("drops", 2.0),
+            ("marks", 0.0),
+            ("drops_pushout", 2.0),
+            ("flow_table_max", 8.0),
+            ("kernel.sent_packets", 100.0),
+            ("kernel.dropped_packets", 2.0),
+            ("kernel.held_packets", 4.0),
+            ("kernel.flow_table_most", 8.0),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
     fn the_account_says_what_was_late_and_lost() {
         let way = |name: &str, p99: f64, ring: u64| {
             let lost = serde_json::json!({"ring": ring, "line": 0});
@@ -422,6 +568,14 @@ mod tests {
         assert_eq!(late, Some(Span::ms(2)));
         assert_eq!(remarks, ["the router lost 7 frames, back (ring)"]);
         assert_eq!(read_account(&serde_json::json!({})), (None, Vec::new()));
+    }
+
+    #[test]
+    fn the_kernel_s_drr_has_a_queue_per_flow() {
+        let told = drr("right", "limit 100");
+        assert_eq!(told.lines().count(), 129);
+        assert!(told.starts_with("class add dev right parent 2: classid 2:1 drr quantum 1500\nqdisc add dev right parent 2:1 pfifo limit 100\n"));
+        assert!(told.contains("classid 2:40 ") && told.ends_with("divisor 64 baseclass 2:1\n"));
     }
 
     #[test]

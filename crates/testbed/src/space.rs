@@ -22,7 +22,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -105,14 +105,14 @@ pub struct Space {
 }
 
 impl Space {
-    /// Builds it for a scenario.
+    /// Builds it for a scenario. `program` is `giveway`, which removes from the kernel what belonged to it.
     ///
     /// # Errors
     /// What the machine refuses.
-    pub fn build(live: &Live, middle: Middle) -> Result<Space, Trouble> {
+    pub fn build(live: &Live, middle: Middle, program: &Path) -> Result<Space, Trouble> {
         remove_leftovers()?;
         let names = Names::new();
-        let watcher = watch(&names)?;
+        let watcher = watch(&names, program)?;
         let mut hosts = vec![None; live.network.nodes.len()];
         for (corner, nodes) in [(Corner::Near, &live.near), (Corner::Far, &live.far)] {
             for (node, number) in nodes.iter().zip(1..) {
@@ -371,17 +371,18 @@ for name; do
 done
 "#;
 
-/// Starts the shell that removes these namespaces when its input ends.
-fn watch(names: &Names) -> Result<Child, Trouble> {
+/// Starts the shell that removes these namespaces when its input ends, and what a discipline of ours left in the kernel.
+fn watch(names: &Names, program: &Path) -> Result<Child, Trouble> {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("read -r _\n{REMOVE}")).arg("giveway-testbed");
+    command.arg("-c").arg(format!("read -r _\nprogram=$1\nshift{REMOVE}\"$program\" kernel unload --gone"));
+    command.arg("giveway-testbed").arg(program);
     command.args(Corner::ALL.map(|corner| names.of(corner)));
     // A group of its own: Ctrl-C is for the one who is tidied up after.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map_err(Trouble::system("start sh, which is to clean up"))
 }
 
-/// Removes the namespaces of test beds whose processes are no more.
+/// Removes the namespaces of test beds whose processes are no more, and what these had in the kernel.
 ///
 /// # Errors
 /// When that cannot be done.
@@ -399,6 +400,7 @@ pub fn remove_leftovers() -> Result<usize, Trouble> {
         command.extend(dead.iter().map(String::as_str));
         run(&command)?;
     }
+    kernel::attach::gone()?;
     Ok(dead.len())
 }
 

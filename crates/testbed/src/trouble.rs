@@ -14,6 +14,9 @@ pub enum Trouble {
         /// What to type.
         help: String,
     },
+    /// A discipline of ours cannot be put into the kernel.
+    #[error(transparent)]
+    Kernel(#[from] kernel::Trouble),
     /// A command failed that should not.
     #[error("{command} failed: {said}")]
     Command {
@@ -49,6 +52,15 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Whether the machine lacks something, which it will lack for every other run, too.
+    pub fn is_lack(&self) -> bool {
+        match self {
+            Trouble::Missing { .. } => true,
+            Trouble::Kernel(trouble) => trouble.is_wrong(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn missing(what: impl Into<String>, help: impl Into<String>) -> Trouble {
         Trouble::Missing { what: what.into(), help: help.into() }
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
@@ -42,7 +42,7 @@ fn kernel_lacks(kind: &str) -> Option<String> {
 }
 
 fn bed() -> Bed {
-    Bed { program: PathBuf::from("/nonexistent"), attempts: 1, keep: None }
+    Bed { program: PathBuf::from("/nonexistent"), attempts: 1, keep: None, objects: None }
 }
 
 fn scenario(kind: &str, rate: &str, traffic: &str) -> String {
@@ -271,7 +271,7 @@ fn interfaces_are_plain_and_hosts_know_each_other() {
     let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
     let outside = |what: &str| fs::read_dir(what).map_or(0, |entries| entries.count());
     let before = outside("/sys/class/net");
-    let space = Space::build(&live, Middle::Routed).unwrap();
+    let space = Space::build(&live, Middle::Routed, Path::new("true")).unwrap();
     assert_eq!(mine().len(), 3);
     assert_eq!(outside("/sys/class/net"), before, "no interface outside");
     let near = space.name(Corner::Near);
@@ -302,7 +302,7 @@ fn interfaces_are_plain_and_hosts_know_each_other() {
 #[ignore = "only in a process that is killed"]
 fn waits_to_be_killed() {
     let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
-    let _space = Space::build(&live, Middle::Routed).unwrap();
+    let _space = Space::build(&live, Middle::Routed, Path::new("true")).unwrap();
     println!("ready {}", std::process::id());
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();

@@ -141,6 +141,10 @@ impl Drops {
     pub fn add(&mut self, why: DropReason, bytes: u32) {
         self.by_reason[why as usize].add(bytes);
     }
+    /// Says how many there were for a reason, where somebody else counts.
+    pub fn set(&mut self, why: DropReason, all: Backlog) {
+        self.by_reason[why as usize] = all;
+    }
     /// Those for this reason.
     pub fn of(&self, why: DropReason) -> Backlog {
         self.by_reason[why as usize]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::operator::Operator;
+use super::operator::Answers;
 use super::settings::NAMES;
 use crate::{Outcome, show};
 
@@ -76,23 +76,20 @@ pub fn listen(path: &Path) -> Result<UnixListener, String> {
 }
 
 /// Answers, in a thread of its own, as long as the process lives.
-pub fn serve(listener: UnixListener, operator: &Arc<Operator>) {
+pub fn serve<A: Answers>(listener: UnixListener, operator: &Arc<A>) {
     let operator = Arc::clone(operator);
     let accept = move || listener.accept().map(|(stream, _)| stream);
-    super::answer_each("gw-control", accept, move |stream| answer(&stream, &operator));
+    super::answer_each("gw-control", A::RUNS_PROGRAMS, accept, move |stream| answer(&stream, &*operator));
 }
 
-fn answer(stream: &UnixStream, operator: &Operator) -> io::Result<()> {
+fn answer(stream: &UnixStream, operator: &impl Answers) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
     BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
     let said = match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
-        ("show", "") => Ok(operator.json(&operator.statuses()).to_string()),
-        ("reservations", "") => {
-            let list = operator.list().map(|list| list.to_string());
-            list.ok_or_else(|| "it keeps no reservations: begin it with --reserve".to_owned())
-        }
+        ("show", "") => operator.show(),
+        ("reservations", "") => operator.reservations(),
         ("stop", "") => {
             operator.stop();
             Ok("ends".to_owned())
@@ -109,16 +106,14 @@ fn answer(stream: &UnixStream, operator: &Operator) -> io::Result<()> {
     }
 }
 
-fn set(operator: &Operator, rest: &str) -> Result<String, String> {
+fn set(operator: &impl Answers, rest: &str) -> Result<String, String> {
     let Some((name, value)) = rest.trim().split_once(' ') else {
         return Err(format!(
             "set needs a name and a value: set NAME VALUE, NAME one of {}",
             NAMES.join(", ")
         ));
     };
-    let mut new = operator.wishes().clone();
-    new.set(name, value.trim())?;
-    operator.become_as(new)
+    operator.set(name, value.trim())
 }
 
 /// `giveway control`.

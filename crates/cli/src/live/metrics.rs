@@ -5,8 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::operator::Operator;
-use super::seeing::snapshots;
+use super::operator::Answers;
 
 /// Nobody waits longer for the other side.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,13 +21,13 @@ pub fn listen(at: SocketAddr) -> Result<TcpListener, String> {
 }
 
 /// Answers, in a thread of its own, as long as the process lives.
-pub fn serve(listener: TcpListener, operator: &Arc<Operator>) {
+pub fn serve<A: Answers>(listener: TcpListener, operator: &Arc<A>) {
     let operator = Arc::clone(operator);
     let accept = move || listener.accept().map(|(stream, _)| stream);
-    super::answer_each("gw-metrics", accept, move |stream| answer(&stream, &operator));
+    super::answer_each("gw-metrics", A::RUNS_PROGRAMS, accept, move |stream| answer(&stream, &*operator));
 }
 
-fn answer(stream: &TcpStream, operator: &Operator) -> io::Result<()> {
+fn answer(stream: &TcpStream, operator: &impl Answers) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut head = BufReader::new(stream.take(LONGEST));
@@ -39,7 +38,7 @@ fn answer(stream: &TcpStream, operator: &Operator) -> io::Result<()> {
     while head.read_line(&mut line)? > 2 {
         line.clear();
     }
-    let (status, kind, body) = reply(&request, || watch::openmetrics::render(&snapshots(operator)));
+    let (status, kind, body) = reply(&request, || watch::openmetrics::render(&operator.snapshots()));
     let mut stream = stream;
     write!(
         stream,

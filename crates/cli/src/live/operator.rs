@@ -11,10 +11,62 @@ use live::{Handle, Status};
 use qdisc::{Span, Streams};
 use replay::Tracer;
 use serde_json::{Value, json};
+use watch::Snapshot;
 use wire::fragment::Size;
 
 use super::reserving;
+use super::seeing::snapshots;
 use super::settings::{Reach, Side, UNLIMITED, Wishes, builder, rate};
+
+/// Whom the control socket and the metrics ask.
+pub trait Answers: Send + Sync + 'static {
+    /// Whether it must run programs to answer, which threads without privileges may not.
+    const RUNS_PROGRAMS: bool = false;
+    /// How it is, as JSON.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn show(&self) -> Result<String, String>;
+    /// Who has reserved what, as JSON.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn reservations(&self) -> Result<String, String>;
+    /// Changes one thing, and says what that was.
+    ///
+    /// # Errors
+    /// A sentence. Nothing was changed then.
+    fn set(&self, name: &str, value: &str) -> Result<String, String>;
+    /// Somebody wants it to end.
+    fn stop(&self);
+    /// Both directions, now.
+    fn snapshots(&self) -> Vec<Snapshot>;
+}
+
+impl Answers for Operator {
+    fn show(&self) -> Result<String, String> {
+        Ok(self.json(&self.statuses()).to_string())
+    }
+
+    fn reservations(&self) -> Result<String, String> {
+        let list = self.list().map(|list| list.to_string());
+        list.ok_or_else(|| "it keeps no reservations: begin it with --reserve".to_owned())
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<String, String> {
+        let mut new = self.wishes().clone();
+        new.set(name, value)?;
+        self.become_as(new)
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn snapshots(&self) -> Vec<Snapshot> {
+        snapshots(self)
+    }
+}
 
 /// Both directions, from the outside.
 pub struct Operator {
@@ -74,14 +126,14 @@ impl Operator {
     }
 
     /// How reservations stand in each direction that keeps them.
-    pub fn reservations(&self) -> [Option<Shown>; 2] {
+    pub fn kept(&self) -> [Option<Shown>; 2] {
         self.clerk.as_ref().map(Clerk::show).unwrap_or_default()
     }
 
     /// All reservations, for programs; nothing when none are kept.
     pub fn list(&self) -> Option<Value> {
         self.clerk.as_ref()?;
-        let kept = SIDES.iter().zip(self.reservations());
+        let kept = SIDES.iter().zip(self.kept());
         let all = kept.flat_map(|((_, name), shown)| {
             let list = shown.map(|shown| shown.list).unwrap_or_default();
             list.into_iter().map(|each| reserving::listed(name, &each))
@@ -89,11 +141,7 @@ impl Operator {
         Some(all.collect())
     }
 
-    /// Somebody wants it to end.
-    pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-    /// Whether somebody does.
+    /// Whether somebody wants it to end.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
@@ -199,19 +247,17 @@ impl Operator {
             let _ = write!(line, "; {}", handle.status().how);
             line
         })
-        .chain(self.reservations().iter().zip(&self.names).zip(SIDES).filter_map(
-            |((shown, (_, to)), (side, _))| {
-                let (shown, limited) = (shown.as_ref()?, wishes.of(side).rate != UNLIMITED);
-                limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
-            },
-        ))
+        .chain(self.kept().iter().zip(&self.names).zip(SIDES).filter_map(|((shown, (_, to)), (side, _))| {
+            let (shown, limited) = (shown.as_ref()?, wishes.of(side).rate != UNLIMITED);
+            limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
+        }))
         .collect()
     }
 
     /// What came of it, for people.
     pub fn summary(&self, statuses: &[Status]) -> String {
         let mut text = String::new();
-        for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.reservations()) {
+        for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.kept()) {
             let Status { books, held, .. } = status;
             let _ = writeln!(text, "{from} to {to}, {}", seconds(status.uptime));
             let row = |text: &mut String, name: &str, value: String| {
@@ -273,7 +319,7 @@ impl Operator {
     /// All of it, for programs. Times are in seconds.
     pub fn json(&self, statuses: &[Status]) -> Value {
         let wishes = self.wishes();
-        let ways = SIDES.iter().zip(&self.names).zip(statuses).zip(self.reservations());
+        let ways = SIDES.iter().zip(&self.names).zip(statuses).zip(self.kept());
         let ways: Vec<Value> = ways
             .map(|((((side, name), (from, to)), status), reserved)| {
                 let wish = wishes.of(*side);

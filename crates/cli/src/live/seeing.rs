@@ -15,7 +15,7 @@ pub fn snapshots(operator: &Operator) -> Vec<Snapshot> {
     let wishes = operator.wishes();
     let ways = [(Side::Forward, Direction::Forth), (Side::Back, Direction::Back)];
     let nothing = live::fragments::Fragments::default();
-    let told = ways.iter().zip(operator.names()).zip(statuses).zip(operator.reservations());
+    let told = ways.iter().zip(operator.names()).zip(statuses).zip(operator.kept());
     told.map(|((((side, direction), (from, to)), status), reserved)| {
         let wish = wishes.of(*side);
         let flow = |top: &live::tally::TopFlow| Flow {

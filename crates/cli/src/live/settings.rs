@@ -280,6 +280,15 @@ pub fn wishes(file: Option<&Path>, flags: &[(String, String)]) -> Result<Wishes,
     Ok(wishes)
 }
 
+/// The pairs of a settings file and of the flags, the stronger ones last, as they are written.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn raw(file: Option<&Path>, flags: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
+    let filed = file.map(read).transpose()?.unwrap_or_default();
+    Ok(filed.into_iter().chain(flags.iter().cloned()).collect())
+}
+
 /// The pairs of a settings file.
 fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;

@@ -1,0 +1,525 @@
+//! `giveway live --qdisc bpf:efd`: the discipline stands in the kernel, and so does the wire between the interfaces.
+//!
+//! - Each direction's discipline is a BPF qdisc at the root of the interface at which it leaves; the kernel hands what comes in at one
+//!   interface to the other. No frame comes here: this program loads, watches, tells what the kernel counts, and takes away.
+//! - Both directions are on one side, the kernel's or this program's.
+//! - What needs to see packets cannot be: a line with delay and loss, records, captures, traces. Each is refused by name.
+//! - When this program ends, the wire is parted first, what is queued leaves, and then the disciplines go. When it is killed, both stay
+//!   and traffic goes on; the next start takes them away.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kernel::Trouble;
+use kernel::attach::{self, Attached, Order, Source};
+use kernel::plan::{Kind, Plan};
+use kernel::redirect;
+use live::clock::monotonic_ns;
+use qdisc::{Backlog, DropReason, Rate};
+use serde_json::{Map, Value, json};
+use watch::{Direction, Drops, Quantiles, Recent, Snapshot};
+
+use super::operator::Answers;
+use super::settings::{self, UNLIMITED};
+use super::{Args, Signals, control, look_around, metrics, pause, say, wrong};
+use crate::{Outcome, show, terminal};
+
+const PREFIX: &str = "bpf:";
+/// Ethernet's header, which the kernel counts.
+const FRAME: i32 = 14;
+/// How often it is looked whether all is still in its place.
+const LOOK_NS: u64 = 2_000_000_000;
+/// How long queued frames are sent at the end.
+const PATIENCE_NS: u64 = 5_000_000_000;
+
+/// What one direction is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wish {
+    /// The discipline, without its prefix.
+    text: String,
+    rate: Option<Rate>,
+}
+
+/// What both directions are to do in the kernel; nothing where they are to be here.
+///
+/// # Errors
+/// A sentence on what cannot be there.
+pub fn asked(args: &Args, flags: &[(String, String)]) -> Result<Option<[Wish; 2]>, String> {
+    let all = settings::raw(args.settings.as_deref(), flags)?;
+    let last = |name: &str| {
+        let mut found = all.iter().rev().filter(|(other, _)| other.replace('_', "-") == name);
+        found.next().map(|(_, value)| value.trim())
+    };
+    let there = last("qdisc").unwrap_or("fq_codel");
+    let spelled = [there, last("qdisc-back").unwrap_or(there)];
+    let texts = spelled.map(|text| text.strip_prefix(PREFIX));
+    let (there, back) = match texts {
+        [None, None] => return Ok(None),
+        [Some(there), Some(back)] => (there, back),
+        _ => {
+            let [there, back] = spelled;
+            return Err(format!(
+                "--qdisc is {there} and --qdisc-back {back}: either both directions are in the kernel or none; write for example \
+                 --qdisc-back bpf:fifo"
+            ));
+        }
+    };
+    refuse(args, &all)?;
+    let rate = |name: &str| match last(name) {
+        None | Some("unlimited") => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|error| format!("--{name}: {error}")),
+    };
+    let wish = |text: &str, rate| Wish { text: text.to_owned(), rate };
+    Ok(Some([wish(there, rate("rate")?), wish(back, rate("rate-back")?)]))
+}
+
+/// What cannot be where no packet comes to this program.
+fn refuse(args: &Args, all: &[(String, String)]) -> Result<(), String> {
+    const OURS: &str = "or take a discipline that runs here, as --qdisc efd";
+    let own = ["rate", "rate-back", "qdisc", "qdisc-back"];
+    if let Some((name, _)) = all.iter().find(|(name, _)| !own.contains(&name.replace('_', "-").as_str())) {
+        return Err(format!(
+            "--{}: in the kernel there is no line behind a discipline, only the interface: leave it out, {OURS}",
+            name.replace('_', "-")
+        ));
+    }
+    let see = [
+        ("--record", args.record.is_some()),
+        ("--pcap", args.pcap.is_some()),
+        ("--trace", args.trace.is_some()),
+        ("--tui", args.tui),
+        ("--reserve", args.reserving.reserve),
+    ];
+    if let Some((flag, _)) = see.into_iter().find(|(_, said)| *said) {
+        let instead = match flag {
+            "--tui" => "giveway kernel show says what the kernel counts",
+            "--reserve" => "bpf:trr has rates by the marks of packets, see giveway kernel load --help",
+            _ => "leave it out",
+        };
+        return Err(format!("{flag}: in the kernel no packet passes this program: {instead}, {OURS}"));
+    }
+    if args.mpu != 0 {
+        return Err(format!(
+            "--mpu: the kernel's disciplines count what each packet has: leave it out, {OURS}"
+        ));
+    }
+    if let Some(name) = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:")) {
+        return Err(format!(
+            "{name}: a TUN interface of this program has nobody behind it in the kernel: name two real ones, {OURS}"
+        ));
+    }
+    Ok(())
+}
+
+/// One direction.
+struct Way {
+    name: &'static str,
+    direction: Direction,
+    from: String,
+    to: String,
+    text: String,
+    plan: Plan,
+    attached: Attached,
+}
+
+/// Both, from the outside.
+struct Keeper {
+    ways: [Way; 2],
+    rates: std::sync::Mutex<[u64; 2]>,
+    began: u64,
+    stopped: AtomicBool,
+}
+
+/// Loads, joins, watches, parts, unloads.
+pub fn live(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> io::Result<Outcome> {
+    if !look_around(args) {
+        return Ok(Outcome::Wrong);
+    }
+    match carry(args, wishes, out) {
+        Ok(outcome) => Ok(outcome),
+        Err(Told::Trouble(trouble)) => {
+            show::sentence(&trouble.to_string());
+            Ok(if trouble.is_wrong() { Outcome::Wrong } else { Outcome::Failed })
+        }
+        Err(Told::Sentence(sentence)) => Ok(wrong(&sentence)),
+        Err(Told::Output(error)) => Err(error),
+    }
+}
+
+/// Why it does not work.
+enum Told {
+    Trouble(Trouble),
+    Sentence(String),
+    Output(io::Error),
+}
+
+impl From<Trouble> for Told {
+    fn from(trouble: Trouble) -> Told {
+        Told::Trouble(trouble)
+    }
+}
+impl From<String> for Told {
+    fn from(sentence: String) -> Told {
+        Told::Sentence(sentence)
+    }
+}
+impl From<io::Error> for Told {
+    fn from(error: io::Error) -> Told {
+        Told::Output(error)
+    }
+}
+
+fn carry(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> Result<Outcome, Told> {
+    let ends = [args.inside.as_str(), args.outside.as_str()];
+    let more = args.overhead as i32 - FRAME;
+    let plan = |wish: &Wish, to: &str| {
+        // The default quantum is the largest packet, as it is counted.
+        let largest = attach::largest_packet(to)?.saturating_add_signed(more.into());
+        Plan::new(&wish.text, wish.rate, None, largest)
+    };
+    let plans = [plan(&wishes[0], ends[1])?, plan(&wishes[1], ends[0])?];
+    attach::ready()?;
+    let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let listener = args.control.as_deref().map(control::listen).transpose()?;
+    let metrics = args.metrics.map(metrics::listen).transpose()?;
+    let load = |plan: &Plan, device: &str| {
+        let source = args.objects.as_deref().map_or(Source::Compiled, Source::Folder);
+        attach::load(&Order {
+            device,
+            plan,
+            reservations: &[],
+            source,
+            overhead: more,
+            keep: true,
+            replace: false,
+        })
+    };
+    let forward = load(&plans[0], ends[1])?;
+    let undo = |trouble: Trouble, devices: &[&str]| {
+        // The first trouble is the one to tell.
+        devices.iter().for_each(|device| drop(attach::unload(device)));
+        Told::Trouble(trouble)
+    };
+    let back = load(&plans[1], ends[0]).map_err(|trouble| undo(trouble, &ends[1..]))?;
+    let joined = redirect::join(ends).map_err(|trouble| undo(trouble, &ends))?;
+    let rates = [&plans[0], &plans[1]].map(|plan| plan.params.rate);
+    let [there, here] = plans;
+    let way = |name, direction, (from, to): (&str, &str), plan: Plan, attached| {
+        let (from, to, text) = (from.to_owned(), to.to_owned(), format!("{PREFIX}{}", plan.spelling()));
+        Way { name, direction, from, to, text, plan, attached }
+    };
+    let ways = [
+        way("forward", Direction::Forth, (ends[0], ends[1]), there, forward),
+        way("back", Direction::Back, (ends[1], ends[0]), here, back),
+    ];
+    let stopped = AtomicBool::new(false);
+    let keeper = Arc::new(Keeper { ways, rates: rates.into(), began: monotonic_ns(), stopped });
+    if let Some(listener) = listener {
+        control::serve(listener, &keeper);
+    }
+    if let Some(listener) = metrics {
+        metrics::serve(listener, &keeper);
+    }
+    if !args.quiet {
+        keeper.describe().iter().for_each(|line| show::sentence(line));
+        if terminal::watched() {
+            show::sentence("Ctrl-C ends it");
+        }
+    }
+    if let Some(ready) = &args.ready
+        && let Err(error) = std::fs::write(ready, "ready\n")
+    {
+        say(args, &format!("--ready {}: {error}", ready.display()));
+    }
+    let whole = watch(args, &keeper, &signals);
+    let parted = redirect::part(&joined);
+    if whole {
+        drain(&keeper);
+    }
+    let pictures = keeper.pictures();
+    let mut outcome = if whole { Outcome::Done } else { Outcome::Failed };
+    let mut told = |trouble: String| {
+        show::sentence(&trouble);
+        outcome = Outcome::Failed;
+    };
+    if let Err(trouble) = parted {
+        told(trouble.to_string());
+    }
+    for way in &keeper.ways {
+        match attach::unload(&way.to) {
+            Ok(None) => {}
+            Ok(Some(missing)) => told(missing),
+            Err(trouble) => told(trouble.to_string()),
+        }
+    }
+    if let Some(socket) = &args.control {
+        // It may be gone already.
+        let _ = std::fs::remove_file(socket);
+    }
+    match pictures {
+        Ok(pictures) if args.json => writeln!(out, "{}", keeper.json(&pictures))?,
+        Ok(pictures) => write!(out, "{}", keeper.summary(&pictures))?,
+        Err(trouble) => told(trouble.to_string()),
+    }
+    Ok(outcome)
+}
+
+/// Until somebody wants it to end; false when something was taken away from under it.
+fn watch(args: &Args, keeper: &Keeper, signals: &Signals) -> bool {
+    let end = args.duration.map(|span| monotonic_ns() + span.as_ps() / 1000);
+    let mut looked = monotonic_ns();
+    loop {
+        pause(Duration::from_millis(50));
+        if signals.reload() {
+            say(
+                args,
+                "SIGHUP: a discipline in the kernel is told its rate by giveway control, and the rest when it begins",
+            );
+        }
+        if signals.end()
+            || keeper.stopped.load(Ordering::Relaxed)
+            || end.is_some_and(|end| monotonic_ns() >= end)
+        {
+            return true;
+        }
+        if monotonic_ns() > looked + LOOK_NS {
+            looked = monotonic_ns();
+            if let Some(way) = keeper.ways.iter().find(|way| !attach::stands(&way.attached)) {
+                show::sentence(&format!(
+                    "{} has no {} any more: somebody took it away, and the rest is taken away, too",
+                    way.to, way.attached.name
+                ));
+                return false;
+            }
+        }
+    }
+}
+
+/// What is queued leaves, as long as that takes and patience lasts.
+fn drain(keeper: &Keeper) {
+    let until = monotonic_ns() + PATIENCE_NS;
+    while monotonic_ns() < until {
+        let held = keeper.pictures().map_or(0, |pictures| pictures.iter().map(|one| one.held.packets).sum());
+        if held == 0 {
+            return;
+        }
+        pause(Duration::from_millis(50));
+    }
+}
+
+/// What the kernel counts of one direction.
+#[derive(Debug, Default, PartialEq)]
+struct Picture {
+    arrived: Backlog,
+    sent: Backlog,
+    dropped: Backlog,
+    held: Backlog,
+    drops: Vec<(DropReason, u64)>,
+    others: Vec<(String, u64)>,
+}
+
+impl Picture {
+    fn of(counters: &[(String, u64)]) -> Picture {
+        let number =
+            |name: &str| counters.iter().find(|(other, _)| other == name).map_or(0, |(_, number)| *number);
+        let amount = |what: &str| Backlog {
+            packets: number(&format!("{what}_packets")),
+            bytes: number(&format!("{what}_bytes")),
+        };
+        let reasons = DropReason::ALL.into_iter();
+        let known = |name: &str| {
+            ["arrived", "sent", "dropped", "held"]
+                .iter()
+                .any(|what| name.strip_prefix(what).is_some_and(|rest| rest.starts_with('_')))
+                || DropReason::ALL.iter().any(|reason| reason.name() == name)
+        };
+        Picture {
+            arrived: amount("arrived"),
+            sent: amount("sent"),
+            dropped: amount("dropped"),
+            held: amount("held"),
+            drops: reasons.map(|why| (why, number(why.name()))).filter(|(_, lost)| *lost > 0).collect(),
+            others: counters.iter().filter(|(name, _)| !known(name)).cloned().collect(),
+        }
+    }
+}
+
+impl Keeper {
+    fn pictures(&self) -> Result<[Picture; 2], Trouble> {
+        let of = |way: &Way| Ok::<_, Trouble>(Picture::of(&attach::counters(&way.attached)?));
+        Ok([of(&self.ways[0])?, of(&self.ways[1])?])
+    }
+
+    fn rate(&self, at: usize) -> Rate {
+        match self.rates.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] {
+            0 => UNLIMITED,
+            rate => Rate::bit(rate),
+        }
+    }
+
+    fn uptime(&self) -> Duration {
+        Duration::from_nanos(monotonic_ns() - self.began)
+    }
+
+    fn describe(&self) -> Vec<String> {
+        let line = |(at, way): (usize, &Way)| {
+            let Way { from, to, text, attached, .. } = way;
+            format!(
+                "{from} to {to}: {}, {text}; in the kernel, as {}",
+                settings::rate(self.rate(at)),
+                attached.name
+            )
+        };
+        self.ways.iter().enumerate().map(line).collect()
+    }
+
+    fn summary(&self, pictures: &[Picture; 2]) -> String {
+        let mut text = String::new();
+        for (way, picture) in self.ways.iter().zip(pictures) {
+            let _ = writeln!(text, "{} to {}, {:.1} s", way.from, way.to, self.uptime().as_secs_f64());
+            let Picture { arrived, sent, dropped, held, drops, .. } = picture;
+            let reasons: Vec<String> =
+                drops.iter().map(|(why, lost)| format!("{} {lost}", why.name())).collect();
+            let reasons =
+                if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+            for (name, of, more) in [
+                ("arrived", arrived, ""),
+                ("sent", sent, ""),
+                ("dropped", dropped, &reasons),
+                ("held", held, ""),
+            ] {
+                if name != "held" || of.packets > 0 {
+                    let _ = writeln!(text, "  {name:<10} {} packets, {} bytes{more}", of.packets, of.bytes);
+                }
+            }
+        }
+        text
+    }
+
+    fn json(&self, pictures: &[Picture; 2]) -> Value {
+        let amount = |of: &Backlog| json!({"packets": of.packets, "bytes": of.bytes});
+        let ways = self.ways.iter().zip(pictures).enumerate().map(|(at, (way, picture))| {
+            let drops: Map<String, Value> =
+                picture.drops.iter().map(|(why, lost)| (why.name().to_owned(), json!(lost))).collect();
+            let gauges: Map<String, Value> =
+                picture.others.iter().map(|(name, number)| (name.clone(), json!(number))).collect();
+            json!({
+                "direction": way.name, "from": way.from, "to": way.to, "rate_bps": self.rate(at).as_bit(), "qdisc": way.text,
+                "uptime_s": self.uptime().as_secs_f64(),
+                "arrived": amount(&picture.arrived), "sent": amount(&picture.sent), "dropped": amount(&picture.dropped),
+                "held": amount(&picture.held), "drops": drops, "gauges": gauges,
+                "how": format!("in the kernel, as {}", way.attached.name),
+            })
+        });
+        json!({"version": env!("CARGO_PKG_VERSION"), "directions": ways.collect::<Vec<_>>()})
+    }
+
+    fn set_rate(&self, at: usize, value: &str) -> Result<String, String> {
+        let rate: Option<Rate> = match value {
+            "unlimited" => None,
+            text => Some(text.parse().map_err(|error| format!("{error}"))?),
+        };
+        let way = &self.ways[at];
+        if way.plan.kind == Kind::Trr {
+            return Err(
+                "the calendar of trr is made for its rate: end it and begin again with another".to_owned()
+            );
+        }
+        let mut plan = way.plan.clone();
+        plan.params.rate = rate.map_or(0, Rate::as_bit);
+        attach::tell(&way.attached, &plan).map_err(|trouble| trouble.to_string())?;
+        self.rates.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] = plan.params.rate;
+        Ok(format!("the rate from {} to {} is {}", way.from, way.to, settings::rate(self.rate(at))))
+    }
+}
+
+impl Answers for Keeper {
+    const RUNS_PROGRAMS: bool = true;
+
+    fn show(&self) -> Result<String, String> {
+        let pictures = self.pictures().map_err(|trouble| trouble.to_string())?;
+        Ok(self.json(&pictures).to_string())
+    }
+
+    fn reservations(&self) -> Result<String, String> {
+        Err("in the kernel rates are reserved by the marks of packets: bpftool map dump pinned /sys/fs/bpf/giveway/IF/reservations".to_owned())
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<String, String> {
+        match name {
+            "rate" => self.set_rate(0, value),
+            "rate-back" => self.set_rate(1, value),
+            _ => Err(format!("{name}: in the kernel rate and rate-back can be set, the rest when it begins")),
+        }
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn snapshots(&self) -> Vec<Snapshot> {
+        // Who asks for metrics gets none when the kernel has none to give.
+        let Ok(pictures) = self.pictures() else { return Vec::new() };
+        let one = |(at, (way, picture)): (usize, (&Way, Picture))| {
+            let mut dropped = Drops::default();
+            for (why, packets) in &picture.drops {
+                // The kernel counts the bytes of all drops together: each reason has its part of the packets.
+                let bytes = u128::from(picture.dropped.bytes) * u128::from(*packets)
+                    / u128::from(picture.dropped.packets.max(1));
+                dropped.set(*why, Backlog { packets: *packets, bytes: bytes as u64 });
+            }
+            Snapshot {
+                from: way.from.clone(),
+                to: way.to.clone(),
+                direction: way.direction,
+                spelling: way.text.clone(),
+                kind: way.plan.kind.name().to_owned(),
+                handle: "1:".to_owned(),
+                rate: self.rate(at),
+                uptime: self.uptime(),
+                plain_forwarding: false,
+                arrived: picture.arrived,
+                sent: picture.sent,
+                dropped,
+                marked: Backlog::default(),
+                held: picture.held,
+                line_lost: Backlog::default(),
+                ring_drops: 0,
+                stalls: 0,
+                fragments: None,
+                sojourn: Quantiles::default(),
+                lateness: Quantiles::default(),
+                recent: Recent::default(),
+                gauges: picture.others.into_iter().map(|(name, number)| (name, number as f64)).collect(),
+                reservations: None,
+            }
+        };
+        self.ways.iter().zip(pictures).enumerate().map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_become_a_picture() {
+        let all = [
+            ("arrived_packets", 9),
+            ("arrived_bytes", 900),
+            ("held_packets", 2),
+            ("pushout", 3),
+            ("overlimit", 0),
+            ("flow_table", 4),
+        ];
+        let counters: Vec<(String, u64)> =
+            all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
+        let picture = Picture::of(&counters);
+        assert_eq!((picture.arrived.packets, picture.arrived.bytes, picture.held.packets), (9, 900, 2));
+        assert_eq!(picture.drops, [(DropReason::Pushout, 3)]);
+        assert_eq!(picture.others, [("flow_table".to_owned(), 4)]);
+    }
+}

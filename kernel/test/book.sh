@@ -1,0 +1,59 @@
+# The page "in the kernel" of the book, followed by a user who has a compiler and may say sudo.
+export PATH=/usr/sbin:/usr/bin:/bin
+for module in veth sch_htb sch_tbf sch_ingress cls_matchall act_mirred; do
+	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
+done
+mkdir -p /etc /home/user /var/run
+echo "root:x:0:0:root:/root:/bin/sh
+user:x:1000:1000:user:/home/user:/bin/sh" >/etc/passwd
+echo "root:x:0:
+user:x:1000:" >/etc/group
+cp -r /scenarios /home/user
+chown -R user:user /home/user
+chmod 1777 /tmp
+
+# Two interfaces with somebody behind each.
+for end in 0 1; do
+	ip netns add host$end
+	ip link add eth$end type veth peer name far netns host$end
+	ip link set eth$end up
+	ip -n host$end addr add 10.99.0.$end/24 dev far
+	ip -n host$end link set far up
+done
+
+# step REFUSED: a command on the standard input, which must succeed, or be refused with these words. Commands that begin with sudo
+# are root's, the others of somebody who may do nothing.
+number=0
+step() {
+	number=$((number + 1))
+	cat >/run/step
+	chmod 644 /run/step
+	begun=$(cut -d. -f1 /proc/uptime)
+	cd /home/user
+	if grep -q '^sudo ' /run/step; then
+		{
+			echo 'sudo() { "$@"; }'
+			cat /run/step
+		} >/run/as-root
+		sh /run/as-root >/run/said 2>&1
+	else
+		su user -c "PATH=$PATH sh /run/step" >/run/said 2>&1
+	fi
+	status=$?
+	if [ -n "$1" ] && [ $status != 0 ] && tr '\n' ' ' </run/said | sed 's/  */ /g' | grep -qF "$1"; then answer=refused
+	elif [ -z "$1" ] && [ $status = 0 ]; then answer=done
+	else
+		echo "FAILED: step $number, exit code $status: $(cat /run/step)"
+		answer=wrong
+	fi
+	echo "STEP $number, $(($(cut -d. -f1 /proc/uptime) - begun)) s: $(cat /run/step)"
+	sed 's/^/     | /' /run/said
+	[ $answer = wrong ] || echo "FOLLOWED $number, $answer: $(cat /run/step)"
+}
+
+# THE COMMANDS
+cd /
+giveway kernel list | grep loaded && echo "FAILED: something is still loaded"
+bpftool struct_ops list | grep . && echo "FAILED: something is still in the kernel"
+tc qdisc show | grep giveway && echo "FAILED: a qdisc is still there"
+ls /run/giveway/kernel | grep . && echo "FAILED: files are left"

@@ -1,0 +1,105 @@
+//! The page "in the kernel" of the book, followed by somebody who has such a kernel, a compiler, and nothing else.
+//!
+//! Commands are taken from the page as they stand there, block by block, and run in the virtual machine by a user without privileges, who
+//! says sudo where the page does. A command that ends in `# refused: WORDS` must fail, and say these words; every other one must
+//! succeed. What the page has for developers of Giveway (`cargo`) is left out.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use super::fetch::Kernel;
+use super::machine::{PARALLEL, boot_for, libraries, pack};
+use super::users::hosts;
+use crate::repository::{Done, Repository};
+
+const PAGE: &str = "docs/book/kernel.md";
+/// A compiler in such a machine takes half a minute.
+const SECONDS: &str = "900";
+
+/// Does what the page says.
+pub fn follow(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
+    let page = fs::read_to_string(repository.root.join(PAGE)).map_err(|error| format!("{PAGE}: {error}"))?;
+    let commands = commands(&page);
+    let script = include_str!("../../../kernel/test/book.sh").replace("# THE COMMANDS\n", &steps(&commands));
+    hosts(repository, folder, kernel, &script)?;
+    compiler(repository, folder)?;
+    let mut how = PARALLEL.to_vec();
+    how.extend(["-m", "3072"]);
+    let said = boot_for(folder, kernel, 0, &how, SECONDS)?;
+    let followed = said.lines().filter(|line| line.starts_with("FOLLOWED ")).count();
+    said.lines().filter(|line| line.starts_with("FOLLOWED ")).for_each(|line| println!("{line}"));
+    match followed == commands.len() {
+        true => Ok(()),
+        false => Err(format!("{followed} of {} commands of {PAGE} were followed", commands.len())),
+    }
+}
+
+/// A command of the page, and what it is refused with, where it is.
+#[derive(Debug, PartialEq, Eq)]
+struct Command {
+    line: String,
+    refused: Option<String>,
+}
+
+/// The commands in the page's blocks of `sh`, each a line, or several that end in a backslash.
+fn commands(page: &str) -> Vec<Command> {
+    let blocks = page.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
+    let mut commands = Vec::new();
+    for block in blocks {
+        let block = block.replace("\\\n", " ");
+        for line in block.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("cargo ")) {
+            let refused = line.split_once("# refused: ").map(|(_, words)| words.trim().to_owned());
+            commands.push(Command { line: line.to_owned(), refused });
+        }
+    }
+    commands
+}
+
+/// What the machine runs: each command between lines that no command has.
+fn steps(commands: &[Command]) -> String {
+    let mut text = String::new();
+    for Command { line, refused } in commands {
+        let refused = refused.as_deref().unwrap_or_default().replace('\'', "'\\''");
+        let _ = write!(text, "step '{refused}' <<'END OF STEP'\n{line}\nEND OF STEP\n");
+    }
+    text
+}
+
+/// clang with its libraries, and the headers of libbpf.
+fn compiler(repository: &Repository, folder: &Path) -> Done {
+    let root = folder.join("root");
+    let told = |error: std::io::Error| format!("clang-19: {error}");
+    let from = repository.output("sh", &["-c", "command -v clang-19"])?;
+    let from = fs::canonicalize(from.trim()).map_err(told)?;
+    let to = root.join(from.strip_prefix("/").expect("it is absolute"));
+    fs::create_dir_all(to.parent().expect("it is a file")).map_err(told)?;
+    fs::copy(&from, &to).map_err(told)?;
+    libraries(repository, &root, &[from.to_string_lossy().into_owned()])?;
+    fs::create_dir_all(root.join("usr/bin")).map_err(told)?;
+    std::os::unix::fs::symlink(&from, root.join("usr/bin/clang-19")).map_err(told)?;
+    fs::create_dir_all(root.join("usr/include")).map_err(told)?;
+    repository.run("cp", &["-r", "/usr/include/bpf", &root.join("usr/include").to_string_lossy()])?;
+    // Such a machine takes longer to uncompress it than to read it.
+    pack(repository, folder, "cat")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_those_of_the_page() {
+        let page = "Text.\n\n```sh\nsudo one --dev eth0\n\ntwo \\\n  more   # refused: no two\n```\n\n```text\nthree\n```\n```sh\ncargo xtask x\n```\n";
+        let one = Command { line: "sudo one --dev eth0".to_owned(), refused: None };
+        let two = Command {
+            line: "two    more   # refused: no two".to_owned(),
+            refused: Some("no two".to_owned()),
+        };
+        assert_eq!(commands(page), [one, two]);
+        assert!(
+            steps(&commands(page))
+                .starts_with("step '' <<'END OF STEP'\nsudo one --dev eth0\nEND OF STEP\nstep 'no two' <<")
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! What uses the kernel's disciplines beside `giveway kernel`: `giveway testbed` and `giveway live`, in the virtual machine.
+
+use std::fs;
+use std::path::Path;
+
+use super::fetch::Kernel;
+use super::machine::{PARALLEL, boot_for, initramfs, libraries, module, pack};
+use crate::repository::{Done, Repository};
+
+/// Modules of networks of virtual hosts, those that others need first.
+pub const MODULES: [&str; 9] = [
+    "drivers/net/veth",
+    "net/sched/sch_htb",
+    "net/sched/sch_tbf",
+    "net/sched/sch_drr",
+    "net/sched/cls_flow",
+    "net/sched/sch_ingress",
+    "net/sched/cls_matchall",
+    "net/sched/act_mirred",
+    "net/sched/sch_netem",
+];
+
+/// A test bed and a bridge with disciplines in the kernel; nothing is left of them, also after a kill.
+pub fn test(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
+    hosts(repository, folder, kernel, include_str!("../../../kernel/test/users.sh"))?;
+    boot_for(folder, kernel, 0, &PARALLEL, "235").map(drop)
+}
+
+/// A machine in which test beds can be built, with objects under the names that tc has for them.
+pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str) -> Done {
+    let told = |error: std::io::Error| error.to_string();
+    let named = folder.join("objects/named");
+    fs::create_dir_all(&named).map_err(told)?;
+    for entry in fs::read_dir(folder.join("objects/plain")).map_err(told)?.flatten() {
+        let name = format!("giveway_{}", entry.file_name().to_string_lossy());
+        fs::copy(entry.path(), named.join(name)).map_err(told)?;
+    }
+    let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
+    let (second, types) = (named.join("giveway_efd_2.o"), kernel.types.to_string_lossy());
+    let words =
+        ["kernel", "build", "efd", "--btf", &types, "--limit", "8000p", "--name", "giveway_efd_2", "--out"];
+    repository.run(&giveway, &[&words[..], &[&second.to_string_lossy()]].concat())?;
+    initramfs(repository, folder, kernel, plan)?;
+    let root = folder.join("root");
+    MODULES.iter().try_for_each(|name| module(kernel, &root, name))?;
+    program(repository, &root, "ethtool", "usr/sbin")?;
+    let scenarios = root.join("scenarios/testbed");
+    fs::create_dir_all(&scenarios).map_err(told)?;
+    for entry in fs::read_dir(repository.root.join("scenarios/testbed")).map_err(told)?.flatten() {
+        fs::copy(entry.path(), scenarios.join(entry.file_name())).map_err(told)?;
+    }
+    pack(repository, folder, "gzip -1")
+}
+
+/// A program of this machine, with its libraries.
+fn program(repository: &Repository, root: &Path, name: &str, to: &str) -> Done {
+    let from = repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {name}")])?;
+    let told = |error: std::io::Error| format!("{name}: {error}");
+    fs::copy(from.trim(), root.join(to).join(name)).map_err(told)?;
+    libraries(repository, root, &[from.trim().to_owned()])
+}
