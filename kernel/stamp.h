@@ -49,8 +49,13 @@ INLINE struct stamp minus(struct stamp time, struct stamp span)
 // A length of time; `ticks` up to a picosecond more.
 INLINE struct stamp span(u64 ps, u64 ticks)
 {
-	u64 width = params.width_ps ? params.width_ps : 1;
-	return plus((struct stamp){ ps / width, ps % width * TICKS_PER_PS }, (struct stamp){ 0, ticks });
+	u64 width = params.width_ps ? params.width_ps : 1, slots = 0;
+	if (ps >= width) {
+		slots = ps / width;
+		ps -= slots * width;
+	}
+	// The ticks are a picosecond's at most, and with one that is whole the sum may be the width.
+	return plus((struct stamp){ slots, ps * TICKS_PER_PS }, (struct stamp){ 0, ticks });
 }
 
 // What `bytes` take at `rate`, rounded up to a tick. Up to 2 MB, and below 2^44 bit/s.

@@ -11,11 +11,13 @@ for kind in pfifo fq_codel sfq fq cake; do
 	cost $kind
 	tc qdisc del dev cost root
 done
-for kind in fifo efd drr trr; do
+for kind in fifo efd drr bsq trr; do
 	flags=
+	[ $kind = bsq ] && flags="--way 1=4"
 	[ $kind = trr ] && flags="--rate 100gbit --reserve 1=1gbit"
 	giveway kernel load $kind --dev cost $flags --object /objects/plain/$kind.o >/dev/null || echo "FAILED: load $kind"
 	cost giveway_$kind
 	[ $kind = trr ] && cost giveway_trr,reserved 1
+	[ $kind = bsq ] && cost giveway_bsq,way 1
 	giveway kernel unload --dev cost >/dev/null
 done

@@ -4,7 +4,8 @@
 // of a discipline as a file.
 //
 //   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS + 1), not always
-//   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds
+//   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds; with 0 flows each
+//                                                          packet is another flow, of marks 0 to MARK
 //   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -61,18 +62,20 @@ static int open_socket(const char *dev)
 	return fd;
 }
 
-// UDP from 10.0.0.1 to 10.0.0.2, the flow in the source port: `bytes` with the link's header.
+// UDP from 10.0.0.1 to 10.0.0.2, the flow in the source port, and if it is a large number in the source address: `bytes` with the
+// link's header.
 static unsigned char frame[1514];
 
 static void prepare(int bytes, int flow)
 {
-	int ip = bytes - 14, udp = ip - 20, port = 1024 + flow;
+	int ip = bytes - 14, udp = ip - 20, port = 1024 + flow % 50000, from = flow / 50000;
 	memset(frame, 0, 42);
 	memcpy(frame, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);
 	frame[14] = 0x45;
 	frame[16] = ip >> 8, frame[17] = ip;
 	frame[22] = 64, frame[23] = 17;
 	memcpy(frame + 26, "\x0a\0\0\x01\x0a\0\0\x02", 8);
+	frame[27] = from >> 8, frame[28] = from;
 	frame[34] = port >> 8, frame[35] = port;
 	frame[37] = 9;
 	frame[38] = udp >> 8, frame[39] = udp;
@@ -139,13 +142,13 @@ static int flood(char **word)
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	do {
 		for (int i = 0; i < 64; i++, sent++) {
-			prepare(bytes, drawn(flows));
-			send_marked(fd, bytes, mark);
+			prepare(bytes, flows ? (int)drawn(flows) : (int)sent);
+			send_marked(fd, bytes, flows ? mark : sent % (mark + 1));
 		}
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while (now.tv_sec - begun.tv_sec + (now.tv_nsec - begun.tv_nsec) / 1e9 < atof(word[1]));
 	getrusage(RUSAGE_SELF, &used);
-	printf("%ld %.3f\n", sent, seconds(used.ru_utime) + seconds(used.ru_stime));
+	printf("%ld %.6f\n", sent, seconds(used.ru_utime) + seconds(used.ru_stime));
 	return 0;
 }
 

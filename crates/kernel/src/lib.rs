@@ -1,6 +1,7 @@
 //! Disciplines in the Linux kernel, as BPF qdiscs: from their source in `kernel/` to a qdisc on an interface, and back.
 //!
 //! - [`plan`]: what is to be loaded: a discipline as it is written everywhere, and what that is in the kernel.
+//! - [`way`]: what marks say to a discipline that looks ahead.
 //! - [`object`]: the program is compiled against the types of the running kernel.
 //! - [`attach`]: it is loaded and put on an interface, shown, and taken away again; what was there before comes back.
 //! - [`journal`]: what a discipline in the kernel did, packet by packet, becomes a trace of operations ([`replay`]), so that the same
@@ -16,5 +17,6 @@ pub mod journal;
 pub mod object;
 pub mod plan;
 mod tools;
+pub mod way;
 
 pub use tools::Trouble;

@@ -59,7 +59,9 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
         let costs = stages.time("comparison", || boot(&folder, &kernel, 0, &COUNTED))?;
         println!("{}", table(&costs)?);
     }
-    for line in said.lines().filter(|line| ["AGAIN", "MEMORY"].iter().any(|word| line.starts_with(word))) {
+    for line in
+        said.lines().filter(|line| ["FLOOD", "AGAIN", "MEMORY"].iter().any(|word| line.starts_with(word)))
+    {
         println!("{line}");
     }
     let times: Vec<String> =
