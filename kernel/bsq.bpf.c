@@ -219,9 +219,11 @@ static bool stands_alone(u32 at)
 	return false;
 }
 
+static void accept_first(u32 at) {}
+
 static void accept(u32 at, u64 now)
 {
-	if (!allows(1, packets[at & MASK].bytes))
+	if (too_large(packets[at & MASK].bytes))
 		return doom(at, TOO_LARGE);
 	if (!params.drop_head && !fits_in())
 		return doom(at, OVERLIMIT);

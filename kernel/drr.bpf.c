@@ -8,12 +8,17 @@
 // A flow that empties leaves the round, and nothing of it stays.
 static bool stands_alone(u32 at)
 {
-	return allows(1, packets[at & MASK].bytes);
+	return !too_large(packets[at & MASK].bytes);
+}
+
+static void accept_first(u32 at)
+{
+	round_append(at);
 }
 
 static void accept(u32 at, u64 now)
 {
-	if (!allows(1, packets[at & MASK].bytes))
+	if (too_large(packets[at & MASK].bytes))
 		return doom(at, TOO_LARGE);
 	round_append(at);
 	if (fits_in())

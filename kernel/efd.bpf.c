@@ -66,12 +66,17 @@ INLINE void push_out(u32 arrival)
 // A flow of which nothing is queued is not known.
 static bool stands_alone(u32 at)
 {
-	return allows(1, packets[at & MASK].bytes);
+	return !too_large(packets[at & MASK].bytes);
+}
+
+static void accept_first(u32 at)
+{
+	packets_push_back(count_in(at) ? &low : &high, at);
 }
 
 static void accept(u32 at, u64 now)
 {
-	if (!allows(1, packets[at & MASK].bytes))
+	if (too_large(packets[at & MASK].bytes))
 		return doom(at, TOO_LARGE);
 	packets_push_back(count_in(at) ? &low : &high, at);
 	if (!fits_in())

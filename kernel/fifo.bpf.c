@@ -21,10 +21,12 @@ static bool stands_alone(u32 at)
 	return false;
 }
 
+static void accept_first(u32 at) {}
+
 static void accept(u32 at, u64 now)
 {
 	if (!fits_in()) {
-		if (!params.drop_head || !allows(1, packets[at & MASK].bytes))
+		if (!params.drop_head || too_large(packets[at & MASK].bytes))
 			return doom(at, OVERLIMIT);
 		AT_MOST(ROOM) {
 			u32 gone;

@@ -99,15 +99,18 @@ struct counters {
 
 SEC(".data.counters") struct counters counters = {};
 
-INLINE bool allows(u64 packets, u64 bytes)
-{
-	return params.limit_bytes ? bytes <= params.limit_bytes : packets <= params.limit_packets;
-}
-
 // Whether what is held is no more than may be. The arrival is held, and what is doomed is not.
 INLINE bool fits_in(void)
 {
-	return allows(counters.held_packets, counters.held_bytes);
+	if (params.limit_bytes)
+		return counters.held_bytes <= params.limit_bytes;
+	return counters.held_packets <= params.limit_packets;
+}
+
+// Whether a packet would not even fit alone.
+INLINE bool too_large(u32 bytes)
+{
+	return params.limit_bytes && bytes > params.limit_bytes;
 }
 
 INLINE void flow_is_new(void)
@@ -268,11 +271,13 @@ INLINE void begin_journal(void) {}
 
 // What a discipline is. `accept` keeps the packet or dooms it or others; `next` says who leaves, taken out of all lists, or 0;
 // `clear` forgets everything. `stands_alone` says of a packet that comes when nothing is held whether it may wait without being accepted:
-// it does not matter then whose it is, when it comes, or whether it comes at all, should it leave before another one comes. Most
-// packets of a link that is not full are such, and to know whose a packet is costs more than all decisions about it.
+// whose it is does not matter then, and when it leaves before another one comes it is as if it had not been there. Most packets of a
+// link that is not full are such, and to know whose a packet is costs more than all decisions about it. `accept_first` accepts it
+// after all, when another one comes: it fits.
 //
 // Before it includes this, a discipline defines ASKS_FLOW if it reads the keys of packets, and ASKS_MARK if it reads `reserved`.
 static bool stands_alone(u32 at);
+static void accept_first(u32 at);
 static void accept(u32 at, u64 now);
 static u32 next(u64 now);
 static void clear(void);

@@ -96,12 +96,21 @@ INLINE void count_drop(u32 bytes, u32 reason)
 INLINE void describe(u32 at, u32 bytes, u32 mark)
 {
 	struct packet *packet = &packets[at & MASK];
-	u64 *reserved = NULL;
-	if (MARKS && mark)
-		reserved = mark < LOW_MARKS ? bpf_map_lookup_elem(&low_marks, &mark) : bpf_map_lookup_elem(&reservations, &mark);
+	u64 *reserved;
 	packet->bytes = bytes;
-	packet->reserved = reserved ? *reserved : 0;
+	packet->reserved = 0;
 	packet->number = counters.arrived_packets - 1;
+	if (!MARKS || !mark)
+		return;
+	if (mark < LOW_MARKS) {
+		reserved = bpf_map_lookup_elem(&low_marks, &mark);
+		// Where one call is made of both, it is none to the map without a hash.
+		asm volatile("" : "+r"(reserved));
+	} else {
+		reserved = bpf_map_lookup_elem(&reservations, &mark);
+	}
+	if (reserved)
+		packet->reserved = *reserved;
 }
 
 INLINE u64 clock(void)
@@ -109,17 +118,8 @@ INLINE u64 clock(void)
 	return params.rate || JOURNALS ? bpf_ktime_get_ns() - epoch : 0;
 }
 
-// The discipline is told of a packet. The verifier looks at this once, and not wherever it is called.
-__noinline int tell(u32 at, u64 now)
-{
-	// Who does not ask for the time is given it nevertheless: the compiler would leave out what the verifier insists on.
-	asm volatile("" : : "r"(now));
-	accept(at, now);
-	return 0;
-}
-
 // The packet that stood alone does not any more.
-__noinline int join(u64 now)
+__noinline int join(void)
 {
 	u32 at = lone;
 	struct held_packet *slot = bpf_map_lookup_elem(&slots, &at);
@@ -131,7 +131,8 @@ __noinline int join(u64 now)
 	skb = bpf_kptr_xchg(&slot->skb, skb);
 	if (skb)
 		bpf_kfree_skb(skb);
-	return tell(at, now);
+	accept_first(at);
+	return 0;
 }
 
 SEC("struct_ops")
@@ -168,7 +169,7 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 	if (!counters.held_packets && free_at < now)
 		free_at = now;
 	if (lone)
-		join(now);
+		join();
 	counters.held_packets++;
 	counters.held_bytes += bytes;
 	sch->q.qlen++;
@@ -177,7 +178,7 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 		lone = at;
 		return answer;
 	}
-	tell(at, now);
+	accept(at, now);
 
 	if (!doomed.head)
 		return answer;

@@ -71,7 +71,7 @@ INLINE struct stamp cost_of(u32 place, u32 at)
 
 INLINE struct stamp virtual_at(u64 now)
 {
-	return plus(virtual_time, span((now - as_of) * 1000, 0));
+	return plus(virtual_time, span((now - as_of) * 1000));
 }
 
 // Real time passes.
@@ -294,14 +294,19 @@ INLINE u32 revoke(void)
 // Where nobody has a reservation. What comes with one, or after one, needs to be stamped or taken for lapsed.
 static bool stands_alone(u32 at)
 {
-	return !known && !packets[at & MASK].reserved && allows(1, packets[at & MASK].bytes);
+	return !known && !packets[at & MASK].reserved && !too_large(packets[at & MASK].bytes);
+}
+
+static void accept_first(u32 at)
+{
+	round_append(at);
 }
 
 static void accept(u32 at, u64 now)
 {
 	struct packet *packet = &packets[at & MASK];
 	u32 place;
-	if (!allows(1, packet->bytes))
+	if (too_large(packet->bytes))
 		return doom(at, TOO_LARGE);
 	place = reservation(packet->key, packet->reserved, now);
 	if (place)

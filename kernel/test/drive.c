@@ -4,8 +4,8 @@
 // of a discipline as a file.
 //
 //   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS + 1), not always
-//   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds; with 0 flows each
-//                                                          packet is another flow, of marks 0 to MARK
+//   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds
+//   drive strangers DEV PACKETS BYTES MARKS                each packet of a flow that nobody saw before, with marks in turn
 //   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -139,16 +139,29 @@ static int flood(char **word)
 	struct timespec begun, now;
 	struct rusage used;
 	long sent = 0;
+	// One mark is the socket's: to say it with each packet would be counted.
+	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark))
+		fail("SO_MARK");
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	do {
 		for (int i = 0; i < 64; i++, sent++) {
-			prepare(bytes, flows ? (int)drawn(flows) : (int)sent);
-			send_marked(fd, bytes, flows ? mark : sent % (mark + 1));
+			prepare(bytes, drawn(flows));
+			send_marked(fd, bytes, 0);
 		}
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while (now.tv_sec - begun.tv_sec + (now.tv_nsec - begun.tv_nsec) / 1e9 < atof(word[1]));
 	getrusage(RUSAGE_SELF, &used);
 	printf("%ld %.6f\n", sent, seconds(used.ru_utime) + seconds(used.ru_stime));
+	return 0;
+}
+
+static int send_strangers(char **word)
+{
+	int fd = open_socket(word[0]), packets = atoi(word[1]), bytes = atoi(word[2]), marks = atoi(word[3]);
+	for (int flow = 0; flow < packets; flow++) {
+		prepare(bytes, flow);
+		send_marked(fd, bytes, flow % (marks + 1));
+	}
 	return 0;
 }
 
@@ -190,6 +203,8 @@ int main(int words, char **word)
 		return send_traffic(word + 2);
 	if (words == 7 && !strcmp(word[1], "flood"))
 		return flood(word + 2);
+	if (words == 6 && !strcmp(word[1], "strangers"))
+		return send_strangers(word + 2);
 	if (words == 5 && !strcmp(word[1], "dump"))
 		return dump(word + 2);
 	fprintf(stderr, "see the head of drive.c\n");
