@@ -4,6 +4,9 @@
 // crates/qdisc/src/blocks/calendar.rs. An array of slots is a window that moves with time; which of them are not empty is a set of bits,
 // in two steps of 64. An item that is due beyond the window waits in a heap until the window reaches it. Items are numbers below
 // ROOM, not 0.
+//
+// One item alone is in neither: most of the time a link has one packet or none. And the window moves when it must, not when it may:
+// who files says from where on anything will ever be due, and what is filed never comes before that or before the first that is filed.
 #pragma once
 
 #include "heap.h"
@@ -33,16 +36,15 @@ struct due {
 	struct filed name##_filed[ROOM];                                                                    \
 	struct ends name##_ends[SLOTS];                                                                     \
 	u64 name##_bits[64], name##_words;                                                                  \
-	u32 name##_inside;                                                                                  \
-	/* The slot with which the window begins; how many items were ever due beyond it. */                \
+	/* How many are filed; of them in the window. */                                                    \
+	u32 name##_len, name##_inside;                                                                      \
+	/* The only one that is filed. One that was left by the others stays where it is. */                \
+	struct due name##_only;                                                                             \
+	/* The slot with which the window begins; how many items were ever filed in the heap. */            \
 	u64 name##_floor, name##_overflowed;                                                                \
 	INLINE u32 name##_index(u64 slot)                                                                   \
 	{                                                                                                   \
 		return params.slots ? slot % params.slots : 0;                                              \
-	}                                                                                                   \
-	INLINE u32 name##_len(void)                                                                         \
-	{                                                                                                   \
-		return name##_inside + name##_beyond_len;                                                   \
 	}                                                                                                   \
 	INLINE void name##_push(u32 slot, u32 item)                                                         \
 	{                                                                                                   \
@@ -61,19 +63,89 @@ struct due {
 		ends->tail = item;                                                                          \
 		name##_inside++;                                                                            \
 	}                                                                                                   \
-	/* Files an item. One that is overdue goes to the first slot of the window. */                      \
-	__noinline int name##_file(u32 item, u64 slot)                                                      \
+	/* The first slot with items from `from` on; NO_SLOT when there is none before the array ends. */   \
+	INLINE u32 name##_busy(u32 from)                                                                    \
 	{                                                                                                   \
+		u32 word = from / 64 & 63;                                                                  \
+		u64 bits = name##_bits[word] & ~0ULL << (from & 63);                                        \
+		if (!bits) {                                                                                \
+			u64 words = word == 63 ? 0 : name##_words & ~0ULL << (word + 1);                    \
+			if (!words)                                                                         \
+				return NO_SLOT;                                                             \
+			word = __builtin_ctzll(words) & 63;                                                 \
+			bits = name##_bits[word];                                                           \
+		}                                                                                           \
+		return 64 * word + __builtin_ctzll(bits);                                                   \
+	}                                                                                                   \
+	/* The first slot that has an item, and the item that was filed there first. */                     \
+	INLINE struct due name##_first(void)                                                                \
+	{                                                                                                   \
+		u32 from, slot, item;                                                                       \
+		if (name##_only.item)                                                                       \
+			return name##_only;                                                                 \
+		if (!name##_inside) {                                                                       \
+			item = name##_beyond_first();                                                       \
+			return (struct due){ name##_beyond_keys[item & MASK].first, item };                 \
+		}                                                                                           \
+		from = name##_index(name##_floor);                                                          \
+		slot = name##_busy(from);                                                                   \
+		if (slot == NO_SLOT)                                                                        \
+			slot = name##_busy(0);                                                              \
+		item = name##_ends[slot & SLOT_MASK].head;                                                  \
+		return (struct due){ name##_floor + (slot >= from ? slot - from : slot + params.slots - from), item }; \
+	}                                                                                                   \
+	/* Nothing is due before `slot` any more: the window moves there, or as far as what is filed allows. */ \
+	INLINE void name##_advance(u64 slot)                                                                \
+	{                                                                                                   \
+		struct due first = name##_first();                                                          \
+		if (first.item && first.slot < slot)                                                        \
+			slot = first.slot;                                                                  \
+		if (slot <= name##_floor)                                                                   \
+			return;                                                                             \
+		name##_floor = slot;                                                                        \
+		AT_MOST(ROOM) {                                                                             \
+			u32 item = name##_beyond_first();                                                   \
+			u64 due = name##_beyond_keys[item & MASK].first;                                    \
+			if (!item || due - slot >= params.slots)                                            \
+				break;                                                                      \
+			name##_beyond_remove(item);                                                         \
+			name##_push(name##_index(due), item);                                               \
+		}                                                                                           \
+	}                                                                                                   \
+	INLINE void name##_put(u32 item, u64 slot)                                                          \
+	{                                                                                                   \
+		/* What is overdue goes to the first slot of the window. */                                 \
 		if (slot < name##_floor)                                                                    \
 			slot = name##_floor;                                                                \
 		if (slot - name##_floor < params.slots)                                                     \
 			name##_push(name##_index(slot), item);                                              \
 		else                                                                                        \
 			name##_beyond_set(item, (struct order){ slot, ++name##_overflowed });               \
+	}                                                                                                   \
+	__noinline int name##_file_beside(u32 item, u64 slot, u64 from)                                     \
+	{                                                                                                   \
+		struct due only = name##_only;                                                              \
+		if (slot < from)                                                                            \
+			from = slot;                                                                        \
+		if (only.item) {                                                                            \
+			name##_only.item = 0;                                                               \
+			name##_floor = only.slot < from ? only.slot : from;                                 \
+			name##_put(only.item, only.slot);                                                   \
+		} else if (slot - name##_floor >= params.slots) {                                           \
+			name##_advance(from);                                                               \
+		}                                                                                           \
+		name##_put(item, slot);                                                                     \
 		return 0;                                                                                   \
 	}                                                                                                   \
-	/* Takes an item out, where it is filed. */                                                         \
-	__noinline int name##_remove(u32 item)                                                              \
+	/* Files an item; nothing will be due before `from` any more but what is filed. */                  \
+	INLINE void name##_file(u32 item, u64 slot, u64 from)                                               \
+	{                                                                                                   \
+		if (name##_len++)                                                                           \
+			name##_file_beside(item, slot, from);                                               \
+		else                                                                                        \
+			name##_only = (struct due){ slot, item };                                           \
+	}                                                                                                   \
+	__noinline int name##_remove_filed(u32 item)                                                        \
 	{                                                                                                   \
 		struct filed filed = name##_filed[item & MASK];                                             \
 		u32 slot = filed.slot - 1;                                                                  \
@@ -98,52 +170,15 @@ struct due {
 		name##_inside--;                                                                            \
 		return 1;                                                                                   \
 	}                                                                                                   \
-	/* The first slot with items from `from` on; NO_SLOT when there is none before the array ends. */   \
-	INLINE u32 name##_busy(u32 from)                                                                    \
+	/* Takes an item out, where it is filed. */                                                         \
+	INLINE void name##_remove(u32 item)                                                                 \
 	{                                                                                                   \
-		u32 word = from / 64 & 63;                                                                  \
-		u64 bits = name##_bits[word] & ~0ULL << (from & 63);                                        \
-		if (!bits) {                                                                                \
-			u64 words = word == 63 ? 0 : name##_words & ~0ULL << (word + 1);                    \
-			if (!words)                                                                         \
-				return NO_SLOT;                                                             \
-			word = __builtin_ctzll(words) & 63;                                                 \
-			bits = name##_bits[word];                                                           \
+		if (name##_only.item == item) {                                                             \
+			name##_only.item = 0;                                                               \
+			name##_len--;                                                                       \
+		} else if (name##_len && name##_remove_filed(item)) {                                       \
+			name##_len--;                                                                       \
 		}                                                                                           \
-		return 64 * word + __builtin_ctzll(bits);                                                   \
-	}                                                                                                   \
-	/* The first slot that has an item, and the item that was filed there first. */                     \
-	INLINE struct due name##_first(void)                                                                \
-	{                                                                                                   \
-		u32 from = name##_index(name##_floor), slot, item;                                          \
-		if (!name##_inside) {                                                                       \
-			item = name##_beyond_first();                                                       \
-			return (struct due){ name##_beyond_keys[item & MASK].first, item };                 \
-		}                                                                                           \
-		slot = name##_busy(from);                                                                   \
-		if (slot == NO_SLOT)                                                                        \
-			slot = name##_busy(0);                                                              \
-		item = name##_ends[slot & SLOT_MASK].head;                                                  \
-		return (struct due){ name##_floor + (slot >= from ? slot - from : slot + params.slots - from), item }; \
-	}                                                                                                   \
-	/* Nothing is due before `slot` any more: the window moves there, or as far as what is filed allows. */ \
-	__noinline int name##_advance(u64 slot)                                                             \
-	{                                                                                                   \
-		struct due first = name##_first();                                                          \
-		if (first.item && first.slot < slot)                                                        \
-			slot = first.slot;                                                                  \
-		if (slot <= name##_floor)                                                                   \
-			return 0;                                                                           \
-		name##_floor = slot;                                                                        \
-		AT_MOST(ROOM) {                                                                             \
-			u32 item = name##_beyond_first();                                                   \
-			u64 due = name##_beyond_keys[item & MASK].first;                                    \
-			if (!item || due - slot >= params.slots)                                            \
-				break;                                                                      \
-			name##_beyond_remove(item);                                                         \
-			name##_push(name##_index(due), item);                                               \
-		}                                                                                           \
-		return 0;                                                                                   \
 	}                                                                                                   \
 	INLINE void name##_clear(void)                                                                      \
 	{                                                                                                   \
@@ -154,7 +189,8 @@ struct due {
 			name##_ends[*at & SLOT_MASK] = (struct ends){};                                     \
 		EACH(at, 64)                                                                                \
 			name##_bits[*at & 63] = 0;                                                          \
-		name##_words = name##_inside = 0;                                                           \
+		name##_words = name##_len = name##_inside = 0;                                              \
+		name##_only = (struct due){};                                                               \
 		name##_floor = 0;                                                                           \
 		name##_beyond_clear();                                                                      \
 	}

@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Deficit round robin: see drr.h.
+#define ASKS_FLOW
 #include "giveway.h"
 #include "drr.h"
 
+// A flow that empties leaves the round, and nothing of it stays.
+static bool stands_alone(u32 at)
+{
+	return !too_large(packets[at & MASK].bytes);
+}
+
+static void accept_first(u32 at)
+{
+	round_append(at);
+}
+
 static void accept(u32 at, u64 now)
 {
-	if (!allows(1, packets[at & MASK].bytes))
+	if (too_large(packets[at & MASK].bytes))
 		return doom(at, TOO_LARGE);
 	round_append(at);
-	if (allows(round_held.packets, round_held.bytes))
+	if (fits_in())
 		return;
 	AT_MOST(ROOM) {
 		u32 victim;
-		if (allows(round_held.packets, round_held.bytes))
+		if (fits_in())
 			break;
 		victim = round_give_up();
 		if (!victim)

@@ -28,7 +28,6 @@ struct list in_round;
 // Whether the first flow already got its quantum on this visit.
 bool granted;
 u64 tickets;
-struct backlog round_held;
 
 INLINE u64 turn_bytes(u32 at)
 {
@@ -61,8 +60,6 @@ INLINE void round_append(u32 at)
 	packet->flow = place;
 	packets_push_back(&turn->queue, at);
 	turn->bytes += packet->bytes;
-	round_held.packets++;
-	round_held.bytes += packet->bytes;
 	longest_turn_grew(place);
 }
 
@@ -74,8 +71,6 @@ INLINE void round_take(u32 at)
 	struct turn *turn = &turns[place & MASK];
 	packets_remove(&turn->queue, at);
 	turn->bytes -= packet->bytes;
-	round_held.packets--;
-	round_held.bytes -= packet->bytes;
 	if (!turn->queue.len) {
 		if (in_round.head == place)
 			granted = false;
@@ -142,5 +137,4 @@ INLINE void round_clear(void)
 	in_round = (struct list){};
 	granted = false;
 	tickets = 0;
-	round_held = (struct backlog){};
 }

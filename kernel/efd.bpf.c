@@ -5,6 +5,7 @@
 // - The first `threshold` of a flow goes to a high queue, the rest to a low one that is served when the high one is empty.
 // - A flow is known while a packet of it is queued, so the table is never larger than the buffer.
 // - The two queues are one line. When it is full its last packet gives way: the newest low one, or the arrival.
+#define ASKS_FLOW
 #include "giveway.h"
 #include "flows.h"
 
@@ -19,7 +20,6 @@ LISTS(flows)
 TABLE(flows)
 
 struct list high, low;
-struct backlog held;
 
 // Enters a packet in the books of its flow. Whether it goes to the low queue.
 INLINE bool count_in(u32 at)
@@ -41,8 +41,6 @@ INLINE void leave(struct list *list, u32 at)
 {
 	u32 place = packets[at & MASK].flow;
 	packets_remove(list, at);
-	held.packets--;
-	held.bytes -= packets[at & MASK].bytes;
 	if (!--flows[place & MASK].queued)
 		flows_forget(place);
 }
@@ -52,7 +50,7 @@ INLINE void push_out(u32 arrival)
 {
 	AT_MOST(ROOM) {
 		u32 last;
-		if (allows(held.packets, held.bytes))
+		if (fits_in())
 			break;
 		if (low.len) {
 			last = low.tail;
@@ -65,15 +63,23 @@ INLINE void push_out(u32 arrival)
 	}
 }
 
+// A flow of which nothing is queued is not known.
+static bool stands_alone(u32 at)
+{
+	return !too_large(packets[at & MASK].bytes);
+}
+
+static void accept_first(u32 at)
+{
+	packets_push_back(count_in(at) ? &low : &high, at);
+}
+
 static void accept(u32 at, u64 now)
 {
-	u32 bytes = packets[at & MASK].bytes;
-	if (!allows(1, bytes))
+	if (too_large(packets[at & MASK].bytes))
 		return doom(at, TOO_LARGE);
 	packets_push_back(count_in(at) ? &low : &high, at);
-	held.packets++;
-	held.bytes += bytes;
-	if (!allows(held.packets, held.bytes))
+	if (!fits_in())
 		push_out(at);
 	counters.high_packets = high.len;
 	counters.low_packets = low.len;
@@ -98,7 +104,6 @@ static void clear(void)
 {
 	flows_clear();
 	high = low = (struct list){};
-	held = (struct backlog){};
 }
 
 #include "port.h"

@@ -6,35 +6,31 @@
 #include "giveway.h"
 
 struct list queue;
-struct backlog held;
-
-INLINE void hold(u32 at)
-{
-	packets_push_back(&queue, at);
-	held.packets++;
-	held.bytes += packets[at & MASK].bytes;
-}
 
 INLINE u32 oldest(void)
 {
 	u32 at = queue.head;
 	if (!at)
 		return 0;
-	packets_remove(&queue, at);
-	held.packets--;
-	held.bytes -= packets[at & MASK].bytes;
+	packets_pop_front(&queue);
 	return at;
 }
 
+static bool stands_alone(u32 at)
+{
+	return false;
+}
+
+static void accept_first(u32 at) {}
+
 static void accept(u32 at, u64 now)
 {
-	u32 bytes = packets[at & MASK].bytes;
-	if (!admits(&held, bytes)) {
-		if (!params.drop_head || !allows(1, bytes))
+	if (!fits_in()) {
+		if (!params.drop_head || too_large(packets[at & MASK].bytes))
 			return doom(at, OVERLIMIT);
 		AT_MOST(ROOM) {
 			u32 gone;
-			if (admits(&held, bytes))
+			if (fits_in())
 				break;
 			gone = oldest();
 			if (!gone)
@@ -42,7 +38,7 @@ static void accept(u32 at, u64 now)
 			doom(gone, PUSHOUT);
 		}
 	}
-	hold(at);
+	packets_push_back(&queue, at);
 }
 
 static u32 next(u64 now)
@@ -53,7 +49,6 @@ static u32 next(u64 now)
 static void clear(void)
 {
 	queue = (struct list){};
-	held = (struct backlog){};
 }
 
 #include "port.h"

@@ -68,28 +68,15 @@ struct params {
 	u64 threshold_bytes;
 	u64 threshold_in_bytes;
 	u64 quantum;         // drr, trr: bytes per round
-	u64 drop_head;       // fifo: the oldest packet makes room
+	u64 drop_head;       // fifo, bsq: the oldest packet makes room
 	u64 flows;           // trr: reservations at once
 	u64 slots;           // trr: of the calendar
 	u64 width_ps;        // trr: the time of one of them
+	u64 level;           // bsq: hops beyond the neighbour that have sub-queues
+	u64 measure_packets; // bsq: the largest sub-queue has the most packets, not bytes
 };
 
 SEC(".data.params") struct params params = {};
-
-// What is held.
-struct backlog {
-	u64 packets, bytes;
-};
-
-INLINE bool allows(u64 packets, u64 bytes)
-{
-	return params.limit_bytes ? bytes <= params.limit_bytes : packets <= params.limit_packets;
-}
-
-INLINE bool admits(const struct backlog *held, u32 bytes)
-{
-	return allows(held->packets + 1, held->bytes + bytes);
-}
 
 // ---------------------------------------------------------------------------------------------------- counters
 
@@ -111,6 +98,20 @@ struct counters {
 };
 
 SEC(".data.counters") struct counters counters = {};
+
+// Whether what is held is no more than may be. The arrival is held, and what is doomed is not.
+INLINE bool fits_in(void)
+{
+	if (params.limit_bytes)
+		return counters.held_bytes <= params.limit_bytes;
+	return counters.held_packets <= params.limit_packets;
+}
+
+// Whether a packet would not even fit alone.
+INLINE bool too_large(u32 bytes)
+{
+	return params.limit_bytes && bytes > params.limit_bytes;
+}
 
 INLINE void flow_is_new(void)
 {
@@ -160,6 +161,16 @@ struct list {
 		list->tail = at;                                                                            \
 		list->len++;                                                                                \
 	}                                                                                                   \
+	INLINE void array##_pop_front(struct list *list)                                                    \
+	{                                                                                                   \
+		u32 next = array[list->head & MASK].next;                                                   \
+		list->head = next;                                                                          \
+		if (next)                                                                                   \
+			array[next & MASK].prev = 0;                                                        \
+		else                                                                                        \
+			list->tail = 0;                                                                     \
+		list->len--;                                                                                \
+	}                                                                                                   \
 	INLINE void array##_remove(struct list *list, u32 at)                                               \
 	{                                                                                                   \
 		u32 next = array[at & MASK].next, prev = array[at & MASK].prev;                             \
@@ -180,8 +191,8 @@ struct packet {
 	u32 next, prev;
 	u32 bytes;     // as the kernel counts them: with the header of the link
 	u32 flow;      // the discipline's number for its flow
-	u64 key;       // the flow, as the kernel hashes it
-	u64 reserved;  // the rate reserved for it, bit/s
+	u64 key;       // the flow, as the kernel hashes it; not known while it stands alone
+	u64 reserved;  // what its mark says: the rate reserved for it in bit/s, or its way
 	u32 number;    // in the order of arrival
 	u32 reason;    // of its drop
 };
@@ -195,6 +206,8 @@ struct list doomed;
 INLINE void doom(u32 at, u32 reason)
 {
 	packets[at & MASK].reason = reason;
+	counters.held_packets--;
+	counters.held_bytes -= packets[at & MASK].bytes;
 	packets_push_back(&doomed, at);
 }
 
@@ -211,6 +224,7 @@ struct entry {
 };
 
 #ifdef GIVEWAY_JOURNAL
+#define JOURNALS 1
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -250,12 +264,20 @@ INLINE void begin_journal(void)
 		first->now = 0;
 }
 #else
+#define JOURNALS 0
 INLINE void note(u64 now, u32 kind, u32 at) {}
 INLINE void begin_journal(void) {}
 #endif
 
 // What a discipline is. `accept` keeps the packet or dooms it or others; `next` says who leaves, taken out of all lists, or 0;
-// `clear` forgets everything.
+// `clear` forgets everything. `stands_alone` says of a packet that comes when nothing is held whether it may wait without being accepted:
+// whose it is does not matter then, and when it leaves before another one comes it is as if it had not been there. Most packets of a
+// link that is not full are such, and to know whose a packet is costs more than all decisions about it. `accept_first` accepts it
+// after all, when another one comes: it fits.
+//
+// Before it includes this, a discipline defines ASKS_FLOW if it reads the keys of packets, and ASKS_MARK if it reads `reserved`.
+static bool stands_alone(u32 at);
+static void accept_first(u32 at);
 static void accept(u32 at, u64 now);
 static u32 next(u64 now);
 static void clear(void);

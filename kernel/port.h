@@ -3,11 +3,14 @@
 // The four calls of the kernel, once for all disciplines: a packet's life, top-down. Included last.
 //
 // - A packet's flow is the kernel's own hash of it (`bpf_skb_get_hash`), which knows tunnels, VLANs and IPv6, and which for a local
-//   connection is the connection's. It has 32 bits and a key of its own since the machine started.
+//   connection is the connection's. It has 32 bits and a key of its own since the machine started. It is asked for when it matters:
+//   not where one packet waits alone (see `stands_alone`).
 // - With a rate the port is the link: it hands out a packet only when the one before it would have been sent, and asks the
 //   watchdog to be called then. The watchdog is late, always; so the schedule goes on from when the link was free, not from
 //   when it was asked, as far back as CATCH_UP.
-// - Reservations are by the mark of a packet (`SO_MARK`, or `meta mark set` of nft): the map says what rate a flow with this mark has.
+//   Where there is no rate, nobody asks for the time.
+// - Reservations are by the mark of a packet (`SO_MARK`, or `meta mark set` of nft): a map says what rate a flow with this mark has, or
+//   what way its packets go.
 #pragma once
 
 #define NET_XMIT_SUCCESS 0
@@ -35,14 +38,24 @@ struct {
 	__type(value, u64);
 } reservations SEC(".maps");
 
+// The same for low marks, which people use: without a hash it costs a tenth.
+#define LOW_MARKS 1024
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LOW_MARKS);
+	__type(key, u32);
+	__type(value, u64);
+} low_marks SEC(".maps");
+
 // The one qdisc whose state this is. Its address is only compared.
 u64 owner;
 // When it was attached. All times here are since then, as a host of the Rust disciplines has them.
 u64 epoch;
 // When the link has sent what it is sending.
 u64 free_at;
-// Packets that ever came.
-u32 arrivals;
+// The packet that the discipline does not know yet; 0: it knows all.
+u32 lone;
 
 INLINE struct sk_buff *take_out(u32 at)
 {
@@ -50,11 +63,8 @@ INLINE struct sk_buff *take_out(u32 at)
 	return slot ? bpf_kptr_xchg(&slot->skb, NULL) : NULL;
 }
 
-INLINE void count_out(struct Qdisc *sch, u32 at)
+INLINE void count_out(struct Qdisc *sch, u32 bytes)
 {
-	u32 bytes = packets[at & MASK].bytes;
-	counters.held_packets--;
-	counters.held_bytes -= bytes;
 	sch->q.qlen--;
 	sch->qstats.backlog -= bytes;
 }
@@ -71,28 +81,70 @@ INLINE void count_drop(u32 bytes, u32 reason)
 	}
 }
 
-// What a discipline may know of a packet.
-INLINE void describe(u32 at, u64 key, u32 bytes, u32 mark)
+#ifdef ASKS_FLOW
+#define FLOWS 1
+#else
+#define FLOWS 0
+#endif
+#ifdef ASKS_MARK
+#define MARKS 1
+#else
+#define MARKS 0
+#endif
+
+// What a discipline may know of a packet at once.
+INLINE void describe(u32 at, u32 bytes, u32 mark)
 {
 	struct packet *packet = &packets[at & MASK];
-	u64 *reserved = mark ? bpf_map_lookup_elem(&reservations, &mark) : NULL;
+	u64 *reserved;
 	packet->bytes = bytes;
-	packet->key = key;
-	packet->reserved = reserved ? *reserved : 0;
-	packet->number = arrivals++;
-	packet->flow = 0;
-	packet->reason = 0;
+	packet->reserved = 0;
+	packet->number = counters.arrived_packets - 1;
+	if (!MARKS || !mark)
+		return;
+	if (mark < LOW_MARKS) {
+		reserved = bpf_map_lookup_elem(&low_marks, &mark);
+		// Where one call is made of both, it is none to the map without a hash.
+		asm volatile("" : "+r"(reserved));
+	} else {
+		reserved = bpf_map_lookup_elem(&reservations, &mark);
+	}
+	if (reserved)
+		packet->reserved = *reserved;
+}
+
+INLINE u64 clock(void)
+{
+	return params.rate || JOURNALS ? bpf_ktime_get_ns() - epoch : 0;
+}
+
+// The packet that stood alone does not any more.
+__noinline int join(void)
+{
+	u32 at = lone;
+	struct held_packet *slot = bpf_map_lookup_elem(&slots, &at);
+	struct sk_buff *skb = slot ? bpf_kptr_xchg(&slot->skb, NULL) : NULL;
+	lone = 0;
+	if (!skb)
+		return 0;
+	packets[at & MASK].key = bpf_skb_get_hash(skb);
+	skb = bpf_kptr_xchg(&slot->skb, skb);
+	if (skb)
+		bpf_kfree_skb(skb);
+	accept_first(at);
+	return 0;
 }
 
 SEC("struct_ops")
 int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
 	u32 bytes = ((struct qdisc_skb_cb *)skb->cb)->pkt_len, mark = skb->mark;
-	u64 key = bpf_skb_get_hash(skb), now = bpf_ktime_get_ns() - epoch;
+	u64 now = clock();
 	struct sk_buff *before;
 	struct held_packet *slot;
 	int answer = NET_XMIT_SUCCESS;
 	u32 at = packets_take();
+	bool alone;
 
 	counters.arrived_packets++;
 	counters.arrived_bytes += bytes;
@@ -104,20 +156,28 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_DROP;
 	}
+	describe(at, bytes, mark);
+	alone = !counters.held_packets && stands_alone(at);
+	if (FLOWS && (!alone || JOURNALS))
+		packets[at & MASK].key = bpf_skb_get_hash(skb);
 	before = bpf_kptr_xchg(&slot->skb, skb);
 	if (before)
 		bpf_kfree_skb(before);
-	describe(at, key, bytes, mark);
 	note(now, ENQUEUED, at);
 
 	// A link that had nothing to send begins now.
 	if (!counters.held_packets && free_at < now)
 		free_at = now;
+	if (lone)
+		join();
 	counters.held_packets++;
 	counters.held_bytes += bytes;
 	sch->q.qlen++;
 	sch->qstats.backlog += bytes;
-
+	if (alone) {
+		lone = at;
+		return answer;
+	}
 	accept(at, now);
 
 	if (!doomed.head)
@@ -129,7 +189,7 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 		packets_remove(&doomed, victim);
 		note(now, DROPPED, victim);
 		count_drop(packets[victim & MASK].bytes, packets[victim & MASK].reason);
-		count_out(sch, victim);
+		count_out(sch, packets[victim & MASK].bytes);
 		sch->qstats.drops++;
 		if (victim == at)
 			answer = NET_XMIT_DROP;
@@ -144,10 +204,16 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 SEC("struct_ops")
 struct sk_buff *BPF_PROG(giveway_dequeue, struct Qdisc *sch)
 {
-	u64 now = bpf_ktime_get_ns() - epoch;
 	u32 at, bytes;
+	u64 now;
 
-	if (params.rate && counters.held_packets) {
+	if (!counters.held_packets) {
+		if (JOURNALS)
+			note(clock(), NOTHING_HELD, 0);
+		return NULL;
+	}
+	now = clock();
+	if (params.rate) {
 		if (now < free_at) {
 			bpf_qdisc_watchdog_schedule(sch, epoch + free_at, 0);
 			return NULL;
@@ -155,20 +221,23 @@ struct sk_buff *BPF_PROG(giveway_dequeue, struct Qdisc *sch)
 		if (free_at + CATCH_UP < now)
 			free_at = now - CATCH_UP;
 	}
-	at = next(now);
+	at = lone;
+	if (at)
+		lone = 0;
+	else
+		at = next(now);
 	if (!at) {
 		// One that has looked for long, with a quantum far below its packets, is asked again.
-		if (counters.held_packets)
-			bpf_qdisc_watchdog_schedule(sch, epoch + now + 1, 0);
-		else
-			note(now, NOTHING_HELD, 0);
+		bpf_qdisc_watchdog_schedule(sch, bpf_ktime_get_ns() + 1, 0);
 		return NULL;
 	}
 	note(now, SENT, at);
 	bytes = packets[at & MASK].bytes;
 	if (params.rate)
 		free_at += bytes * 8000000000ULL / params.rate;
-	count_out(sch, at);
+	count_out(sch, bytes);
+	counters.held_packets--;
+	counters.held_bytes -= bytes;
 	counters.sent_packets++;
 	counters.sent_bytes += bytes;
 	struct sk_buff *skb = take_out(at);
@@ -187,7 +256,6 @@ int BPF_PROG(giveway_init, struct Qdisc *sch, struct nlattr *opt, struct netlink
 	owner = (u64)sch;
 	epoch = bpf_ktime_get_ns();
 	free_at = 0;
-	arrivals = 0;
 	counters = (struct counters){};
 	begin_journal();
 	sch->limit = params.limit_packets;
@@ -211,7 +279,7 @@ void BPF_PROG(giveway_reset, struct Qdisc *sch)
 			bpf_kfree_skb(skb);
 		}
 	}
-	packets_free = 0;
+	packets_free = lone = 0;
 	doomed = (struct list){};
 	counters.held_packets = 0;
 	counters.held_bytes = 0;

@@ -46,11 +46,15 @@ INLINE struct stamp minus(struct stamp time, struct stamp span)
 	return (struct stamp){ time.slot - span.slot, time.ticks - span.ticks };
 }
 
-// A length of time; `ticks` up to a picosecond more.
-INLINE struct stamp span(u64 ps, u64 ticks)
+// A length of time.
+INLINE struct stamp span(u64 ps)
 {
-	u64 width = params.width_ps ? params.width_ps : 1;
-	return plus((struct stamp){ ps / width, ps % width * TICKS_PER_PS }, (struct stamp){ 0, ticks });
+	u64 width = params.width_ps, slots = 0;
+	if (ps >= width && width) {
+		slots = ps / width;
+		ps -= slots * width;
+	}
+	return (struct stamp){ slots, ps * TICKS_PER_PS };
 }
 
 // What `bytes` take at `rate`, rounded up to a tick. Up to 2 MB, and below 2^44 bit/s.
@@ -61,5 +65,6 @@ INLINE struct stamp to_send(u32 bytes, u64 rate)
 		return (struct stamp){};
 	ps = most / rate;
 	rest = most % rate * TICKS_PER_PS;
-	return span(ps, rest / rate + (rest % rate != 0));
+	// The rest is a picosecond at most.
+	return plus(span(ps), (struct stamp){ 0, rest / rate + (rest % rate != 0) });
 }

@@ -9,6 +9,8 @@
 //   without one is best effort, and so is what follows it; what its flow has queued before leaves first.
 // - Packets without a reservation share by bytes what the reserved flows leave (drr.h). When the buffer is full the longest of
 //   their queues pays; when there is none, the longest of the reserved flows.
+#define ASKS_FLOW
+#define ASKS_MARK
 #include "giveway.h"
 #include "calendar.h"
 #include "drr.h"
@@ -32,7 +34,6 @@ TABLE(flows)
 
 // Flows that have nothing queued, the longest silent first.
 struct list silent;
-struct backlog held;
 u32 known;
 
 struct stamp virtual_time;
@@ -70,7 +71,7 @@ INLINE struct stamp cost_of(u32 place, u32 at)
 
 INLINE struct stamp virtual_at(u64 now)
 {
-	return plus(virtual_time, span((now - as_of) * 1000, 0));
+	return plus(virtual_time, span((now - as_of) * 1000));
 }
 
 // Real time passes.
@@ -80,24 +81,27 @@ INLINE void pass(u64 now)
 	as_of = now;
 }
 
-// When all who wait start in later slots, virtual time is shifted to the first of these.
-__noinline int shift(void)
+__noinline int shift_to_starts(void)
 {
 	AT_MOST(ROOM) {
 		struct due first = later_first();
 		if (!first.item)
 			break;
 		if (first.slot > virtual_time.slot) {
-			if (later_len() < due_len())
+			if (later_len < due_len)
 				break;
 			virtual_time = (struct stamp){ first.slot, 0 };
 		}
 		later_remove(first.item);
 	}
-	later_advance(virtual_time.slot);
-	due_advance(virtual_time.slot);
-	counters.beyond_window = due_overflowed;
 	return 0;
+}
+
+// When all who wait start in later slots, virtual time is shifted to the first of these.
+INLINE void shift(void)
+{
+	if (later_len)
+		shift_to_starts();
 }
 
 // A packet becomes the oldest of its flow; it starts at `start`.
@@ -105,15 +109,17 @@ INLINE void head(u32 place, struct stamp cost, struct stamp start)
 {
 	struct stamp stamp = plus(start, cost);
 	flows[place & MASK].stamp = stamp;
-	due_file(place, stamp.slot);
+	due_file(place, stamp.slot, virtual_time.slot);
 	if (start.slot > virtual_time.slot)
-		later_file(place, start.slot);
+		later_file(place, start.slot, virtual_time.slot);
+	counters.beyond_window = due_overflowed;
 }
 
 INLINE void leave(u32 place)
 {
 	due_remove(place);
-	later_remove(place);
+	if (later_len)
+		later_remove(place);
 }
 
 // ---------------------------------------------------------------------------------------------------- reservations
@@ -134,14 +140,9 @@ INLINE void append(u32 place, u32 at, u64 now)
 	packets[at & MASK].flow = place;
 	packets_push_back(&flow->queue, at);
 	flow->bytes += packets[at & MASK].bytes;
-	held.packets++;
-	held.bytes += packets[at & MASK].bytes;
 	longest_flow_grew(place);
 	cost = cost_of(place, at);
 	pass(now);
-	// Time may not have passed for long: the windows first come to where it is.
-	if (!due_len())
-		shift();
 	if (first)
 		head(place, cost, before(virtual_time, flow->stamp) ? flow->stamp : virtual_time);
 	shift();
@@ -153,8 +154,6 @@ INLINE void take(u32 place, u32 at)
 	struct flow *flow = &flows[place & MASK];
 	packets_remove(&flow->queue, at);
 	flow->bytes -= packets[at & MASK].bytes;
-	held.packets--;
-	held.bytes -= packets[at & MASK].bytes;
 	if (!flow->queue.len)
 		fall_silent(place);
 }
@@ -292,22 +291,33 @@ INLINE u32 revoke(void)
 
 // ---------------------------------------------------------------------------------------------------- the calls
 
+// Where nobody has a reservation. What comes with one, or after one, needs to be stamped or taken for lapsed.
+static bool stands_alone(u32 at)
+{
+	return !known && !packets[at & MASK].reserved && !too_large(packets[at & MASK].bytes);
+}
+
+static void accept_first(u32 at)
+{
+	round_append(at);
+}
+
 static void accept(u32 at, u64 now)
 {
 	struct packet *packet = &packets[at & MASK];
 	u32 place;
-	if (!allows(1, packet->bytes))
+	if (too_large(packet->bytes))
 		return doom(at, TOO_LARGE);
 	place = reservation(packet->key, packet->reserved, now);
 	if (place)
 		append(place, at, now);
 	else
 		round_append(at);
-	if (allows(held.packets + round_held.packets, held.bytes + round_held.bytes))
+	if (fits_in())
 		return;
 	AT_MOST(ROOM) {
 		u32 victim;
-		if (allows(held.packets + round_held.packets, held.bytes + round_held.bytes))
+		if (fits_in())
 			break;
 		victim = round_give_up();
 		if (!victim)
@@ -325,7 +335,7 @@ static u32 next(u64 now)
 	struct stamp start;
 	u32 at, following;
 	// While nobody with a reservation waits, time can pass later: what passes is a sum without rounding.
-	if (!due_len())
+	if (!due_len)
 		return round_next();
 	pass(now);
 	shift();
@@ -335,7 +345,7 @@ static u32 next(u64 now)
 	start = flows[first.item & MASK].stamp;
 	following = flows[first.item & MASK].queue.head;
 	leave(first.item);
-	// Filed before the window moves: it is not due before what just left.
+	// Not due before what just left: the window needs nobody's leave.
 	if (following)
 		head(first.item, cost_of(first.item, following), start);
 	shift();
@@ -350,7 +360,6 @@ static void clear(void)
 	due_clear();
 	later_clear();
 	silent = (struct list){};
-	held = (struct backlog){};
 	known = 0;
 	virtual_time = (struct stamp){};
 	as_of = 0;

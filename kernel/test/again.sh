@@ -6,8 +6,8 @@ again fifo 1
 memory again-before
 drive flood again 1000000 200 300 0 >/dev/null &
 flood=$!
-for kind in fifo efd drr; do again $kind 30; done
-again trr 10
+for kind in fifo efd drr bsq; do again $kind 22; done
+again trr 12
 kill $flood
 wait $flood
 sleep 1

@@ -20,11 +20,13 @@ done | tc -batch -
 tc filter add dev cost parent 1: protocol ip pref 1 handle 1 flow hash keys proto-src divisor 64 baseclass 1:1
 cost drr
 tc qdisc del dev cost root
-for kind in fifo efd drr trr; do
+for kind in fifo efd drr bsq trr; do
 	flags=
+	[ $kind = bsq ] && flags="--way 1=4"
 	[ $kind = trr ] && flags="--rate 100gbit --reserve 1=1gbit"
 	giveway kernel load $kind --dev cost $flags --object /objects/plain/$kind.o >/dev/null || echo "FAILED: load $kind"
 	cost giveway_$kind
 	[ $kind = trr ] && cost giveway_trr,reserved 1
+	[ $kind = bsq ] && cost giveway_bsq,way 1
 	giveway kernel unload --dev cost >/dev/null
 done

@@ -7,6 +7,7 @@
 //   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds
 //   drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID    bursts, and who takes them runs in between; prints packets and the processor
 //                                                               seconds of this process and of those two
+//   drive strangers DEV PACKETS BYTES MARKS                each packet of a flow that nobody saw before, with marks in turn
 //   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -64,18 +65,20 @@ static int open_socket(const char *dev)
 	return fd;
 }
 
-// UDP from 10.0.0.1 to 10.0.0.2, the flow in the source port: `bytes` with the link's header.
+// UDP from 10.0.0.1 to 10.0.0.2, the flow in the source port, and if it is a large number in the source address: `bytes` with the
+// link's header.
 static unsigned char frame[1514];
 
 static void prepare(int bytes, int flow)
 {
-	int ip = bytes - 14, udp = ip - 20, port = 1024 + flow;
+	int ip = bytes - 14, udp = ip - 20, port = 1024 + flow % 50000, from = flow / 50000;
 	memset(frame, 0, 42);
 	memcpy(frame, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);
 	frame[14] = 0x45;
 	frame[16] = ip >> 8, frame[17] = ip;
 	frame[22] = 64, frame[23] = 17;
 	memcpy(frame + 26, "\x0a\0\0\x01\x0a\0\0\x02", 8);
+	frame[27] = from >> 8, frame[28] = from;
 	frame[34] = port >> 8, frame[35] = port;
 	frame[37] = 9;
 	frame[38] = udp >> 8, frame[39] = udp;
@@ -139,16 +142,29 @@ static int flood(char **word)
 	struct timespec begun, now;
 	struct rusage used;
 	long sent = 0;
+	// One mark is the socket's: to say it with each packet would be counted.
+	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark))
+		fail("SO_MARK");
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	do {
 		for (int i = 0; i < 64; i++, sent++) {
 			prepare(bytes, drawn(flows));
-			send_marked(fd, bytes, mark);
+			send_marked(fd, bytes, 0);
 		}
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while (now.tv_sec - begun.tv_sec + (now.tv_nsec - begun.tv_nsec) / 1e9 < atof(word[1]));
 	getrusage(RUSAGE_SELF, &used);
-	printf("%ld %.3f\n", sent, seconds(used.ru_utime) + seconds(used.ru_stime));
+	printf("%ld %.6f\n", sent, seconds(used.ru_utime) + seconds(used.ru_stime));
+	return 0;
+}
+
+static int send_strangers(char **word)
+{
+	int fd = open_socket(word[0]), packets = atoi(word[1]), bytes = atoi(word[2]), marks = atoi(word[3]);
+	for (int flow = 0; flow < packets; flow++) {
+		prepare(bytes, flow);
+		send_marked(fd, bytes, flow % (marks + 1));
+	}
 	return 0;
 }
 
@@ -229,6 +245,8 @@ int main(int words, char **word)
 		return flood(word + 2);
 	if (words == 10 && !strcmp(word[1], "bursts"))
 		return send_bursts(word + 2);
+	if (words == 6 && !strcmp(word[1], "strangers"))
+		return send_strangers(word + 2);
 	if (words == 5 && !strcmp(word[1], "dump"))
 		return dump(word + 2);
 	fprintf(stderr, "see the head of drive.c\n");

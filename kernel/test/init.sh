@@ -15,12 +15,17 @@ done
 for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
 ip link set lo up
 
+# Twelve ways of one to four hops, of which some go on where others end.
+ways=
+for way in 1=4 2=5 3=6 4=4.7 5=4.8 6=5.7 7=5.7.9 8=5.7.9.3 9=5.7.9.2 10=6.1.2.3 11=10 12=4.7.7; do ways="$ways --way $way"; done
+
 # journal LANE NAME SLOT DISCIPLINE RATE PACKETS FLOWS SIZES MARKS: one discipline, one mix of traffic, and its journal at a place
 # of the disk.
 journal() {
 	lane=$1 name=$2 slot=$3 discipline=$4 rate=$5 packets=$6 flows=$7 sizes=$8 marks=$9
 	kind=${discipline%% *}
 	[ "$kind" = trr ] && reserve="--reserve 1=400kbit --reserve 2=1600kbit --reserve 3=3600kbit --reserve 4=6400kbit"
+	[ "$kind" = bsq ] && reserve=$ways
 	giveway kernel load "$discipline" --dev "$lane" --rate "$rate" --object "/objects/$kind.o" ${reserve:-} >/dev/null ||
 		{ echo "FAILED: load $name"; return; }
 	unset reserve
@@ -38,8 +43,9 @@ journal() {
 again() {
 	for turn in $(seq "$2"); do
 		bpftool struct_ops register "/objects/plain/$1.o" >/dev/null 2>&1 || echo "FAILED: register $1, turn $turn"
-		# As many packets as there is room for, at 20 Mbit/s where it needs a rate: 300 packets, a quantum, 100 flows, 64 slots of 1 ms.
-		bpftool map update name .data.params key 0 0 0 0 value hex $(words 20000000 300 0 20 0 0 1514 0 100 64 1000000000) ||
+		# As many packets as there is room for, at 20 Mbit/s where it needs a rate: 300 packets, a quantum, 100 flows, 64 slots of 1 ms;
+		# one hop beyond.
+		bpftool map update name .data.params key 0 0 0 0 value hex $(words 20000000 300 0 20 0 0 1514 0 100 64 1000000000 1 0) ||
 			echo "FAILED: set $1, turn $turn"
 		tc qdisc add dev again root "giveway_$1" || echo "FAILED: attach $1, turn $turn"
 		usleep 20000

@@ -8,6 +8,7 @@ use kernel::Trouble;
 use kernel::attach::{self, Attached, Order, Source};
 use kernel::object::{self, Recipe};
 use kernel::plan::{Kind, Plan};
+use kernel::way::Way;
 use qdisc::{DropReason, Limit, Rate};
 use serde_json::{Map, Value, json};
 
@@ -30,6 +31,7 @@ Examples:
   giveway kernel load efd --dev eth0 --rate 20mbit
   giveway kernel load \"drr limit 500p\" --dev eth0
   giveway kernel load trr --dev eth0 --rate 10mbit --reserve 1=2mbit    # flows marked 1 have 2 Mbit/s each
+  giveway kernel load bsq --dev eth0 --rate 10mbit --way 1=4 --way 2=5  # who goes on to node 4 is marked 1, to 5 marked 2
   giveway kernel show --dev eth0
   giveway kernel unload --dev eth0
 
@@ -65,7 +67,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Load {
-    /// The discipline, with its parameters in quotes: fifo, drr, efd, trr
+    /// The discipline, with its parameters in quotes: fifo, drr, efd, trr, bsq
     discipline: String,
     /// The interface
     #[arg(long, value_name = "IF")]
@@ -79,6 +81,9 @@ struct Load {
     /// trr: each flow whose packets have this mark has this rate reserved; may be repeated
     #[arg(long, value_name = "MARK=RATE", value_parser = reservation)]
     reserve: Vec<(u32, u64)>,
+    /// bsq: packets that have this mark go on over these nodes, as 1=4 or 2=5.7, the nearest first; may be repeated
+    #[arg(long, value_name = "MARK=HOPS", value_parser = marked_way)]
+    way: Vec<(u32, Way)>,
     /// An object that giveway kernel build made, instead of compiling here
     #[arg(long, value_name = "FILE")]
     object: Option<PathBuf>,
@@ -134,15 +139,16 @@ pub fn kernel(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
 }
 
 fn load(args: &Load) -> Result<String, Trouble> {
-    let Load { discipline, dev, rate, limit, reserve, object, replace } = args;
+    let Load { discipline, dev, rate, limit, reserve, way, object, replace } = args;
     let plan = Plan::new(discipline, *rate, *limit, attach::largest_packet(dev)?)?;
     if plan.kind != Kind::Trr && !reserve.is_empty() {
         return Err(Trouble::Refused("only trr reserves rates: leave --reserve out, or load trr".to_owned()));
     }
+    let said = [reserve.clone(), plan.ways(way)?].concat();
     let attached = attach::load(&Order {
         device: dev,
         plan: &plan,
-        reservations: reserve,
+        reservations: &said,
         source: object.as_deref().map_or(Source::Compiled, Source::Object),
         overhead: 0,
         keep: false,
@@ -244,14 +250,23 @@ fn line(attached: &Attached) -> String {
 }
 
 fn reservation(text: &str) -> Result<(u32, u64), String> {
-    let both = text.split_once('=').and_then(|(mark, rate)| {
-        let mark = match mark.strip_prefix("0x") {
-            Some(digits) => u32::from_str_radix(digits, 16).ok(),
-            None => mark.parse().ok(),
-        };
-        Some((mark.filter(|mark| *mark != 0)?, rate.parse::<Rate>().ok()?.as_bit()))
-    });
+    let both = marked(text).and_then(|(mark, rate)| Some((mark, rate.parse::<Rate>().ok()?.as_bit())));
     both.ok_or_else(|| {
         "write a mark and a rate, as 1=2mbit; mark 0 is that of all packets without one".to_owned()
     })
+}
+
+fn marked_way(text: &str) -> Result<(u32, Way), String> {
+    let (mark, way) = marked(text).ok_or("write a mark and a way, as 1=4 or 2=5.7; mark 0 has none")?;
+    Ok((mark, way.parse()?))
+}
+
+/// A mark, and what it says.
+fn marked(text: &str) -> Option<(u32, &str)> {
+    let (mark, rest) = text.split_once('=')?;
+    let mark = match mark.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => mark.parse().ok(),
+    };
+    Some((mark.filter(|mark| *mark != 0)?, rest))
 }

@@ -12,7 +12,7 @@ fn giveway(words: &[&str]) -> (i32, String, String) {
 fn what_there_is_for_the_kernel_is_listed() {
     let (code, out, _) = giveway(&["kernel", "list"]);
     assert_eq!(code, 0);
-    for name in ["fifo", "drr", "efd", "trr"] {
+    for name in ["fifo", "drr", "efd", "trr", "bsq"] {
         assert!(out.contains(&format!("\n  {name:<5} ")), "{out}");
     }
 }
@@ -32,6 +32,12 @@ fn what_cannot_be_loaded_is_told_with_what_could() {
         (
             &["trr", "--dev", "lo", "--rate", "1mbit", "--reserve", "0=1mbit"],
             "write a mark and a rate, as 1=2mbit",
+        ),
+        (&["efd", "--dev", "lo", "--way", "1=4"], "only bsq looks ahead"),
+        (&["bsq", "--dev", "lo", "--way", "1=4.x"], "write the numbers of one to four nodes"),
+        (
+            &["bsq branches 3", "--dev", "lo", "--way", "1=4", "--way", "2=5"],
+            "these ways have 2 nodes: say branches 4",
         ),
     ] {
         let (code, out, err) = giveway(&[&["kernel", "load"], words].concat());

@@ -25,6 +25,8 @@ pub const STATE: &str = "/run/giveway/kernel";
 /// Where maps are pinned, in a folder per interface.
 pub const PINS: &str = "/sys/fs/bpf/giveway";
 
+/// Marks below have a map without a hash: `kernel/port.h`.
+const LOW_MARKS: u32 = 1024;
 /// The longest name that a qdisc has.
 const LONGEST_NAME: usize = 15;
 /// Qdiscs whose classes would be lost.
@@ -99,7 +101,7 @@ pub struct Order<'a> {
     pub device: &'a str,
     /// The discipline.
     pub plan: &'a Plan,
-    /// Rates of flows by the mark of their packets, bit/s.
+    /// What marks of packets say: the rates of flows in bit/s, or ways (see [`Plan::ways`]).
     pub reservations: &'a [(u32, u64)],
     /// Where the program comes from.
     pub source: Source<'a>,
@@ -242,7 +244,8 @@ fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Att
     }
     loaded.write(".data.params", &[0; 4], &bytes(&plan.params))?;
     for (mark, rate) in order.reservations {
-        loaded.write("reservations", &mark.to_ne_bytes(), &rate.to_ne_bytes())?;
+        let map = if *mark < LOW_MARKS { "low_marks" } else { "reservations" };
+        loaded.write(map, &mark.to_ne_bytes(), &rate.to_ne_bytes())?;
     }
     let namespace = namespace();
     let place = place(device, namespace);
@@ -264,7 +267,7 @@ fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Att
         let pin = match map.as_str() {
             ".data.counters" => "counters",
             ".data.params" => "params",
-            "reservations" | "journal" => map,
+            "reservations" | "low_marks" | "journal" => map,
             _ => continue,
         };
         BPFTOOL.run(&["map", "pin", "id", &id.to_string(), &pins.join(pin).to_string_lossy()])?;
@@ -625,7 +628,7 @@ mod tests {
     fn numbers_are_written_as_the_kernel_reads_them() {
         let params = Params { rate: 0x0102, ..Params::default() };
         assert_eq!(hex(&bytes(&params)[..8]), 0x0102u64.to_ne_bytes().map(|byte| format!("{byte:02x}")));
-        assert_eq!(bytes(&params).len(), 88);
+        assert_eq!(bytes(&params).len(), 104);
     }
 
     #[test]

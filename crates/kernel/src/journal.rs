@@ -12,8 +12,10 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use disciplines::Spec;
-use qdisc::{Backlog, Cx, DropReason, FlowKey, Meta, Next, Outbox, Packet, Qdisc, Rate, Site, Time};
+use qdisc::{Ahead, Backlog, Cx, DropReason, FlowKey, Meta, Next, Outbox, Packet, Qdisc, Rate, Site, Time};
 use replay::{Options, Recording, Stamped, WhenFull, Written};
+
+use crate::way::Way;
 
 /// Bytes of an entry.
 const ENTRY: usize = 40;
@@ -49,7 +51,7 @@ pub struct Entry {
     pub now: u64,
     /// The packet's flow.
     pub flow: u64,
-    /// The rate reserved for it, bit/s.
+    /// What its mark says: the rate reserved for it, bit/s, or its way.
     pub reserved: u64,
     /// The packet, in the order of arrival, from 0.
     pub number: u32,
@@ -136,10 +138,16 @@ pub fn to_trace(
             What::Enqueued => {
                 script.borrow_mut().dropped.extend(drops);
                 at += script.borrow().dropped.len();
+                // What a mark says is a way to one that looks ahead, and a rate to others.
+                let (reserved, ahead) = match spec {
+                    Spec::bsq(_) => (0, Way::ahead(entry.reserved)),
+                    _ => (entry.reserved, Ahead::default()),
+                };
                 let meta = Meta {
                     bytes: entry.bytes,
                     flow: FlowKey(entry.flow),
-                    reserved: Rate::bit(entry.reserved),
+                    reserved: Rate::bit(reserved),
+                    ahead,
                     arrived: cx.now(),
                     ..Meta::default()
                 };

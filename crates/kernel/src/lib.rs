@@ -1,6 +1,7 @@
 //! Disciplines in the Linux kernel, as BPF qdiscs: from their source in `kernel/` to a qdisc on an interface, and back.
 //!
 //! - [`plan`]: what is to be loaded: a discipline as it is written everywhere, and what that is in the kernel.
+//! - [`way`]: what marks say to a discipline that looks ahead.
 //! - [`object`]: the program is compiled against the types of the running kernel.
 //! - [`attach`]: it is loaded and put on an interface, shown, and taken away again; what was there before comes back.
 //! - [`redirect`]: what comes in at one interface leaves at another, so that a discipline on each is a shaped wire.
@@ -18,5 +19,6 @@ pub mod object;
 pub mod plan;
 pub mod redirect;
 mod tools;
+pub mod way;
 
 pub use tools::Trouble;

@@ -24,6 +24,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("drr.bpf.c", include_str!("../../../kernel/drr.bpf.c")),
     ("efd.bpf.c", include_str!("../../../kernel/efd.bpf.c")),
     ("trr.bpf.c", include_str!("../../../kernel/trr.bpf.c")),
+    ("bsq.bpf.c", include_str!("../../../kernel/bsq.bpf.c")),
 ];
 
 /// What is built.

@@ -3,10 +3,12 @@
 //! A kernel discipline has the parameters of the Rust one whose decisions it makes, and is spelled the same. What it does not
 //! have is refused in words, never ignored.
 
-use disciplines::{Spec, drr, fifo};
+use disciplines::{Spec, bsq, drr, fifo};
+use qdisc::blocks::{Inner, Measure, Order};
 use qdisc::{Bytes, Limit, Rate, Site, Streams};
 
 use crate::Trouble;
+use crate::way::Way;
 
 /// The disciplines that there are for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +21,13 @@ pub enum Kind {
     Efd,
     /// Timestamp round robin, put right: `trr_sound`.
     Trr,
+    /// Burst shaping queueing.
+    Bsq,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Fifo, Kind::Drr, Kind::Efd, Kind::Trr];
+    pub const ALL: [Kind; 5] = [Kind::Fifo, Kind::Drr, Kind::Efd, Kind::Trr, Kind::Bsq];
 
     /// Its name here, as in `giveway kernel load NAME`.
     pub const fn name(self) -> &'static str {
@@ -32,6 +36,7 @@ impl Kind {
             Kind::Drr => "drr",
             Kind::Efd => "efd",
             Kind::Trr => "trr",
+            Kind::Bsq => "bsq",
         }
     }
 
@@ -69,11 +74,15 @@ pub struct Params {
     pub slots: u64,
     /// The time of one of them.
     pub width_ps: u64,
+    /// Hops beyond the neighbour that have sub-queues.
+    pub level: u64,
+    /// Whether the largest sub-queue is that with the most packets.
+    pub measure_packets: u64,
 }
 
 impl Params {
     /// The parameters in the order of the C struct, with their names there.
-    pub fn words(&self) -> [(&'static str, u64); 11] {
+    pub fn words(&self) -> [(&'static str, u64); 13] {
         [
             ("rate", self.rate),
             ("limit_packets", self.limit_packets),
@@ -86,6 +95,8 @@ impl Params {
             ("flows", self.flows),
             ("slots", self.slots),
             ("width_ps", self.width_ps),
+            ("level", self.level),
+            ("measure_packets", self.measure_packets),
         ]
     }
 }
@@ -179,7 +190,26 @@ impl Plan {
                 (params.flows, params.quantum) = (flows, mtu);
                 config.limit
             }
-            _ => unreachable!("the kernel has four disciplines"),
+            Spec::bsq(config) => {
+                let most = Way::MOST;
+                only(usize::from(config.level) <= most, "level", &format!("a way has at most {most} hops"))?;
+                only(config.order == Order::Corrected, "order", "what is empty has no turn")?;
+                only(config.inner == Inner::Smooth, "inner", "a turn is a packet")?;
+                only(!config.descend, "descend", "the largest is the sub-queue of one node")?;
+                let drop = config.drop;
+                only(
+                    matches!(drop, bsq::Victim::Head | bsq::Victim::Tail),
+                    "drop",
+                    "the head of the largest sub-queue goes, or the arrival (drop tail)",
+                )?;
+                flows = u64::from(config.branches);
+                only(flows <= ROOM.end() / 8, "branches", &format!("there are at most {}", ROOM.end() / 8))?;
+                params.level = config.level.into();
+                params.drop_head = u64::from(drop == bsq::Victim::Head);
+                params.measure_packets = u64::from(config.measure == Measure::Packets);
+                config.limit
+            }
+            _ => unreachable!("these are all kinds"),
         };
         let packets = match limit {
             Limit::Packets(most) => {
@@ -206,6 +236,21 @@ impl Plan {
     /// How it is written here: as the Rust discipline, under the name that the kernel's has.
     pub fn spelling(&self) -> String {
         self.spec.to_string().replacen(self.kind.discipline(), self.kind.name(), 1)
+    }
+
+    /// What the kernel's discipline is told of ways, by mark.
+    ///
+    /// # Errors
+    /// When it is none that looks ahead, or its tree has no room for them.
+    pub fn ways(&self, ways: &[(u32, Way)]) -> Result<Vec<(u32, u64)>, Trouble> {
+        let Spec::bsq(config) = &self.spec else {
+            return match ways {
+                [] => Ok(Vec::new()),
+                _ => Err(Trouble::refused("only bsq looks ahead: leave --way out, or load bsq")),
+            };
+        };
+        Way::check(ways, config.level.into(), config.branches)?;
+        Ok(ways.iter().map(|(mark, way)| (*mark, way.word())).collect())
     }
 }
 
@@ -279,6 +324,16 @@ mod tests {
     }
 
     #[test]
+    fn ways_are_for_who_looks_ahead() {
+        let way = [(7, "4.5".parse().unwrap())];
+        assert_eq!(plan("bsq level 2 limit 9p").ways(&way).unwrap(), [(7, 0x6_0005)]);
+        assert!(plan("bsq branches 2").ways(&way).unwrap_err().to_string().contains("branches 3"));
+        assert!(plan("efd").ways(&way).is_err() && plan("efd").ways(&[]).is_ok());
+        let bsq = plan("bsq drop tail measure packets").params;
+        assert_eq!((bsq.level, bsq.drop_head, bsq.measure_packets), (1, 0, 1));
+    }
+
+    #[test]
     fn a_limit_of_its_own_wins() {
         let plan = Plan::new("efd threshold 10p", None, Some(Limit::Packets(50)), 1514).unwrap();
         assert_eq!((plan.params.limit_packets, plan.params.rate), (50, 0));
@@ -286,9 +341,11 @@ mod tests {
 
     #[test]
     fn what_the_kernel_does_not_have_is_refused() {
-        assert!(refusal("codel").contains("fifo, drr, efd, trr"));
+        assert!(refusal("codel").contains("fifo, drr, efd, trr, bsq"));
         assert!(refusal("drr buckets 10").contains("leave it out"));
         assert!(refusal("efd limit 0p").contains("write at least"));
+        assert!(refusal("bsq level 5").contains("at most 4 hops"));
+        assert!(refusal("bsq order fifo").contains("leave it out"));
         assert!(refusal("trr slots 5000").contains("at most 4096"));
         let without_a_rate = Plan::new("trr", None, None, 1514).unwrap_err().to_string();
         assert!(without_a_rate.contains("--rate 10mbit"), "{without_a_rate}");

@@ -36,6 +36,11 @@ pub const DISCIPLINES: &[(&str, &str, [&str; 3])] = &[
             "trr limit 1000p flows 1000",
         ],
     ),
+    (
+        "lane1",
+        "bsq",
+        ["bsq limit 300p level 2", "bsq limit 200kb level 4", "bsq limit 1000p measure packets drop tail"],
+    ),
 ];
 
 pub fn runs() -> Vec<Run> {
@@ -44,7 +49,11 @@ pub fn runs() -> Vec<Run> {
         for (sizes, rate) in [("equal", "100mbit"), ("mixed", "50mbit")] {
             for (flows, discipline) in [2, 50, 500].into_iter().zip(settings) {
                 let name = format!("{kind}-{sizes}-{flows}");
-                let marks = if *kind == "trr" { 4 } else { 0 };
+                let marks = match *kind {
+                    "trr" => 4,
+                    "bsq" => 12,
+                    _ => 0,
+                };
                 runs.push(Run { name, discipline, rate, flows, sizes, marks, lane });
             }
         }

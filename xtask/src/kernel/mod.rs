@@ -29,7 +29,7 @@ const SLOT: u64 = 1 << 24;
 /// Packets per discipline and mix; the second number for a quick look.
 const PACKETS: [u32; 2] = [100_000, 5_000];
 /// What else is done, or how much.
-pub const FLAGS: [&str; 4] = ["--quick", "--again", "--compare", "--book"];
+pub const FLAGS: [&str; 5] = ["--quick", "--flood", "--again", "--compare", "--book"];
 
 /// A kernel, and the folder in which all of this happens.
 pub struct Ready {
@@ -73,6 +73,13 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     let said = stages.time("virtual machine", || boot(folder, kernel, runs.len(), &PARALLEL))?;
     stages.time("judgement", || judge(repository, folder, &runs, packets, &said))?;
     stages.time("users", || users::test(repository, folder, kernel))?;
+    if flags.contains(&"--flood") {
+        let flood = include_str!("../../../kernel/test/flood.sh");
+        stages.time("initramfs", || initramfs(repository, folder, kernel, flood))?;
+        let told = stages.time("flood", || boot(folder, kernel, 0, &PARALLEL))?;
+        let shown = |line: &&str| ["FLOOD", "MEMORY"].iter().any(|word| line.starts_with(word));
+        told.lines().filter(shown).for_each(|line| println!("{line}"));
+    }
     if flags.contains(&"--compare") {
         println!("{}", stages.time("comparison", || compare::compare(repository, folder, kernel))?);
     }
