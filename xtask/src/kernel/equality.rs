@@ -1,0 +1,139 @@
+//! The equality test: each of our disciplines in the kernel under each mix of traffic, judged against the one in Rust.
+
+use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::SLOT;
+use super::fetch::Kernel;
+use crate::repository::{Done, Repository};
+
+/// Entries that a journal has room for: a slot.
+const ENTRIES: u64 = SLOT / 40;
+
+/// One discipline under one mix of traffic.
+pub struct Run {
+    name: String,
+    discipline: &'static str,
+    rate: &'static str,
+    flows: u32,
+    sizes: &'static str,
+    marks: u32,
+    lane: &'static str,
+}
+
+/// Disciplines: the lane in which each runs, and how it is set for few, some and many flows.
+pub const DISCIPLINES: &[(&str, &str, [&str; 3])] = &[
+    ("lane0", "fifo", ["fifo limit 300p", "fifo limit 200kb drop head", "fifo limit 1000p"]),
+    ("lane1", "efd", ["efd limit 300p", "efd limit 200kb threshold 10kb", "efd limit 1000p threshold 3p"]),
+    ("lane1", "drr", ["drr limit 300p", "drr limit 200kb quantum 500b", "drr limit 1000p"]),
+    (
+        "lane0",
+        "trr",
+        [
+            "trr limit 300p flows 1000 width 240us slots 64",
+            "trr limit 200kb flows 6 width 300us slots 7",
+            "trr limit 1000p flows 1000",
+        ],
+    ),
+];
+
+pub fn runs() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for (lane, kind, settings) in DISCIPLINES {
+        for (sizes, rate) in [("equal", "100mbit"), ("mixed", "50mbit")] {
+            for (flows, discipline) in [2, 50, 500].into_iter().zip(settings) {
+                let name = format!("{kind}-{sizes}-{flows}");
+                let marks = if *kind == "trr" { 4 } else { 0 };
+                runs.push(Run { name, discipline, rate, flows, sizes, marks, lane });
+            }
+        }
+    }
+    runs
+}
+/// Our programs, and the disciplines compiled for that kernel with a journal.
+pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
+    repository.cargo(&["build", "--locked", "-p", "giveway-cli"])?;
+    repository.cargo(&["build", "--locked", "-p", "giveway-kernel", "--example", "judge"])?;
+    let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
+    let objects = folder.join("objects");
+    let _ = fs::remove_dir_all(&objects);
+    fs::create_dir_all(objects.join("plain")).map_err(|error| error.to_string())?;
+    let types = kernel.types.to_string_lossy();
+    for (_, kind, _) in DISCIPLINES {
+        for (file, journal) in [(format!("{kind}.o"), true), (format!("plain/{kind}.o"), false)] {
+            let out = objects.join(file).to_string_lossy().into_owned();
+            let entries = ENTRIES.to_string();
+            let mut words = vec!["kernel", "build", kind, "--btf", &types, "--limit", "8000p", "--out", &out];
+            if journal {
+                words.extend(["--journal", &entries]);
+            }
+            repository.run(&giveway, &words)?;
+        }
+    }
+    let drive = folder.join("drive").to_string_lossy().into_owned();
+    repository.run("cc", &["-O2", "-static", "-Wall", "-Werror", "-o", &drive, "kernel/test/drive.c"])
+}
+
+/// What the machine does: the runs in two lanes beside each other.
+pub fn plan(runs: &[Run], packets: u32, flags: &[&str]) -> String {
+    let mut plan = "ip link add lane0 type dummy; ip link set lane0 up\nip link add lane1 type dummy; ip link set lane1 up\n\
+                    memory before\n"
+        .to_owned();
+    for lane in ["lane0", "lane1"] {
+        plan.push_str("{\n");
+        for (slot, run) in runs.iter().enumerate().filter(|(_, run)| run.lane == lane) {
+            let Run { name, discipline, rate, flows, sizes, marks, lane } = run;
+            let line = format!(
+                "journal {lane} {name} {slot} '{discipline}' {rate} {packets} {flows} {sizes} {marks}\n"
+            );
+            plan.push_str(&line);
+        }
+        plan.push_str("} &\n");
+    }
+    plan.push_str("wait\nmemory after\n");
+    if flags.contains(&"--again") {
+        plan.push_str(include_str!("../../../kernel/test/again.sh"));
+    }
+    plan
+}
+
+/// Takes the journals from the disk and has them judged.
+pub fn judge(repository: &Repository, folder: &Path, runs: &[Run], packets: u32, said: &str) -> Done {
+    let told = |error: std::io::Error| format!("the disk of the virtual machine: {error}");
+    let journals = folder.join("journals");
+    let _ = fs::remove_dir_all(&journals);
+    fs::create_dir_all(&journals).map_err(told)?;
+    let mut disk = fs::File::open(folder.join("disk")).map_err(told)?;
+    let mut words = Vec::new();
+    for (slot, run) in runs.iter().enumerate() {
+        if !said.lines().any(|line| line == format!("JOURNAL {}", run.name)) {
+            return Err(format!("{} has no journal", run.name));
+        }
+        let mut count = [0; 8];
+        disk.seek(SeekFrom::Start(slot as u64 * SLOT)).map_err(told)?;
+        disk.read_exact(&mut count).map_err(told)?;
+        let entries = u64::from_le_bytes(count);
+        if entries + 1 >= ENTRIES {
+            return Err(format!("the journal of {} is full: it ends before the traffic does", run.name));
+        }
+        let mut journal = vec![0; (entries as usize + 1) * 40];
+        disk.seek(SeekFrom::Start(slot as u64 * SLOT)).map_err(told)?;
+        disk.read_exact(&mut journal).map_err(told)?;
+        let path = journals.join(format!("{}.journal", run.name));
+        fs::write(&path, journal).map_err(told)?;
+        let discipline = run.discipline.replacen("trr ", "trr_sound ", 1);
+        words.extend([
+            path.to_string_lossy().into_owned(),
+            run.rate.to_owned(),
+            discipline,
+            packets.to_string(),
+        ]);
+    }
+    let judge = repository.target()?.join("debug/examples/judge");
+    match repository.command(&judge.to_string_lossy()).args(&words).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err("a discipline in the kernel is not the one in Rust".to_owned()),
+        Err(error) => Err(format!("the judge cannot be run: {error}")),
+    }
+}

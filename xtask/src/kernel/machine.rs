@@ -1,0 +1,96 @@
+//! The virtual machine: what is in it, and how it is started and heard out.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::fetch::Kernel;
+use crate::repository::{Done, Repository};
+
+/// What it prints when it got to its end.
+const END: &str = "END OF THE KERNEL TEST";
+
+/// Two processors, as fast as they go.
+pub const PARALLEL: [&str; 4] = ["-accel", "tcg,thread=multi", "-smp", "2"];
+/// One whose clock counts its instructions, a nanosecond each: what something costs does not depend on who else is at work.
+pub const COUNTED: [&str; 6] = ["-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=0,sleep=off"];
+
+/// Everything that is in the machine.
+pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str) -> Done {
+    let root = folder.join("root");
+    let _ = fs::remove_dir_all(&root);
+    let told = |error: std::io::Error| error.to_string();
+    for part in ["bin", "usr/sbin", "lib/modules", "objects", "proc", "sys", "dev", "run", "tmp"] {
+        fs::create_dir_all(root.join(part)).map_err(told)?;
+    }
+    let giveway = root.join("bin/giveway").to_string_lossy().into_owned();
+    let built = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
+    repository.run("strip", &["-o", &giveway, &built])?;
+    let mut libraries = vec![giveway];
+    for (program, to) in
+        [("busybox", "bin"), ("dash", "bin"), ("tc", "usr/sbin"), ("ip", "usr/sbin"), ("bpftool", "usr/sbin")]
+    {
+        let from =
+            repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}")])?;
+        let from = fs::canonicalize(from.trim()).map_err(told)?;
+        fs::copy(&from, root.join(to).join(program)).map_err(told)?;
+        libraries.push(from.to_string_lossy().into_owned());
+    }
+    for program in libraries {
+        let listed = repository.output("ldd", &[&program]).unwrap_or_default();
+        for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
+            let to = root.join(library.trim_start_matches('/'));
+            fs::create_dir_all(to.parent().expect("it is a file")).map_err(told)?;
+            fs::copy(library, to).map_err(told)?;
+        }
+    }
+    for module in [
+        "drivers/block/virtio_blk",
+        "drivers/net/dummy",
+        "net/sched/sch_sfq",
+        "net/sched/sch_fq",
+        "net/sched/sch_cake",
+    ] {
+        let packed = kernel.modules.join("kernel").join(format!("{module}.ko.xz"));
+        let name = packed.file_stem().expect("it is a file").to_string_lossy().into_owned();
+        let text = Command::new("xz").arg("-dc").arg(&packed).output().map_err(told)?;
+        fs::write(root.join("lib/modules").join(name), text.stdout).map_err(told)?;
+    }
+    fs::copy(folder.join("drive"), root.join("bin/drive")).map_err(told)?;
+    let from = folder.join("objects").to_string_lossy().into_owned();
+    repository.run("cp", &["-r", &format!("{from}/."), &root.join("objects").to_string_lossy()])?;
+    fs::write(root.join("plan.sh"), plan).map_err(told)?;
+    fs::copy(repository.root.join("kernel/test/init.sh"), root.join("init")).map_err(told)?;
+    let packed = folder.join("initramfs.gz").to_string_lossy().into_owned();
+    let words = "chmod +x \"$1/init\" && cd \"$1\" && find . | cpio --quiet -o -H newc | gzip -1 > \"$2\"";
+    repository.run("sh", &["-c", words, "sh", &root.to_string_lossy(), &packed])
+}
+
+/// Starts it and hears it out. The answer is what it said, and it said that it got to its end.
+pub fn boot(folder: &Path, kernel: &Kernel, journals: usize, how: &[&str]) -> Result<String, String> {
+    let disk = folder.join("disk");
+    let file = fs::File::create(&disk).map_err(|error| error.to_string())?;
+    file.set_len(super::SLOT * journals.max(1) as u64).map_err(|error| error.to_string())?;
+    let mut qemu = Command::new("timeout");
+    qemu.args(["--kill-after=5", "235", "qemu-system-x86_64", "-cpu", "Nehalem", "-m", "1024"]).args(how);
+    qemu.args(["-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio"]);
+    qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));
+    qemu.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(folder.join("initramfs.gz"));
+    qemu.args(["-append", "console=ttyS0 quiet panic=-1 mitigations=off"]);
+    let output =
+        qemu.stdin(Stdio::null()).output().map_err(|error| format!("qemu cannot be run: {error}"))?;
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).replace('\r', "");
+    let log = folder.join("serial.log");
+    fs::write(&log, &said).map_err(|error| error.to_string())?;
+    let wrong: Vec<&str> = said.lines().filter(|line| line.contains("FAILED")).take(10).collect();
+    if !said.contains(END) {
+        let last: Vec<&str> = said.lines().rev().take(10).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        return Err(format!(
+            "the virtual machine did not get to its end; {}:\n{}",
+            log.display(),
+            last.join("\n")
+        ));
+    }
+    if wrong.is_empty() { Ok(said) } else { Err(format!("{}\nmore in {}", wrong.join("\n"), log.display())) }
+}

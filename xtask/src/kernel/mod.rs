@@ -1,0 +1,106 @@
+//! The kernel's disciplines, packet by packet against the Rust ones, in a virtual machine.
+//!
+//! A Debian kernel that has BPF qdiscs is fetched (its version is found now, the package is kept below `target/`) and started in qemu,
+//! in software. In it `giveway kernel load` puts each discipline on an interface, traffic is sent, and what the discipline did
+//! comes out through a disk. The judge (`crates/kernel/examples/judge.rs`) then asks the Rust discipline to do the same.
+//!
+//! Nothing of the machine that runs this is changed but what is below `target/kernel`.
+
+mod compare;
+mod equality;
+mod fetch;
+mod machine;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use compare::table;
+use equality::{judge, plan, programs, runs};
+use fetch::fetch;
+use machine::{COUNTED, PARALLEL, boot, initramfs};
+
+use crate::repository::{Done, Repository};
+use crate::tools;
+
+/// Where in the disk the next journal begins.
+const SLOT: u64 = 1 << 24;
+/// Packets per discipline and mix; the second number for a quick look.
+const PACKETS: [u32; 2] = [100_000, 5_000];
+/// What else is done, or how much.
+pub const FLAGS: [&str; 3] = ["--quick", "--again", "--compare"];
+
+/// Does it.
+pub fn test(repository: &Repository, flags: &[&str]) -> Done {
+    let packets = PACKETS[usize::from(flags.contains(&"--quick"))];
+    let begun = Instant::now();
+    let mut stages = Stages(Vec::new());
+    if let Err(why) = missing(repository) {
+        println!("skipped: {why}");
+        return Ok(());
+    }
+    let folder = repository.target()?.join("kernel");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let kernel = match stages.time("kernel", || fetch(repository, &folder)) {
+        Ok(kernel) => kernel,
+        Err(why) => {
+            println!("skipped: no kernel with BPF qdiscs can be had: {why}");
+            return Ok(());
+        }
+    };
+    let runs = runs();
+    stages.time("programs", || programs(repository, &folder, &kernel))?;
+    stages.time("initramfs", || initramfs(repository, &folder, &kernel, &plan(&runs, packets, flags)))?;
+    let said = stages.time("virtual machine", || boot(&folder, &kernel, runs.len(), &PARALLEL))?;
+    stages.time("judgement", || judge(repository, &folder, &runs, packets, &said))?;
+    if flags.contains(&"--compare") {
+        let compare = include_str!("../../../kernel/test/compare.sh");
+        stages.time("initramfs", || initramfs(repository, &folder, &kernel, compare))?;
+        let costs = stages.time("comparison", || boot(&folder, &kernel, 0, &COUNTED))?;
+        println!("{}", table(&costs)?);
+    }
+    for line in said.lines().filter(|line| ["AGAIN", "MEMORY"].iter().any(|word| line.starts_with(word))) {
+        println!("{line}");
+    }
+    let times: Vec<String> =
+        stages.0.iter().map(|(name, took)| format!("{name} {:.1} s", took.as_secs_f64())).collect();
+    println!("{}; in all {:.1} s", times.join(", "), begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+struct Stages(Vec<(&'static str, Duration)>);
+
+impl Stages {
+    fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let done = work();
+        self.0.push((name, begun.elapsed()));
+        done
+    }
+}
+
+/// Programs and packages that are needed, installed where that is allowed.
+fn missing(repository: &Repository) -> Done {
+    if std::env::consts::ARCH != "x86_64" {
+        return Err("the virtual machine is an x86_64, and so are the programs that go into it".to_owned());
+    }
+    let needed = [
+        ("qemu-system-x86_64", "--version", "qemu-system-x86"),
+        ("bpftool", "version", "bpftool"),
+        ("clang-19", "--version", "clang-19"),
+        ("busybox", "--help", "busybox-static"),
+        ("cpio", "--version", "cpio"),
+        ("zstd", "--version", "zstd"),
+        ("xz", "--version", "xz-utils"),
+        ("dash", "-c true", "dash"),
+        ("tc", "-V", "iproute2"),
+        ("dpkg", "--version", "dpkg"),
+    ];
+    let absent: Vec<&str> = needed
+        .iter()
+        .filter(|(program, version, _)| !repository.has(program, &version.split(' ').collect::<Vec<_>>()))
+        .map(|(_, _, package)| *package)
+        .chain((!Path::new("/usr/include/bpf/bpf_helpers.h").exists()).then_some("libbpf-dev"))
+        .collect();
+    if absent.is_empty() { Ok(()) } else { tools::install(repository, &absent) }
+}
