@@ -138,6 +138,16 @@ impl Config {
     fn curve(&self) -> Result<(Unit, Curve), Invalid> {
         self.thresholds().curve()
     }
+
+    /// The curve of the odds, in the unit of the thresholds, and the weight of the newest length.
+    ///
+    /// # Errors
+    /// Parameters that make no sense.
+    pub fn law(&self, site: &Site) -> Result<(Curve, f64), Invalid> {
+        let (unit, curve) = self.curve()?;
+        let weight = self.thresholds().weight(unit, &curve, bandwidth(self.bandwidth, site)?)?;
+        Ok((curve, weight))
+    }
 }
 
 impl Discipline for Config {

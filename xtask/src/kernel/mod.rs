@@ -10,6 +10,7 @@ mod compare;
 mod equality;
 mod fetch;
 mod machine;
+mod oracle;
 
 use std::fs;
 use std::path::Path;
@@ -28,11 +29,15 @@ const SLOT: u64 = 1 << 24;
 /// Packets per discipline and mix; the second number for a quick look.
 const PACKETS: [u32; 2] = [100_000, 5_000];
 /// What else is done, or how much.
-pub const FLAGS: [&str; 3] = ["--quick", "--again", "--compare"];
+pub const FLAGS: [&str; 4] = ["--quick", "--oracle", "--again", "--compare"];
 
 /// Does it.
 pub fn test(repository: &Repository, flags: &[&str]) -> Done {
-    let packets = PACKETS[usize::from(flags.contains(&"--quick"))];
+    let has = |flag: &str| flags.contains(&flag);
+    let quick = usize::from(has("--quick"));
+    // The kernel's own qdiscs: alone, or with everything else.
+    let (alone, watched) = (has("--oracle"), has("--oracle") || !has("--quick"));
+    let (packets, seen) = (PACKETS[quick], oracle::PACKETS[quick]);
     let begun = Instant::now();
     let mut stages = Stages(Vec::new());
     if let Err(why) = missing(repository) {
@@ -48,12 +53,25 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
             return Ok(());
         }
     };
-    let runs = runs();
+    let runs = if alone { Vec::new() } else { runs() };
+    let mut plan = plan(&runs, packets, flags);
     stages.time("programs", || programs(repository, &folder, &kernel))?;
-    stages.time("initramfs", || initramfs(repository, &folder, &kernel, &plan(&runs, packets, flags)))?;
-    let said = stages.time("virtual machine", || boot(&folder, &kernel, runs.len(), &PARALLEL))?;
-    stages.time("judgement", || judge(repository, &folder, &runs, packets, &said))?;
-    if flags.contains(&"--compare") {
+    let mut journals = runs.len();
+    if watched {
+        stages.time("programs that watch", || oracle::programs(repository, &folder, &kernel))?;
+        plan.push_str(&oracle::plan(runs.len(), seen));
+        journals += oracle::JOURNALS;
+    }
+    stages.time("initramfs", || initramfs(repository, &folder, &kernel, &plan))?;
+    let said = stages.time("virtual machine", || boot(&folder, &kernel, journals, &PARALLEL))?;
+    let _ = fs::remove_dir_all(folder.join("journals"));
+    if !alone {
+        stages.time("judgement", || judge(repository, &folder, &runs, packets, &said))?;
+    }
+    if watched {
+        stages.time("judgement", || oracle::judge(repository, &folder, runs.len(), seen, &said))?;
+    }
+    if has("--compare") {
         let compare = include_str!("../../../kernel/test/compare.sh");
         stages.time("initramfs", || initramfs(repository, &folder, &kernel, compare))?;
         let costs = stages.time("comparison", || boot(&folder, &kernel, 0, &COUNTED))?;
