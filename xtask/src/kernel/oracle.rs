@@ -27,8 +27,20 @@ struct Watched {
 }
 
 const WATCHED: [Watched; 6] = [
-    Watched { kind: "drr", lane: "lane0", enqueue: "drr_enqueue", dequeue: "drr_dequeue", state: "WATCH_NONE" },
-    Watched { kind: "sfq", lane: "lane1", enqueue: "sfq_enqueue", dequeue: "sfq_dequeue", state: "WATCH_NONE" },
+    Watched {
+        kind: "drr",
+        lane: "lane0",
+        enqueue: "drr_enqueue",
+        dequeue: "drr_dequeue",
+        state: "WATCH_NONE",
+    },
+    Watched {
+        kind: "sfq",
+        lane: "lane1",
+        enqueue: "sfq_enqueue",
+        dequeue: "sfq_dequeue",
+        state: "WATCH_NONE",
+    },
     Watched {
         kind: "fq_codel",
         lane: "lane1",
@@ -43,7 +55,13 @@ const WATCHED: [Watched; 6] = [
         dequeue: "codel_qdisc_dequeue",
         state: "WATCH_CODEL",
     },
-    Watched { kind: "red", lane: "lane1", enqueue: "red_enqueue", dequeue: "red_dequeue", state: "WATCH_RED" },
+    Watched {
+        kind: "red",
+        lane: "lane1",
+        enqueue: "red_enqueue",
+        dequeue: "red_dequeue",
+        state: "WATCH_RED",
+    },
     Watched {
         kind: "pie",
         lane: "lane0",

@@ -1,8 +1,12 @@
 //! RED, step by step.
 //!
 //! The averages are those of our own [`Detector`], which is shown the queue as the kernel had it at each arrival. Below `min` nothing may
-//! be dropped, above `max` everything must be. In between both draw, but not at the same times (the kernel once per gap, ours once per packet), so
-//! that single draws cannot be compared: the drops that ours would have expected are summed up, and the kernel's counted.
+//! be dropped, above `max` everything must be. In between both draw, and single draws cannot be compared: the drops that were to be expected
+//! are summed up, and the kernel's counted.
+//!
+//! Floyd and Jacobson have two ways, a draw for each packet and, where they speak of the implementation, one for each gap. They are the same
+//! as long as the average does not move. Ours is the first, the kernel's the second: with R from 0 to 1, the n-th packet goes when
+//! n p_b exceeds R. So there are two sums, and the kernel's drops are held against that of its own way.
 //!
 //! The kernel learns that the link is idle only when it is asked for a packet and has none. A parent that counts packets never asks then,
 //! and HTB is one. So here no time is ever idle.
@@ -24,14 +28,15 @@ const SIGMA: f64 = 4.0;
 /// When the discipline cannot be built: a sentence.
 pub fn ask(calls: &[Call], config: &disciplines::red::Config, site: &Site) -> Result<Verdict, String> {
     let found = Found::of(calls, config, site)?;
-    let Found { arrivals, below, above, near, between, drops, expected, variance, gap, wrong } = found;
+    let Found { arrivals, below, above, near, between, drops, ours, expected, variance, gap, wrong } = found;
     if let Some(wrong) = wrong {
         return Ok(Verdict::Different(wrong));
     }
     let off = if variance > 0.0 { (drops as f64 - expected) / variance.sqrt() } else { 0.0 };
     let what = format!(
         "{arrivals} averages within {gap:.2} bytes; {below} below min and {above} above max decided the same, {near} \
-         within a byte of a threshold not; of {between} between {drops} dropped where {expected:.0} were expected ({off:+.1} sigma)"
+         within a byte of a threshold not; of {between} between {drops} dropped where one draw per gap expects {expected:.0} \
+         ({off:+.1} sigma) and one per packet {ours:.0}"
     );
     Ok(if off.abs() <= SIGMA { Verdict::Alike(what) } else { Verdict::Different(what) })
 }
@@ -47,6 +52,9 @@ struct Found {
     between: u64,
     /// Of those between.
     drops: u64,
+    /// What ours would have dropped of these, each time as the kernel's gap stood.
+    ours: f64,
+    /// What the kernel's way would have.
     expected: f64,
     variance: f64,
     /// The largest difference of the averages, in bytes.
@@ -61,8 +69,8 @@ impl Found {
         let mut detector = Detector::new(curve, weight, config.probability.get(), false, None);
         let mut held = Backlog::ZERO;
         let mut bytes_of = std::collections::BTreeMap::new();
-        // Packets since the last drop, where they count.
-        let mut count: Option<f64> = None;
+        // Packets since the last drop, where they count, and what R is known to exceed since.
+        let mut count: Option<(f64, f64)> = None;
         let mut found = Found::default();
         for call in calls {
             let Some(Came { number, bytes, .. }) = call.came else {
@@ -103,16 +111,22 @@ impl Found {
                 None => found.between += 1,
             }
             // Only what is decided by chance. The first one between only starts the count, in both.
-            if let (None, false, Some(since)) = (here, full, count) {
-                let p_a = spread(p_b, since + 1.0, false);
-                found.expected += p_a;
-                found.variance += p_a * (1.0 - p_a);
+            if let (None, false, Some((since, passed))) = (here, full, count) {
+                let reached = ((since + 1.0) * p_b).clamp(passed, 1.0);
+                let odds = if passed < 1.0 { (reached - passed) / (1.0 - passed) } else { 1.0 };
+                found.ours += spread(p_b, since + 1.0, false);
+                found.expected += odds;
+                found.variance += odds * (1.0 - odds);
                 found.drops += u64::from(dropped);
             }
-            count = match (here, dropped) {
+            count = match (here, dropped && !full) {
                 (Some(_), _) => None,
-                (None, true) => Some(0.0),
-                (None, false) => Some(count.map_or(0.0, |since| since + 1.0)),
+                (None, true) => Some((0.0, 0.0)),
+                (None, false) => {
+                    let next =
+                        |(since, passed): (f64, f64)| (since + 1.0, ((since + 1.0) * p_b).clamp(passed, 1.0));
+                    Some(count.map_or((0.0, 0.0), next))
+                }
             };
             // Ours decides as the kernel did.
             let _: Decision = detector.decide(length, 1.0, || if dropped { 0.0 } else { f64::INFINITY });
