@@ -9,8 +9,10 @@
 //                                                               seconds of this process and of those two
 //   drive strangers DEV PACKETS BYTES MARKS                each packet of a flow that nobody saw before, with marks in turn
 //   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
+//   drive attach PROGRAMS LINKS                            every program pinned in a folder, to what it was loaded for
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -237,6 +239,42 @@ static int dump(char **word)
 	return 0;
 }
 
+// The links are pinned, too: who removes them takes the programs out again.
+static int attach(char **word)
+{
+	DIR *folder = opendir(word[0]);
+	struct dirent *entry;
+	int programs = 0;
+	if (!folder)
+		fail(word[0]);
+	while ((entry = readdir(folder))) {
+		char from[512], to[512];
+		union bpf_attr attr = { 0 };
+		int program, link;
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(from, sizeof from, "%s/%s", word[0], entry->d_name);
+		snprintf(to, sizeof to, "%s/%s", word[1], entry->d_name);
+		attr.pathname = (uint64_t)(uintptr_t)from;
+		program = syscall(SYS_bpf, BPF_OBJ_GET, &attr, sizeof attr);
+		if (program < 0)
+			fail(from);
+		memset(&attr, 0, sizeof attr);
+		attr.raw_tracepoint.prog_fd = program;
+		link = syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof attr);
+		if (link < 0)
+			fail("a program cannot be attached");
+		memset(&attr, 0, sizeof attr);
+		attr.pathname = (uint64_t)(uintptr_t)to;
+		attr.bpf_fd = link;
+		if (syscall(SYS_bpf, BPF_OBJ_PIN, &attr, sizeof attr))
+			fail(to);
+		programs++;
+	}
+	closedir(folder);
+	return !programs;
+}
+
 int main(int words, char **word)
 {
 	if (words == 8 && !strcmp(word[1], "send"))
@@ -249,6 +287,8 @@ int main(int words, char **word)
 		return send_strangers(word + 2);
 	if (words == 5 && !strcmp(word[1], "dump"))
 		return dump(word + 2);
+	if (words == 4 && !strcmp(word[1], "attach"))
+		return attach(word + 2);
 	fprintf(stderr, "see the head of drive.c\n");
 	return 2;
 }

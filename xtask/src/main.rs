@@ -36,9 +36,9 @@ cargo xtask CHORE
   licences         checks what the dependencies are licensed under, against deny.toml
   validate-ns2     the same networks in ns-2 and here (needs ns-2: Debian's package ns2)
   test-kernel      the kernel's disciplines against the Rust ones, in a virtual machine (x86_64, under four minutes);
-                   --quick sends fewer packets, --flood makes each packet a new flow, --again loads and unloads them 100 times
-                   under traffic, --compare measures what a packet costs and what flows get, --book follows the page of the
-                   book inside the machine
+                   --quick sends fewer packets, --oracle watches only the kernel's own qdiscs, --flood makes each packet a new flow,
+                   --again loads and unloads ours 100 times under traffic, --compare measures what a packet costs and what flows
+                   get, --book follows the page of the book inside the machine
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 

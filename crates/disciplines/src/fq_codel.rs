@@ -13,6 +13,8 @@
 //! # Deviations
 //! - CoDel's "no more than an MTU stays behind" looks at the flow's own queue, as the RFC's CoDel per queue does; the
 //!   kernel compares the backlog of all flows together, and so may drop a flow's only packet.
+//! - An emptied new flow becomes an old one whatever waits, and a batch is half the packets of the fattest flow, as the RFC has both. In
+//!   the kernel it leaves at once when no old flow waits, and a batch is half the bytes.
 //! - `memory_limit` counts the bytes of packets, where the kernel counts its buffers' true size.
 //! - `quantum` counts IP lengths; the default of `tc` adds an Ethernet header of 14 bytes, and so does ours.
 //! - A batch that goes over the limit does not raise CoDel's count, as it does in later kernels: RFC 8290 does not

@@ -14,11 +14,15 @@
 //! - `tc` counts bytes only and demands `limit`; here it defaults to 300,000 bytes, and with `tc`'s own rules (`max` a
 //!   quarter of `limit`, `min` a third of `max`) to thresholds of 75,000 and 25,000.
 //! - A queue of at most one unit is never told (ns-2); the kernel has no such rule.
+//! - Idle time begins when the last packet has been sent. The kernel's begins when it is asked and has nothing; a parent that counts
+//!   packets, such as HTB, never asks then, and the average stands still.
 //! - The packet with which the average comes above `min` only starts the count (ns-2).
 //! - With `bytemode`, odds are multiplied by length / `avpkt` and the count advances by that (ns-2's `bytes_`): the
 //!   kernel has no such mode.
 //! - The odds of 1 above `max` come before the restart of the count; Floyd and Jacobson do not say which is first.
 //! - `max_p` is clamped to 1 % and 50 % when it adapts; the published steps could leave that range by one step.
+//! - A number is drawn for each packet. Linux draws one for each gap, as the authors propose to save random numbers; that is the same
+//!   while the average stands still, and drops less while it moves (`cargo xtask test-kernel --oracle` has both).
 //! - A packet goes if the draw is below its odds. Odds of zero so never drop, which "not above" would allow.
 //!
 //! # Cost
@@ -137,6 +141,16 @@ impl Config {
     /// The thresholds and what they count.
     fn curve(&self) -> Result<(Unit, Curve), Invalid> {
         self.thresholds().curve()
+    }
+
+    /// The curve of the odds, in the unit of the thresholds, and the weight of the newest length.
+    ///
+    /// # Errors
+    /// Parameters that make no sense.
+    pub fn law(&self, site: &Site) -> Result<(Curve, f64), Invalid> {
+        let (unit, curve) = self.curve()?;
+        let weight = self.thresholds().weight(unit, &curve, bandwidth(self.bandwidth, site)?)?;
+        Ok((curve, weight))
     }
 }
 

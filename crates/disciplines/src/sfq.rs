@@ -6,7 +6,8 @@
 //!   and then, so that no two flows share for long.
 //! - A queue sends while it has credit and pays afterwards, so the length of the next packet need not be known; what
 //!   it overdraws it lacks in its next turn.
-//! - When the buffer is full, the queue with the most packets gives one up: its last, or with `headdrop` its first.
+//! - When the buffer is full, the queue with the most packets gives one up: its last, or with `headdrop` its first. Of equally long
+//!   ones it is that whose length changed last, and where all hold a single packet the first in the round (Linux).
 //! - `depth` bounds each queue, `flows` the number of queues in use.
 //!
 //! # Deviations
@@ -109,7 +110,7 @@ impl Discipline for Config {
             packets: Slots::with_capacity(room),
             round: List::default(),
             most: 0,
-            tickets: 0,
+            changes: 0,
             longest: LongestQueue::with_capacity(queues),
             held: Backlog::ZERO,
         })
@@ -173,8 +174,8 @@ pub struct Sfq<P> {
     round: List,
     /// The most queues that were ever in use.
     most: u64,
-    /// Counts the times that a queue went to the end of the round.
-    tickets: u64,
+    /// Counts the times that the length of a queue changed.
+    changes: u64,
     /// By packets.
     longest: LongestQueue,
     held: Backlog,
@@ -193,7 +194,7 @@ struct Queue {
     bucket: u32,
     /// What it may send in this turn, in bytes; below zero when it sent more.
     credit: i64,
-    /// Its place in the round: see [`Rank`].
+    /// Falls with each change of a length: of equally long queues the one that changed last has the lowest. See [`Rank`].
     ticket: u64,
 }
 
@@ -211,9 +212,11 @@ impl<P> Qdisc<P> for Sfq<P> {
                 if !self.config.headdrop {
                     return cx.drop(pkt, DropReason::FlowLimit);
                 }
-                // Appended first, so that the queue keeps its turn even if it holds nothing else.
+                // Appended first, so that the queue keeps its turn even if it holds nothing else. Its length does not change.
+                let ticket = self.queues[place].ticket;
                 self.append(bucket, pkt);
                 let oldest = self.take(place, true);
+                self.queues[place].ticket = ticket;
                 return cx.drop(oldest, DropReason::FlowLimit);
             }
             _ => {}
@@ -300,14 +303,14 @@ impl<P> Sfq<P> {
     /// Puts a packet at the end of its bucket's queue; a queue that comes into use goes to the end of the round.
     #[inline]
     fn append(&mut self, bucket: u32, pkt: Packet<P>) -> Place {
-        let Sfq { buckets, queues, round, tickets, quantum, .. } = self;
+        let ticket = self.changed();
+        let Sfq { buckets, queues, round, quantum, .. } = self;
         let place = *buckets[bucket as usize].get_or_insert_with(|| {
-            *tickets += 1;
-            let queue = Queue { packets: List::default(), bucket, credit: *quantum, ticket: *tickets };
-            queues.push_back(round, queue)
+            queues.push_back(round, Queue { packets: List::default(), bucket, credit: *quantum, ticket })
         });
         self.most = self.most.max(self.round.len() as u64);
         let queue = &mut self.queues[place];
+        queue.ticket = ticket;
         self.held.add(pkt.bytes());
         self.packets.push_back(&mut queue.packets, pkt);
         self.longest.grew(place.index(), queue.rank());
@@ -324,15 +327,22 @@ impl<P> Sfq<P> {
                 return Some(place);
             }
             queue.credit += self.quantum;
-            self.tickets += 1;
-            queue.ticket = self.tickets;
             self.queues.rotate(&mut self.round);
         }
+    }
+
+    /// The ticket of a queue whose length changes now.
+    #[inline]
+    fn changed(&mut self) -> u64 {
+        self.changes += 1;
+        u64::MAX - self.changes
     }
 
     /// Takes the first or the last packet of a queue; without packets it is no longer in use.
     #[inline]
     fn take(&mut self, place: Place, first: bool) -> Packet<P> {
+        let ticket = self.changed();
+        self.queues[place].ticket = ticket;
         let list = &mut self.queues[place].packets;
         let pkt = if first { self.packets.pop_front(list) } else { self.packets.pop_back(list) };
         let pkt = pkt.expect("a queue in use holds a packet");
@@ -349,7 +359,10 @@ impl<P> Sfq<P> {
         let queues = &self.queues;
         let rank = |index| queues.place(index).map(|place| queues[place].rank());
         let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
-        let place = self.queues.place(longest).expect("the longest queue is in use");
+        let mut place = self.queues.place(longest).expect("the longest queue is in use");
+        if self.queues[place].packets.len() == 1 {
+            place = self.queues.front_place(&self.round).expect("a queue is in use");
+        }
         let newest = !self.config.headdrop || self.queues[place].packets.len() == 1;
         let victim = self.take(place, self.config.headdrop);
         let why = if newest && place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
@@ -376,7 +389,7 @@ mod tests {
 
     #[test]
     fn flows_take_turns_and_overdraw() {
-        // At 1.0 A has 500, sends A2 and owes 500. At 1.4 A and B hold two packets each, and A, first in the round, pays.
+        // At 1.0 A has 500, sends A2 and owes 500. At 1.4 A and B hold two packets each, and A, which lost one last, pays.
         // At 2.0 A is lifted to 0 and goes behind C; B spends its 500 on B1, so at 2.5 it goes behind A, and C1 leaves. At
         // 3.5 A gets to 500 and goes behind B, which has 500 for B2; then A3, and so on in turn.
         assert_eq!(
@@ -391,6 +404,21 @@ mod tests {
         assert_eq!(trace("sfq depth 2", 1000, arrivals), "A1[0-1] A2[1-2] A3[2-3] B1[3-4] | A4@0.3");
         assert_eq!(trace("sfq depth 2 headdrop", 1000, arrivals), "A1[0-1] A3[1-2] A4[2-3] B1[3-4] | A2@0.3");
         assert_eq!(trace("sfq flows 1", 1000, arrivals), "A1[0-1] A2[1-2] A3[2-3] A4[3-4] | B1@0.4");
+    }
+
+    /// As in Linux: B's length changed after A's; and where nobody has two packets it is the first in the round.
+    #[test]
+    fn of_equally_long_queues_the_last_that_changed_pays() {
+        let two_each = "0 X1 1000; 0.1 A1 1000; 0.2 A2 1000; 0.3 B1 1000; 0.4 B2 1000";
+        assert_eq!(trace("sfq limit 3", 1000, two_each), "X1[0-1] A1[1-2] A2[2-3] B1[3-4] | B2@0.4");
+        // A3 is refused by the depth; its oldest goes instead, and A's length has not changed.
+        let full = "0 X1 1000; 0.1 A1 1000; 0.2 A2 1000; 0.3 B1 1000; 0.4 B2 1000; 0.5 A3 1000; 0.6 C1 1000";
+        assert_eq!(
+            trace("sfq limit 4 depth 2 headdrop", 1000, full),
+            "X1[0-1] A2[1-2] A3[2-3] B2[3-4] C1[4-5] | A1@0.5 B1@0.6"
+        );
+        let one_each = "0 X1 1000; 0.1 A1 1000; 0.2 B1 1000; 0.3 C1 1000";
+        assert_eq!(trace("sfq limit 2", 1000, one_each), "X1[0-1] B1[1-2] C1[2-3] | A1@0.3");
     }
 
     #[test]

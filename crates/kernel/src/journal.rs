@@ -72,6 +72,8 @@ pub enum What {
     Sent,
     /// The link asked, and nothing was held.
     NothingHeld,
+    /// A timer of the kernel's own qdisc ran.
+    Updated,
 }
 
 /// Reads a journal as the kernel has it: entries of 40 bytes, integers as the machine has them (little-endian everywhere that
@@ -97,6 +99,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
             },
             (3, _) => What::Sent,
             (4, _) => What::NothingHeld,
+            (5, _) => What::Updated,
             (kind, _) => return Err(JournalError::Wrong { at, what: format!("no entry is of kind {kind}") }),
         };
         let word = |offset: usize| word(from + offset).expect("the length was checked");
@@ -170,6 +173,7 @@ pub fn to_trace(
                 }
             }
             What::Dropped(_) => return Err(wrong(format!("packet {number} is dropped, and none came"))),
+            What::Updated => return Err(wrong("a timer ran, and our disciplines have none".to_owned())),
         }
         if let Some(missing) = script.borrow().missing {
             return Err(wrong(format!("packet {missing} goes a second time")));
@@ -270,6 +274,7 @@ mod tests {
                 What::Dropped(reason) => (2, *reason as u32),
                 What::Sent => (3, 0),
                 What::NothingHeld => (4, 0),
+                What::Updated => (5, 0),
             };
             [now, flow, reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
             [*number, *length, kind, reason].iter().for_each(|half| bytes.extend(half.to_le_bytes()));

@@ -7,6 +7,7 @@
 //! - [`redirect`]: what comes in at one interface leaves at another, so that a discipline on each is a shaped wire.
 //! - [`journal`]: what a discipline in the kernel did, packet by packet, becomes a trace of operations ([`replay`]), so that the same
 //!   checker that judges a discipline of a live host judges one in the kernel against the Rust discipline of the same spelling.
+//! - [`oracle`]: what a qdisc of the kernel's own did, and whether the Rust discipline of the same name does the same.
 //!
 //! All that speaks to the kernel are programs of the distribution, run as children: `clang`, `bpftool`, `tc`. So nothing here links
 //! libbpf, nothing is unsafe, and whoever does not load a qdisc pays nothing for it. What a child says is passed on when it fails.
@@ -16,6 +17,7 @@
 pub mod attach;
 pub mod journal;
 pub mod object;
+pub mod oracle;
 pub mod plan;
 pub mod redirect;
 mod tools;

@@ -1,10 +1,13 @@
 //! The virtual machine: what is in it, and how it is started and heard out.
 
 use std::fs;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::equality::ENTRIES;
 use super::fetch::Kernel;
+use super::{SLOT, oracle};
 use crate::repository::{Done, Repository};
 
 /// What it prints when it got to its end.
@@ -37,13 +40,15 @@ pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: 
         programs.push(from.to_string_lossy().into_owned());
     }
     libraries(repository, &root, &programs)?;
-    for module in [
+    let usual = [
         "drivers/block/virtio_blk",
         "drivers/net/dummy",
         "net/sched/sch_sfq",
         "net/sched/sch_fq",
         "net/sched/sch_cake",
-    ] {
+    ];
+    let watched = oracle::MODULES.map(|module| format!("net/sched/{module}"));
+    for module in usual.into_iter().chain(watched.iter().map(String::as_str)) {
         self::module(kernel, &root, module)?;
     }
     fs::copy(folder.join("drive"), root.join("bin/drive")).map_err(told)?;
@@ -89,7 +94,8 @@ pub fn module(kernel: &Kernel, root: &Path, module: &str) -> Done {
 
 /// Starts it and hears it out. The answer is what it said, and it said that it got to its end.
 pub fn boot(folder: &Path, kernel: &Kernel, journals: usize, how: &[&str]) -> Result<String, String> {
-    boot_for(folder, kernel, journals, how, "235")
+    // Twice what it takes on two processors: others may be at work.
+    boot_for(folder, kernel, journals, how, "480")
 }
 
 /// The same, for at most so many seconds.
@@ -102,7 +108,7 @@ pub fn boot_for(
 ) -> Result<String, String> {
     let disk = folder.join("disk");
     let file = fs::File::create(&disk).map_err(|error| error.to_string())?;
-    file.set_len(super::SLOT * journals.max(1) as u64).map_err(|error| error.to_string())?;
+    file.set_len(SLOT * journals.max(1) as u64).map_err(|error| error.to_string())?;
     let mut qemu = Command::new("timeout");
     qemu.args(["--kill-after=5", seconds, "qemu-system-x86_64", "-cpu", "Nehalem", "-m", "1024"]).args(how);
     qemu.args(["-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio"]);
@@ -125,4 +131,32 @@ pub fn boot_for(
         ));
     }
     if wrong.is_empty() { Ok(said) } else { Err(format!("{}\nmore in {}", wrong.join("\n"), log.display())) }
+}
+
+/// Takes journals from the disk, from its slot `first` on, and gives their files.
+pub fn journals(folder: &Path, first: usize, names: &[String], said: &str) -> Result<Vec<String>, String> {
+    let told = |error: std::io::Error| format!("the disk of the virtual machine: {error}");
+    let to = folder.join("journals");
+    fs::create_dir_all(&to).map_err(told)?;
+    let mut disk = fs::File::open(folder.join("disk")).map_err(told)?;
+    let mut files = Vec::new();
+    for (slot, name) in (first as u64..).zip(names) {
+        if !said.lines().any(|line| line == format!("JOURNAL {name}")) {
+            return Err(format!("{name} has no journal"));
+        }
+        let mut count = [0; 8];
+        disk.seek(SeekFrom::Start(slot * SLOT)).map_err(told)?;
+        disk.read_exact(&mut count).map_err(told)?;
+        let entries = u64::from_le_bytes(count);
+        if entries + 1 >= ENTRIES {
+            return Err(format!("the journal of {name} is full: it ends before the traffic does"));
+        }
+        let mut journal = vec![0; (entries as usize + 1) * 40];
+        disk.seek(SeekFrom::Start(slot * SLOT)).map_err(told)?;
+        disk.read_exact(&mut journal).map_err(told)?;
+        let path = to.join(format!("{name}.journal"));
+        fs::write(&path, journal).map_err(told)?;
+        files.push(path.to_string_lossy().into_owned());
+    }
+    Ok(files)
 }

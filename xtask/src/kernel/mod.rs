@@ -11,6 +11,7 @@ mod compare;
 mod equality;
 mod fetch;
 mod machine;
+mod oracle;
 mod users;
 
 use std::fs;
@@ -29,7 +30,7 @@ const SLOT: u64 = 1 << 24;
 /// Packets per discipline and mix; the second number for a quick look.
 const PACKETS: [u32; 2] = [100_000, 5_000];
 /// What else is done, or how much.
-pub const FLAGS: [&str; 5] = ["--quick", "--flood", "--again", "--compare", "--book"];
+pub const FLAGS: [&str; 6] = ["--quick", "--oracle", "--flood", "--again", "--compare", "--book"];
 
 /// A kernel, and the folder in which all of this happens.
 pub struct Ready {
@@ -63,27 +64,46 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
 
 /// Does it.
 pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
-    let packets = PACKETS[usize::from(flags.contains(&"--quick"))];
+    let has = |flag: &str| flags.contains(&flag);
+    let quick = usize::from(has("--quick"));
+    // The kernel's own qdiscs: alone, or with everything else.
+    let (alone, watched) = (has("--oracle"), has("--oracle") || !has("--quick"));
+    let (packets, seen) = (PACKETS[quick], oracle::PACKETS[quick]);
     let begun = Instant::now();
     let mut stages = Stages(Vec::new());
     let Ready { folder, kernel } = ready;
-    let runs = runs();
+    let runs = if alone { Vec::new() } else { runs() };
+    let mut plan = plan(&runs, packets, flags);
     stages.time("programs", || programs(repository, folder, kernel))?;
-    stages.time("initramfs", || initramfs(repository, folder, kernel, &plan(&runs, packets, flags)))?;
-    let said = stages.time("virtual machine", || boot(folder, kernel, runs.len(), &PARALLEL))?;
-    stages.time("judgement", || judge(repository, folder, &runs, packets, &said))?;
-    stages.time("users", || users::test(repository, folder, kernel))?;
-    if flags.contains(&"--flood") {
+    let mut journals = runs.len();
+    if watched {
+        stages.time("programs that watch", || oracle::programs(repository, folder, kernel))?;
+        plan.push_str(&oracle::plan(runs.len(), seen));
+        journals += oracle::JOURNALS;
+    }
+    stages.time("initramfs", || initramfs(repository, folder, kernel, &plan))?;
+    let said = stages.time("virtual machine", || boot(folder, kernel, journals, &PARALLEL))?;
+    let _ = fs::remove_dir_all(folder.join("journals"));
+    if !alone {
+        stages.time("judgement", || judge(repository, folder, &runs, packets, &said))?;
+    }
+    if watched {
+        stages.time("judgement", || oracle::judge(repository, folder, runs.len(), seen, &said))?;
+    }
+    if !alone {
+        stages.time("users", || users::test(repository, folder, kernel))?;
+    }
+    if has("--flood") {
         let flood = include_str!("../../../kernel/test/flood.sh");
         stages.time("initramfs", || initramfs(repository, folder, kernel, flood))?;
         let told = stages.time("flood", || boot(folder, kernel, 0, &PARALLEL))?;
         let shown = |line: &&str| ["FLOOD", "MEMORY"].iter().any(|word| line.starts_with(word));
         told.lines().filter(shown).for_each(|line| println!("{line}"));
     }
-    if flags.contains(&"--compare") {
+    if has("--compare") {
         println!("{}", stages.time("comparison", || compare::compare(repository, folder, kernel))?);
     }
-    if flags.contains(&"--book") {
+    if has("--book") {
         stages.time("book", || book::follow(repository, folder, kernel))?;
     }
     for line in said.lines().filter(|line| ["AGAIN", "MEMORY"].iter().any(|word| line.starts_with(word))) {

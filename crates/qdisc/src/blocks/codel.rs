@@ -138,13 +138,14 @@ impl Codel {
                 break; // what else is due is told to the packets behind it
             }
             cx.drop(pkt, DropReason::Congested);
+            // `count_` is the drops of this state, the one that ends it included; so has it Linux, and the authors' first listing.
+            self.count += 1;
             let (next, late) = self.head_or_leave(law, cx.now(), pop)?;
             pkt = next;
             if !late {
                 self.dropping = false;
                 break;
             }
-            self.count += 1;
             self.drop_next += law.step(self.count);
         }
         Some(pkt)
@@ -307,7 +308,7 @@ mod tests {
         assert!(reached > 10, "{reached}");
         let quiet = bench.drain(&LAW, 1000);
         assert!(!bench.codel.dropping());
-        // Leaving the drop state does not count.
+        // The drop that ends the drop state is one of its drops.
         let left_with = bench.codel.count();
 
         // A second overload, soon: the first drop comes after an interval again, the second at the old pace.
@@ -424,11 +425,11 @@ mod tests {
                 }
                 while now >= self.drop_next && self.dropping {
                     self.dropped.extend(r.0);
+                    self.count += 1;
                     r = self.dodequeue(now);
                     if !r.1 {
                         self.dropping = false;
                     } else {
-                        self.count += 1;
                         self.drop_next = Rfc::control_law(self.drop_next, self.count);
                     }
                 }

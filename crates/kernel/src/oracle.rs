@@ -1,0 +1,334 @@
+//! The kernel's own qdiscs as an oracle for ours: the same arrivals at the same times, and do they do the same?
+//!
+//! A program of ours stands before and behind the functions of the kernel's qdisc and writes down each call with what came of it
+//! (`kernel/test/oracle.bpf.c`). Here the Rust discipline of the same name is asked the same.
+//!
+//! - [`drr`, `sfq`, `codel`, `fq_codel`](Asked::Same) decide by what they were told alone: every departure and every drop is compared.
+//!   Where CoDel's rules differ, a [model](model) of both says in which; that is an experiment, not an excuse: with ours it must do what
+//!   ours does, with the kernel's what the kernel did.
+//! - [`red`](red) and [`pie`](pie) draw. What they draw against is compared at each step, what is certain exactly, and the draws by their
+//!   sum.
+//!
+//! Queues are chosen by the mark of a packet in the kernel. Here a flow is found for each of them that ours hashes to the bucket of the
+//! same number, so that neither has collisions and a tie goes to the same.
+
+pub mod calls;
+pub mod model;
+pub mod pie;
+pub mod red;
+
+use std::fmt;
+
+use disciplines::Spec;
+use qdisc::hash::mix;
+use qdisc::{Bytes, FlowKey, Rate, Site, Span, Streams};
+
+use crate::journal::{Entry, What};
+use calls::{Call, Difference, calls, compare};
+use model::{Model, Rule, STEP_NS, Setup};
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Packets that came to the kernel's qdisc.
+    pub came: u64,
+    /// Packets that left it.
+    pub sent: u64,
+    /// Packets that it dropped.
+    pub dropped: u64,
+    /// Whether ours does the same.
+    pub verdict: Verdict,
+}
+
+/// Whether ours does the same.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// Every departure, every drop.
+    Equal,
+    /// Chance has a say: what was compared, in words.
+    Alike(String),
+    /// Not; but with these rules of the kernel's it would, and not without any of them.
+    Explained(Difference, Vec<Rule>),
+    /// Not, and why is not known: a sentence.
+    Different(String),
+}
+
+impl Verdict {
+    /// Whether nothing is left to be explained.
+    pub fn holds(&self) -> bool {
+        !matches!(self, Verdict::Different(_))
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Equal => write!(f, "equal"),
+            Verdict::Alike(what) => write!(f, "alike: {what}"),
+            Verdict::Different(why) => write!(f, "DIFFERENT: {why}"),
+            Verdict::Explained(difference, rules) => {
+                let rules: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+                write!(f, "equal with the kernel's {}; without: {difference}", rules.join(", "))
+            }
+        }
+    }
+}
+
+/// Asks `spelling` what the kernel's qdisc of a journal was asked. `rate` is that of the link.
+///
+/// # Errors
+/// A spelling that is none, or a journal that makes no sense: a sentence.
+pub fn ask(journal: &[Entry], spelling: &str, rate: Rate) -> Result<Answer, String> {
+    let spec: Spec = spelling.parse().map_err(|error| format!("{error}"))?;
+    // The kernel counts the header of the link.
+    let site = Site { mtu: Bytes(1514), ..Site::new(rate, Streams::new(1)) };
+    let count = |what: fn(&What) -> bool| journal.iter().filter(|entry| what(&entry.what)).count() as u64;
+    let came = count(|what| *what == What::Enqueued);
+    let sent = count(|what| *what == What::Sent);
+    let dropped = count(|what| matches!(what, What::Dropped(_)));
+    let calls = calls(journal, matches!(spec, Spec::drr(_)))?;
+    let verdict = match &spec {
+        Spec::red(config) => red::ask(&calls, config, &site)?,
+        Spec::pie(config) => pie::ask(journal, config, &site)?,
+        _ => same(&calls, &spec, &site)?,
+    };
+    Ok(Answer { came, sent, dropped, verdict })
+}
+
+/// One that decides by what it was told alone.
+fn same(calls: &[Call], spec: &Spec, site: &Site) -> Result<Verdict, String> {
+    let keys = keys(spec, site);
+    let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
+    let mut ours = spec.build::<u32>(site).map_err(|invalid| invalid.to_string())?;
+    let Some(difference) = compare(calls, &mut *ours, &key) else { return Ok(Verdict::Equal) };
+    match setup(spec, site) {
+        Some(setup) => Ok(explain(calls, difference, spec, site, &key, setup)),
+        None => Ok(Verdict::Different(difference.to_string())),
+    }
+}
+
+/// The rules that are the reason, if they are.
+fn explain(
+    calls: &[Call],
+    difference: Difference,
+    spec: &Spec,
+    site: &Site,
+    key: &dyn Fn(u64) -> FlowKey,
+    setup: Setup,
+) -> Verdict {
+    let modelled = |rules: &[Rule]| compare(calls, &mut Model::new(setup, rules), &FlowKey);
+    // With our rules the model does what ours does, beyond where the kernel does something else.
+    let mut ours = spec.build::<u32>(site).expect("it was built before");
+    let answers = calls::answers(calls, &mut *ours, key);
+    if let Some(wrong) = compare(&answers, &mut Model::new(setup, &[]), &FlowKey) {
+        return Verdict::Different(format!("{difference}; and the model is not ours: {wrong}"));
+    }
+    if let Some(other) = modelled(&Rule::ALL) {
+        return Verdict::Different(format!("{difference}; with all of the kernel's rules: {other}"));
+    }
+    let without = |rule: &Rule| Rule::ALL.into_iter().filter(|other| other != rule).collect::<Vec<_>>();
+    let needed = Rule::ALL.into_iter().filter(|rule| modelled(&without(rule)).is_some()).collect::<Vec<_>>();
+    match modelled(&needed) {
+        None => Verdict::Explained(difference, needed),
+        // Each of two may do where both are missed.
+        Some(_) => Verdict::Explained(difference, Rule::ALL.to_vec()),
+    }
+}
+
+/// A flow for each bucket of ours, in their order; none where flows are told apart exactly.
+fn keys(spec: &Spec, site: &Site) -> Vec<FlowKey> {
+    let secret = site.streams.rng().word();
+    let (buckets, bucket): (u32, Box<dyn Fn(u64) -> u64>) = match spec {
+        Spec::sfq(config) => {
+            let (key, mask) = (mix(0, secret), u64::from(config.divisor - 1));
+            (config.divisor, Box::new(move |flow| mix(flow, key) & mask))
+        }
+        Spec::fq_codel(config) => {
+            let flows = u128::from(config.flows);
+            (config.flows, Box::new(move |flow| ((u128::from(mix(flow, secret)) * flows) >> 64) as u64))
+        }
+        _ => return Vec::new(),
+    };
+    let mut keys = vec![None; buckets as usize];
+    let mut missing = buckets;
+    for flow in 0.. {
+        let place = &mut keys[bucket(flow) as usize];
+        if place.is_none() {
+            *place = Some(FlowKey(flow));
+            missing -= 1;
+            if missing == 0 {
+                break;
+            }
+        }
+    }
+    keys.into_iter().flatten().collect()
+}
+
+/// What the model is told.
+fn setup(spec: &Spec, site: &Site) -> Option<Setup> {
+    let steps = |span: Span| span.as_ps() / 1000 / STEP_NS;
+    let mtu = site.mtu.0;
+    match spec {
+        Spec::codel(config) => Some(Setup {
+            limit: config.limit.0,
+            flows: 0,
+            quantum: 0,
+            batch: 1,
+            target: steps(config.target),
+            interval: steps(config.interval),
+            mtu,
+        }),
+        Spec::fq_codel(config) => Some(Setup {
+            limit: config.limit.0,
+            flows: config.flows,
+            quantum: config.quantum.map_or(mtu + 14, |quantum| quantum.0) as i64,
+            batch: config.drop_batch as usize,
+            target: steps(config.target),
+            interval: steps(config.interval),
+            mtu,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::calls::{Came, answers};
+    use super::*;
+
+    /// Bursts and pauses, in CoDel's steps: packets of 60 to 1,514 bytes in eight flows come, and the link asks for one after the other. What
+    /// came of it is for a discipline to say.
+    fn traffic(packets: u32) -> Vec<Call> {
+        let mut word = 1u64;
+        let mut drawn = |below: u64| {
+            word = mix(word, 0x1234_5678);
+            word % below
+        };
+        let (mut now, mut calls) = (0, Vec::new());
+        let mut number = 0;
+        while number < packets {
+            for _ in 0..drawn(60) {
+                let came = Came { number, bytes: 60 + drawn(1455) as u32, mark: drawn(8) };
+                calls.push(Call {
+                    now: now * STEP_NS,
+                    came: Some(came),
+                    dropped: vec![],
+                    sent: None,
+                    state: 0,
+                });
+                number += 1;
+                now += drawn(30);
+            }
+            for _ in 0..drawn(70) {
+                calls.push(Call { now: now * STEP_NS, came: None, dropped: vec![], sent: None, state: 0 });
+                now += drawn(900);
+            }
+        }
+        calls
+    }
+
+    fn site() -> Site {
+        Site { mtu: Bytes(1514), ..Site::new(Rate::mbit(10), Streams::new(1)) }
+    }
+
+    const SPECS: [&str; 4] = [
+        "codel limit 200p target 4999168ns interval 99999744ns",
+        "codel limit 1000p target 999424ns interval 9999360ns",
+        "fq_codel limit 100p flows 8 quantum 1514 target 999424ns interval 9999360ns noecn",
+        "fq_codel limit 10240p flows 16 quantum 300 target 499712ns interval 4999168ns noecn",
+    ];
+
+    #[test]
+    fn with_our_rules_the_model_does_what_ours_does() {
+        let calls = traffic(20_000);
+        for text in SPECS {
+            let spec: Spec = text.parse().unwrap();
+            let keys = keys(&spec, &site());
+            let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
+            let answers = answers(&calls, &mut *spec.build(&site()).unwrap(), &key);
+            let dropped: usize = answers.iter().map(|call| call.dropped.len()).sum();
+            assert!(dropped > 100, "{text}: {dropped}");
+            let setup = setup(&spec, &site()).unwrap();
+            assert_eq!(compare(&answers, &mut Model::new(setup, &[]), &FlowKey), None, "{text}");
+            assert!(matches!(same(&answers, &spec, &site()), Ok(Verdict::Equal)), "{text}");
+        }
+    }
+
+    /// What follows the kernel's rules is told from ours by exactly these.
+    #[test]
+    fn a_difference_is_explained_by_the_rules_that_make_it() {
+        let calls = traffic(20_000);
+        for (text, rules) in [
+            (SPECS[1], vec![Rule::Root]),
+            (SPECS[2], vec![Rule::Root, Rule::Behind, Rule::Alone, Rule::Half, Rule::Count]),
+        ] {
+            let spec: Spec = text.parse().unwrap();
+            let mut kernel = Model::new(setup(&spec, &site()).unwrap(), &Rule::ALL);
+            let answers = answers(&calls, &mut kernel, &FlowKey);
+            let Ok(Verdict::Explained(_, found)) = same(&answers, &spec, &site()) else { panic!("{text}") };
+            assert_eq!(found, rules, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_rule_explains_is_different() {
+        let spec: Spec = SPECS[2].parse().unwrap();
+        let mut kernel = Model::new(setup(&spec, &site()).unwrap(), &Rule::ALL);
+        let mut answers = answers(&traffic(5000), &mut kernel, &FlowKey);
+        let last = answers.iter_mut().rfind(|call| call.sent.is_some()).unwrap();
+        last.sent = Some(0);
+        let verdict = same(&answers, &spec, &site()).unwrap();
+        assert!(!verdict.holds() && verdict.to_string().contains("the kernel sends 0"), "{verdict}");
+    }
+
+    #[test]
+    fn each_bucket_has_a_flow() {
+        let spec: Spec = "sfq divisor 64".parse().unwrap();
+        let keys = keys(&spec, &site());
+        let secret = mix(0, site().streams.rng().word());
+        let buckets: Vec<u64> = keys.iter().map(|key| mix(key.0, secret) & 63).collect();
+        assert_eq!(buckets, (0..64).collect::<Vec<_>>());
+    }
+
+    /// RED as the kernel has it, with an average in whole numbers; it drops every fiftieth packet between the thresholds.
+    fn red(calls: &[Call]) -> Vec<Call> {
+        let (mut average, mut held, mut queue) = (0u64, 0u64, std::collections::VecDeque::new());
+        let (mut count, mut answers) = (0, Vec::new());
+        for call in calls {
+            let mut call = call.clone();
+            match call.came {
+                Some(Came { number, bytes, .. }) => {
+                    average = average + held - (average >> 6);
+                    call.state = average;
+                    let between = (20_000 << 6..60_000 << 6).contains(&average);
+                    count += u64::from(between);
+                    if average >= 60_000 << 6 || (between && count % 50 == 0) {
+                        call.dropped = vec![number];
+                    } else {
+                        held += u64::from(bytes);
+                        queue.push_back((number, bytes));
+                    }
+                }
+                None => {
+                    let (number, bytes) = queue.pop_front().unzip();
+                    (call.sent, held) = (number, held - u64::from(bytes.unwrap_or(0)));
+                }
+            }
+            answers.push(call);
+        }
+        answers
+    }
+
+    #[test]
+    fn averages_and_certain_drops_of_red_are_compared() {
+        let text = "red limit 10mb min 20000b max 60000b avpkt 1000b weight 0.015625 probability 0.02";
+        let Spec::red(config) = text.parse().unwrap() else { panic!("it is red") };
+        let mut calls = red(&traffic(20_000));
+        let verdict = red::ask(&calls, &config, &site()).unwrap();
+        let told = verdict.to_string();
+        assert!(told.contains("averages within") && !told.contains("of 0 between"), "{told}");
+        let kept = calls.iter_mut().filter(|call| call.came.is_some() && call.dropped.is_empty());
+        kept.last().unwrap().state += 2 << 6;
+        assert!(!red::ask(&calls, &config, &site()).unwrap().holds());
+    }
+}

@@ -1,0 +1,302 @@
+//! PIE, step by step.
+//!
+//! The kernel's timer updates the odds from the delay; each update is made again from what the delay was, by RFC 8033's law, and with the
+//! rules in which the kernel's differs. What chance has no say in is compared at each arrival: nothing is dropped while a burst is let
+//! pass, while delay and odds are low, while two packets are queued at most, and before the odds have summed up to 0.85; at 8.5
+//! everything is. In between both draw, and the drops that ours would have expected are summed up.
+
+use disciplines::Spec;
+use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Site, Span, Time};
+
+use super::Verdict;
+use super::calls::{Came, calls};
+use crate::journal::{Entry, What};
+
+/// The kernel's odds in parts of 1: 2^56 - 1.
+const CERTAIN: f64 = ((1u64 << 56) - 1) as f64;
+/// Nanoseconds of a tick of its clock for packet schedulers.
+const TICK_NS: u64 = 64;
+/// The gains are whole numbers of the kernel's parts, shifted by up to eleven places.
+const CLOSE: f64 = 1e-4;
+/// Standard deviations that chance may be away.
+const SIGMA: f64 = 4.0;
+
+/// A rule of the kernel's that RFC 8033 does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// Without delay the odds fall by a 64th per update, not by 2 %.
+    Sixtyfourth,
+    /// Beyond 250 ms they rise by 2 % more per update.
+    Quarter,
+}
+
+const RULES: [Rule; 2] = [Rule::Sixtyfourth, Rule::Quarter];
+
+/// An update.
+#[derive(Clone, Copy, Debug)]
+struct Update {
+    delay: Span,
+    odds: f64,
+}
+
+/// The law of RFC 8033, section 4.2 and 5.5, from one update to the next.
+fn law(before: Update, delay: Span, config: &disciplines::pie::Config, rules: &[Rule]) -> f64 {
+    let seconds = |a: Span, b: Span| a.as_s() - b.as_s();
+    let step = f64::from(config.alpha) / 16.0 * seconds(delay, config.target)
+        + f64::from(config.beta) / 16.0 * seconds(delay, before.delay);
+    let scale = match before.odds {
+        odds if odds < 1e-6 => 2048.0,
+        odds if odds < 1e-5 => 512.0,
+        odds if odds < 1e-4 => 128.0,
+        odds if odds < 1e-3 => 32.0,
+        odds if odds < 1e-2 => 8.0,
+        odds if odds < 1e-1 => 2.0,
+        _ => 1.0,
+    };
+    let mut step = step / scale;
+    if before.odds >= 0.1 {
+        step = step.min(0.02);
+    }
+    if rules.contains(&Rule::Quarter) && delay > Span::ms(250) {
+        step += 0.02;
+    }
+    let mut odds = before.odds + step;
+    if delay.is_zero() && before.delay.is_zero() {
+        odds *= if rules.contains(&Rule::Sixtyfourth) { 1.0 - 1.0 / 64.0 } else { 0.98 };
+    }
+    odds.clamp(0.0, 1.0)
+}
+
+/// Compares.
+///
+/// # Errors
+/// When the discipline cannot be built: a sentence.
+pub fn ask(journal: &[Entry], config: &disciplines::pie::Config, site: &Site) -> Result<Verdict, String> {
+    let kernel: Vec<Update> = journal
+        .iter()
+        .filter(|entry| entry.what == What::Updated)
+        .map(|entry| Update { delay: Span::ns(entry.flow * TICK_NS), odds: entry.reserved as f64 / CERTAIN })
+        .collect();
+    let steps = |rules: &[Rule]| -> Vec<usize> {
+        let off = |(at, pair): (usize, &[Update])| {
+            let odds = law(pair[0], pair[1].delay, config, rules);
+            ((odds - pair[1].odds).abs() > CLOSE * odds.max(1e-4)).then_some(at)
+        };
+        kernel.windows(2).enumerate().filter_map(off).collect()
+    };
+    if let Some(wrong) = ours_differs(&kernel, config, site) {
+        return Ok(Verdict::Different(wrong));
+    }
+    let by_rfc = steps(&[]);
+    if let Some(at) = steps(&RULES).first() {
+        let (before, after) = (kernel[*at], kernel[at + 1]);
+        let here = law(before, after.delay, config, &RULES);
+        return Ok(Verdict::Different(format!(
+            "update {at}: from {:.6} with delays of {} and {} to {:.6} in the kernel, {here:.6} here",
+            before.odds, before.delay, after.delay, after.odds
+        )));
+    }
+    let updates = kernel.len();
+    let laws = match by_rfc.len() {
+        0 => format!("{updates} updates by the RFC's law"),
+        others => format!(
+            "{updates} updates, {} by the RFC's law, {others} by rules of the kernel's own (a 64th off without delay, 2 % on above 250 ms)",
+            updates - others
+        ),
+    };
+    decisions(journal, &kernel, config, site).map(|found| match found {
+        Ok(decided) => Verdict::Alike(format!("{laws}; {decided}")),
+        Err(wrong) => Verdict::Different(wrong),
+    })
+}
+
+/// Our discipline gets the same delays, and must have the odds of the law above, with the RFC's rules.
+fn ours_differs(kernel: &[Update], config: &disciplines::pie::Config, site: &Site) -> Option<String> {
+    let mut ours = Spec::pie(config.clone()).build::<u32>(site).ok()?;
+    let mut out = Outbox::default();
+    let mut update = Update { delay: Span::ZERO, odds: 0.0 };
+    // A minute after nothing: a packet may have waited for long.
+    let mut now = Time::s(60);
+    let come = |ours: &mut dyn Qdisc<u32>, out: &mut Outbox<u32>, at: Time, arrived: Time| {
+        let meta = Meta { bytes: 60, flow: FlowKey(0), arrived, ..Meta::default() };
+        ours.enqueue(Packet { meta, payload: 0 }, &mut Cx::new(at, out));
+    };
+    come(&mut *ours, &mut out, now, now);
+    for (at, of) in kernel.iter().enumerate() {
+        // Just before the update one leaves that waited as long, and another one stays behind it; without delay nobody stays.
+        let before = now + config.tupdate - Span::ns(1);
+        while ours.dequeue(&mut Cx::new(before, &mut out)).packet().is_some() {}
+        if !of.delay.is_zero() {
+            come(&mut *ours, &mut out, before, Time::from_ps(before.as_ps() - of.delay.as_ps()));
+            come(&mut *ours, &mut out, before, before);
+            let _ = ours.dequeue(&mut Cx::new(before, &mut out));
+        }
+        now += config.tupdate;
+        come(&mut *ours, &mut out, now, now);
+        let odds = law(update, of.delay, config, &[]);
+        update = Update { delay: of.delay, odds };
+        let mut here = 0.0;
+        ours.gauges(&mut |name, value| {
+            if name == "drop_probability" {
+                here = value;
+            }
+        });
+        if (here - odds).abs() > 1e-9 {
+            return Some(format!("update {at}: the law of the judge gives {odds}, ours {here}"));
+        }
+    }
+    None
+}
+
+/// What became of the arrivals: a sentence, or what is wrong.
+fn decisions(
+    journal: &[Entry],
+    kernel: &[Update],
+    config: &disciplines::pie::Config,
+    site: &Site,
+) -> Result<Result<String, String>, String> {
+    // Calls and updates in the order in which they were.
+    let calls = calls(journal, false)?;
+    let updates_before = updates_before(journal);
+    let (mut held, mut bytes_of) = (0u64, std::collections::BTreeMap::new());
+    let (mut packets, mut accumulated, mut certain, mut drawn, mut drops) = (0u64, 0.0, 0u64, 0u64, 0u64);
+    let (mut expected, mut variance) = (0.0, 0.0);
+    let mut nth = 0;
+    for call in &calls {
+        let Some(Came { number, bytes, mark }) = call.came else {
+            if let Some(bytes) = call.sent.and_then(|sent| bytes_of.remove(&sent)) {
+                held -= u64::from(bytes);
+                packets -= 1;
+            }
+            continue;
+        };
+        let update = match updates_before[nth] {
+            0 => Update { delay: Span::ZERO, odds: 0.0 },
+            n => kernel[n - 1],
+        };
+        nth += 1;
+        let dropped = call.dropped == [number];
+        // The mark is the burst allowance behind the call, in ticks.
+        let burst = mark > 0;
+        let full = packets >= config.limit.0;
+        let spared =
+            burst || (update.delay < config.target / 2 && update.odds < 0.2) || held <= 2 * site.mtu.0;
+        let fate = if full {
+            Some(true)
+        } else if spared {
+            Some(false)
+        } else {
+            accumulated = if update.odds == 0.0 { 0.0 } else { accumulated + update.odds };
+            match accumulated {
+                sum if sum < 0.85 => Some(false),
+                sum if sum >= 8.5 => Some(true),
+                _ => None,
+            }
+        };
+        match fate {
+            Some(fate) if fate != dropped => {
+                return Ok(Err(format!(
+                    "packet {number}: {} in the kernel, with odds of {:.4}, {accumulated:.4} in all, a delay of {} and {held} bytes queued",
+                    if dropped { "dropped" } else { "kept" },
+                    update.odds,
+                    update.delay
+                )));
+            }
+            Some(_) => certain += 1,
+            None => {
+                // What it draws against is known at all of these.
+                drawn += 1;
+                drops += u64::from(dropped);
+                expected += update.odds;
+                variance += update.odds * (1.0 - update.odds);
+            }
+        }
+        if dropped {
+            accumulated = 0.0;
+        }
+        if !spared && !full && (accumulated - call.state as f64 / CERTAIN).abs() > CLOSE {
+            let kernel = call.state as f64 / CERTAIN;
+            return Ok(Err(format!(
+                "packet {number}: the odds sum up to {accumulated:.6}, in the kernel to {kernel:.6}"
+            )));
+        }
+        if !dropped {
+            held += u64::from(bytes);
+            packets += 1;
+            bytes_of.insert(number, bytes);
+        }
+    }
+    let off = if variance > 0.0 { (drops as f64 - expected) / f64::sqrt(variance) } else { 0.0 };
+    let what = format!(
+        "{certain} arrivals without chance decided the same, of {drawn} others {drops} dropped where {expected:.0} were expected \
+         ({off:+.1} sigma)"
+    );
+    Ok(if off.abs() <= SIGMA { Ok(what) } else { Err(what) })
+}
+
+/// For each arrival, how many updates there were.
+fn updates_before(journal: &[Entry]) -> Vec<usize> {
+    let mut updates = 0;
+    let mut before = Vec::new();
+    for entry in journal {
+        match entry.what {
+            What::Updated => updates += 1,
+            What::Enqueued => before.push(updates),
+            _ => {}
+        }
+    }
+    before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::{Bytes, Rate, Streams};
+
+    fn update(delay_us: u64, odds: f64) -> Entry {
+        let (flow, reserved) = (delay_us * 1000 / TICK_NS, (odds * CERTAIN) as u64);
+        Entry { now: 0, flow, reserved, number: 0, bytes: 0, what: What::Updated }
+    }
+
+    /// A kernel whose odds follow the law under these rules.
+    fn journal(rules: &[Rule], config: &disciplines::pie::Config) -> Vec<Entry> {
+        let delays =
+            [0, 8000, 16_000, 40_000, 120_000, 240_000, 320_000, 320_000, 64_000, 16_000, 0, 0, 0, 0, 0];
+        let mut before = Update { delay: Span::ZERO, odds: 0.0 };
+        let mut entries = Vec::new();
+        for delay in delays.iter().cycle().take(300) {
+            let odds = law(before, Span::us(*delay), config, rules);
+            before = Update { delay: Span::us(*delay), odds };
+            entries.push(update(*delay, odds));
+        }
+        entries
+    }
+
+    #[test]
+    fn updates_are_told_apart_by_their_rules() {
+        let site = Site { mtu: Bytes(1514), ..Site::new(Rate::mbit(10), Streams::new(1)) };
+        let config = disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
+        let told = |journal: &[Entry]| ask(journal, &config, &site).unwrap().to_string();
+        let kernel = told(&journal(&RULES, &config));
+        assert!(
+            kernel.starts_with("alike: 300 updates, ") && kernel.contains("rules of the kernel's own"),
+            "{kernel}"
+        );
+        let mut wrong = journal(&RULES, &config);
+        wrong[200].reserved += 1 << 54;
+        assert!(told(&wrong).contains("DIFFERENT: update 199"), "{}", told(&wrong));
+    }
+
+    #[test]
+    fn the_law_is_that_of_ours() {
+        let site = Site { mtu: Bytes(1514), ..Site::new(Rate::mbit(10), Streams::new(1)) };
+        let config = disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
+        let updates: Vec<Update> = journal(&[], &config)
+            .iter()
+            .map(|entry| Update { delay: Span::ns(entry.flow * TICK_NS), odds: 0.0 })
+            .collect();
+        assert_eq!(ours_differs(&updates, &config, &site), None);
+        let other = disciplines::pie::Config { alpha: 3, ..config };
+        assert_eq!(ours_differs(&updates, &other, &site), None);
+    }
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What a qdisc of the kernel's own does, call by call, in the journal that our disciplines write of themselves (kernel/giveway.h).
+//
+//   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL | -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE] ...
+//
+// - Programs stand before and behind the two functions of the qdisc, which the kernel calls under the lock of the root. So there is one
+//   call at a time, and one call's notes are in globals.
+// - A packet is numbered when it comes. What the call that brought it drops is in the list that it hands back to be freed; what is
+//   dropped when the link asks is freed there and then, which is a tracepoint.
+// - A flow is the packet's mark.
+// - CoDel reads the clock itself, in steps of 1,024 ns. What it read is known: it writes the time of arrival into the packet, and
+//   how long the last packet that it looked at has waited into its state. Those are the times of the journal.
+// - Whatever else of its state the judge wants to see goes into `reserved`.
+//
+// Names of the kernel's functions and fields are facts about it; no line of it is in here.
+#define BPF_NO_KFUNC_PROTOTYPES
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define INLINE static __always_inline __attribute__((unused))
+
+enum entry_kind { ENQUEUED = 1, DROPPED, SENT, NOTHING_HELD, UPDATED };
+// Of a packet that came: the arrival itself; another one; and one that was dropped when the link asked.
+enum reason { OVERLIMIT = 0, PUSHOUT = 1, CONGESTED = 3 };
+
+struct entry {
+	u64 now, key, reserved;
+	u32 number, bytes;
+	u32 kind, reason;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, JOURNAL);
+	__type(key, u32);
+	__type(value, struct entry);
+} journal SEC(".maps");
+
+// The packets that are held, by address.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u64);
+	__type(value, u32);
+} numbers SEC(".maps");
+
+u32 arrivals;
+// The call that runs.
+u64 came_at, freed_before;
+u32 arrival, enqueued_at;
+bool dequeues;
+u64 asked_at;
+
+INLINE struct entry *line(u32 at)
+{
+	return bpf_map_lookup_elem(&journal, &at);
+}
+
+INLINE u32 note(u64 now, u32 kind, u32 reason, u32 number, u32 bytes, u64 key, u64 reserved)
+{
+	struct entry *count = line(0), *entry;
+	u32 at;
+	if (!count || count->now + 1 >= JOURNAL)
+		return 0;
+	at = __sync_fetch_and_add(&count->now, 1) + 1;
+	entry = line(at);
+	if (entry)
+		*entry = (struct entry){ now, key, reserved, number, bytes, kind, reason };
+	return at;
+}
+
+INLINE u32 length(struct sk_buff *skb)
+{
+	struct qdisc_skb_cb *cb = (void *)skb + bpf_core_field_offset(struct sk_buff, cb);
+	return BPF_CORE_READ(cb, pkt_len);
+}
+
+// Forgets a packet and says which it was.
+INLINE bool forget(u64 skb, u32 *number)
+{
+	u32 *known = bpf_map_lookup_elem(&numbers, &skb);
+	if (!known)
+		return false;
+	*number = *known;
+	bpf_map_delete_elem(&numbers, &skb);
+	return true;
+}
+
+// ---------------------------------------------------------------------------------------------------- CoDel's clock
+
+#if defined(WATCH_CODEL) || defined(WATCH_FQ_CODEL)
+#define SHIFT 10
+#else
+#define SHIFT 0
+#endif
+
+// The time as the qdisc takes it, in nanoseconds.
+INLINE u64 clock(void)
+{
+	return bpf_ktime_get_ns() >> SHIFT << SHIFT;
+}
+
+#if SHIFT
+
+// The first word that CoDel has in a packet: when it came.
+INLINE u32 arrived(struct sk_buff *skb)
+{
+	u32 time = 0;
+	void *cb = (void *)skb + bpf_core_field_offset(struct sk_buff, cb);
+	bpf_probe_read_kernel(&time, sizeof time, cb + bpf_core_field_offset(struct qdisc_skb_cb, data));
+	return time;
+}
+
+// The last time at which CoDel's clock was `time`, in nanoseconds.
+INLINE u64 unwrapped(u32 time)
+{
+	u64 now = bpf_ktime_get_ns() >> SHIFT;
+	return (now - (u32)((u32)now - time)) << SHIFT;
+}
+#endif
+
+#ifdef WATCH_CODEL
+struct codel_sched_data {
+	struct codel_vars vars;
+} __attribute__((preserve_access_index));
+
+INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct codel_sched_data *q = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
+	return (void *)q + bpf_core_field_offset(struct codel_sched_data, vars);
+}
+#endif
+
+#ifdef WATCH_FQ_CODEL
+INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct fq_codel_sched_data *q = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
+	struct fq_codel_flow *flows = BPF_CORE_READ(q, flows);
+	return (void *)flows + (u64)skb->mark * bpf_core_type_size(struct fq_codel_flow) +
+	       bpf_core_field_offset(struct fq_codel_flow, cvars);
+}
+#endif
+
+// ---------------------------------------------------------------------------------------------------- RED and PIE
+
+#ifdef WATCH_RED
+struct red_vars {
+	int qcount;
+	u32 qR;
+	unsigned long qavg;
+} __attribute__((preserve_access_index));
+
+struct red_sched_data {
+	struct red_vars vars;
+} __attribute__((preserve_access_index));
+#endif
+
+#ifdef WATCH_PIE
+struct pie_vars {
+	u64 qdelay, qdelay_old, burst_time;
+	u64 prob, accu_prob;
+} __attribute__((preserve_access_index));
+
+struct pie_sched_data {
+	struct pie_vars vars;
+} __attribute__((preserve_access_index));
+
+SEC("fexit/pie_calculate_probability")
+int BPF_PROG(updated, void *params, struct pie_vars *vars, u32 backlog)
+{
+	note(clock(), UPDATED, 0, 0, 0, BPF_CORE_READ(vars, qdelay), BPF_CORE_READ(vars, prob));
+	return 0;
+}
+#endif
+
+// The state that an arrival met or made: RED's average; PIE's accumulated odds, and how long it still lets bursts pass.
+INLINE void note_state(struct entry *entry, struct Qdisc *sch)
+{
+#if defined(WATCH_RED)
+	struct red_sched_data *q = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
+	entry->reserved = BPF_CORE_READ(q, vars.qavg);
+#elif defined(WATCH_PIE)
+	struct pie_sched_data *q = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
+	entry->reserved = BPF_CORE_READ(q, vars.accu_prob);
+	entry->key = BPF_CORE_READ(q, vars.burst_time);
+#endif
+}
+
+// ---------------------------------------------------------------------------------------------------- the calls
+
+SEC("fentry/" QDISC_ENQUEUE)
+int BPF_PROG(comes, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	u64 address = (u64)skb;
+	came_at = clock();
+	freed_before = 0;
+	bpf_probe_read_kernel(&freed_before, sizeof freed_before, to_free);
+	arrival = arrivals++;
+	bpf_map_update_elem(&numbers, &address, &arrival, BPF_ANY);
+	enqueued_at = note(came_at, ENQUEUED, 0, arrival, length(skb), skb->mark, 0);
+	return 0;
+}
+
+SEC("fexit/" QDISC_ENQUEUE)
+int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, int answer)
+{
+	struct entry *entry = line(enqueued_at);
+	u64 at = 0;
+	u32 number;
+
+	if (entry && enqueued_at) {
+#if SHIFT
+		if (answer != 1)
+			entry->now = unwrapped(arrived(skb));
+#endif
+		note_state(entry, sch);
+	}
+	// The last one dropped is the first of the list.
+	bpf_probe_read_kernel(&at, sizeof at, to_free);
+	for (int turn = 0; turn < 256 && at && at != freed_before; turn++) {
+		if (forget(at, &number))
+			note(came_at, DROPPED, number == arrival ? OVERLIMIT : PUSHOUT, number, 0, 0, 0);
+		at = (u64)BPF_CORE_READ((struct sk_buff *)at, next);
+	}
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(freed, struct sk_buff *skb)
+{
+	u32 number;
+	if (forget((u64)skb, &number))
+		note(clock(), DROPPED, dequeues ? CONGESTED : 8, number, 0, 0, 0);
+	return 0;
+}
+
+SEC("fentry/" QDISC_DEQUEUE)
+int BPF_PROG(asked, struct Qdisc *sch)
+{
+	asked_at = clock();
+	dequeues = true;
+	return 0;
+}
+
+SEC("fexit/" QDISC_DEQUEUE)
+int BPF_PROG(answered, struct Qdisc *sch, struct sk_buff *skb)
+{
+	u64 now = asked_at, state = 0;
+	u32 number;
+
+	dequeues = false;
+	if (!skb) {
+		note(now, NOTHING_HELD, 0, 0, 0, 0, 0);
+		return 0;
+	}
+	if (!forget((u64)skb, &number))
+		return 0;
+#if SHIFT
+	struct codel_vars *vars = state_of(sch, skb);
+	now = unwrapped(arrived(skb) + BPF_CORE_READ(vars, ldelay));
+	state = (u64)BPF_CORE_READ(vars, count) << 32 | BPF_CORE_READ(vars, drop_next);
+#elif defined(WATCH_PIE)
+	struct pie_sched_data *q = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
+	state = BPF_CORE_READ(q, vars.qdelay);
+#endif
+	note(now, SENT, 0, number, length(skb), skb->mark, state);
+	return 0;
+}
+
+char licence[] SEC("license") = "Dual MIT/GPL";
