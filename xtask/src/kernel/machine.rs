@@ -77,7 +77,8 @@ pub fn boot(folder: &Path, kernel: &Kernel, journals: usize, how: &[&str]) -> Re
     let file = fs::File::create(&disk).map_err(|error| error.to_string())?;
     file.set_len(SLOT * journals.max(1) as u64).map_err(|error| error.to_string())?;
     let mut qemu = Command::new("timeout");
-    qemu.args(["--kill-after=5", "235", "qemu-system-x86_64", "-cpu", "Nehalem", "-m", "1024"]).args(how);
+    // Twice what it takes on two processors: others may be at work.
+    qemu.args(["--kill-after=5", "480", "qemu-system-x86_64", "-cpu", "Nehalem", "-m", "1024"]).args(how);
     qemu.args(["-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio"]);
     qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));
     qemu.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(folder.join("initramfs.gz"));
