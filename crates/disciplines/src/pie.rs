@@ -16,7 +16,10 @@
 //!   was in between, so that the outcome is that of a timer. When the odds do not change any more the rest is
 //!   skipped; after 4,096 updates (a minute) without a call it is skipped in any case.
 //! - The first update is due one `tupdate` after the first call.
-//! - "Little queue" is two packets of the link's MTU, as in the kernel, not two average packets.
+//! - "Little queue" is up to two packets of the link's MTU, not two average packets. The kernel takes the MTU, too, but spares
+//!   only less than two.
+//! - The odds of the kernel's `pie` have rules that RFC 8033 does not: without delay they fall by a 64th per update instead of 2 %, above
+//!   250 ms they rise by 2 % more, and they do not end at 1. For the rest it updates them alike (`cargo xtask test-kernel --oracle`).
 //! - Delay is that of the packet that left last, and zero when nothing is queued: RFC 8033 section 4.3 leaves the choice
 //!   between time stamps and the departure rate, the kernel's default is the former. `dq_rate_estimator` takes the
 //!   latter.

@@ -7,7 +7,7 @@
 //! - A queue sends while it has credit and pays afterwards, so the length of the next packet need not be known; what
 //!   it overdraws it lacks in its next turn.
 //! - When the buffer is full, the queue with the most packets gives one up: its last, or with `headdrop` its first. Of equally long
-//!   ones it is that whose length changed last, and where all hold a single packet the first in the round (Linux).
+//!   ones it is that whose length changed last (Linux): nobody pays for another's arrival who has no more.
 //! - `depth` bounds each queue, `flows` the number of queues in use.
 //!
 //! # Deviations
@@ -359,10 +359,7 @@ impl<P> Sfq<P> {
         let queues = &self.queues;
         let rank = |index| queues.place(index).map(|place| queues[place].rank());
         let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
-        let mut place = self.queues.place(longest).expect("the longest queue is in use");
-        if self.queues[place].packets.len() == 1 {
-            place = self.queues.front_place(&self.round).expect("a queue is in use");
-        }
+        let place = self.queues.place(longest).expect("the longest queue is in use");
         let newest = !self.config.headdrop || self.queues[place].packets.len() == 1;
         let victim = self.take(place, self.config.headdrop);
         let why = if newest && place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
@@ -406,7 +403,7 @@ mod tests {
         assert_eq!(trace("sfq flows 1", 1000, arrivals), "A1[0-1] A2[1-2] A3[2-3] A4[3-4] | B1@0.4");
     }
 
-    /// As in Linux: B's length changed after A's; and where nobody has two packets it is the first in the round.
+    /// As in Linux.
     #[test]
     fn of_equally_long_queues_the_last_that_changed_pays() {
         let two_each = "0 X1 1000; 0.1 A1 1000; 0.2 A2 1000; 0.3 B1 1000; 0.4 B2 1000";
@@ -418,7 +415,7 @@ mod tests {
             "X1[0-1] A2[1-2] A3[2-3] B2[3-4] C1[4-5] | A1@0.5 B1@0.6"
         );
         let one_each = "0 X1 1000; 0.1 A1 1000; 0.2 B1 1000; 0.3 C1 1000";
-        assert_eq!(trace("sfq limit 2", 1000, one_each), "X1[0-1] B1[1-2] C1[2-3] | A1@0.3");
+        assert_eq!(trace("sfq limit 2", 1000, one_each), "X1[0-1] A1[1-2] B1[2-3] | C1@0.3");
     }
 
     #[test]

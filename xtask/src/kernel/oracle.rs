@@ -10,7 +10,7 @@ use super::machine::journals;
 use crate::repository::{Done, Repository};
 
 /// Packets per qdisc and mix; the second number for a quick look.
-pub const PACKETS: [u32; 2] = [50_000, 5_000];
+pub const PACKETS: [u32; 2] = [20_000, 5_000];
 
 /// The modules of the kernel that only this needs.
 pub const MODULES: [&str; 6] = ["sch_htb", "sch_drr", "sch_codel", "sch_red", "sch_pie", "cls_flow"];
@@ -124,8 +124,8 @@ const ASKED: [Asked; 16] = [
         500,
         "mixed",
         "50mbit",
-        "limit 300 flows 512 quantum 1514 target 5ms interval 100ms noecn memory_limit 512mb",
-        "fq_codel limit 300p flows 512 quantum 1514 target 4999168ns interval 99999744ns noecn memory_limit 512mb",
+        "limit 100 flows 512 quantum 300 target 1ms interval 10ms noecn memory_limit 512mb",
+        "fq_codel limit 100p flows 512 quantum 300 target 999424ns interval 9999360ns noecn memory_limit 512mb",
     ),
     (
         "codel",

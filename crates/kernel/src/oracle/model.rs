@@ -139,13 +139,12 @@ impl Model {
         Some((pkt, late))
     }
 
-    /// The count is what it is; the root follows.
+    /// The count is what it is; the root follows by one step, x (3 - n x^2) / 2 with 16 digits. When the count has jumped the difference
+    /// is below zero, which in the kernel's 64 bits without a sign is a large number: the root is anything then.
     fn follow(&mut self, queue: usize) {
         let of = &mut self.queues[queue];
-        // x (3 - n x^2) / 2.
-        let x = u128::from(of.root);
-        let factor = (3u128 << 32).saturating_sub(u128::from(of.count) * x * x);
-        of.root = u64::try_from((x * factor) >> 33).unwrap_or(u64::MAX).min(0xffff);
+        let quarter = (3u64 << 32).wrapping_sub(of.count.wrapping_mul(of.root * of.root)) >> 2;
+        of.root = quarter.wrapping_mul(of.root << 16) >> 47 & 0xffff;
     }
 
     /// The wait until the next drop.
@@ -185,11 +184,8 @@ impl Model {
             }
         } else {
             cx.drop(pkt, DropReason::Congested);
-            let Some(head) = self.head(queue, now) else {
-                self.queues[queue].dropping = false;
-                return None;
-            };
-            pkt = head.0;
+            // Under our rules more than an MTU stays behind; under the kernel's it may have been the only one, and still begins the state.
+            let next = self.head(queue, now);
             let sixteen = u128::from(16 * self.setup.interval) << FINE;
             let of = &mut self.queues[queue];
             of.dropping = true;
@@ -205,6 +201,7 @@ impl Model {
             let of = &mut self.queues[queue];
             of.last_count = of.count;
             of.drop_next = fine + wait;
+            pkt = next?.0;
         }
         Some(pkt)
     }

@@ -2,8 +2,9 @@
 //!
 //! The kernel's timer updates the odds from the delay; each update is made again from what the delay was, by RFC 8033's law, and with the
 //! rules in which the kernel's differs. What chance has no say in is compared at each arrival: nothing is dropped while a burst is let
-//! pass, while delay and odds are low, while two packets are queued at most, and before the odds have summed up to 0.85; at 8.5
-//! everything is. In between both draw, and the drops that ours would have expected are summed up.
+//! pass, while delay and odds are low, while two packets or less are queued (the kernel: less than two), and before the odds have summed up
+//! to 0.85; at 8.5 everything is. In between both draw, and the drops that were to be expected are summed up. How long a burst
+//! is let pass is taken from the kernel, which counts it down when packets leave; ours does at updates, as the RFC.
 
 use disciplines::Spec;
 use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Site, Span, Time};
@@ -28,9 +29,11 @@ enum Rule {
     Sixtyfourth,
     /// Beyond 250 ms they rise by 2 % more per update.
     Quarter,
+    /// They rise above 1.
+    Beyond,
 }
 
-const RULES: [Rule; 2] = [Rule::Sixtyfourth, Rule::Quarter];
+const RULES: [Rule; 3] = [Rule::Sixtyfourth, Rule::Quarter, Rule::Beyond];
 
 /// An update.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +67,7 @@ fn law(before: Update, delay: Span, config: &disciplines::pie::Config, rules: &[
     if delay.is_zero() && before.delay.is_zero() {
         odds *= if rules.contains(&Rule::Sixtyfourth) { 1.0 - 1.0 / 64.0 } else { 0.98 };
     }
-    odds.clamp(0.0, 1.0)
+    odds.clamp(0.0, if rules.contains(&Rule::Beyond) { f64::INFINITY } else { 1.0 })
 }
 
 /// Compares.
@@ -100,7 +103,7 @@ pub fn ask(journal: &[Entry], config: &disciplines::pie::Config, site: &Site) ->
     let laws = match by_rfc.len() {
         0 => format!("{updates} updates by the RFC's law"),
         others => format!(
-            "{updates} updates, {} by the RFC's law, {others} by rules of the kernel's own (a 64th off without delay, 2 % on above 250 ms)",
+            "{updates} updates, {} by the RFC's law, {others} by rules of the kernel's own (a 64th off without delay, 2 % on above 250 ms, and no end at 1)",
             updates - others
         ),
     };
@@ -179,8 +182,9 @@ fn decisions(
         // The mark is the burst allowance behind the call, in ticks.
         let burst = mark > 0;
         let full = packets >= config.limit.0;
+        // The RFC and ours spare two packets exactly, too.
         let spared =
-            burst || (update.delay < config.target / 2 && update.odds < 0.2) || held <= 2 * site.mtu.0;
+            burst || (update.delay < config.target / 2 && update.odds < 0.2) || held < 2 * site.mtu.0;
         let fate = if full {
             Some(true)
         } else if spared {
@@ -207,8 +211,9 @@ fn decisions(
                 // What it draws against is known at all of these.
                 drawn += 1;
                 drops += u64::from(dropped);
-                expected += update.odds;
-                variance += update.odds * (1.0 - update.odds);
+                let odds = update.odds.min(1.0);
+                expected += odds;
+                variance += odds * (1.0 - odds);
             }
         }
         if dropped {
