@@ -3,6 +3,8 @@ export PATH=/usr/sbin:/usr/bin:/bin
 for module in veth sch_htb sch_tbf sch_ingress cls_matchall act_mirred; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
+# The shell of busybox takes its own ip for the one that is meant.
+ln -sf dash /bin/sh
 mkdir -p /etc /home/user /var/run
 echo "root:x:0:0:root:/root:/bin/sh
 user:x:1000:1000:user:/home/user:/bin/sh" >/etc/passwd

@@ -2,6 +2,8 @@
 for module in veth sch_htb sch_tbf sch_drr cls_flow; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
+# The shell of busybox takes its own ip for the one that is meant.
+ln -sf dash /bin/sh
 cd /
 for scenario in shares transfers; do
 	giveway testbed scenarios/testbed/kernel-$scenario.toml --objects /objects/named --json >/run/$scenario.json 2>/run/said ||

@@ -39,7 +39,7 @@ for turn in $(seq 100); do
 	grep -q '"device": "right"' /run/giveway/kernel/*.json 2>/dev/null && break
 	sleep 0.1
 done
-bpftool struct_ops list | grep -q giveway_efd || echo "FAILED: the test bed that is to be killed has no discipline: $(cat /run/killed)"
+bpftool struct_ops list | grep -q Qdisc_ops || echo "FAILED: the test bed that is to be killed has no discipline: $(cat /run/killed)"
 kill -9 $killed
 wait $killed 2>/dev/null
 check "nothing is left of a test bed that was killed" nothing_left
