@@ -62,8 +62,9 @@ pub fn runs() -> Vec<Run> {
 }
 /// Our programs, and the disciplines compiled for that kernel with a journal.
 pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
-    repository.cargo(&["build", "--locked", "-p", "giveway-cli"])?;
-    repository.cargo(&["build", "--locked", "-p", "giveway-kernel", "--example", "judge"])?;
+    // All of the workspace, as the tests have it: a part alone would be built anew, with other features.
+    let wanted = ["--bin", "giveway", "--example", "judge", "--example", "oracle"];
+    repository.cargo(&[&["build", "--locked", "--workspace"], &wanted[..]].concat())?;
     let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     let objects = folder.join("objects");
     let _ = fs::remove_dir_all(&objects);

@@ -195,7 +195,6 @@ fn name(asked: &Asked) -> String {
 
 /// The programs that watch, compiled for that kernel.
 pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
-    repository.cargo(&["build", "--locked", "-p", "giveway-kernel", "--example", "oracle"])?;
     let objects = folder.join("objects/oracle");
     let types = folder.join("types");
     for folder in [&objects, &types] {
