@@ -373,7 +373,12 @@ pub fn all() -> Result<Vec<Attached>, Trouble> {
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|end| end == "json"))
     {
-        let text = fs::read_to_string(&path).map_err(Trouble::file(&path))?;
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            // Unloaded meanwhile, by somebody else.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Trouble::file(&path)(error)),
+        };
         all.push(
             serde_json::from_str(&text)
                 .map_err(|error| Trouble::refused(format!("{}: {error}; remove it", path.display())))?,
