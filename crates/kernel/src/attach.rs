@@ -274,7 +274,10 @@ fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Att
     }
     let path = state(&place);
     let text = serde_json::to_string_pretty(&attached).expect("it is plain data");
-    fs::write(&path, text).map_err(Trouble::file(&path))?;
+    // Whoever looks meanwhile sees all of it or nothing.
+    let partial = path.with_extension("partial");
+    fs::write(&partial, text).map_err(Trouble::file(&partial))?;
+    fs::rename(&partial, &path).map_err(Trouble::file(&path))?;
     let more = order.overhead.to_string();
     let counted = ["stab", "overhead", &more, "linklayer", "ethernet"];
     let counted: &[&str] = if order.overhead == 0 { &[] } else { &counted };
