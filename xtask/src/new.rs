@@ -55,8 +55,8 @@ pub fn try_it(repository: &Repository) -> Done {
     let target = repository.target()?.to_string_lossy().into_owned();
     // What a template can get wrong; how all disciplines together bear ten million flows is tested once.
     let tests = ["--lib", "--test", "contract", "--test", "bytes", "--test", "allocations"];
-    let test = ["test", "--quiet", "--package", "giveway-disciplines", "--target-dir", &target];
-    let tested = elsewhere.cargo(&[&test[..], &tests].concat());
+    let test = ["--quiet", "--package", "giveway-disciplines", "--target-dir", &target];
+    let tested = elsewhere.tests(&[&test[..], &tests].concat());
     let _ = std::fs::remove_dir_all(&copy);
     formatted.and(tested)
 }

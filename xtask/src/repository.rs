@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+/// Where the cases of properties are drawn from when everything is tested.
+const SEED: u64 = 1;
+
 /// What a chore answers: nothing, or why it failed.
 pub type Done = Result<(), String>;
 
@@ -61,6 +64,25 @@ impl Repository {
     /// Runs cargo.
     pub fn cargo(&self, arguments: &[&str]) -> Done {
         self.run(&cargo(), arguments)
+    }
+
+    /// Runs tests with cargo, properties on the same cases each time: whether a change passes must depend on the change alone. New cases are what
+    /// `cargo xtask properties` is for.
+    pub fn tests(&self, arguments: &[&str]) -> Done {
+        self.tests_from(SEED, arguments)
+    }
+
+    /// The same, with cases drawn from this seed.
+    pub fn tests_from(&self, seed: u64, arguments: &[&str]) -> Done {
+        let mut command = self.command(&cargo());
+        command.arg("test").args(arguments).env("PROPTEST_RNG_SEED", seed.to_string());
+        match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => {
+                Err(format!("cargo test {} (PROPTEST_RNG_SEED={seed}): {status}", arguments.join(" ")))
+            }
+            Err(error) => Err(format!("cargo cannot be run: {error}")),
+        }
     }
 
     /// Writes or checks everything that is generated from the registries.

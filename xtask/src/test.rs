@@ -4,6 +4,7 @@
 //! once, and `docs` and the debug runs use that build; the scenarios need the release build.
 
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::Steps;
@@ -29,7 +30,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.step("clippy", || {
         repository.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
-    steps.step("tests", || repository.cargo(&["test", "--workspace", "--locked"]));
+    steps.step("tests", || repository.tests(&["--workspace", "--locked"]));
     python(repository, &mut steps);
     steps.step("docs", || repository.docs_are_up_to_date());
     // The programs that it takes into its machine are built by now.
@@ -43,6 +44,24 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.step("a new discipline", || new::try_it(repository));
     scenarios::steps(repository, &mut steps);
     steps.close()
+}
+
+/// Every property on cases that it has not seen, `rounds` times.
+pub fn properties(repository: &Repository, rounds: &str) -> Done {
+    let rounds: u32 = rounds.parse().map_err(|_| format!("{rounds} is not a number of rounds"))?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_err(|error| error.to_string())?;
+    // What needs interfaces or a virtual machine has no properties, and takes its time.
+    let others =
+        ["giveway-cli", "giveway-kernel", "giveway-live", "giveway-testbed", "giveway-papers", "xtask"];
+    let others = others.iter().flat_map(|package| ["--exclude", package]);
+    let arguments: Vec<&str> =
+        ["--quiet", "--workspace", "--locked", "--lib", "--tests"].into_iter().chain(others).collect();
+    for round in 0..rounds {
+        let seed = now.as_secs() + u64::from(round);
+        println!("== round {} of {rounds}, PROPTEST_RNG_SEED={seed}", round + 1);
+        repository.tests_from(seed, &arguments)?;
+    }
+    Ok(())
 }
 
 /// The stories of `disciplines/tests/starvation.rs`, a million of each.
