@@ -121,14 +121,19 @@ INLINE u32 find(u32 at)
 	return place ? place : explore(way);
 }
 
+// The node at which a queue waits for its turn, and its place there. With branches it takes turns with them.
+INLINE u32 waits_at(u32 at, u32 *place)
+{
+	struct tree_node *node = &nodes[at & MASK];
+	*place = node->branches ? 0 : node->place;
+	return node->branches ? at : node->parent;
+}
+
 // A queue holds packets now, and whoever had none above it waits for turns.
 INLINE void wake(u32 at)
 {
-	u32 place = 0;
-	if (!nodes[at & MASK].branches) {
-		place = nodes[at & MASK].place;
-		at = nodes[at & MASK].parent;
-	}
+	u32 place;
+	at = waits_at(at, &place);
 	for (u32 hops = 0; at && hops <= HOPS; hops++) {
 		struct tree_node *node = &nodes[at & MASK];
 		bool waited = node->busy;
@@ -143,11 +148,8 @@ INLINE void wake(u32 at)
 // A queue holds none any more.
 INLINE void sleep(u32 at)
 {
-	u32 place = 0;
-	if (!nodes[at & MASK].branches) {
-		place = nodes[at & MASK].place;
-		at = nodes[at & MASK].parent;
-	}
+	u32 place;
+	at = waits_at(at, &place);
 	for (u32 hops = 0; at && hops <= HOPS; hops++) {
 		struct tree_node *node = &nodes[at & MASK];
 		node->busy &= ~(1ULL << (place & (PLACES - 1)));

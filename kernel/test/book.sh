@@ -1,6 +1,6 @@
 # The page "in the kernel" of the book, followed by a user who has a compiler and may say sudo.
 export PATH=/usr/sbin:/usr/bin:/bin
-for module in veth sch_htb sch_tbf sch_ingress cls_matchall act_mirred; do
+for module in veth sch_htb sch_tbf sch_ingress cls_matchall act_mirred cls_flower act_skbedit; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
 # The shell of busybox takes its own ip for the one that is meant.
@@ -54,6 +54,19 @@ step() {
 }
 
 # THE COMMANDS
+# The rules of the page mark what they say, before the discipline sees it.
+ip addr add 10.99.0.2/24 dev eth0
+ip neigh add 10.99.0.5 lladdr 02:00:00:00:00:05 dev eth0
+tc qdisc add dev eth0 clsact
+tc filter add dev eth0 egress protocol ip flower ip_proto udp dst_port 5060 action skbedit mark 1
+giveway kernel load trr --dev eth0 --rate 20mbit --reserve 1=2mbit --object /objects/named/giveway_trr.o
+send() { timeout 1 tftp -g -r voice -l /tmp/voice 10.99.0.5 $1 2>/dev/null; }
+send 5061
+giveway kernel show --dev eth0 | grep -q 'reserved_bit  *0$' || echo "FAILED: a packet without a mark has a reservation"
+send 5060
+giveway kernel show --dev eth0 | grep -q 'reserved_bit  *2000000$' || echo "FAILED: the rule marks nothing"
+giveway kernel unload --dev eth0
+tc qdisc del dev eth0 clsact
 cd /
 giveway kernel list | grep loaded && echo "FAILED: something is still loaded"
 bpftool struct_ops list | grep . && echo "FAILED: something is still in the kernel"

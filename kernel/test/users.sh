@@ -44,6 +44,19 @@ kill -9 $killed
 wait $killed 2>/dev/null
 check "nothing is left of a test bed that was killed" nothing_left
 
+# What somebody had at an interface is there again afterwards, as tc shows it.
+ip link add put type dummy && ip link set put up
+put_back() {
+	tc qdisc add dev put root $1 && tc qdisc show dev put root >/run/before &&
+		giveway kernel load fifo --dev put --replace --object $objects/giveway_fifo.o && giveway kernel unload --dev put &&
+		tc qdisc show dev put root >/run/after && diff /run/before /run/after && tc qdisc del dev put root
+}
+for kind in "pfifo limit 100" "bfifo limit 100kb" pfifo_fast "sfq perturb 10" "fq limit 500" "fq_codel ecn limit 500" "cake bandwidth 20mbit nat" \
+	"tbf rate 1mbit burst 5kb latency 50ms"; do
+	check "$kind is put back" put_back "$kind"
+done
+ip link del put
+
 # Two hosts, and a bridge between them.
 ip netns add here && ip netns add there
 ip link add here0 type veth peer name gw0

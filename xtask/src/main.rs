@@ -29,17 +29,17 @@ cargo xtask CHORE
   new NAME         a new discipline: its file, its line in the registry, its scenario
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
-  properties [N]   every property on new random cases, N times (10 unless told; about a minute each)
+  properties [N]   every property on new random cases, N times (10 unless told; some minutes each)
   stories          a million random stories in which no flow may starve (about fifteen minutes)
   bounds           searches 100,000 random cases for violations of each bound on delay and fairness (a few minutes)
   papers           does every paper again, in full, and writes its page of the book (about ten minutes each)
   bench            benchmarks of every discipline, then the scenarios under scenarios/bench
   licences         checks what the dependencies are licensed under, against deny.toml
   validate-ns2     the same networks in ns-2 and here (needs ns-2: Debian's package ns2)
-  test-kernel      the kernel's disciplines against the Rust ones, in a virtual machine (x86_64, under four minutes);
-                   --quick sends fewer packets, --oracle watches only the kernel's own qdiscs, --flood makes each packet a new flow,
-                   --again loads and unloads ours 100 times under traffic, --compare measures what a packet costs and what flows
-                   get, --book follows the page of the book inside the machine
+  test-kernel      the kernel's disciplines against the Rust ones, in a virtual machine (x86_64, about four minutes); --quick sends
+                   fewer packets. Alone, and not the rest: --oracle watches the kernel's own qdiscs, --flood makes each packet a new
+                   flow, --again loads and unloads ours 100 times under traffic, --compare measures what a packet costs and what
+                   flows get, --book follows the page of the book inside the machine
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 

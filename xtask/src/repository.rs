@@ -6,9 +6,6 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Where the cases of properties are drawn from when everything is tested.
-const SEED: u64 = 1;
-
 /// What a chore answers: nothing, or why it failed.
 pub type Done = Result<(), String>;
 
@@ -69,20 +66,44 @@ impl Repository {
     /// Runs tests with cargo, properties on the same cases each time: whether a change passes must depend on the change alone. New cases are what
     /// `cargo xtask properties` is for.
     pub fn tests(&self, arguments: &[&str]) -> Done {
-        self.tests_from(SEED, arguments)
-    }
-
-    /// The same, with cases drawn from this seed.
-    pub fn tests_from(&self, seed: u64, arguments: &[&str]) -> Done {
         let mut command = self.command(&cargo());
-        command.arg("test").args(arguments).env("PROPTEST_RNG_SEED", seed.to_string());
+        command.arg("test").args(arguments).env("PROPTEST_RNG_SEED", "1");
         match command.status() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => {
-                Err(format!("cargo test {} (PROPTEST_RNG_SEED={seed}): {status}", arguments.join(" ")))
+                Err(format!("cargo test {} (with PROPTEST_RNG_SEED=1): {status}", arguments.join(" ")))
             }
             Err(error) => Err(format!("cargo cannot be run: {error}")),
         }
+    }
+
+    /// Builds all tests, and returns the programs of those whose file names this crate, or is a library that depends on it; each with the folder
+    /// to run it in.
+    pub fn programs_of_tests(&self, dependency: &str) -> Result<Vec<(String, PathBuf)>, String> {
+        let arguments =
+            ["test", "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"];
+        let messages = self.output(&cargo(), &arguments)?;
+        let mut programs = Vec::new();
+        for line in messages.lines() {
+            let message: Value =
+                serde_json::from_str(line).map_err(|error| format!("cargo test: {error}"))?;
+            let (Some(program), Some(manifest)) =
+                (message["executable"].as_str(), message["manifest_path"].as_str())
+            else {
+                continue;
+            };
+            let source = message["target"]["src_path"].as_str().unwrap_or_default();
+            let named_in = |file: &str| match std::fs::read_to_string(file) {
+                Ok(text) => Ok(text.contains(dependency)),
+                Err(error) => Err(format!("{file}: {error}")),
+            };
+            let depends = named_in(if source.ends_with("lib.rs") { manifest } else { source })?;
+            let folder = Path::new(manifest).parent().expect("a manifest lies in a folder");
+            if message["profile"]["test"] == true && depends {
+                programs.push((program.to_owned(), folder.to_owned()));
+            }
+        }
+        Ok(programs)
     }
 
     /// Writes or checks everything that is generated from the registries.

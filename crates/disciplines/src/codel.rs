@@ -13,6 +13,8 @@
 //! # Deviations
 //! - The square root is an exact integer one, where the kernel keeps 1/sqrt(n) in 16 bits and makes one Newton step when n changes. For
 //!   the rest `codel` of Linux 7.2 drops the same packets at the same times (`cargo xtask test-kernel --oracle`).
+//! - The drop that ends a drop state counts, as in the kernel, so that the next state starts from all drops of the last. Programs that follow the
+//!   RFC's pseudo-code line by line count only drops after which the state goes on, one fewer.
 //! - "An MTU" is that of the link (RFC 8289 section 5.3), as in the kernel, which adds the header of the link.
 //! - When several drops are overdue and the head can be marked, one mark is made and the rest is told to the packets
 //!   behind it. The RFC's pseudo-code has no ECN; the kernel does the same.

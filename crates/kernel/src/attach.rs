@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::Trouble;
 use crate::object::{self, Recipe};
 use crate::plan::{Params, Plan};
-use crate::tools::{BPFTOOL, TC};
+use crate::tools::{BPFTOOL, TC, UNSHARE};
 
 /// Where it is remembered what was loaded.
 pub const STATE: &str = "/run/giveway/kernel";
@@ -551,10 +551,25 @@ fn before(device: &str, replace: bool) -> Result<Option<String>, Trouble> {
         return Err(Trouble::refused(what));
     }
     let text = TC.run(&["qdisc", "show", "dev", device, "root"])?;
-    Ok(text.lines().next().map(as_typed))
+    let Some(typed) = text.lines().next().map(as_typed) else { return Ok(None) };
+    if let Err(Trouble::Failed { said, .. }) = try_elsewhere(&typed) {
+        let what = format!(
+            "{device} has \"{typed}\", which could not be put back ({said}): remove it (tc qdisc del dev {device} root), or take another \
+             interface"
+        );
+        return Err(Trouble::refused(what));
+    }
+    Ok(Some(typed))
 }
 
-/// A line of `tc qdisc show` as tc would be told: "qdisc tbf 8001: root refcnt 2 rate 1Mbit" becomes "handle 8001: tbf rate 1Mbit".
+/// Whether tc takes these words, asked in a network namespace that is gone at once.
+fn try_elsewhere(typed: &str) -> Result<String, Trouble> {
+    let words = ["--net", TC.name, "qdisc", "add", "dev", "lo", "root"].into_iter().chain(typed.split(' '));
+    UNSHARE.run(&words.collect::<Vec<_>>())
+}
+
+/// A line of `tc qdisc show` as tc would be told: "qdisc tbf 8001: root refcnt 2 rate 1Mbit" becomes "handle 8001: tbf rate 1Mbit". Some units that
+/// tc writes it does not read.
 fn as_typed(line: &str) -> String {
     let mut words = line.split_whitespace().skip(1);
     let (kind, handle) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -563,6 +578,16 @@ fn as_typed(line: &str) -> String {
         match word {
             "root" => {}
             "refcnt" => drop(words.next()),
+            // It has no parameters, and shows some.
+            "bands" if kind == "pfifo_fast" => break,
+            "limit" | "flow_limit" => {
+                typed.push(word);
+                typed.extend(words.next().map(|number| number.strip_suffix('p').unwrap_or(number)));
+            }
+            "perturb" => {
+                typed.push(word);
+                typed.extend(words.next().map(|number| number.strip_suffix("sec").unwrap_or(number)));
+            }
             word => typed.push(word),
         }
     }
@@ -622,6 +647,16 @@ mod tests {
     fn a_qdisc_is_put_back_as_it_is_typed() {
         let line = "qdisc tbf 8001: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms ";
         assert_eq!(as_typed(line), "handle 8001: tbf rate 1Mbit burst 5Kb lat 50ms");
+        let line = "qdisc pfifo 8002: root refcnt 3 limit 100p";
+        assert_eq!(as_typed(line), "handle 8002: pfifo limit 100");
+        let line =
+            "qdisc sfq 8003: root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec ";
+        assert_eq!(
+            as_typed(line),
+            "handle 8003: sfq limit 127 quantum 1514b depth 127 divisor 1024 perturb 10"
+        );
+        let line = "qdisc pfifo_fast 8004: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
+        assert_eq!(as_typed(line), "handle 8004: pfifo_fast");
     }
 
     /// What bpftool 7.1 says, shortened.

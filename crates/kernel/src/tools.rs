@@ -91,6 +91,13 @@ pub(crate) const IP: Tool = Tool {
     package: "iproute2",
 };
 
+pub(crate) const UNSHARE: Tool = Tool {
+    name: "unshare",
+    names: &["unshare", "/usr/bin/unshare"],
+    purpose: "it tries a qdisc where nobody is",
+    package: "util-linux",
+};
+
 impl Tool {
     /// Runs it, and gives what it wrote to its standard output.
     pub fn run(&self, arguments: &[&str]) -> Result<String, Trouble> {

@@ -66,29 +66,33 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
 pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     let has = |flag: &str| flags.contains(&flag);
     let quick = usize::from(has("--quick"));
-    // The kernel's own qdiscs: alone, or with everything else.
-    let (alone, watched) = (has("--oracle"), has("--oracle") || !has("--quick"));
+    // What is asked for by its name is done alone.
+    let alone = flags.iter().any(|flag| *flag != "--quick");
+    let watched = has("--oracle") || flags.is_empty();
     let (packets, seen) = (PACKETS[quick], oracle::PACKETS[quick]);
     let begun = Instant::now();
     let mut stages = Stages(Vec::new());
     let Ready { folder, kernel } = ready;
     let runs = if alone { Vec::new() } else { runs() };
-    let mut plan = plan(&runs, packets, flags);
     stages.time("programs", || programs(repository, folder, kernel))?;
-    let mut journals = runs.len();
-    if watched {
-        stages.time("programs that watch", || oracle::programs(repository, folder, kernel))?;
-        plan.push_str(&oracle::plan(runs.len(), seen));
-        journals += oracle::JOURNALS;
-    }
-    stages.time("initramfs", || initramfs(repository, folder, kernel, &plan))?;
-    let said = stages.time("virtual machine", || boot(folder, kernel, journals, &PARALLEL))?;
-    let _ = fs::remove_dir_all(folder.join("journals"));
-    if !alone {
-        stages.time("judgement", || judge(repository, folder, &runs, packets, &said))?;
-    }
-    if watched {
-        stages.time("judgement", || oracle::judge(repository, folder, runs.len(), seen, &said))?;
+    if !alone || watched || has("--again") {
+        let mut plan = plan(&runs, packets, flags);
+        let mut journals = runs.len();
+        if watched {
+            stages.time("programs that watch", || oracle::programs(repository, folder, kernel))?;
+            plan.push_str(&oracle::plan(runs.len(), seen));
+            journals += oracle::JOURNALS;
+        }
+        stages.time("initramfs", || initramfs(repository, folder, kernel, &plan))?;
+        let said = stages.time("virtual machine", || boot(folder, kernel, journals, &PARALLEL))?;
+        let _ = fs::remove_dir_all(folder.join("journals"));
+        if !alone {
+            stages.time("judgement", || judge(repository, folder, &runs, packets, &said))?;
+        }
+        if watched {
+            stages.time("judgement", || oracle::judge(repository, folder, runs.len(), seen, &said))?;
+        }
+        show(&said, &["AGAIN", "MEMORY"]);
     }
     if !alone {
         stages.time("users", || users::test(repository, folder, kernel))?;
@@ -97,8 +101,7 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
         let flood = include_str!("../../../kernel/test/flood.sh");
         stages.time("initramfs", || initramfs(repository, folder, kernel, flood))?;
         let told = stages.time("flood", || boot(folder, kernel, 0, &PARALLEL))?;
-        let shown = |line: &&str| ["FLOOD", "MEMORY"].iter().any(|word| line.starts_with(word));
-        told.lines().filter(shown).for_each(|line| println!("{line}"));
+        show(&told, &["FLOOD", "MEMORY"]);
     }
     if has("--compare") {
         println!("{}", stages.time("comparison", || compare::compare(repository, folder, kernel))?);
@@ -106,13 +109,16 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     if has("--book") {
         stages.time("book", || book::follow(repository, folder, kernel))?;
     }
-    for line in said.lines().filter(|line| ["AGAIN", "MEMORY"].iter().any(|word| line.starts_with(word))) {
-        println!("{line}");
-    }
     let times: Vec<String> =
         stages.0.iter().map(|(name, took)| format!("{name} {:.1} s", took.as_secs_f64())).collect();
     println!("{}; in all {:.1} s", times.join(", "), begun.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Prints the lines of what a machine said that begin with one of these words.
+fn show(said: &str, words: &[&str]) {
+    let shown = |line: &&str| words.iter().any(|word| line.starts_with(word));
+    said.lines().filter(shown).for_each(|line| println!("{line}"));
 }
 
 struct Stages(Vec<(&'static str, Duration)>);

@@ -8,7 +8,7 @@ use super::machine::{PARALLEL, boot_for, initramfs, libraries, module, pack};
 use crate::repository::{Done, Repository};
 
 /// Modules of networks of virtual hosts, those that others need first.
-pub const MODULES: [&str; 9] = [
+pub const MODULES: [&str; 11] = [
     "drivers/net/veth",
     "net/sched/sch_htb",
     "net/sched/sch_tbf",
@@ -17,6 +17,8 @@ pub const MODULES: [&str; 9] = [
     "net/sched/sch_ingress",
     "net/sched/cls_matchall",
     "net/sched/act_mirred",
+    "net/sched/cls_flower",
+    "net/sched/act_skbedit",
     "net/sched/sch_netem",
 ];
 
@@ -44,6 +46,8 @@ pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
     let root = folder.join("root");
     MODULES.iter().try_for_each(|name| module(kernel, &root, name))?;
     program(repository, &root, "ethtool", "usr/sbin")?;
+    // That of busybox runs its own tc.
+    program(repository, &root, "unshare", "usr/sbin")?;
     let scenarios = root.join("scenarios/testbed");
     fs::create_dir_all(&scenarios).map_err(told)?;
     for entry in fs::read_dir(repository.root.join("scenarios/testbed")).map_err(told)?.flatten() {
