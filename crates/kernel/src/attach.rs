@@ -580,18 +580,20 @@ fn as_typed(line: &str) -> String {
             "refcnt" => drop(words.next()),
             // It has no parameters, and shows some.
             "bands" if kind == "pfifo_fast" => break,
-            "limit" | "flow_limit" => {
+            "limit" | "flow_limit" | "quantum" | "initial_quantum" | "perturb" => {
                 typed.push(word);
-                typed.extend(words.next().map(|number| number.strip_suffix('p').unwrap_or(number)));
-            }
-            "perturb" => {
-                typed.push(word);
-                typed.extend(words.next().map(|number| number.strip_suffix("sec").unwrap_or(number)));
+                typed.extend(words.next().map(without_unit));
             }
             word => typed.push(word),
         }
     }
     typed.join(" ")
+}
+
+/// A number of packets, bytes or seconds, without what tc writes behind it; larger units stay.
+fn without_unit(number: &str) -> &str {
+    let bare = ["p", "b", "sec"].iter().find_map(|unit| number.strip_suffix(unit)).unwrap_or(number);
+    if bare.bytes().all(|byte| byte.is_ascii_digit()) { bare } else { number }
 }
 
 /// The network namespace of the calling thread, by the kernel's number; none: that in which this machine began.
@@ -653,8 +655,10 @@ mod tests {
             "qdisc sfq 8003: root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec ";
         assert_eq!(
             as_typed(line),
-            "handle 8003: sfq limit 127 quantum 1514b depth 127 divisor 1024 perturb 10"
+            "handle 8003: sfq limit 127 quantum 1514 depth 127 divisor 1024 perturb 10"
         );
+        let line = "qdisc bfifo 8005: root refcnt 2 limit 100Kb";
+        assert_eq!(as_typed(line), "handle 8005: bfifo limit 100Kb");
         let line = "qdisc pfifo_fast 8004: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
         assert_eq!(as_typed(line), "handle 8004: pfifo_fast");
     }
