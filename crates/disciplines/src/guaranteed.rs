@@ -95,11 +95,12 @@ pub struct Guaranteed<P, S> {
     most: usize,
     by_key: FlowMap<Place>,
     flows: Slots<Flow>,
+    /// Those that have nothing queued, the longest silent first. The others are in no list.
+    silent: List,
+    /// The keys of the flows, at the same places: they are seldom asked for.
+    keys: Slots<FlowKey>,
     /// All of them.
     known: List,
-    /// Those that have nothing queued, the longest silent first.
-    silent: List,
-    silences: Slots<Place>,
     packets: Slots<Packet<P>>,
     longest: LongestQueue,
     /// Of the reserved flows.
@@ -114,29 +115,34 @@ pub struct Guaranteed<P, S> {
 /// A flow with a reservation.
 #[derive(Debug)]
 struct Flow {
-    key: FlowKey,
     queue: List,
+    /// The last length and what it costs: traffic repeats its lengths, and a division costs more than a compare.
+    priced: u32,
+    /// In ticks. What does not fit is not kept.
+    cost: u64,
     rate: Rate,
     /// What it holds, in bytes.
     bytes: u64,
-    /// The last length and what it costs: traffic repeats its lengths, and a division costs more than a compare.
-    priced: u32,
-    cost: Ticks,
-    /// Its place among the silent ones, when it has nothing queued.
-    silence: Option<Place>,
+    /// What it holds as far as `longest` was told: never more than that reckons with.
+    told: u64,
     /// Its last packet came without a reservation.
     lapsed: bool,
 }
 
-const _: () = assert!(size_of::<Flow>() <= 80);
+// With its links a cache line.
+const _: () = assert!(Slots::<Flow>::bytes_per_slot() <= 64);
 
 impl Flow {
     #[inline]
     fn cost(&mut self, bytes: u32) -> Ticks {
-        if self.priced != bytes {
-            (self.priced, self.cost) = (bytes, Ticks::to_send(bytes, self.rate));
+        if self.priced == bytes {
+            return Ticks::from_raw(u128::from(self.cost));
         }
-        self.cost
+        let ticks = Ticks::to_send(bytes, self.rate);
+        if let Ok(cost) = u64::try_from(ticks.raw()) {
+            (self.priced, self.cost) = (bytes, cost);
+        }
+        ticks
     }
 }
 
@@ -167,9 +173,9 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             most: common.flows as usize,
             by_key: FlowMap::with_capacity(flows),
             flows: Slots::with_capacity(flows),
-            known: List::default(),
             silent: List::default(),
-            silences: Slots::with_capacity(flows),
+            keys: Slots::with_capacity(flows),
+            known: List::default(),
             packets: Slots::with_capacity(room),
             longest: LongestQueue::with_capacity(flows),
             held: Backlog::ZERO,
@@ -216,12 +222,18 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        while let Some(mut flow) = self.flows.pop_front(&mut self.known) {
-            while let Some(pkt) = self.packets.pop_front(&mut flow.queue) {
+        while let Some(place) = self.keys.front_place(&self.known) {
+            let queue = &mut self.flows[place].queue;
+            let silent = queue.is_empty();
+            while let Some(pkt) = self.packets.pop_front(queue) {
                 cx.drop(pkt, DropReason::Reset);
             }
+            if !silent {
+                self.flows.attach(&mut self.silent, place);
+            }
+            self.flows.remove(&mut self.silent, place);
+            self.keys.remove(&mut self.known, place);
         }
-        while self.silences.pop_front(&mut self.silent).is_some() {}
         self.by_key.clear();
         self.longest.clear();
         self.schedule.clear();
@@ -231,10 +243,10 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
 
     fn flow_table(&self) -> FlowTable {
         let table = self.by_key.table();
-        let own = Slots::<Flow>::bytes_per_slot() + Slots::<Place>::bytes_per_slot() + S::FLOW_BYTES;
+        let own = Slots::<Flow>::bytes_per_slot() + Slots::<FlowKey>::bytes_per_slot() + S::FLOW_BYTES;
         let reserved = FlowTable {
             entry_bytes: table.entry_bytes + own as u32,
-            bytes: table.bytes + self.flows.bytes() + self.silences.bytes() + self.schedule.bytes(),
+            bytes: table.bytes + self.flows.bytes() + self.keys.bytes() + self.schedule.bytes(),
             ..table
         };
         reserved.plus(self.best_effort.flow_table())
@@ -271,17 +283,17 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         }
         let (key, rate) = (meta.flow, meta.reserved);
         let flow = Flow {
-            key,
             queue: List::default(),
+            priced: 0,
+            cost: 0,
             rate,
             bytes: 0,
-            priced: 0,
-            cost: Ticks::ZERO,
-            silence: None,
+            told: 0,
             lapsed: false,
         };
-        let place = self.flows.push_back(&mut self.known, flow);
-        self.fall_silent(place);
+        let place = self.flows.push_back(&mut self.silent, flow);
+        let known = self.keys.push_back(&mut self.known, key);
+        debug_assert_eq!(known, place, "both stores give and take back places together");
         self.by_key.entry(key, || place);
         self.admitted = Rate::bit(self.admitted.as_bit() + rate.as_bit());
         self.change_over(place, now);
@@ -290,7 +302,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
 
     /// What waits of a flow as best effort came before what comes now.
     fn change_over(&mut self, place: Place, now: Time) {
-        while let Some(pkt) = self.best_effort.take(self.flows[place].key) {
+        let key = self.keys[place];
+        while let Some(pkt) = self.best_effort.take(key) {
             self.append(place, pkt, now);
         }
     }
@@ -321,7 +334,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         if self.fits(old, rate) {
             self.admitted = Rate::bit(self.admitted.as_bit() - old.as_bit() + rate.as_bit());
             let flow = &mut self.flows[place];
-            (flow.rate, flow.priced, flow.cost) = (rate, 0, Ticks::ZERO);
+            (flow.rate, flow.priced, flow.cost) = (rate, 0, 0);
         } else {
             self.refused += 1;
         }
@@ -333,28 +346,23 @@ impl<P, S: Schedule> Guaranteed<P, S> {
     fn release_silent(&mut self, now: Time) -> bool {
         // The first may have a debt; then another is looked at, and it comes last.
         for _ in 0..2 {
-            let Some(place) = self.silences.front(&self.silent).copied() else { return false };
+            let Some(place) = self.flows.front_place(&self.silent) else { return false };
             if self.schedule.passed(place.index(), now) {
                 self.forget(place);
                 return true;
             }
-            self.silences.rotate(&mut self.silent);
+            self.flows.rotate(&mut self.silent);
         }
         false
     }
 
     /// A flow that has nothing queued is no longer known.
     fn forget(&mut self, place: Place) {
-        let flow = self.flows.remove(&mut self.known, place);
-        let silence = flow.silence.expect("only silent flows are forgotten");
-        self.silences.remove(&mut self.silent, silence);
-        self.by_key.remove(flow.key);
+        let flow = self.flows.remove(&mut self.silent, place);
+        let key = self.keys.remove(&mut self.known, place);
+        self.by_key.remove(key);
         self.admitted = Rate::bit(self.admitted.as_bit() - flow.rate.as_bit());
         self.schedule.forget(place.index());
-    }
-
-    fn fall_silent(&mut self, place: Place) {
-        self.flows[place].silence = Some(self.silences.push_back(&mut self.silent, place));
     }
 
     /// Puts a packet at the end of its flow's queue.
@@ -362,15 +370,18 @@ impl<P, S: Schedule> Guaranteed<P, S> {
     fn append(&mut self, place: Place, pkt: Packet<P>, now: Time) {
         let flow = &mut self.flows[place];
         let (bytes, first) = (pkt.bytes(), flow.queue.is_empty());
-        if let Some(silence) = flow.silence.take() {
-            self.silences.remove(&mut self.silent, silence);
-        }
         let at = self.packets.push_back(&mut flow.queue, pkt);
         flow.bytes += u64::from(bytes);
+        if flow.bytes > flow.told {
+            flow.told = flow.bytes;
+            self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
+        }
+        let (cost, rate) = (flow.cost(bytes), flow.rate);
+        if first {
+            self.flows.detach(&mut self.silent, place);
+        }
         self.held.add(bytes);
-        self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
-        let item = self.item(place, at);
-        self.schedule.arrived(item, first, now);
+        self.schedule.arrived(Item { flow: place.index(), packet: at.index(), cost, rate }, first, now);
     }
 
     #[inline]
@@ -388,7 +399,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         flow.bytes -= u64::from(pkt.bytes());
         self.held.sub(pkt.bytes());
         if flow.queue.is_empty() {
-            self.fall_silent(place);
+            self.flows.attach(&mut self.silent, place);
         }
         (pkt, item)
     }
@@ -406,10 +417,12 @@ impl<P, S: Schedule> Guaranteed<P, S> {
 
     /// Takes the newest packet of the reserved flow that holds the most bytes.
     fn revoke(&mut self) -> Packet<P> {
-        let flows = &self.flows;
+        let flows = &mut self.flows;
         let rank = |index| {
-            let bytes = flows.place(index).map(|place| flows[place].bytes);
-            bytes.filter(|bytes| *bytes > 0).map(|length| Rank { length, ticket: u64::from(index) })
+            let place = flows.place(index)?;
+            let flow = &mut flows[place];
+            flow.told = flow.bytes;
+            (flow.bytes > 0).then_some(Rank { length: flow.bytes, ticket: u64::from(index) })
         };
         let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
         let place = self.flows.place(longest).expect("the longest queue is a flow's");

@@ -164,20 +164,24 @@ impl Sound {
         }
     }
 
-    /// A packet becomes the oldest of its flow; it starts at `start`.
+    /// A packet becomes the oldest of its flow; it starts at `start`. `first`: its flow had none queued.
     #[inline]
-    fn head(&mut self, item: Item, start: Stamp) {
+    fn head(&mut self, item: Item, start: Stamp, first: bool) {
         let stamp = start.plus(item.cost, self.width);
+        let later = start.slot > self.virtual_time.slot;
         let flow = self.flows.at(item.flow);
         flow.stamp = stamp;
-        let before = std::mem::take(&mut flow.start);
+        let before = std::mem::replace(&mut flow.start, if later { start.slot } else { 0 });
         self.later.remove(item.flow, before);
-        if start.slot > self.virtual_time.slot {
-            flow.start = start.slot;
+        if later {
             self.later.file(item.flow, start.slot);
         }
-        // Filed before the window moves: it is not due before what its flow had there until now.
-        self.due.refile(item.flow, stamp.slot);
+        if first {
+            self.due.file(item.flow, stamp.slot);
+        } else {
+            // Filed before the window moves: it is not due before what its flow had there until now.
+            self.due.refile(item.flow, stamp.slot);
+        }
     }
 
     /// When all who wait start in later slots, virtual time is shifted to the first of these.
@@ -212,7 +216,7 @@ impl Schedule for Sound {
         self.pass(now);
         if first {
             let last = self.flows.at(item.flow).stamp;
-            self.head(item, self.virtual_time.max(last));
+            self.head(item, self.virtual_time.max(last), true);
         }
         self.shift();
     }
@@ -229,7 +233,7 @@ impl Schedule for Sound {
         match head {
             Some(head) => {
                 let start = self.flows.at(item.flow).stamp;
-                self.head(head, start);
+                self.head(head, start, false);
             }
             None => self.leave(item.flow),
         }
