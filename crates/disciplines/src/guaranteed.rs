@@ -13,7 +13,7 @@
 //! - The buffer is shared. When it is full, the longest queue of the best effort pays; when there is none, the longest of the
 //!   reserved flows. So neither a flood of best effort nor one of a flow above its reservation takes the room of the others.
 
-use qdisc::blocks::{FlowMap, LongestQueue, Rank, Ticks};
+use qdisc::blocks::{FlowIndex, LongestQueue, Rank, Ticks};
 use qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Next, Packet, Place, Qdisc,
     Rate, Site, Slots, Time, check_limit,
@@ -93,13 +93,12 @@ pub struct Guaranteed<P, S> {
     link: Rate,
     /// How many flows may be known.
     most: usize,
-    by_key: FlowMap<Place>,
+    by_key: FlowIndex,
     flows: Slots<Flow>,
     /// Those that have nothing queued, the longest silent first. The others are in no list.
     silent: List,
-    /// The keys of the flows, at the same places: they are seldom asked for.
-    keys: Slots<FlowKey>,
-    /// All of them.
+    /// All of them in the order in which they were admitted, at the same places: it is seldom asked for.
+    order: Slots<()>,
     known: List,
     packets: Slots<Packet<P>>,
     longest: LongestQueue,
@@ -115,16 +114,17 @@ pub struct Guaranteed<P, S> {
 /// A flow with a reservation.
 #[derive(Debug)]
 struct Flow {
+    key: FlowKey,
     queue: List,
     /// The last length and what it costs: traffic repeats its lengths, and a division costs more than a compare.
     priced: u32,
+    /// What it holds as far as `longest` was told: never more than that reckons with. It stays at the largest number.
+    told: u32,
     /// In ticks. What does not fit is not kept.
     cost: u64,
     rate: Rate,
     /// What it holds, in bytes.
     bytes: u64,
-    /// What it holds as far as `longest` was told: never more than that reckons with.
-    told: u64,
     /// Its last packet came without a reservation.
     lapsed: bool,
 }
@@ -144,6 +144,11 @@ impl Flow {
         }
         ticks
     }
+}
+
+#[inline]
+fn saturated(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// Parameters that all of them have.
@@ -171,10 +176,10 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             limit: common.limit,
             link: site.rate,
             most: common.flows as usize,
-            by_key: FlowMap::with_capacity(flows),
+            by_key: FlowIndex::with_capacity(flows),
             flows: Slots::with_capacity(flows),
             silent: List::default(),
-            keys: Slots::with_capacity(flows),
+            order: Slots::with_capacity(flows),
             known: List::default(),
             packets: Slots::with_capacity(room),
             longest: LongestQueue::with_capacity(flows),
@@ -222,7 +227,7 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        while let Some(place) = self.keys.front_place(&self.known) {
+        while let Some(place) = self.order.front_place(&self.known) {
             let queue = &mut self.flows[place].queue;
             let silent = queue.is_empty();
             while let Some(pkt) = self.packets.pop_front(queue) {
@@ -232,7 +237,7 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
                 self.flows.attach(&mut self.silent, place);
             }
             self.flows.remove(&mut self.silent, place);
-            self.keys.remove(&mut self.known, place);
+            self.order.remove(&mut self.known, place);
         }
         self.by_key.clear();
         self.longest.clear();
@@ -243,10 +248,10 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
 
     fn flow_table(&self) -> FlowTable {
         let table = self.by_key.table();
-        let own = Slots::<Flow>::bytes_per_slot() + Slots::<FlowKey>::bytes_per_slot() + S::FLOW_BYTES;
+        let own = Slots::<Flow>::bytes_per_slot() + Slots::<()>::bytes_per_slot() + S::FLOW_BYTES;
         let reserved = FlowTable {
             entry_bytes: table.entry_bytes + own as u32,
-            bytes: table.bytes + self.flows.bytes() + self.keys.bytes() + self.schedule.bytes(),
+            bytes: table.bytes + self.flows.bytes() + self.order.bytes() + self.schedule.bytes(),
             ..table
         };
         reserved.plus(self.best_effort.flow_table())
@@ -263,7 +268,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
     /// The flow with whose reservation a packet is served; none when it is best effort.
     #[inline]
     fn reservation(&mut self, meta: &Meta, now: Time) -> Option<Place> {
-        let Some(place) = self.by_key.get(meta.flow).copied() else {
+        let Some(place) = self.by_key.get(meta.flow, |place| self.flows[place].key) else {
             return if meta.reserved == Rate::default() { None } else { self.admit(meta, now) };
         };
         let flow = &self.flows[place];
@@ -283,18 +288,19 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         }
         let (key, rate) = (meta.flow, meta.reserved);
         let flow = Flow {
+            key,
             queue: List::default(),
             priced: 0,
+            told: 0,
             cost: 0,
             rate,
             bytes: 0,
-            told: 0,
             lapsed: false,
         };
         let place = self.flows.push_back(&mut self.silent, flow);
-        let known = self.keys.push_back(&mut self.known, key);
+        let known = self.order.push_back(&mut self.known, ());
         debug_assert_eq!(known, place, "both stores give and take back places together");
-        self.by_key.entry(key, || place);
+        self.by_key.insert(key, place, |place| self.flows[place].key);
         self.admitted = Rate::bit(self.admitted.as_bit() + rate.as_bit());
         self.change_over(place, now);
         Some(place)
@@ -302,7 +308,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
 
     /// What waits of a flow as best effort came before what comes now.
     fn change_over(&mut self, place: Place, now: Time) {
-        let key = self.keys[place];
+        let key = self.flows[place].key;
         while let Some(pkt) = self.best_effort.take(key) {
             self.append(place, pkt, now);
         }
@@ -358,9 +364,9 @@ impl<P, S: Schedule> Guaranteed<P, S> {
 
     /// A flow that has nothing queued is no longer known.
     fn forget(&mut self, place: Place) {
+        self.by_key.remove(self.flows[place].key, |place| self.flows[place].key);
         let flow = self.flows.remove(&mut self.silent, place);
-        let key = self.keys.remove(&mut self.known, place);
-        self.by_key.remove(key);
+        self.order.remove(&mut self.known, place);
         self.admitted = Rate::bit(self.admitted.as_bit() - flow.rate.as_bit());
         self.schedule.forget(place.index());
     }
@@ -372,8 +378,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         let (bytes, first) = (pkt.bytes(), flow.queue.is_empty());
         let at = self.packets.push_back(&mut flow.queue, pkt);
         flow.bytes += u64::from(bytes);
-        if flow.bytes > flow.told {
-            flow.told = flow.bytes;
+        if flow.bytes > u64::from(flow.told) {
+            flow.told = saturated(flow.bytes);
             self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
         }
         let (cost, rate) = (flow.cost(bytes), flow.rate);
@@ -421,7 +427,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         let rank = |index| {
             let place = flows.place(index)?;
             let flow = &mut flows[place];
-            flow.told = flow.bytes;
+            flow.told = saturated(flow.bytes);
             (flow.bytes > 0).then_some(Rank { length: flow.bytes, ticket: u64::from(index) })
         };
         let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
@@ -436,7 +442,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
     /// The number of a flow that has a reservation.
     #[cfg(test)]
     pub(crate) fn number(&self, flow: FlowKey) -> Option<u32> {
-        self.by_key.get(flow).map(|place| place.index())
+        self.by_key.get(flow, |place| self.flows[place].key).map(Place::index)
     }
 }
 
