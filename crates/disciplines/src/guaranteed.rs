@@ -214,11 +214,12 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
         let queue = &self.flows[place].queue;
         let at =
             pick.packet.map_or_else(|| self.packets.front_place(queue), |packet| self.packets.place(packet));
-        let (pkt, item) = self.take(place, at.expect("who is next has a packet"));
+        let at = at.expect("who is next has a packet");
+        let item = self.take(place, at);
         let head = self.packets.front_place(&self.flows[place].queue);
         let head = head.map(|front| self.item(place, front));
         self.schedule.left(item, head, cx.now());
-        Next::Packet(pkt)
+        Next::Packet(self.release(at))
     }
 
     #[inline]
@@ -396,18 +397,28 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         Item { flow: place.index(), packet: at.index(), cost: flow.cost(bytes), rate: flow.rate }
     }
 
-    /// Takes a packet out of its flow's queue.
+    /// Takes a packet out of its flow's queue; it stays where it lies until it is released.
     #[inline]
-    fn take(&mut self, place: Place, at: Place) -> (Packet<P>, Item) {
+    fn take(&mut self, place: Place, at: Place) -> Item {
         let item = self.item(place, at);
+        let bytes = self.packets[at].bytes();
         let flow = &mut self.flows[place];
-        let pkt = self.packets.remove(&mut flow.queue, at);
-        flow.bytes -= u64::from(pkt.bytes());
-        self.held.sub(pkt.bytes());
+        self.packets.detach(&mut flow.queue, at);
+        flow.bytes -= u64::from(bytes);
+        self.held.sub(bytes);
         if flow.queue.is_empty() {
             self.flows.attach(&mut self.silent, place);
         }
-        (pkt, item)
+        item
+    }
+
+    /// A packet that was taken leaves. That comes last, and what is known of it is copied from where it lies: a packet that is handed on in one
+    /// piece is copied each time, and the processor waits for it, as it does not write in the pieces in which it reads.
+    #[inline]
+    fn release(&mut self, at: Place) -> Packet<P> {
+        let meta = self.packets[at].meta;
+        let Packet { payload, .. } = self.packets.release(at);
+        Packet { meta, payload }
     }
 
     /// Drops from the longest queue until the rest fits. `arrival` is the flow of the packet that just came.
@@ -434,9 +445,9 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         let place = self.flows.place(longest).expect("the longest queue is a flow's");
         let queue = self.flows[place].queue;
         let last = self.packets.nth_place(&queue, queue.len() - 1).expect("the longest queue has a packet");
-        let (pkt, item) = self.take(place, last);
+        let item = self.take(place, last);
         self.schedule.revoked(item, self.flows[place].queue.is_empty());
-        pkt
+        self.release(last)
     }
 
     /// The number of a flow that has a reservation.

@@ -147,6 +147,19 @@ impl<T> Slots<T> {
         self.unlink(list, prev, next);
     }
 
+    /// Takes out an item that is in no list.
+    ///
+    /// # Panics
+    /// When the item is no longer there.
+    #[inline]
+    pub fn release(&mut self, place: Place) -> T {
+        let slot = &mut self.slots[place.index() as usize];
+        let item = slot.item.take().expect("a place holds its item until it leaves");
+        slot.next = self.free;
+        self.free = place.index();
+        item
+    }
+
     /// Puts an item that is in no list at the end of one. Its place stays as it is.
     ///
     /// # Panics
