@@ -34,8 +34,8 @@ pub trait Schedule {
     /// Whose packet may leave now. Somebody's, when any is queued.
     fn next(&mut self, now: Time) -> Option<Pick>;
 
-    /// That packet left; `head` is now the oldest of its flow.
-    fn left(&mut self, item: Item, head: Option<Item>, now: Time);
+    /// That packet of this flow left; `head` is now its oldest.
+    fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, now: Time);
 
     /// A packet that was the newest of its flow was pushed out; `emptied`: it was the only one.
     fn revoked(&mut self, item: Item, emptied: bool);
@@ -144,6 +144,12 @@ impl Flow {
         }
         ticks
     }
+
+    /// A packet of this flow.
+    #[inline]
+    fn item(&mut self, place: Place, at: Place, bytes: u32) -> Item {
+        Item { flow: place.index(), packet: at.index(), cost: self.cost(bytes), rate: self.rate }
+    }
 }
 
 #[inline]
@@ -212,13 +218,13 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
         let Some(pick) = self.schedule.next(cx.now()) else { return self.best_effort.dequeue(cx) };
         let place = self.flows.place(pick.flow).expect("who is next is known");
         let queue = &self.flows[place].queue;
-        let at =
-            pick.packet.map_or_else(|| self.packets.front_place(queue), |packet| self.packets.place(packet));
+        let oldest = || self.packets.front_place(queue);
+        let at = pick.packet.map_or_else(oldest, |packet| self.packets.place(packet));
         let at = at.expect("who is next has a packet");
-        let item = self.take(place, at);
-        let head = self.packets.front_place(&self.flows[place].queue);
-        let head = head.map(|front| self.item(place, front));
-        self.schedule.left(item, head, cx.now());
+        let head = self.take(place, at);
+        let flow = &mut self.flows[place];
+        let head = head.map(|front| flow.item(place, front, self.packets[front].bytes()));
+        self.schedule.left(place.index(), at.index(), head, cx.now());
         Next::Packet(self.release(at))
     }
 
@@ -383,33 +389,27 @@ impl<P, S: Schedule> Guaranteed<P, S> {
             flow.told = saturated(flow.bytes);
             self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
         }
-        let (cost, rate) = (flow.cost(bytes), flow.rate);
+        let item = flow.item(place, at, bytes);
         if first {
             self.flows.detach(&mut self.silent, place);
         }
         self.held.add(bytes);
-        self.schedule.arrived(Item { flow: place.index(), packet: at.index(), cost, rate }, first, now);
+        self.schedule.arrived(item, first, now);
     }
 
+    /// Takes a packet out of its flow's queue: the oldest that stays there. Itself it stays where it lies until it is released.
     #[inline]
-    fn item(&mut self, place: Place, at: Place) -> Item {
-        let (flow, bytes) = (&mut self.flows[place], self.packets[at].bytes());
-        Item { flow: place.index(), packet: at.index(), cost: flow.cost(bytes), rate: flow.rate }
-    }
-
-    /// Takes a packet out of its flow's queue; it stays where it lies until it is released.
-    #[inline]
-    fn take(&mut self, place: Place, at: Place) -> Item {
-        let item = self.item(place, at);
+    fn take(&mut self, place: Place, at: Place) -> Option<Place> {
         let bytes = self.packets[at].bytes();
         let flow = &mut self.flows[place];
         self.packets.detach(&mut flow.queue, at);
         flow.bytes -= u64::from(bytes);
         self.held.sub(bytes);
-        if flow.queue.is_empty() {
+        let oldest = self.packets.front_place(&flow.queue);
+        if oldest.is_none() {
             self.flows.attach(&mut self.silent, place);
         }
-        item
+        oldest
     }
 
     /// A packet that was taken leaves. That comes last, and what is known of it is copied from where it lies: a packet that is handed on in one
@@ -443,10 +443,12 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         };
         let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
         let place = self.flows.place(longest).expect("the longest queue is a flow's");
-        let queue = self.flows[place].queue;
-        let last = self.packets.nth_place(&queue, queue.len() - 1).expect("the longest queue has a packet");
-        let item = self.take(place, last);
-        self.schedule.revoked(item, self.flows[place].queue.is_empty());
+        let flow = &mut self.flows[place];
+        let queue = &flow.queue;
+        let last = self.packets.nth_place(queue, queue.len() - 1).expect("the longest queue has a packet");
+        let item = flow.item(place, last, self.packets[last].bytes());
+        let oldest = self.take(place, last);
+        self.schedule.revoked(item, oldest.is_none());
         self.release(last)
     }
 

@@ -250,10 +250,10 @@ impl Schedule for Qfq {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.leave(item.flow);
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.leave(flow);
         if let Some(head) = head {
-            let start = self.flows.at(item.flow).finish;
+            let start = self.flows.at(flow).finish;
             self.head(head, start);
         }
         self.settle();

@@ -178,12 +178,12 @@ impl Schedule for Trr {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.array.remove(item.packet);
+    fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, _: Time) {
+        self.array.remove(packet);
         match head {
-            Some(head) => self.starts.set(item.flow, self.packets.at(head.packet).start),
+            Some(head) => self.starts.set(flow, self.packets.at(head.packet).start),
             None => {
-                self.starts.remove(item.flow);
+                self.starts.remove(flow);
             }
         }
     }

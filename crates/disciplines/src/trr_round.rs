@@ -185,11 +185,11 @@ impl Schedule for Rounds {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.array.remove(item.flow);
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.array.remove(flow);
         match head {
             Some(head) => self.wait(head, false),
-            None => self.flows.at(item.flow).queued = false,
+            None => self.flows.at(flow).queued = false,
         }
     }
 

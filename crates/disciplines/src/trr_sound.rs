@@ -174,9 +174,9 @@ impl Sound {
         }
     }
 
-    /// A packet becomes the oldest of its flow; it starts at `start`. `first`: its flow had none queued.
+    /// A packet becomes the oldest of its flow; it starts at `start`.
     #[inline]
-    fn head(&mut self, item: Item, start: Stamp, first: bool) {
+    fn head(&mut self, item: Item, start: Stamp) {
         let stamp = start.plus(item.cost, self.width);
         let later = start.slot > self.virtual_time.slot;
         let flow = self.flows.at(item.flow);
@@ -186,12 +186,8 @@ impl Sound {
         if later {
             self.later.file(item.flow, start.slot);
         }
-        if first {
-            self.due.file(item.flow, stamp.slot);
-        } else {
-            // Filed before the window moves: it is not due before what its flow had there until now.
-            self.due.refile(item.flow, stamp.slot);
-        }
+        // Filed before the window moves: it is not due before what its flow had there until now.
+        self.due.refile(item.flow, stamp.slot);
     }
 
     /// When all who wait start in later slots, virtual time is shifted to the first of these.
@@ -226,26 +222,31 @@ impl Schedule for Sound {
         self.pass(now);
         if first {
             let last = self.flows.at(item.flow).stamp;
-            self.head(item, self.virtual_time.max(last), true);
+            self.head(item, self.virtual_time.max(last));
         }
-        self.shift();
+        // Otherwise nobody begins or ends to wait.
+        if first || self.moved {
+            self.shift();
+        }
     }
 
     #[inline]
     fn next(&mut self, now: Time) -> Option<Pick> {
         self.pass(now);
-        self.shift();
+        if self.moved {
+            self.shift();
+        }
         self.due.first().map(|(_, flow)| Pick::oldest(flow))
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         match head {
             Some(head) => {
-                let start = self.flows.at(item.flow).stamp;
-                self.head(head, start, false);
+                let start = self.flows.at(flow).stamp;
+                self.head(head, start);
             }
-            None => self.leave(item.flow),
+            None => self.leave(flow),
         }
         self.shift();
     }

@@ -155,10 +155,10 @@ impl Schedule for TimeShift {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.leave(item.flow);
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.leave(flow);
         if let Some(head) = head {
-            let start = *self.stamps.at(item.flow);
+            let start = *self.stamps.at(flow);
             self.head(head, start);
         }
         self.shift();

@@ -132,11 +132,11 @@ impl Schedule for Classes {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.due.remove(item.flow);
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.due.remove(flow);
         if let Some(head) = head {
             let finish = *self.stamps.at(head.packet);
-            self.due.file(item.flow, finish.slot(self.width));
+            self.due.file(flow, finish.slot(self.width));
         }
         self.due.advance(self.virtual_time.slot(self.width));
     }

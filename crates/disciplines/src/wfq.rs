@@ -166,11 +166,11 @@ impl Schedule for Gps {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         match head {
-            Some(head) => self.heads.set(item.flow, *self.stamps.at(head.packet)),
+            Some(head) => self.heads.set(flow, *self.stamps.at(head.packet)),
             None => {
-                self.heads.remove(item.flow);
+                self.heads.remove(flow);
             }
         }
     }

@@ -81,7 +81,7 @@ impl Chains {
     ///
     /// # Panics
     /// When there is no such slot.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, slot: u32, item: u32) {
         if item as usize >= self.links.len() {
             self.links.resize(item as usize + 1, OUT);
@@ -107,7 +107,7 @@ impl Chains {
     }
 
     /// Takes an item out: the slot where it was filed, and whether that is empty now.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, item: u32) -> Option<(u32, bool)> {
         let Link { prev, next, slot } = *self.links.get(item as usize)?;
         if slot == NONE {
@@ -276,7 +276,7 @@ impl Calendar {
         slot.max(self.floor)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, item: u32, slot: u64) {
         if slot - self.floor < self.window {
             self.push(item, slot);
@@ -303,7 +303,7 @@ impl Calendar {
     }
 
     /// Puts an item in the window.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, item: u32, slot: u64) {
         if slot < self.nearest || self.chains.is_empty() {
             self.nearest = slot;
