@@ -294,16 +294,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
             }
         }
         let (key, rate) = (meta.flow, meta.reserved);
-        let flow = Flow {
-            key,
-            queue: List::default(),
-            priced: 0,
-            told: 0,
-            cost: 0,
-            rate,
-            bytes: 0,
-            lapsed: false,
-        };
+        let flow =
+            Flow { key, queue: List::default(), priced: 0, told: 0, cost: 0, rate, bytes: 0, lapsed: false };
         let place = self.flows.push_back(&mut self.silent, flow);
         let known = self.order.push_back(&mut self.known, ());
         debug_assert_eq!(known, place, "both stores give and take back places together");

@@ -20,7 +20,7 @@
 //!
 //! # Cost
 //! - One table look-up per packet in; a few steps per group in use and packet out, for any number of flows.
-//! - 170 bytes per flow with a reservation, beside the table; 800 per group.
+//! - 155 bytes per flow with a reservation, beside the table; 800 per group.
 //!
 //! # References
 //! - F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM ToN 21(3), 2013: from memory. Linux

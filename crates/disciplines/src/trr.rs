@@ -27,7 +27,7 @@
 //! # Cost
 //! - One table look-up per packet in, O(log n) for n flows that wait to keep the minimum of their starts, which the paper leaves out of its
 //!   count; a few steps per packet out, with `scan true` up to P.
-//! - 145 bytes per flow with a reservation, 45 per packet and 8 per slot, beside the table.
+//! - 130 bytes per flow with a reservation, 45 per packet and 8 per slot, beside the table.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National

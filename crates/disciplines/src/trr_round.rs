@@ -27,7 +27,7 @@
 //! # Cost
 //! - One table look-up per packet in. A round costs a stamp per flow, which makes one per packet; the first departure of a round
 //!   pays for all.
-//! - 155 bytes per flow with a reservation, beside the table, and 8 per slot.
+//! - 140 bytes per flow with a reservation, beside the table, and 8 per slot.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National

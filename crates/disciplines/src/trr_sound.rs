@@ -31,7 +31,10 @@
 //! # Cost
 //! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and one division per packet. Beyond
 //!   the window O(log n).
-//! - 150 bytes per flow with a reservation, beside the table, and 16 per slot.
+//! - Who starts later than virtual time is counted by slot, not filed: only how many they are, and the first of their slots, is asked for.
+//! - A packet in and a packet out take 620 instructions with 100 flows and 680 with 10,000 or more, `drr`'s 420 and 550. With 100,000 flows
+//!   more than half of the time is the look-up, which waits for memory.
+//! - 120 bytes per flow with a reservation, beside the table, and 12 per slot, of which a power of two are kept.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: see `trr`. J. Cobb, M. Gouda, A. El-Nahas, time-shift scheduling, 1998: see `tss`. For the bound:

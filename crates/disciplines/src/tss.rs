@@ -17,7 +17,7 @@
 //!
 //! # Cost
 //! - One table look-up per packet in, and O(log n) for n flows that have packets: a heap by T, and one by S of those that start later.
-//! - 180 bytes per flow with a reservation, beside the table; none per packet.
+//! - 165 bytes per flow with a reservation, beside the table; none per packet.
 //!
 //! # References
 //! - J. Cobb, M. Gouda, A. El-Nahas, "Time-Shift Scheduling: Fair Scheduling of Flows in High-Speed Networks", ICNP 1996; IEEE/ACM ToN

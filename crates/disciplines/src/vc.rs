@@ -18,7 +18,7 @@
 //!
 //! # Cost
 //! - One table look-up per packet in, and O(log n) for n flows that have packets.
-//! - 145 bytes per flow with a reservation and 16 per packet, beside the table.
+//! - 130 bytes per flow with a reservation and 16 per packet, beside the table.
 //!
 //! # References
 //! - L. Zhang, "Virtual Clock: A New Traffic Control Algorithm for Packet-Switched Networks", ACM Transactions on Computer Systems

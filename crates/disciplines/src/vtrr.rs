@@ -22,7 +22,7 @@
 //!
 //! # Cost
 //! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and a 128-bit division per packet.
-//! - 120 bytes per flow with a reservation and 16 per packet, beside the table, and 8 per class.
+//! - 105 bytes per flow with a reservation and 16 per packet, beside the table, and 8 per class, of which a power of two are kept.
 //!
 //! # References
 //! - K.-H. Cho, H. Yoon, "Design and Analysis of a Fair Scheduling Algorithm for QoS Guarantees in High-Speed Packet-Switched Networks", ICC

@@ -20,7 +20,7 @@
 //! # Cost
 //! - One table look-up per packet in, and O(log n) for n flows that have packets: two heaps, of the eligible by finish and of the others
 //!   by start.
-//! - 200 bytes per flow with a reservation, beside the table; none per packet.
+//! - 180 bytes per flow with a reservation, beside the table; none per packet.
 //!
 //! # References
 //! - J. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", SIGCOMM 1996 and IEEE/ACM ToN 5(5), 1997: WF²Q+, equations

@@ -106,7 +106,8 @@ impl Chains {
         self.take(item).is_some()
     }
 
-    /// Takes an item out: the slot where it was filed, and whether that is empty now.
+    /// Takes an item out: the slot where it was filed, and whether that is empty now. Always in place, as are the other steps of filing
+    /// anew: as calls they took 45 instructions more, of 660 of a packet with TRR.
     #[inline(always)]
     fn take(&mut self, item: u32) -> Option<(u32, bool)> {
         let Link { prev, next, slot } = *self.links.get(item as usize)?;

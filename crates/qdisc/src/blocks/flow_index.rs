@@ -202,7 +202,12 @@ mod tests {
             store.remove(&mut list, *place);
         }
         let odd = |n: usize| n % 2 == 1;
-        assert!(places.iter().enumerate().all(|(n, (key, _))| index.get(*key, |place| store[place]).is_some() == odd(n)));
+        assert!(
+            places
+                .iter()
+                .enumerate()
+                .all(|(n, (key, _))| index.get(*key, |place| store[place]).is_some() == odd(n))
+        );
         assert_eq!(index.table().bytes, 4 * 262_144);
     }
 }
