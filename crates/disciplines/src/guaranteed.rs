@@ -13,7 +13,7 @@
 //! - The buffer is shared. When it is full, the longest queue of the best effort pays; when there is none, the longest of the
 //!   reserved flows. So neither a flood of best effort nor one of a flow above its reservation takes the room of the others.
 
-use qdisc::blocks::{FlowMap, LongestQueue, Rank, Ticks};
+use qdisc::blocks::{FlowIndex, LongestQueue, Rank, Ticks};
 use qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Next, Packet, Place, Qdisc,
     Rate, Site, Slots, Time, check_limit,
@@ -34,8 +34,8 @@ pub trait Schedule {
     /// Whose packet may leave now. Somebody's, when any is queued.
     fn next(&mut self, now: Time) -> Option<Pick>;
 
-    /// That packet left; `head` is now the oldest of its flow.
-    fn left(&mut self, item: Item, head: Option<Item>, now: Time);
+    /// That packet of this flow left; `head` is now its oldest.
+    fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, now: Time);
 
     /// A packet that was the newest of its flow was pushed out; `emptied`: it was the only one.
     fn revoked(&mut self, item: Item, emptied: bool);
@@ -93,13 +93,13 @@ pub struct Guaranteed<P, S> {
     link: Rate,
     /// How many flows may be known.
     most: usize,
-    by_key: FlowMap<Place>,
+    by_key: FlowIndex,
     flows: Slots<Flow>,
-    /// All of them.
-    known: List,
-    /// Those that have nothing queued, the longest silent first.
+    /// Those that have nothing queued, the longest silent first. The others are in no list.
     silent: List,
-    silences: Slots<Place>,
+    /// All of them in the order in which they were admitted, at the same places: it is seldom asked for.
+    order: Slots<()>,
+    known: List,
     packets: Slots<Packet<P>>,
     longest: LongestQueue,
     /// Of the reserved flows.
@@ -116,28 +116,45 @@ pub struct Guaranteed<P, S> {
 struct Flow {
     key: FlowKey,
     queue: List,
+    /// The last length and what it costs: traffic repeats its lengths, and a division costs more than a compare.
+    priced: u32,
+    /// What it holds as far as `longest` was told: never more than that reckons with. It stays at the largest number.
+    told: u32,
+    /// In ticks. What does not fit is not kept.
+    cost: u64,
     rate: Rate,
     /// What it holds, in bytes.
     bytes: u64,
-    /// The last length and what it costs: traffic repeats its lengths, and a division costs more than a compare.
-    priced: u32,
-    cost: Ticks,
-    /// Its place among the silent ones, when it has nothing queued.
-    silence: Option<Place>,
     /// Its last packet came without a reservation.
     lapsed: bool,
 }
 
-const _: () = assert!(size_of::<Flow>() <= 80);
+// With its links a cache line.
+const _: () = assert!(Slots::<Flow>::bytes_per_slot() <= 64);
 
 impl Flow {
     #[inline]
     fn cost(&mut self, bytes: u32) -> Ticks {
-        if self.priced != bytes {
-            (self.priced, self.cost) = (bytes, Ticks::to_send(bytes, self.rate));
+        if self.priced == bytes {
+            return Ticks::from_raw(u128::from(self.cost));
         }
-        self.cost
+        let ticks = Ticks::to_send(bytes, self.rate);
+        if let Ok(cost) = u64::try_from(ticks.raw()) {
+            (self.priced, self.cost) = (bytes, cost);
+        }
+        ticks
     }
+
+    /// A packet of this flow.
+    #[inline]
+    fn item(&mut self, place: Place, at: Place, bytes: u32) -> Item {
+        Item { flow: place.index(), packet: at.index(), cost: self.cost(bytes), rate: self.rate }
+    }
+}
+
+#[inline]
+fn saturated(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// Parameters that all of them have.
@@ -165,11 +182,11 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             limit: common.limit,
             link: site.rate,
             most: common.flows as usize,
-            by_key: FlowMap::with_capacity(flows),
+            by_key: FlowIndex::with_capacity(flows),
             flows: Slots::with_capacity(flows),
-            known: List::default(),
             silent: List::default(),
-            silences: Slots::with_capacity(flows),
+            order: Slots::with_capacity(flows),
+            known: List::default(),
             packets: Slots::with_capacity(room),
             longest: LongestQueue::with_capacity(flows),
             held: Backlog::ZERO,
@@ -201,13 +218,14 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
         let Some(pick) = self.schedule.next(cx.now()) else { return self.best_effort.dequeue(cx) };
         let place = self.flows.place(pick.flow).expect("who is next is known");
         let queue = &self.flows[place].queue;
-        let at =
-            pick.packet.map_or_else(|| self.packets.front_place(queue), |packet| self.packets.place(packet));
-        let (pkt, item) = self.take(place, at.expect("who is next has a packet"));
-        let head = self.packets.front_place(&self.flows[place].queue);
-        let head = head.map(|front| self.item(place, front));
-        self.schedule.left(item, head, cx.now());
-        Next::Packet(pkt)
+        let oldest = || self.packets.front_place(queue);
+        let at = pick.packet.map_or_else(oldest, |packet| self.packets.place(packet));
+        let at = at.expect("who is next has a packet");
+        let head = self.take(place, at);
+        let flow = &mut self.flows[place];
+        let head = head.map(|front| flow.item(place, front, self.packets[front].bytes()));
+        self.schedule.left(place.index(), at.index(), head, cx.now());
+        Next::Packet(self.release(at))
     }
 
     #[inline]
@@ -216,12 +234,18 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        while let Some(mut flow) = self.flows.pop_front(&mut self.known) {
-            while let Some(pkt) = self.packets.pop_front(&mut flow.queue) {
+        while let Some(place) = self.order.front_place(&self.known) {
+            let queue = &mut self.flows[place].queue;
+            let silent = queue.is_empty();
+            while let Some(pkt) = self.packets.pop_front(queue) {
                 cx.drop(pkt, DropReason::Reset);
             }
+            if !silent {
+                self.flows.attach(&mut self.silent, place);
+            }
+            self.flows.remove(&mut self.silent, place);
+            self.order.remove(&mut self.known, place);
         }
-        while self.silences.pop_front(&mut self.silent).is_some() {}
         self.by_key.clear();
         self.longest.clear();
         self.schedule.clear();
@@ -231,10 +255,10 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
 
     fn flow_table(&self) -> FlowTable {
         let table = self.by_key.table();
-        let own = Slots::<Flow>::bytes_per_slot() + Slots::<Place>::bytes_per_slot() + S::FLOW_BYTES;
+        let own = Slots::<Flow>::bytes_per_slot() + Slots::<()>::bytes_per_slot() + S::FLOW_BYTES;
         let reserved = FlowTable {
             entry_bytes: table.entry_bytes + own as u32,
-            bytes: table.bytes + self.flows.bytes() + self.silences.bytes() + self.schedule.bytes(),
+            bytes: table.bytes + self.flows.bytes() + self.order.bytes() + self.schedule.bytes(),
             ..table
         };
         reserved.plus(self.best_effort.flow_table())
@@ -251,7 +275,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
     /// The flow with whose reservation a packet is served; none when it is best effort.
     #[inline]
     fn reservation(&mut self, meta: &Meta, now: Time) -> Option<Place> {
-        let Some(place) = self.by_key.get(meta.flow).copied() else {
+        let Some(place) = self.by_key.get(meta.flow, |place| self.flows[place].key) else {
             return if meta.reserved == Rate::default() { None } else { self.admit(meta, now) };
         };
         let flow = &self.flows[place];
@@ -270,19 +294,12 @@ impl<P, S: Schedule> Guaranteed<P, S> {
             }
         }
         let (key, rate) = (meta.flow, meta.reserved);
-        let flow = Flow {
-            key,
-            queue: List::default(),
-            rate,
-            bytes: 0,
-            priced: 0,
-            cost: Ticks::ZERO,
-            silence: None,
-            lapsed: false,
-        };
-        let place = self.flows.push_back(&mut self.known, flow);
-        self.fall_silent(place);
-        self.by_key.entry(key, || place);
+        let flow =
+            Flow { key, queue: List::default(), priced: 0, told: 0, cost: 0, rate, bytes: 0, lapsed: false };
+        let place = self.flows.push_back(&mut self.silent, flow);
+        let known = self.order.push_back(&mut self.known, ());
+        debug_assert_eq!(known, place, "both stores give and take back places together");
+        self.by_key.insert(key, place, |place| self.flows[place].key);
         self.admitted = Rate::bit(self.admitted.as_bit() + rate.as_bit());
         self.change_over(place, now);
         Some(place)
@@ -290,7 +307,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
 
     /// What waits of a flow as best effort came before what comes now.
     fn change_over(&mut self, place: Place, now: Time) {
-        while let Some(pkt) = self.best_effort.take(self.flows[place].key) {
+        let key = self.flows[place].key;
+        while let Some(pkt) = self.best_effort.take(key) {
             self.append(place, pkt, now);
         }
     }
@@ -321,7 +339,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         if self.fits(old, rate) {
             self.admitted = Rate::bit(self.admitted.as_bit() - old.as_bit() + rate.as_bit());
             let flow = &mut self.flows[place];
-            (flow.rate, flow.priced, flow.cost) = (rate, 0, Ticks::ZERO);
+            (flow.rate, flow.priced, flow.cost) = (rate, 0, 0);
         } else {
             self.refused += 1;
         }
@@ -333,28 +351,23 @@ impl<P, S: Schedule> Guaranteed<P, S> {
     fn release_silent(&mut self, now: Time) -> bool {
         // The first may have a debt; then another is looked at, and it comes last.
         for _ in 0..2 {
-            let Some(place) = self.silences.front(&self.silent).copied() else { return false };
+            let Some(place) = self.flows.front_place(&self.silent) else { return false };
             if self.schedule.passed(place.index(), now) {
                 self.forget(place);
                 return true;
             }
-            self.silences.rotate(&mut self.silent);
+            self.flows.rotate(&mut self.silent);
         }
         false
     }
 
     /// A flow that has nothing queued is no longer known.
     fn forget(&mut self, place: Place) {
-        let flow = self.flows.remove(&mut self.known, place);
-        let silence = flow.silence.expect("only silent flows are forgotten");
-        self.silences.remove(&mut self.silent, silence);
-        self.by_key.remove(flow.key);
+        self.by_key.remove(self.flows[place].key, |place| self.flows[place].key);
+        let flow = self.flows.remove(&mut self.silent, place);
+        self.order.remove(&mut self.known, place);
         self.admitted = Rate::bit(self.admitted.as_bit() - flow.rate.as_bit());
         self.schedule.forget(place.index());
-    }
-
-    fn fall_silent(&mut self, place: Place) {
-        self.flows[place].silence = Some(self.silences.push_back(&mut self.silent, place));
     }
 
     /// Puts a packet at the end of its flow's queue.
@@ -362,35 +375,42 @@ impl<P, S: Schedule> Guaranteed<P, S> {
     fn append(&mut self, place: Place, pkt: Packet<P>, now: Time) {
         let flow = &mut self.flows[place];
         let (bytes, first) = (pkt.bytes(), flow.queue.is_empty());
-        if let Some(silence) = flow.silence.take() {
-            self.silences.remove(&mut self.silent, silence);
-        }
         let at = self.packets.push_back(&mut flow.queue, pkt);
         flow.bytes += u64::from(bytes);
+        if flow.bytes > u64::from(flow.told) {
+            flow.told = saturated(flow.bytes);
+            self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
+        }
+        let item = flow.item(place, at, bytes);
+        if first {
+            self.flows.detach(&mut self.silent, place);
+        }
         self.held.add(bytes);
-        self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
-        let item = self.item(place, at);
         self.schedule.arrived(item, first, now);
     }
 
+    /// Takes a packet out of its flow's queue: the oldest that stays there. Itself it stays where it lies until it is released.
     #[inline]
-    fn item(&mut self, place: Place, at: Place) -> Item {
-        let (flow, bytes) = (&mut self.flows[place], self.packets[at].bytes());
-        Item { flow: place.index(), packet: at.index(), cost: flow.cost(bytes), rate: flow.rate }
+    fn take(&mut self, place: Place, at: Place) -> Option<Place> {
+        let bytes = self.packets[at].bytes();
+        let flow = &mut self.flows[place];
+        self.packets.detach(&mut flow.queue, at);
+        flow.bytes -= u64::from(bytes);
+        self.held.sub(bytes);
+        let oldest = self.packets.front_place(&flow.queue);
+        if oldest.is_none() {
+            self.flows.attach(&mut self.silent, place);
+        }
+        oldest
     }
 
-    /// Takes a packet out of its flow's queue.
+    /// A packet that was taken leaves. That comes last, and what is known of it is copied from where it lies: a packet that is handed on in one
+    /// piece is copied each time, and the processor waits for it, as it does not write in the pieces in which it reads.
     #[inline]
-    fn take(&mut self, place: Place, at: Place) -> (Packet<P>, Item) {
-        let item = self.item(place, at);
-        let flow = &mut self.flows[place];
-        let pkt = self.packets.remove(&mut flow.queue, at);
-        flow.bytes -= u64::from(pkt.bytes());
-        self.held.sub(pkt.bytes());
-        if flow.queue.is_empty() {
-            self.fall_silent(place);
-        }
-        (pkt, item)
+    fn release(&mut self, at: Place) -> Packet<P> {
+        let meta = self.packets[at].meta;
+        let Packet { payload, .. } = self.packets.release(at);
+        Packet { meta, payload }
     }
 
     /// Drops from the longest queue until the rest fits. `arrival` is the flow of the packet that just came.
@@ -406,24 +426,28 @@ impl<P, S: Schedule> Guaranteed<P, S> {
 
     /// Takes the newest packet of the reserved flow that holds the most bytes.
     fn revoke(&mut self) -> Packet<P> {
-        let flows = &self.flows;
+        let flows = &mut self.flows;
         let rank = |index| {
-            let bytes = flows.place(index).map(|place| flows[place].bytes);
-            bytes.filter(|bytes| *bytes > 0).map(|length| Rank { length, ticket: u64::from(index) })
+            let place = flows.place(index)?;
+            let flow = &mut flows[place];
+            flow.told = saturated(flow.bytes);
+            (flow.bytes > 0).then_some(Rank { length: flow.bytes, ticket: u64::from(index) })
         };
         let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
         let place = self.flows.place(longest).expect("the longest queue is a flow's");
-        let queue = self.flows[place].queue;
-        let last = self.packets.nth_place(&queue, queue.len() - 1).expect("the longest queue has a packet");
-        let (pkt, item) = self.take(place, last);
-        self.schedule.revoked(item, self.flows[place].queue.is_empty());
-        pkt
+        let flow = &mut self.flows[place];
+        let queue = &flow.queue;
+        let last = self.packets.nth_place(queue, queue.len() - 1).expect("the longest queue has a packet");
+        let item = flow.item(place, last, self.packets[last].bytes());
+        let oldest = self.take(place, last);
+        self.schedule.revoked(item, oldest.is_none());
+        self.release(last)
     }
 
     /// The number of a flow that has a reservation.
     #[cfg(test)]
     pub(crate) fn number(&self, flow: FlowKey) -> Option<u32> {
-        self.by_key.get(flow).map(|place| place.index())
+        self.by_key.get(flow, |place| self.flows[place].key).map(Place::index)
     }
 }
 

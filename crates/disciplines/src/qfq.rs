@@ -20,7 +20,7 @@
 //!
 //! # Cost
 //! - One table look-up per packet in; a few steps per group in use and packet out, for any number of flows.
-//! - 170 bytes per flow with a reservation, beside the table; 800 per group.
+//! - 155 bytes per flow with a reservation, beside the table; 800 per group.
 //!
 //! # References
 //! - F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM ToN 21(3), 2013: from memory. Linux
@@ -250,10 +250,10 @@ impl Schedule for Qfq {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.leave(item.flow);
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.leave(flow);
         if let Some(head) = head {
-            let start = self.flows.at(item.flow).finish;
+            let start = self.flows.at(flow).finish;
             self.head(head, start);
         }
         self.settle();

@@ -27,7 +27,7 @@
 //! # Cost
 //! - One table look-up per packet in, O(log n) for n flows that wait to keep the minimum of their starts, which the paper leaves out of its
 //!   count; a few steps per packet out, with `scan true` up to P.
-//! - 145 bytes per flow with a reservation, 45 per packet and 8 per slot, beside the table.
+//! - 130 bytes per flow with a reservation, 45 per packet and 8 per slot, beside the table.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National
@@ -178,12 +178,12 @@ impl Schedule for Trr {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.array.remove(item.packet);
+    fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, _: Time) {
+        self.array.remove(packet);
         match head {
-            Some(head) => self.starts.set(item.flow, self.packets.at(head.packet).start),
+            Some(head) => self.starts.set(flow, self.packets.at(head.packet).start),
             None => {
-                self.starts.remove(item.flow);
+                self.starts.remove(flow);
             }
         }
     }

@@ -27,7 +27,7 @@
 //! # Cost
 //! - One table look-up per packet in. A round costs a stamp per flow, which makes one per packet; the first departure of a round
 //!   pays for all.
-//! - 155 bytes per flow with a reservation, beside the table, and 8 per slot.
+//! - 140 bytes per flow with a reservation, beside the table, and 8 per slot.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National
@@ -185,11 +185,11 @@ impl Schedule for Rounds {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.array.remove(item.flow);
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.array.remove(flow);
         match head {
             Some(head) => self.wait(head, false),
-            None => self.flows.at(item.flow).queued = false,
+            None => self.flows.at(flow).queued = false,
         }
     }
 

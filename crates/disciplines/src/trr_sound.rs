@@ -31,13 +31,16 @@
 //! # Cost
 //! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and one division per packet. Beyond
 //!   the window O(log n).
-//! - 150 bytes per flow with a reservation, beside the table, and 16 per slot.
+//! - Who starts later than virtual time is counted by slot, not filed: only how many they are, and the first of their slots, is asked for.
+//! - A packet in and a packet out take 620 instructions with 100 flows and 680 with 10,000 or more, `drr`'s 420 and 550. With 100,000 flows
+//!   more than half of the time is the look-up, which waits for memory.
+//! - 120 bytes per flow with a reservation, beside the table, and 12 per slot, of which a power of two are kept.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: see `trr`. J. Cobb, M. Gouda, A. El-Nahas, time-shift scheduling, 1998: see `tss`. For the bound:
 //!   D. Stiliadis, A. Varma, "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar: [`qdisc::blocks::Calendar`].
 
-use qdisc::blocks::{Calendar, Ticks};
+use qdisc::blocks::{Calendar, SlotCounts, Ticks};
 use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,18 +104,31 @@ pub struct Sound {
     width: Ticks,
     virtual_time: Stamp,
     as_of: Time,
-    /// T of a flow's oldest packet; when it has none, of the last that left.
-    flows: Numbered<Stamp>,
+    flows: Numbered<Flow>,
     /// The flows that wait, by the slot of T.
     due: Calendar,
-    /// Those of them that start in a later slot than virtual time's, by the slot of S.
-    later: Calendar,
-    /// Virtual time is in another slot than when `later` was last looked through.
+    /// How many of them start in which slot later than virtual time's.
+    later: SlotCounts,
+    /// Virtual time is in another slot than when `later` was last told.
     moved: bool,
 }
 
+/// What is known of a flow: half a cache line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    /// T of its oldest packet; when it has none, of the last that left.
+    stamp: Stamp,
+    /// The slot of S of its oldest packet, if that was later than virtual time's: then it is counted in `later` until that has passed.
+    start: u64,
+}
+
+const _: () = assert!(size_of::<Flow>() == 32);
+
 /// A point in virtual time: the slot that it is in, and how far in it. So sums need no division by the width, other than what a packet takes.
+///
+/// In fewer bytes than the alignment of 128 bits would make of it, for there is one per flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(Rust, packed(8))]
 struct Stamp {
     slot: u64,
     rest: Ticks,
@@ -140,7 +156,7 @@ impl Sound {
             as_of: Time::ZERO,
             flows: Numbered::default(),
             due: Calendar::new(slots),
-            later: Calendar::new(slots),
+            later: SlotCounts::new(slots),
             moved: false,
         }
     }
@@ -148,9 +164,14 @@ impl Sound {
     /// Real time passes.
     #[inline]
     fn pass(&mut self, now: Time) {
-        self.virtual_time.rest += Ticks::of(now.since(self.as_of));
+        if now == self.as_of {
+            return;
+        }
+        let Stamp { slot, rest } = self.virtual_time;
+        let rest = rest + Ticks::of(now.since(self.as_of));
+        self.virtual_time = Stamp { slot, rest };
         self.as_of = now;
-        if self.virtual_time.rest >= self.width {
+        if rest >= self.width {
             self.virtual_time = self.virtual_time.plus(Ticks::ZERO, self.width);
             self.moved = true;
         }
@@ -160,74 +181,75 @@ impl Sound {
     #[inline]
     fn head(&mut self, item: Item, start: Stamp) {
         let stamp = start.plus(item.cost, self.width);
-        *self.flows.at(item.flow) = stamp;
-        // Filed before the window moves: it is not due before what its flow had there until now.
-        self.due.refile(item.flow, stamp.slot);
-        self.later.remove(item.flow);
-        if start.slot > self.virtual_time.slot {
+        let later = start.slot > self.virtual_time.slot;
+        let flow = self.flows.at(item.flow);
+        flow.stamp = stamp;
+        let before = std::mem::replace(&mut flow.start, if later { start.slot } else { 0 });
+        self.later.remove(item.flow, before);
+        if later {
             self.later.file(item.flow, start.slot);
         }
+        // Filed before the window moves: it is not due before what its flow had there until now.
+        self.due.refile(item.flow, stamp.slot);
     }
 
     /// When all who wait start in later slots, virtual time is shifted to the first of these.
     #[inline]
     fn shift(&mut self) {
-        // Flows are filed behind virtual time: while that stays in its slot, nobody comes out of `later`.
-        if self.moved || self.later.len() == self.due.len() {
-            self.look_through();
+        // Flows are filed behind virtual time: while that stays in its slot, none of `later` passes.
+        if std::mem::take(&mut self.moved) {
+            self.later.pass(self.virtual_time.slot);
         }
-        self.later.advance(self.virtual_time.slot);
+        if self.later.len() == self.due.len()
+            && let Some(slot) = self.later.first()
+        {
+            self.virtual_time = Stamp { slot, rest: Ticks::ZERO };
+            self.later.pass(slot);
+        }
         self.due.advance(self.virtual_time.slot);
-    }
-
-    fn look_through(&mut self) {
-        self.moved = false;
-        while let Some((slot, flow)) = self.later.first() {
-            if slot > self.virtual_time.slot {
-                if self.later.len() < self.due.len() {
-                    break;
-                }
-                self.virtual_time = Stamp { slot, rest: Ticks::ZERO };
-            }
-            self.later.remove(flow);
-        }
     }
 
     #[inline]
     fn leave(&mut self, flow: u32) {
         self.due.remove(flow);
-        self.later.remove(flow);
+        let before = std::mem::take(&mut self.flows.at(flow).start);
+        self.later.remove(flow, before);
     }
 }
 
 impl Schedule for Sound {
-    const FLOW_BYTES: usize = size_of::<Stamp>() + 2 * 12;
+    const FLOW_BYTES: usize = size_of::<Flow>() + 12;
 
     #[inline]
     fn arrived(&mut self, item: Item, first: bool, now: Time) {
         self.pass(now);
         if first {
-            let last = *self.flows.at(item.flow);
+            let last = self.flows.at(item.flow).stamp;
             self.head(item, self.virtual_time.max(last));
         }
-        self.shift();
+        // Otherwise nobody begins or ends to wait.
+        if first || self.moved {
+            self.shift();
+        }
     }
 
     #[inline]
     fn next(&mut self, now: Time) -> Option<Pick> {
         self.pass(now);
-        self.shift();
+        if self.moved {
+            self.shift();
+        }
         self.due.first().map(|(_, flow)| Pick::oldest(flow))
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         match head {
             Some(head) => {
-                let start = *self.flows.at(item.flow);
+                let start = self.flows.at(flow).stamp;
                 self.head(head, start);
             }
-            None => self.leave(item.flow),
+            None => self.leave(flow),
         }
         self.shift();
     }
@@ -235,7 +257,7 @@ impl Schedule for Sound {
     fn revoked(&mut self, item: Item, emptied: bool) {
         if emptied {
             self.leave(item.flow);
-            let stamp = self.flows.at(item.flow);
+            let stamp = &mut self.flows.at(item.flow).stamp;
             let (slot, rest) = stamp.ticks(self.width).saturating_sub(item.cost).split(self.width);
             *stamp = Stamp { slot, rest };
             self.shift();
@@ -244,11 +266,11 @@ impl Schedule for Sound {
 
     fn passed(&self, flow: u32, now: Time) -> bool {
         let virtual_time = self.virtual_time.plus(Ticks::of(now.since(self.as_of)), self.width);
-        self.flows.get(flow).is_none_or(|stamp| *stamp <= virtual_time)
+        self.flows.get(flow).is_none_or(|flow| flow.stamp <= virtual_time)
     }
 
     fn forget(&mut self, flow: u32) {
-        *self.flows.at(flow) = Stamp::default();
+        *self.flows.at(flow) = Flow::default();
     }
 
     fn clear(&mut self) {

@@ -22,7 +22,7 @@
 //!
 //! # Cost
 //! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and a 128-bit division per packet.
-//! - 120 bytes per flow with a reservation and 16 per packet, beside the table, and 8 per class.
+//! - 105 bytes per flow with a reservation and 16 per packet, beside the table, and 8 per class, of which a power of two are kept.
 //!
 //! # References
 //! - K.-H. Cho, H. Yoon, "Design and Analysis of a Fair Scheduling Algorithm for QoS Guarantees in High-Speed Packet-Switched Networks", ICC
@@ -132,11 +132,11 @@ impl Schedule for Classes {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.due.remove(item.flow);
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.due.remove(flow);
         if let Some(head) = head {
             let finish = *self.stamps.at(head.packet);
-            self.due.file(item.flow, finish.slot(self.width));
+            self.due.file(flow, finish.slot(self.width));
         }
         self.due.advance(self.virtual_time.slot(self.width));
     }

@@ -20,7 +20,7 @@
 //! # Cost
 //! - One table look-up per packet in, and O(log n) for n flows that have packets: two heaps, of the eligible by finish and of the others
 //!   by start.
-//! - 200 bytes per flow with a reservation, beside the table; none per packet.
+//! - 180 bytes per flow with a reservation, beside the table; none per packet.
 //!
 //! # References
 //! - J. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", SIGCOMM 1996 and IEEE/ACM ToN 5(5), 1997: WF²Q+, equations
@@ -160,10 +160,10 @@ impl Schedule for Wf2q {
     }
 
     #[inline]
-    fn left(&mut self, item: Item, head: Option<Item>, _: Time) {
-        self.eligible.remove(item.flow);
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.eligible.remove(flow);
         if let Some(head) = head {
-            let start = self.flows.at(item.flow).finish;
+            let start = self.flows.at(flow).finish;
             self.head(head, start);
         }
         self.settle();

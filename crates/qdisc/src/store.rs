@@ -133,6 +133,52 @@ impl<T> Slots<T> {
         let (prev, next) = (slot.prev, slot.next);
         slot.next = self.free;
         self.free = place.index();
+        self.unlink(list, prev, next);
+        item
+    }
+
+    /// Takes an item out of its list, and leaves it at its place, in no list.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    #[inline]
+    pub fn detach(&mut self, list: &mut List, place: Place) {
+        let Slot { prev, next, .. } = self.slots[place.index() as usize];
+        self.unlink(list, prev, next);
+    }
+
+    /// Takes out an item that is in no list.
+    ///
+    /// # Panics
+    /// When the item is no longer there.
+    #[inline]
+    pub fn release(&mut self, place: Place) -> T {
+        let slot = &mut self.slots[place.index() as usize];
+        let item = slot.item.take().expect("a place holds its item until it leaves");
+        slot.next = self.free;
+        self.free = place.index();
+        item
+    }
+
+    /// Puts an item that is in no list at the end of one. Its place stays as it is.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    #[inline]
+    pub fn attach(&mut self, list: &mut List, place: Place) {
+        let slot = &mut self.slots[place.index() as usize];
+        (slot.prev, slot.next) = (list.tail, NONE);
+        match list.tail {
+            NONE => list.head = place.index(),
+            tail => self.slots[tail as usize].next = place.index(),
+        }
+        list.tail = place.index();
+        list.len += 1;
+    }
+
+    /// Closes the gap between two items of a list.
+    #[inline]
+    fn unlink(&mut self, list: &mut List, prev: u32, next: u32) {
         match prev {
             NONE => list.head = next,
             prev => self.slots[prev as usize].next = next,
@@ -142,7 +188,6 @@ impl<T> Slots<T> {
             next => self.slots[next as usize].prev = prev,
         }
         list.len -= 1;
-        item
     }
 
     /// Moves the first item to the end. Places stay as they are.

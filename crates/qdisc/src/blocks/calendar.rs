@@ -81,7 +81,7 @@ impl Chains {
     ///
     /// # Panics
     /// When there is no such slot.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, slot: u32, item: u32) {
         if item as usize >= self.links.len() {
             self.links.resize(item as usize + 1, OUT);
@@ -103,25 +103,36 @@ impl Chains {
     /// Takes an item out. Whether it was filed.
     #[inline]
     pub fn remove(&mut self, item: u32) -> bool {
-        let Some(Link { prev, next, slot }) = self.links.get(item as usize).copied() else { return false };
+        self.take(item).is_some()
+    }
+
+    /// Takes an item out: the slot where it was filed, and whether that is empty now. Always in place, as are the other steps of filing
+    /// anew: as calls they took 45 instructions more, of 660 of a packet with TRR.
+    #[inline(always)]
+    fn take(&mut self, item: u32) -> Option<(u32, bool)> {
+        let Link { prev, next, slot } = *self.links.get(item as usize)?;
         if slot == NONE {
-            return false;
+            return None;
         }
-        let ends = &mut self.ends[slot as usize];
-        match prev {
-            NONE => ends.head = next,
-            prev => self.links[prev as usize].next = next,
-        }
-        match next {
-            NONE => ends.tail = prev,
-            next => self.links[next as usize].prev = prev,
-        }
-        if ends.head == NONE {
-            self.busy.remove(slot);
-        }
-        self.links[item as usize] = OUT;
+        self.links[item as usize].slot = NONE;
         self.len -= 1;
-        true
+        let ends = &mut self.ends[slot as usize];
+        // What comes before the first and after the last is not kept up: most leave as the first of their chain, and the next one
+        // would be written to, and so waited for, a whole turn before it is needed.
+        match (ends.head == item, ends.tail == item) {
+            (true, true) => {
+                *ends = EMPTY;
+                self.busy.remove(slot);
+                return Some((slot, true));
+            }
+            (true, false) => ends.head = next,
+            (false, true) => ends.tail = prev,
+            (false, false) => {
+                self.links[prev as usize].next = next;
+                self.links[next as usize].prev = prev;
+            }
+        }
+        Some((slot, false))
     }
 
     /// The first item of a slot.
@@ -148,11 +159,14 @@ impl Chains {
 /// Items by slot of time, then in the order in which they were filed.
 #[derive(Debug)]
 pub struct Calendar {
+    /// A power of two, so that a slot's chain is found without a division: as many as the window has slots, or more.
     chains: Chains,
+    /// How many slots the window has.
+    window: u64,
     /// The slot with which the window begins. Nothing is filed before it.
     floor: u64,
-    /// Which chain is that slot's: its remainder, kept because a division costs more than all the rest of filing.
-    floor_chain: u32,
+    /// The first slot in the window that has an item, if one has: looked for when the one before is empty, not whenever it is asked for.
+    nearest: u64,
     /// The window may begin as late as this, as far as what is filed allows. It is moved when that makes a difference.
     passed: u64,
     /// Items that are due beyond the window, by slot, then by the order in which they came.
@@ -167,8 +181,16 @@ impl Calendar {
     /// # Panics
     /// As [`Chains::new`].
     pub fn new(slots: usize) -> Calendar {
-        let (chains, beyond) = (Chains::new(slots), FlowHeap::with_capacity(0));
-        Calendar { chains, floor: 0, floor_chain: 0, passed: 0, beyond, overflowed: 0 }
+        assert!(slots > 0, "a window has slots");
+        Calendar {
+            chains: Chains::new(slots.next_power_of_two()),
+            window: slots as u64,
+            floor: 0,
+            nearest: 0,
+            passed: 0,
+            beyond: FlowHeap::with_capacity(0),
+            overflowed: 0,
+        }
     }
 
     /// How many items are filed.
@@ -208,19 +230,27 @@ impl Calendar {
     /// Takes an item out. Whether it was filed.
     #[inline]
     pub fn remove(&mut self, item: u32) -> bool {
-        self.chains.remove(item) || (!self.beyond.is_empty() && self.beyond.remove(item))
+        let Some((chain, emptied)) = self.chains.take(item) else {
+            return !self.beyond.is_empty() && self.beyond.remove(item);
+        };
+        let nearest = self.chain(self.nearest);
+        if emptied
+            && chain == nearest
+            && let Some(next) = self.chains.next_from(nearest)
+        {
+            self.nearest += u64::from(next.wrapping_sub(nearest) & (self.chains.slots() - 1));
+        }
+        true
     }
 
     /// The first slot that has an item, and the item that was filed there first.
     #[inline]
     pub fn first(&self) -> Option<(u64, u32)> {
-        let from = self.floor_chain;
-        let Some(chain) = self.chains.next_from(from) else {
+        if self.chains.is_empty() {
             // The window stays where it is: what is filed next may come before this.
             return self.beyond.first().map(|((slot, _), item)| (slot, item));
-        };
-        let ahead = if chain >= from { chain - from } else { chain + self.chains.slots() - from };
-        Some((self.floor + u64::from(ahead), self.chains.front(chain)?))
+        }
+        Some((self.nearest, self.chains.front(self.chain(self.nearest))?))
     }
 
     /// Nothing is due before `slot` any more: the window moves up to there, or as far as what is filed allows when next something is.
@@ -233,24 +263,24 @@ impl Calendar {
     pub fn clear(&mut self) {
         self.chains.clear();
         self.beyond.clear();
-        (self.floor, self.floor_chain, self.passed) = (0, 0, 0);
+        (self.floor, self.nearest, self.passed) = (0, 0, 0);
     }
 
     /// The slot that an item due in `slot` is filed under. Here the window moves, if it matters where it begins. That comes to the same as
     /// moving it whenever something is filed: what was filed without was not due before `passed`, and did not hold it back.
     #[inline]
     fn within(&mut self, slot: u64) -> u64 {
-        if slot >= self.passed && slot - self.floor < u64::from(self.chains.slots()) {
+        if slot >= self.passed && slot - self.floor < self.window {
             return slot;
         }
         self.catch_up();
         slot.max(self.floor)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, item: u32, slot: u64) {
-        if slot - self.floor < u64::from(self.chains.slots()) {
-            self.chains.push(self.chain(slot), item);
+        if slot - self.floor < self.window {
+            self.push(item, slot);
         } else {
             self.overflowed += 1;
             self.beyond.set(item, (slot, self.overflowed));
@@ -260,27 +290,32 @@ impl Calendar {
     /// The window moves; what it reaches is filed in it.
     fn catch_up(&mut self) {
         let first = self.first().map_or(self.passed, |(first, _)| first);
-        let (floor, slots) = (self.passed.min(first), u64::from(self.chains.slots()));
+        let floor = self.passed.min(first);
         if floor <= self.floor {
             return;
         }
-        self.floor_chain =
-            if floor - self.floor < slots { self.chain(floor) } else { (floor % slots) as u32 };
         self.floor = floor;
         while let Some(((slot, _), item)) = self.beyond.first()
-            && slot - self.floor < slots
+            && slot - self.floor < self.window
         {
             self.beyond.remove(item);
-            self.chains.push(self.chain(slot), item);
+            self.push(item, slot);
         }
+    }
+
+    /// Puts an item in the window.
+    #[inline(always)]
+    fn push(&mut self, item: u32, slot: u64) {
+        if slot < self.nearest || self.chains.is_empty() {
+            self.nearest = slot;
+        }
+        self.chains.push(self.chain(slot), item);
     }
 
     /// The chain of a slot in the window.
     #[inline]
     fn chain(&self, slot: u64) -> u32 {
-        let (slots, chain) =
-            (u64::from(self.chains.slots()), u64::from(self.floor_chain) + (slot - self.floor));
-        (if chain >= slots { chain - slots } else { chain }) as u32
+        slot as u32 & (self.chains.slots() - 1)
     }
 }
 

@@ -68,7 +68,7 @@ impl LongestQueue {
 
     /// The longest queue, given how long each one really is (`None`: it is empty or gone).
     #[inline]
-    pub fn longest(&mut self, truth: impl Fn(u32) -> Option<Rank>) -> Option<u32> {
+    pub fn longest(&mut self, mut truth: impl FnMut(u32) -> Option<Rank>) -> Option<u32> {
         loop {
             let queue = *self.heap.first()?;
             match truth(queue) {
