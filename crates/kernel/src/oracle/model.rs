@@ -17,6 +17,8 @@ pub enum Rule {
     /// The n-th drop follows after interval/sqrt(n), in the kernel with a root of 16 bits that makes one Newton step when n changes;
     /// ours is exact.
     Root,
+    /// Late is who is late for longer than an interval; ours, and RFC 8289's, who is for as long as that. The kernel's steps make it happen.
+    Longer,
     /// "No more than an MTU stays behind" looks at all queues together; ours at the flow's own.
     Behind,
     /// A new flow that is empty leaves the lists at once when no old one waits; ours becomes an old one (RFC 8290, 4.2).
@@ -29,12 +31,13 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 5] = [Rule::Root, Rule::Behind, Rule::Alone, Rule::Half, Rule::Count];
+    pub const ALL: [Rule; 6] = [Rule::Root, Rule::Longer, Rule::Behind, Rule::Alone, Rule::Half, Rule::Count];
 
     /// In a few words, as the kernel has it.
     pub const fn name(self) -> &'static str {
         match self {
             Rule::Root => "root by one Newton step",
+            Rule::Longer => "late for longer than an interval",
             Rule::Behind => "an MTU behind of all queues",
             Rule::Alone => "an empty new flow leaves at once",
             Rule::Half => "half the bytes",
@@ -125,6 +128,7 @@ impl Model {
             self.queues[queue].first_above = 0;
             return None;
         };
+        let longer = u64::from(self.has(Rule::Longer));
         let behind = if self.has(Rule::Behind) { self.held.bytes } else { self.queues[queue].bytes };
         let Setup { target, mtu, interval, .. } = self.setup;
         let of = &mut self.queues[queue];
@@ -134,7 +138,7 @@ impl Model {
         } else if of.first_above == 0 {
             of.first_above = now + interval;
         } else {
-            late = now >= of.first_above;
+            late = now >= of.first_above + longer;
         }
         Some((pkt, late))
     }

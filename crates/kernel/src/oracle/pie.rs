@@ -3,7 +3,7 @@
 //! The kernel's timer updates the odds from the delay; each update is made again from what the delay was, by RFC 8033's law, and with the
 //! rules in which the kernel's differs. What chance has no say in is compared at each arrival: nothing is dropped while a burst is let
 //! pass, while delay and odds are low, while two packets or less are queued (the kernel: less than two), and before the odds have summed up
-//! to 0.85; at 8.5 everything is. In between both draw, and the drops that were to be expected are summed up. How long a burst
+//! to 0.85; at 8.5 everything is. The delay is that of the last update, as in the RFC; the kernel's is that of the last packet that left. In between both draw, and the drops that were to be expected are summed up. How long a burst
 //! is let pass is taken from the kernel, which counts it down when packets leave; ours does at updates, as the RFC.
 
 use disciplines::Spec;
@@ -19,6 +19,8 @@ const CERTAIN: f64 = ((1u64 << 56) - 1) as f64;
 const TICK_NS: u64 = 64;
 /// The gains are whole numbers of the kernel's parts, shifted by up to eleven places.
 const CLOSE: f64 = 1e-4;
+/// How far the clock of the journal may be from the kernel's.
+const BESIDE: Span = Span::us(50);
 /// Standard deviations that chance may be away.
 const SIGMA: f64 = 4.0;
 
@@ -164,12 +166,16 @@ fn decisions(
     let (mut held, mut bytes_of) = (0u64, std::collections::BTreeMap::new());
     let (mut packets, mut accumulated, mut certain, mut drawn, mut drops) = (0u64, 0.0, 0u64, 0u64, 0u64);
     let (mut expected, mut variance) = (0.0, 0.0);
+    // How long the last packet waited, in the kernel's reckoning: not at all, when nothing stayed behind it.
+    let mut waited = Span::ZERO;
+    let mut otherwise = 0u64;
     let mut nth = 0;
     for call in &calls {
         let Some(Came { number, bytes, mark }) = call.came else {
-            if let Some(bytes) = call.sent.and_then(|sent| bytes_of.remove(&sent)) {
+            if let Some((came, bytes)) = call.sent.and_then(|sent| bytes_of.remove(&sent)) {
                 held -= u64::from(bytes);
                 packets -= 1;
+                waited = if held == 0 { Span::ZERO } else { Span::ns(call.now - came) };
             }
             continue;
         };
@@ -183,57 +189,64 @@ fn decisions(
         let burst = mark > 0;
         let full = packets >= config.limit.0;
         // The RFC and ours spare two packets exactly, too.
-        let spared =
-            burst || (update.delay < config.target / 2 && update.odds < 0.2) || held < 2 * site.mtu.0;
-        let fate = if full {
-            Some(true)
-        } else if spared {
-            Some(false)
+        let low = |delay: Span| delay < config.target / 2 && update.odds < 0.2;
+        let always = burst || held < 2 * site.mtu.0;
+        let spared = always || low(waited);
+        otherwise += u64::from(spared != (always || low(update.delay)));
+        let kernel = call.state as f64 / CERTAIN;
+        // What waited half the target, as far as can be said: the clock was read once more for the journal.
+        let half = config.target / 2;
+        if !always && !full && waited.max(half) - waited.min(half) < BESIDE {
+            accumulated = kernel;
         } else {
-            accumulated = if update.odds == 0.0 { 0.0 } else { accumulated + update.odds };
-            match accumulated {
-                sum if sum < 0.85 => Some(false),
-                sum if sum >= 8.5 => Some(true),
-                _ => None,
+            let fate = if full {
+                Some(true)
+            } else if spared {
+                Some(false)
+            } else {
+                accumulated = if update.odds == 0.0 { 0.0 } else { accumulated + update.odds };
+                match accumulated {
+                    sum if sum < 0.85 => Some(false),
+                    sum if sum >= 8.5 => Some(true),
+                    _ => None,
+                }
+            };
+            match fate {
+                Some(fate) if fate != dropped => {
+                    return Ok(Err(format!(
+                        "packet {number}: {} in the kernel, with odds of {:.4}, {accumulated:.4} in all, a delay of {waited} and {held} bytes queued",
+                        if dropped { "dropped" } else { "kept" },
+                        update.odds,
+                    )));
+                }
+                Some(_) => certain += 1,
+                None => {
+                    // What it draws against is known at all of these.
+                    drawn += 1;
+                    drops += u64::from(dropped);
+                    let odds = update.odds.min(1.0);
+                    expected += odds;
+                    variance += odds * (1.0 - odds);
+                }
             }
-        };
-        match fate {
-            Some(fate) if fate != dropped => {
+            if dropped {
+                accumulated = 0.0;
+            }
+            if !spared && !full && (accumulated - kernel).abs() > CLOSE {
                 return Ok(Err(format!(
-                    "packet {number}: {} in the kernel, with odds of {:.4}, {accumulated:.4} in all, a delay of {} and {held} bytes queued",
-                    if dropped { "dropped" } else { "kept" },
-                    update.odds,
-                    update.delay
+                    "packet {number}: the odds sum up to {accumulated:.6}, in the kernel to {kernel:.6}"
                 )));
             }
-            Some(_) => certain += 1,
-            None => {
-                // What it draws against is known at all of these.
-                drawn += 1;
-                drops += u64::from(dropped);
-                let odds = update.odds.min(1.0);
-                expected += odds;
-                variance += odds * (1.0 - odds);
-            }
-        }
-        if dropped {
-            accumulated = 0.0;
-        }
-        if !spared && !full && (accumulated - call.state as f64 / CERTAIN).abs() > CLOSE {
-            let kernel = call.state as f64 / CERTAIN;
-            return Ok(Err(format!(
-                "packet {number}: the odds sum up to {accumulated:.6}, in the kernel to {kernel:.6}"
-            )));
         }
         if !dropped {
             held += u64::from(bytes);
             packets += 1;
-            bytes_of.insert(number, bytes);
+            bytes_of.insert(number, (call.now, bytes));
         }
     }
     let off = if variance > 0.0 { (drops as f64 - expected) / f64::sqrt(variance) } else { 0.0 };
     let what = format!(
-        "{certain} arrivals without chance decided the same, of {drawn} others {drops} dropped where {expected:.0} were expected \
+        "{certain} arrivals without chance decided the same, {otherwise} of all by the last packet's delay and not by the last update's; of {drawn} others {drops} dropped where {expected:.0} were expected \
          ({off:+.1} sigma)"
     );
     Ok(if off.abs() <= SIGMA { Ok(what) } else { Err(what) })
