@@ -29,7 +29,7 @@ cargo xtask CHORE
   new NAME         a new discipline: its file, its line in the registry, its scenario
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
-  properties [N]   every property on new random cases, N times (10 unless told; some minutes each)
+  properties [N]   every property on new random cases, N times (10 unless told; about twenty seconds each)
   stories          a million random stories in which no flow may starve (about fifteen minutes)
   bounds           searches 100,000 random cases for violations of each bound on delay and fairness (a few minutes)
   papers           does every paper again, in full, and writes its page of the book (about ten minutes each)
