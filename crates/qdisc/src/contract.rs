@@ -23,10 +23,22 @@ pub enum Op {
         /// Whether its sender takes marks.
         ecn: bool,
     },
+    /// A packet of any length arrives: 1 to 65,535 bytes, what an IP packet can have. Hosts offload segmentation, so they
+    /// send packets longer than the MTU.
+    EnqueueAny {
+        /// Which of the flows.
+        flow: u8,
+        /// Length; 0 stands for 1.
+        bytes: u16,
+        /// Class.
+        class: u8,
+    },
     /// The link asks for a packet.
     Dequeue,
     /// Time passes, in microseconds.
     Wait(u16),
+    /// A long time passes, in seconds: up to 18 hours.
+    Pause(u16),
     /// Time passes until the discipline wants to be asked again, if it said so.
     WaitUntilAsked,
     /// Everything is thrown away.
@@ -46,7 +58,7 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// Smallest and largest length that operations make.
+/// Smallest and largest length that [`Op::Enqueue`] makes.
 pub const LENGTHS: std::ops::RangeInclusive<u32> = 40..=1500;
 
 /// Drives `qdisc` through `ops` and then drains it, checking after each call what it promises.
@@ -98,36 +110,19 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         match op {
             Op::Enqueue { flow, bytes, class, ecn } => {
                 let span = LENGTHS.end() - LENGTHS.start() + 1;
-                let flow = flow % 16;
-                let meta = Meta {
-                    bytes: LENGTHS.start() + u32::from(bytes) % span,
-                    flow: FlowKey(u64::from(flow)),
-                    from: u16::from(flow / 4),
-                    to: u16::from(flow % 5),
-                    ahead: ahead(flow),
-                    class: u16::from(class % 4),
-                    ecn: if ecn { Ecn::Ect0 } else { Ecn::NotCapable },
-                    arrived: self.now,
-                    offset: u32::try_from(self.serial * 700).unwrap_or(u32::MAX),
-                    remaining: u32::from(bytes) * 8,
-                    label: match bytes % 4 {
-                        0 => Label::NONE,
-                        1 => Label::SHORT,
-                        _ => Label::of(Rate::kbit(u64::from(bytes))),
-                    },
-                    reserved: reserved(flow, bytes),
-                    ..Meta::default()
-                };
-                self.serial += 1;
-                self.held.insert(self.serial, meta);
-                self.backlog.add(meta.bytes);
-                let pkt = Packet { meta, payload: self.serial };
-                self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
-                self.settle(None)
+                let length = LENGTHS.start() + u32::from(bytes) % span;
+                self.enqueue(flow, length, bytes, class, ecn)
+            }
+            Op::EnqueueAny { flow, bytes, class } => {
+                self.enqueue(flow, u32::from(bytes.max(1)), bytes, class, bytes.is_multiple_of(2))
             }
             Op::Dequeue => self.dequeue().map(|_| ()),
             Op::Wait(us) => {
                 self.now += Span::us(u64::from(us));
+                Ok(())
+            }
+            Op::Pause(s) => {
+                self.now += Span::s(u64::from(s));
                 Ok(())
             }
             Op::WaitUntilAsked => {
@@ -145,6 +140,36 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 ensure(matches!(self.dequeue()?, Got::Nothing), || "a reset discipline holds nothing".into())
             }
         }
+    }
+
+    /// A packet of `length` bytes arrives; what else it carries follows from `bytes`.
+    fn enqueue(&mut self, flow: u8, length: u32, bytes: u16, class: u8, ecn: bool) -> Result<(), Violation> {
+        let flow = flow % 16;
+        let meta = Meta {
+            bytes: length,
+            flow: FlowKey(u64::from(flow)),
+            from: u16::from(flow / 4),
+            to: u16::from(flow % 5),
+            ahead: ahead(flow),
+            class: u16::from(class % 4),
+            ecn: if ecn { Ecn::Ect0 } else { Ecn::NotCapable },
+            arrived: self.now,
+            offset: u32::try_from(self.serial * 700).unwrap_or(u32::MAX),
+            remaining: u32::from(bytes) * 8,
+            label: match bytes % 4 {
+                0 => Label::NONE,
+                1 => Label::SHORT,
+                _ => Label::of(Rate::kbit(u64::from(bytes))),
+            },
+            reserved: reserved(flow, bytes),
+            ..Meta::default()
+        };
+        self.serial += 1;
+        self.held.insert(self.serial, meta);
+        self.backlog.add(meta.bytes);
+        let pkt = Packet { meta, payload: self.serial };
+        self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
+        self.settle(None)
     }
 
     fn dequeue(&mut self) -> Result<Got, Violation> {
@@ -271,16 +296,18 @@ pub fn ops_from_bytes(bytes: &[u8]) -> Vec<Op> {
     quads
         .iter()
         .map(|[kind, a, b, c]| match kind % 16 {
-            0..8 => Op::Enqueue {
+            0..7 => Op::Enqueue {
                 flow: *a,
                 bytes: u16::from_le_bytes([*b, *c]),
                 class: kind >> 4,
                 ecn: c & 1 == 1,
             },
+            7 => Op::EnqueueAny { flow: *a, bytes: u16::from_le_bytes([*b, *c]), class: kind >> 4 },
             8..13 => Op::Dequeue,
             13 => Op::Wait(u16::from_le_bytes([*a, *b])),
             14 => Op::WaitUntilAsked,
             _ if *a == 0 => Op::Reset,
+            _ if *a < 64 => Op::Pause(u16::from_le_bytes([*b, *c])),
             _ => Op::Wait(u16::from(*b)),
         })
         .collect()

@@ -77,7 +77,9 @@ pub use label::Label;
 pub use packet::{Ahead, Ecn, FlowKey, Meta, Packet};
 pub use port::{Books, Port, Wire};
 pub use probe::{Ending, FlowKind, FlowReport, PortId, Probe, SenderSample};
-pub use qdisc::{Backlog, FlowTable, Guarantee, Invalid, Nature, Next, Onward, Qdisc, Site, check_limit};
+pub use qdisc::{
+    Backlog, FlowTable, Guarantee, Invalid, MOST_PACKETS, Nature, Next, Onward, Qdisc, Site, check_limit,
+};
 pub use rng::{Rng, Streams};
 pub use store::{List, Place, Slots};
 pub use units::{Bytes, Limit, Packets, Rate, Share, Span, Time, UnitError};

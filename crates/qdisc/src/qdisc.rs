@@ -277,6 +277,19 @@ pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<
             parameter,
             format!("{limit} cannot hold one packet of {} bytes: write at least \"{}b\"", mtu.0, mtu.0),
         )),
+        Limit::Packets(most) if most > MOST_PACKETS => {
+            let message = format!("{limit} are more than memory holds: write \"{MOST_PACKETS}p\" at most");
+            Err(Invalid::new(parameter, message))
+        }
+        Limit::Bytes(most) if most > MOST_BYTES => Err(Invalid::new(
+            parameter,
+            format!("{limit} are more than memory holds: write \"{}gb\" at most", MOST_BYTES >> 30),
+        )),
         Limit::Packets(_) | Limit::Bytes(_) => Ok(()),
     }
 }
+
+/// The largest limit in packets. Each takes more than a hundred bytes of a discipline, without its data: two gigabytes.
+pub const MOST_PACKETS: u64 = 1 << 24;
+/// The largest limit in bytes: more than a second at 400 Gbit/s.
+const MOST_BYTES: u64 = 64 << 30;

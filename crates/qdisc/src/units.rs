@@ -17,6 +17,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
+/// The number, or the largest there is: never a number that has wrapped.
+const fn saturated(number: u128) -> u64 {
+    if number > u64::MAX as u128 { u64::MAX } else { number as u64 }
+}
+
 /// A point in time: picoseconds since the host's epoch (for a simulation, its start).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
@@ -62,15 +67,15 @@ impl Time {
     }
     /// `us` microseconds after the epoch.
     pub const fn us(us: u64) -> Time {
-        Time(us * 1_000_000)
+        Time(us.saturating_mul(1_000_000))
     }
     /// `ms` milliseconds after the epoch.
     pub const fn ms(ms: u64) -> Time {
-        Time(ms * 1_000_000_000)
+        Time(ms.saturating_mul(1_000_000_000))
     }
     /// `s` seconds after the epoch.
     pub const fn s(s: u64) -> Time {
-        Time(s * PS_PER_SECOND)
+        Time(s.saturating_mul(PS_PER_SECOND))
     }
     /// Picoseconds since the epoch.
     pub const fn as_ps(self) -> u64 {
@@ -96,19 +101,19 @@ impl Span {
     }
     /// `ns` nanoseconds.
     pub const fn ns(ns: u64) -> Span {
-        Span(ns * 1_000)
+        Span(ns.saturating_mul(1_000))
     }
     /// `us` microseconds.
     pub const fn us(us: u64) -> Span {
-        Span(us * 1_000_000)
+        Span(us.saturating_mul(1_000_000))
     }
     /// `ms` milliseconds.
     pub const fn ms(ms: u64) -> Span {
-        Span(ms * 1_000_000_000)
+        Span(ms.saturating_mul(1_000_000_000))
     }
     /// `s` seconds.
     pub const fn s(s: u64) -> Span {
-        Span(s * PS_PER_SECOND)
+        Span(s.saturating_mul(PS_PER_SECOND))
     }
     /// The nearest whole number of picoseconds; for random draws. Negative values become zero.
     pub fn from_s_f64(s: f64) -> Span {
@@ -130,9 +135,12 @@ impl Span {
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
-    /// `self * num / den` without intermediate overflow, rounded down.
+    /// `self * num / den` without intermediate overflow, rounded down; the longest span there is if that is too long.
+    ///
+    /// # Panics
+    /// When `den` is zero.
     pub const fn scale(self, num: u64, den: u64) -> Span {
-        Span((self.0 as u128 * num as u128 / den as u128) as u64)
+        Span(saturated(self.0 as u128 * num as u128 / den as u128))
     }
 }
 
@@ -143,15 +151,15 @@ impl Rate {
     }
     /// `kbit` · 10³ bit/s.
     pub const fn kbit(kbit: u64) -> Rate {
-        Rate(kbit * 1_000)
+        Rate(kbit.saturating_mul(1_000))
     }
     /// `mbit` · 10⁶ bit/s.
     pub const fn mbit(mbit: u64) -> Rate {
-        Rate(mbit * 1_000_000)
+        Rate(mbit.saturating_mul(1_000_000))
     }
     /// `gbit` · 10⁹ bit/s.
     pub const fn gbit(gbit: u64) -> Rate {
-        Rate(gbit * 1_000_000_000)
+        Rate(gbit.saturating_mul(1_000_000_000))
     }
     /// Bit/s.
     pub const fn as_bit(self) -> u64 {
@@ -161,7 +169,8 @@ impl Rate {
     pub fn bytes_per_s(self) -> f64 {
         self.0 as f64 / 8.0
     }
-    /// How long `bytes` take at this rate, rounded up to a picosecond: never faster than the link.
+    /// How long `bytes` take at this rate, rounded up to a picosecond: never faster than the link. The longest span
+    /// there is when they take longer.
     ///
     /// # Panics
     /// When the rate is zero.
@@ -172,12 +181,12 @@ impl Rate {
         // Up to 2.3 MB the product fits 64 bits, whose division is several times faster.
         match bytes.checked_mul(PS_PER_BYTE_AT_1_BIT) {
             Some(scaled) => Span(scaled.div_ceil(self.0)),
-            None => Span((bytes as u128 * PS_PER_BYTE_AT_1_BIT as u128).div_ceil(self.0 as u128) as u64),
+            None => Span(saturated((bytes as u128 * PS_PER_BYTE_AT_1_BIT as u128).div_ceil(self.0 as u128))),
         }
     }
-    /// How many whole bytes pass in `span`.
+    /// How many whole bytes pass in `span`; `u64::MAX` when there are more.
     pub const fn bytes_in(self, span: Span) -> u64 {
-        (self.0 as u128 * span.0 as u128 / (8 * PS_PER_SECOND as u128)) as u64
+        saturated(self.0 as u128 * span.0 as u128 / (8 * PS_PER_SECOND as u128))
     }
 }
 
@@ -293,6 +302,8 @@ struct Dimension {
     what: &'static str,
     base: &'static str,
     example: &'static str,
+    /// The largest, rounded down to what can be read: 2^64 - 1 base units.
+    largest: &'static str,
     /// Numerator and denominator of one unit in base units.
     units: &'static [(&'static str, u64, u64)],
 }
@@ -304,6 +315,7 @@ const TIME_UNITS: Dimension = Dimension {
     what: "a time",
     base: "picosecond",
     example: "\"5ms\"",
+    largest: "5124h",
     units: &[
         ("ps", 1, 1),
         ("ns", K, 1),
@@ -330,6 +342,7 @@ const RATE_UNITS: Dimension = Dimension {
     what: "a rate",
     base: "bit/s",
     example: "\"10mbit\" or \"10 Mbit/s\"",
+    largest: "18446744tbit",
     units: &[
         ("bit", 1, 1),
         ("kbit", K, 1),
@@ -365,6 +378,7 @@ const SIZE_UNITS: Dimension = Dimension {
     what: "a size",
     base: "byte",
     example: "\"1514b\" or \"64kb\" (as in tc, 1 kb is 1024 bytes)",
+    largest: "17179869183g",
     units: &[
         ("b", 1, 1),
         ("byte", 1, 1),
@@ -389,6 +403,7 @@ const PACKET_UNITS: Dimension = Dimension {
     what: "a number of packets",
     base: "packet",
     example: "\"300p\" or \"300 packets\"",
+    largest: "18446744073709551615p",
     units: &[("p", 1, 1), ("pkt", 1, 1), ("pkts", 1, 1), ("packet", 1, 1), ("packets", 1, 1)],
 };
 
@@ -427,7 +442,12 @@ impl Dimension {
                     ),
                 })
             })?;
-        let too_large = || UnitError(format!("\"{trimmed}\" is too large for {}", self.what));
+        let too_large = || {
+            UnitError(format!(
+                "\"{trimmed}\" is too large for {}: write \"{}\" at most",
+                self.what, self.largest
+            ))
+        };
         let scaled = mantissa.checked_mul(u128::from(*num)).ok_or_else(too_large)?;
         let divisor = scale * u128::from(*den);
         if scaled % divisor != 0 {
@@ -448,7 +468,8 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
     if !digits(whole) || !digits(fraction) || whole.len() + fraction.len() == 0 || fraction.len() > 15 {
         return None;
     }
-    let mantissa = format!("{whole}{fraction}").parse::<u128>().ok()?;
+    // These are digits, so the only mistake left is that they are too many: larger than any quantity.
+    let mantissa = format!("{whole}{fraction}").parse::<u128>().unwrap_or(u128::MAX);
     // Beyond this no unit fits anyway; it keeps the products below in range.
     if mantissa > u128::from(u64::MAX) * 1_000_000 {
         return Some((u128::from(u64::MAX) * 1_000_000, 1));
@@ -460,9 +481,12 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
 /// The candidate that a typing mistake most likely meant, if any is near enough.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_ascii_lowercase();
-    let most = (wrong.chars().count() / 3).max(1);
+    let length = wrong.chars().count();
+    let most = (length / 3).max(1);
     candidates
         .into_iter()
+        // The distance is at least the difference of the lengths, which is cheaper.
+        .filter(|candidate| candidate.chars().count().abs_diff(length) <= most)
         .map(|candidate| (distance(&lower, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.chars().count())
         .min_by_key(|(distance, _)| *distance)
@@ -565,6 +589,7 @@ impl FromStr for Limit {
         match (PACKET_UNITS.parse(text), SIZE_UNITS.parse(text)) {
             (Ok(packets), _) => Ok(Limit::Packets(packets)),
             (_, Ok(bytes)) => Ok(Limit::Bytes(bytes)),
+            (Err(large), _) | (_, Err(large)) if large.0.contains("is too large") => Err(large),
             // Only a unit is missing or wrong: name both kinds. Otherwise the first message says it.
             (Err(_), Err(bytes)) if bytes.0.contains("unit") => Err(UnitError(format!(
                 "\"{}\" needs a unit: \"300p\" counts packets, \"64kb\" counts bytes",
@@ -584,10 +609,13 @@ impl FromStr for Share {
             Some(number) => (number.trim(), true),
             None => (trimmed, false),
         };
-        let (mantissa, scale) = decimal(number).ok_or_else(|| {
+        // Shares are written with as many digits as it takes, and that may be more than quantities have.
+        let many = || number.bytes().all(|b| b.is_ascii_digit() || b == b'.').then(|| number.parse().ok())?;
+        let plain = decimal(number).map(|(mantissa, scale)| mantissa as f64 / scale as f64).or_else(many);
+        let plain: f64 = plain.ok_or_else(|| {
             UnitError(format!("\"{trimmed}\" is not a probability: write for example \"2%\" or \"0.02\""))
         })?;
-        let value = mantissa as f64 / scale as f64 / if percent { 100.0 } else { 1.0 };
+        let value = plain / if percent { 100.0 } else { 1.0 };
         Share::new(value).ok_or_else(|| {
             UnitError(format!("\"{trimmed}\" is not a probability: it must lie between 0 and 1 (100%)"))
         })
@@ -714,6 +742,23 @@ mod tests {
         assert_eq!("2%".parse(), Ok(Share(0.02)));
     }
 
+    /// As sums of times do: files may hold any number.
+    #[test]
+    fn times_that_are_too_long_are_the_longest() {
+        assert_eq!((Span::ns(u64::MAX), Span::s(u64::MAX)), (Span(u64::MAX), Span(u64::MAX)));
+        assert_eq!((Time::us(u64::MAX), Time::ms(u64::MAX)), (Time::NEVER, Time::NEVER));
+    }
+
+    #[test]
+    fn every_share_is_written_so_that_it_reads_the_same() {
+        let seven: Share = "0.7%".parse().unwrap();
+        for share in [seven, Share(1.0 / 3.0), Share(f64::MIN_POSITIVE), Share(f64::from_bits(1)), Share(1.0)]
+        {
+            assert_eq!(share.to_string().parse(), Ok(share));
+        }
+        assert!("1e-3".parse::<Share>().is_err() && ".".parse::<Share>().is_err());
+    }
+
     #[test]
     fn wrong_quantities_say_what_to_write() {
         let message = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
@@ -723,7 +768,11 @@ mod tests {
         );
         assert_eq!(message("10mbitt"), "\"mbitt\" is not a unit of a rate: did you mean \"10mbit\"?");
         assert_eq!(message("-3mbit"), "a rate cannot be negative: got \"-3mbit\"");
-        assert_eq!(message("99999999999tbit"), "\"99999999999tbit\" is too large for a rate");
+        let most = "write \"18446744tbit\" at most";
+        assert_eq!(
+            message("99999999999tbit"),
+            format!("\"99999999999tbit\" is too large for a rate: {most}")
+        );
         assert_eq!(message("0.5bit"), "\"0.5bit\" is finer than a rate can be: its smallest step is 1 bit/s");
         assert_eq!(
             span("0.1ps").unwrap_err(),
@@ -737,6 +786,37 @@ mod tests {
             "150%".parse::<Share>().unwrap_err().to_string(),
             "\"150%\" is not a probability: it must lie between 0 and 1 (100%)"
         );
+    }
+
+    #[test]
+    fn the_largest_quantities_can_be_read_and_larger_ones_name_them() {
+        for (largest, beyond) in [("5124h", "5125h"), ("5124h", &format!("{}h", "9".repeat(60)))] {
+            assert!(span(largest).is_ok());
+            assert!(span(beyond).is_err(), "{beyond}");
+        }
+        let most = |text: &str| match text.parse::<Limit>().unwrap_err().to_string().split_once("write ") {
+            Some((_, most)) => most.trim_end_matches(" at most").trim_matches('"').to_owned(),
+            None => panic!("{text} is not told how much it may be"),
+        };
+        assert_eq!(most("18446744073709551616p").parse(), Ok(Limit::Packets(u64::MAX)));
+        assert_eq!(most("17179869184gb").parse(), Ok(Limit::Bytes(17_179_869_183 << 30)));
+        let digits = "9".repeat(60);
+        let rate = format!("{digits}bit").parse::<Rate>().unwrap_err().to_string();
+        assert!(rate.ends_with("is too large for a rate: write \"18446744tbit\" at most"), "{rate}");
+        assert_eq!("18446744tbit".parse::<Rate>().map(Rate::as_bit), Ok(18_446_744_000_000_000_000));
+        let time = format!("{digits}s").parse::<Span>().unwrap_err().to_string();
+        assert!(time.ends_with("write \"5124h\" at most"), "{time}");
+    }
+
+    #[test]
+    fn what_is_too_large_to_count_is_the_largest_there_is_and_never_wraps() {
+        let most = Span(u64::MAX);
+        assert_eq!([Span::ns(1 << 63), Span::us(u64::MAX), Span::ms(1 << 40), Span::s(1 << 40)], [most; 4]);
+        assert_eq!([Time::us(1 << 60), Time::ms(1 << 60), Time::s(1 << 60)], [Time::NEVER; 3]);
+        assert_eq!([Rate::kbit(u64::MAX), Rate::mbit(u64::MAX), Rate::gbit(1 << 63)], [Rate(u64::MAX); 3]);
+        assert_eq!(Rate::bit(1).time_for(u64::MAX), most);
+        assert_eq!(Rate(u64::MAX).bytes_in(most), u64::MAX);
+        assert_eq!(most.scale(3, 2), most);
     }
 
     #[test]
