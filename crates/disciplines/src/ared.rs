@@ -172,7 +172,7 @@ impl Discipline for Config {
         let mut warnings = Vec::new();
         let curve = self.curve(site);
         if curve.min <= LEAST_MIN {
-            let standing = site.rate.time_for((2.0 * curve.min) as u64 * self.avpkt.0);
+            let standing = site.rate.time_for(((2.0 * curve.min) as u64).saturating_mul(self.avpkt.0));
             warnings.push(format!(
                 "target: {} is out of reach at {}: min is at its floor of 5 packets, and the queue stands near {standing}",
                 self.target, site.rate

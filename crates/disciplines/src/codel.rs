@@ -94,7 +94,7 @@ impl Discipline for Config {
 
     fn warnings(&self, site: &Site) -> Vec<String> {
         let mut warnings = law_warnings(self.target, self.interval, self.ce_threshold, site);
-        let drains = site.rate.time_for(self.limit.0 * site.mtu.0);
+        let drains = site.rate.time_for(self.limit.0.saturating_mul(site.mtu.0));
         if drains < self.target {
             warnings.push(format!(
                 "limit: {} drain in {drains} at {}, before the target of {}: the queue overflows before CoDel acts",

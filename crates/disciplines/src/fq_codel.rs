@@ -132,7 +132,7 @@ impl Discipline for Config {
             bytes: vec![0; flows],
             new: VecDeque::with_capacity(flows),
             old: VecDeque::with_capacity(flows),
-            packets: Slots::with_capacity(self.limit.0 as usize + 1),
+            packets: Slots::with_capacity((self.limit.0 as usize).saturating_add(1)),
             held: Backlog::ZERO,
         })
     }
@@ -160,7 +160,7 @@ impl Discipline for Config {
                 site.mtu.0
             ));
         }
-        let most = Bytes(self.memory_limit.0.min(self.limit.0 * site.mtu.0));
+        let most = Bytes(self.memory_limit.0.min(self.limit.0.saturating_mul(site.mtu.0)));
         let drains = site.rate.time_for(most.0);
         if drains < self.target {
             warnings.push(format!(
@@ -300,7 +300,10 @@ impl<P> FqCodel<P> {
     #[cold]
     fn drop_from_the_fattest(&mut self, cx: &mut Cx<'_, P>) {
         let most = self.bytes.iter().copied().max().expect("there is at least one bucket");
-        let bucket = self.bytes.iter().position(|bytes| *bytes == most).expect("the maximum is one of them");
+        // Packets may count as nothing: then the fattest queues are those without packets, too.
+        let mut queues = self.bytes.iter().zip(&self.flows);
+        let bucket = queues.position(|(bytes, flow)| *bytes == most && !flow.queue.is_empty());
+        let bucket = bucket.expect("a full buffer holds packets");
         let queue = &mut self.flows[bucket].queue;
         let batch = (queue.len() / 2).clamp(1, self.drop_batch as usize);
         for _ in 0..batch {
@@ -413,6 +416,16 @@ mod tests {
             ),
             "A1[0-0.5] C1[0.5-1] B1[1-1.1] A2[1.1-1.6] C2[1.6-2.1] B2[2.1-2.2] A3[2.2-2.7] C3[2.7-3.2] |"
         );
+    }
+
+    /// A host that counts no headers counts a frame without content as nothing.
+    #[test]
+    fn packets_that_count_as_nothing_are_dropped_like_others() {
+        let mut q = built(&Config { limit: Packets(4), ..Config::default() });
+        for name in 0..4 {
+            assert!(offer(&mut q, 1, 0, name, Time::ms(1)).is_empty());
+        }
+        assert_eq!(offer(&mut q, 1, 0, 4, Time::ms(1)), [0, 1]);
     }
 
     #[test]

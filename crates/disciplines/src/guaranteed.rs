@@ -13,10 +13,10 @@
 //! - The buffer is shared. When it is full, the longest queue of the best effort pays; when there is none, the longest of the
 //!   reserved flows. So neither a flood of best effort nor one of a flow above its reservation takes the room of the others.
 
-use qdisc::blocks::{FlowIndex, LongestQueue, Rank, Ticks};
+use qdisc::blocks::{FlowIndex, LongestQueue, Memory, Rank, Ticks};
 use qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Next, Packet, Place, Qdisc,
-    Rate, Site, Slots, Time, check_limit,
+    Rate, Site, Slots, Span, Time, check_limit,
 };
 
 use crate::Discipline;
@@ -174,6 +174,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             let message = "with 0 flows everything is best effort: write for example 4096";
             return Err(Invalid::new("flows", message));
         }
+        let most = Memory::checked(Span::ZERO, Span::ZERO, common.flows)?.flows;
         let room = common.limit.most_packets(64).min(1 << 12);
         let flows = (common.flows as usize).min(1 << 10);
         let best_effort = drr::Config { limit: common.limit, ..drr::Config::default() };
@@ -181,7 +182,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             schedule,
             limit: common.limit,
             link: site.rate,
-            most: common.flows as usize,
+            most,
             by_key: FlowIndex::with_capacity(flows),
             flows: Slots::with_capacity(flows),
             silent: List::default(),

@@ -164,7 +164,7 @@ impl Discipline for Config {
                 self.target, site.mtu.0, site.rate
             ));
         }
-        let drains = site.rate.time_for(self.limit.0 * site.mtu.0);
+        let drains = site.rate.time_for(self.limit.0.saturating_mul(site.mtu.0));
         if drains < self.target {
             warnings.push(format!(
                 "limit: {} drain in {drains} at {}, before the target of {}: the queue overflows before PIE acts",

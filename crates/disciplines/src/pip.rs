@@ -131,8 +131,8 @@ pub(crate) fn above_limit(parameter: &str, target: Limit, limit: Limit) -> Optio
         (Limit::Packets(target), Limit::Packets(limit)) => target >= limit,
         (Limit::Bytes(target), Limit::Bytes(limit)) => target >= limit,
         // Packets of a few hundred bytes on average are usual; below that the queue never gets there.
-        (Limit::Packets(target), Limit::Bytes(limit)) => target * 64 >= limit,
-        (Limit::Bytes(target), Limit::Packets(limit)) => target >= limit * 1500,
+        (Limit::Packets(target), Limit::Bytes(limit)) => target.saturating_mul(64) >= limit,
+        (Limit::Bytes(target), Limit::Packets(limit)) => target >= limit.saturating_mul(1500),
     };
     never.then(|| format!("{parameter}: the queue never is as long as {target} with a limit of {limit}"))
 }

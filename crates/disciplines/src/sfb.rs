@@ -203,7 +203,7 @@ impl Discipline for Config {
     fn warnings(&self, _: &Site) -> Vec<String> {
         let mut warnings = Vec::new();
         let (target, max) = self.sizes();
-        if 2 * max > 3 * target {
+        if max.saturating_mul(2) > target.saturating_mul(3) {
             warnings.push(format!(
                 "max: {max} is more than one and a half times target ({target}), which tc-sfb(8) advises against"
             ));

@@ -75,6 +75,9 @@ impl Default for Config {
     }
 }
 
+/// As many as buckets, of which tc has this many at most.
+const MOST_FLOWS: u32 = 65_536;
+
 impl Discipline for Config {
     const SUMMARY: &'static str = "stochastic fairness: flows hashed into queues that take turns";
     type Qdisc<P: 'static> = Sfq<P>;
@@ -84,6 +87,10 @@ impl Discipline for Config {
         check_limit("depth", Limit::Packets(self.depth.0), site.mtu)?;
         if self.flows == 0 {
             return Err(Invalid::new("flows", "0 queues hold nothing: write for example 127"));
+        }
+        if self.flows > MOST_FLOWS {
+            let message = format!("{} queues: write {MOST_FLOWS} at most, as many as divisor", self.flows);
+            return Err(Invalid::new("flows", message));
         }
         if !self.divisor.is_power_of_two() || self.divisor > 65536 {
             let message =

@@ -32,10 +32,10 @@
 
 use std::num::NonZeroU32;
 
-use qdisc::blocks::{FlowMap, LongestQueue, Rank, Turn, Turns};
+use qdisc::blocks::{FlowMap, LongestQueue, Memory, Rank, Turn, Turns};
 use qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Qdisc,
-    Site, Slots, check_limit,
+    Site, Slots, Span, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,7 @@ impl Discipline for Config {
         if self.flows == 0 {
             return Err(Invalid::new("flows", "without rows nobody has a turn: write for example 4096"));
         }
+        Memory::checked(Span::ZERO, Span::ZERO, self.flows)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         let rows = (self.flows as usize).min(1 << 12);
         Ok(Srr {

@@ -26,8 +26,8 @@
 use qdisc::blocks::{Head, Lookahead, TokenBucket};
 use qdisc::check_limit;
 use qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, Nature, Next, Packet, Qdisc, Rate,
-    Site, Span,
+    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, MOST_PACKETS, Nature, Next, Packet,
+    Qdisc, Rate, Site, Span,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,9 @@ impl Config {
     fn waiting(&self) -> Spec {
         match &self.child {
             Some(child) => Spec::clone(child),
-            None => Spec::fifo(fifo::Config { limit: Limit::Packets(u64::MAX), ..fifo::Config::default() }),
+            None => {
+                Spec::fifo(fifo::Config { limit: Limit::Packets(MOST_PACKETS), ..fifo::Config::default() })
+            }
         }
     }
 

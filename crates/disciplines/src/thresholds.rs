@@ -112,6 +112,13 @@ impl Thresholds {
     pub fn check_avpkt(&self) -> Result<(), Invalid> {
         match self.avpkt.0 {
             0 => Err(Invalid::new("avpkt", "no packet has 0 bytes: 1000b is a good value")),
+            bytes if bytes > 65_535 => {
+                let message = format!(
+                    "{} is no packet: it has 65535 bytes at most, and 1000b is a good value",
+                    self.avpkt
+                );
+                Err(Invalid::new("avpkt", message))
+            }
             _ => Ok(()),
         }
     }

@@ -21,8 +21,12 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (any::<u8>(), any::<u16>(), any::<u8>(), any::<bool>())
             .prop_map(|(flow, bytes, class, ecn)| Op::Enqueue { flow, bytes, class, ecn }),
+        1 => (any::<u8>(), any::<u16>(), any::<u8>())
+            .prop_map(|(flow, bytes, class)| Op::EnqueueAny { flow, bytes, class }),
         5 => Just(Op::Dequeue),
         2 => any::<u16>().prop_map(Op::Wait),
+        // Rare, since most disciplines forget everything meanwhile: minutes and hours.
+        1 => (0..20u16, any::<u16>()).prop_map(|(dice, s)| if dice < 3 { Op::Pause(s) } else { Op::Wait(s) }),
         2 => Just(Op::WaitUntilAsked),
         // Rare, so that queues grow long in between.
         1 => (0..20u8).prop_map(|dice| if dice == 0 { Op::Reset } else { Op::Dequeue }),
