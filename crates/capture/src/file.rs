@@ -11,6 +11,8 @@ use crate::{CaptureError, LinkType};
 /// A record beyond this is damage, not a packet: libpcap ends at 256 KiB, the largest blocks of pcapng hold key
 /// material.
 const LARGEST_RECORD: u32 = 16 << 20;
+/// More interfaces than any machine has. They are remembered, and a file could be made of nothing else.
+const MOST_INTERFACES: usize = 65_536;
 
 /// A frame as it was captured.
 pub(crate) struct Frame<'a> {
@@ -216,6 +218,12 @@ impl Frames {
                 INTERFACE => {
                     let interface = self.interface(start, order)?;
                     if let Format::Pcapng { interfaces, .. } = &mut self.format {
+                        if interfaces.len() == MOST_INTERFACES {
+                            return Err(self.damaged(
+                                start,
+                                format!("more than {MOST_INTERFACES} interfaces in a section"),
+                            ));
+                        }
                         interfaces.push(interface);
                     }
                 }

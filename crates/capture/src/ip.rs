@@ -7,7 +7,8 @@ use qdisc::{Ecn, FiveTuple};
 
 use crate::{Ip, Tcp};
 
-/// Reads the packet that begins with `data`, of which `wire_bytes` bytes were on the wire. Also returns its IP length.
+/// Reads the packet that begins with `data`, of which `wire_bytes` bytes were on the wire. Also returns its
+/// IP length, which is never more than `wire_bytes`: a sender can write any length into the header.
 pub(crate) fn read(data: &[u8], wire_bytes: u32) -> Option<(Ip, u32)> {
     let network = match data.first()? >> 4 {
         4 => ipv4(data, wire_bytes)?,
@@ -43,7 +44,8 @@ fn ipv4(data: &[u8], wire_bytes: u32) -> Option<Network> {
         from: mapped(fixed[12..16].first_chunk()?),
         to: mapped(fixed[16..20].first_chunk()?),
         // A total of 0 is what a sender leaves to its network card to fill in: then the frame knows.
-        bytes: if total as usize >= header { total } else { wire_bytes },
+        // Below it, the rest of the frame is padding.
+        bytes: if total as usize >= header { total.min(wire_bytes) } else { wire_bytes },
         ecn: ecn(fixed[1]),
         protocol: fixed[9],
         above: (!later_fragment).then_some(header),
@@ -59,7 +61,7 @@ fn ipv6(data: &[u8], wire_bytes: u32) -> Option<Network> {
         from: *fixed[8..24].first_chunk()?,
         to: *fixed[24..40].first_chunk()?,
         // 0 is a jumbogram (RFC 2675), or was left to the network card: the frame knows.
-        bytes: if payload > 0 { 40 + payload } else { wire_bytes },
+        bytes: if payload > 0 { (40 + payload).min(wire_bytes) } else { wire_bytes },
         ecn: ecn((fixed[0] << 4) | (fixed[1] >> 4)),
         protocol: fixed[6],
         above: Some(40),

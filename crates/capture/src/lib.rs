@@ -36,8 +36,8 @@ pub use writer::{EnhancedPacket, InterfaceDescription, Writer};
 pub struct Packet {
     /// When it was captured: nanoseconds since 1970, or since whatever the tool that wrote the file counted from.
     pub time: u64,
-    /// Its IP length on the wire, however much of it was captured. For what is not IP: the frame without its link
-    /// header.
+    /// Its IP length on the wire, however much of it was captured; never more than the frame had room for,
+    /// whatever its IP header says. For what is not IP: the frame without its link header.
     pub bytes: u32,
     /// The header that was in front of it.
     pub link: LinkType,
@@ -150,17 +150,21 @@ impl Reader {
 /// `frame` is what there is of it, `wire_bytes` how long it was on the wire. Nothing in it can make this fail: what is not
 /// IP, or is damaged, has no [`Ip`].
 pub fn look(link: LinkType, frame: &[u8], wire_bytes: u32) -> Look {
-    let (above, bytes) = link::strip(link, frame, wire_bytes);
-    let ip = above.and_then(|data| ip::read(data, bytes));
+    let (above, behind_link) = link::strip(link, frame, wire_bytes);
+    let ip = above.and_then(|data| ip::read(data, behind_link));
     let at = above.map_or(0, |data| frame.len() - data.len());
-    Look { bytes: ip.map_or(bytes, |(_, bytes)| bytes), at, ip: ip.map(|(ip, _)| ip) }
+    Look { bytes: ip.map_or(behind_link, |(_, bytes)| bytes), behind_link, at, ip: ip.map(|(ip, _)| ip) }
 }
 
 /// See [`look`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Its IP length; for what is not IP, the frame without its link header.
+    /// Its IP length, as its header says, but at most `behind_link`; for what is not IP, `behind_link`.
     pub bytes: u32,
+    /// Length of the frame on the wire without its link header, in bytes: padding counts, and nothing that
+    /// the sender writes into the packet changes it. At most two VLAN tags and a PPPoE header belong to the
+    /// link header.
+    pub behind_link: u32,
     /// Where in the frame its IP header begins; 0 for what is not IP.
     pub at: usize,
     /// What it is, if it is IP.

@@ -79,14 +79,23 @@ pub(crate) fn macs(link: LinkType, frame: &[u8]) -> Option<Macs> {
     (link == LinkType::ETHERNET).then_some(Macs { from: *rest.first_chunk()?, to: *to })
 }
 
+/// The most VLAN tags that belong to the link header. Real networks stack two (802.1ad). Without a limit, a
+/// sender could fill a frame with tags, and a queue that charges what stands behind the link header would not
+/// charge them.
+const TAGS: usize = 2;
+
 /// Follows the protocol number at `at`: where the network layer begins, and whether that is IP.
 fn ether_type(frame: &[u8], at: usize) -> Option<(usize, bool)> {
     let mut at = at;
+    let mut tags = 0;
     loop {
         let number = word(frame, at)?;
         match number {
             IPV4 | IPV6 => return Some((at + 2, true)),
-            _ if VLAN.contains(&number) => at += 4,
+            _ if tags < TAGS && VLAN.contains(&number) => {
+                at += 4;
+                tags += 1;
+            }
             // RFC 2516: six bytes, then the protocol number of PPP.
             PPPOE_SESSION => {
                 let protocol = word(frame, at + 8)?;

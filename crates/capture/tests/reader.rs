@@ -166,6 +166,49 @@ fn frames_that_were_cut_short() {
     assert_eq!(kept(30).bytes, wire - 14);
 }
 
+/// A header may say that there is more than the frame has: neither the packet nor its data are longer than
+/// the frame.
+#[test]
+fn a_length_beyond_the_frame_is_not_believed() {
+    let tcp = |six: bool| {
+        let start = PacketBuilder::ethernet2([2; 6], [4; 6]);
+        let mut frame = Vec::new();
+        let built = if six { start.ipv6([1; 16], [2; 16], 9) } else { start.ipv4([10; 4], [11; 4], 9) };
+        built.tcp(1, 2, 3, 4).write(&mut frame, &[0; 6]).unwrap();
+        frame
+    };
+    for (six, at, ip_header) in [(false, 16, 20), (true, 18, 40)] {
+        for lie in [ip_header + 27, 2000, 65_535] {
+            let mut frame = tcp(six);
+            let wire = frame.len() as u32;
+            frame[at..at + 2].copy_from_slice(&(lie as u16).to_be_bytes());
+            let packet = read_whole(&pcap(Order::Little, false, 1, &[(0, wire, frame.clone())]))[0];
+            assert_eq!((packet.bytes, packet.ip.unwrap().data), (wire - 14, Some(6)), "it says {lie}");
+            // Cut short, the header is all there is to know, within what was on the wire.
+            frame.truncate(74);
+            let packet = read_whole(&pcap(Order::Little, false, 1, &[(0, 1514, frame)]))[0];
+            let said = if six { lie + 40 } else { lie };
+            assert_eq!(packet.bytes, said.min(1500), "it says {lie}, and was cut short");
+        }
+    }
+    // The padding of a short frame is none of the packet: the header says less than the frame has.
+    let mut padded = udp(0);
+    padded.resize(60, 0);
+    let packet = read_whole(&pcap(Order::Little, false, 1, &[(0, 60, padded)]))[0];
+    assert_eq!((packet.bytes, packet.ip.unwrap().data), (28, Some(0)));
+}
+
+/// Two tags are the most that a network stacks. What stands behind more is a packet of its link and no IP.
+#[test]
+fn tags_without_end_are_no_link_header() {
+    let mut frame = udp(100);
+    for _ in 0..3 {
+        frame.splice(12..12, [0x81, 0, 0, 5]);
+    }
+    let packet = read_whole(&pcap(Order::Little, false, 1, &[(0, frame.len() as u32, frame)]))[0];
+    assert_eq!((packet.bytes, packet.ip), (128 + 4, None));
+}
+
 #[test]
 fn short_packets_are_those_of_the_paper() {
     let tcp = |data: usize| {
@@ -306,4 +349,18 @@ fn damage_is_told_with_its_place_and_what_came_before_is_kept() {
 fn a_file_that_is_not_there() {
     let error = Reader::open("nowhere/at-all.pcap").unwrap_err().to_string();
     assert!(error.starts_with("cannot be opened: "), "{error}");
+}
+
+/// Interfaces are remembered, so a file of nothing else would take as much memory as it has bytes.
+#[test]
+fn interfaces_are_bounded() {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut file = words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28]);
+    let interface = words(&[1, 20, 1, 0, 20]);
+    (0..65_536).for_each(|_| file.extend(&interface));
+    assert_eq!(capture::Reader::new(std::io::Cursor::new(file.clone())).unwrap().count(), 0);
+    file.extend(&interface);
+    let last = capture::Reader::new(std::io::Cursor::new(file)).unwrap().last().unwrap();
+    let told = last.unwrap_err().to_string();
+    assert!(told.contains("more than 65536 interfaces in a section"), "{told}");
 }

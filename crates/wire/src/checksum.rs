@@ -8,6 +8,9 @@
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// Options for routers and for the receiver, RFC 8200 sections 4.3 and 4.6. They do not change what the
+/// checksum covers; a routing header does (section 8.1), and behind a fragment header there is only a part.
+const OPTIONS: [u8; 2] = [0, 60];
 
 /// Writes the checksum of the TCP segment or UDP datagram in the IP packet that begins with `packet`. Bytes behind the IP
 /// length (padding) do not count. False, and nothing changed: it is neither, it is a fragment, or not all of it is there.
@@ -59,7 +62,13 @@ fn find(packet: &[u8]) -> Option<Place> {
         6 => {
             let header = packet.first_chunk::<40>()?;
             let end = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-            (40, end, header[6], &packet[8..40])
+            let (mut at, mut protocol) = (40, header[6]);
+            while OPTIONS.contains(&protocol) {
+                let [next, length] = packet.get(at..)?.first_chunk::<2>()?;
+                at += (usize::from(*length) + 1) * 8;
+                protocol = *next;
+            }
+            (at, end, protocol, &packet[8..40])
         }
         _ => return None,
     };
@@ -68,6 +77,8 @@ fn find(packet: &[u8]) -> Option<Place> {
         UDP => at + 6,
         _ => return None,
     };
+    // The sender leaves a checksum unfinished, and says how long the packet is: it is believed within the
+    // bytes that there are.
     (end <= packet.len() && field + 2 <= end).then(|| Place {
         at,
         end,
@@ -119,6 +130,35 @@ mod tests {
         holds(|data| written(|out| v4().tcp(80, 40000, 7, 100).write(out, data).unwrap()), 36);
         holds(|data| written(|out| v6().udp(5004, 53).write(out, data).unwrap()), 46);
         holds(|data| written(|out| v6().tcp(80, 40000, 7, 100).write(out, data).unwrap()), 56);
+    }
+
+    /// Options stand between the header and the datagram: its checksum is that of the datagram without them.
+    #[test]
+    fn options_of_ipv6_are_passed_over() {
+        let plain = written(|out| {
+            PacketBuilder::ipv6([0xfd; 16], [0x20; 16], 64).udp(5004, 53).write(out, &[9; 33]).unwrap();
+        });
+        for (first, options) in [
+            (0, &[17, 0, 1, 4, 0, 0, 0, 0][..]),
+            (60, &[17, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            (0, &[60, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0]),
+        ] {
+            let mut packet = plain.clone();
+            packet[6] = first;
+            packet.splice(40..40, options.iter().copied());
+            packet[5] += options.len() as u8;
+            let field = 46 + options.len();
+            let right = packet.clone();
+            packet[field..field + 2].fill(0xab);
+            assert!(complete(&mut packet));
+            assert_eq!(packet, right, "{options:?}");
+            packet[40 + 1] = 200;
+            assert!(!complete(&mut packet), "options beyond the end");
+        }
+        let mut routed = plain.clone();
+        routed[6] = 43;
+        routed.splice(40..40, [17, 0, 4, 0, 0, 0, 0, 0]);
+        assert!(!complete(&mut routed), "the last address of a route is another one");
     }
 
     #[test]
