@@ -1,8 +1,8 @@
 //! Reserving bandwidth, as the TRR paper (Chen and Chen, about 2000, section 3.1) has it: a sender announces a flow, its rate and its time to
 //! the router, which grants or refuses it, and tells the router when it ends.
 //!
-//! [`message`] is what the control packets look like, byte by byte; [`table`] is who has what, and until when. Both are pure code: bytes and
-//! times come in as arguments. What a flow has reserved goes to its packets as [`qdisc::Meta::reserved`]; whether a discipline does anything
+//! [`message`] is what the control packets look like, byte by byte; [`guard`] tells whether one is new; [`table`] is who has what, and until
+//! when. All are pure code: bytes and times come in as arguments. What a flow has reserved goes to its packets as [`qdisc::Meta::reserved`]; whether a discipline does anything
 //! with that is the discipline's business.
 //!
 //! The paper fixes the fields, and nothing else: no widths, no answer, no reasons, no check of who asks. What is added here is said in
@@ -10,8 +10,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod guard;
+mod key;
 pub mod message;
 pub mod table;
 
+pub use guard::Guard;
+pub use key::key;
 pub use message::{EtherTypes, Kind, Malformed, Message, Reason, Tuple};
-pub use table::{Counts, Reservation, Table};
+pub use table::{Counts, Limits, Owner, Reservation, Table};

@@ -1,15 +1,15 @@
 //! The control packets: start, end, and the answers granted and refused.
 //!
-//! All of them have the same 56 bytes, most significant first, behind an Ethernet header. (They would do in a UDP datagram, too; nothing here
+//! All of them have the same 72 bytes, most significant first, behind an Ethernet header. (They would do in a UDP datagram, too; nothing here
 //! looks for them there.) More bytes may follow, as the padding of a frame; they are not looked at.
 //!
 //! | byte | bytes | what |
 //! |---|---|---|
 //! | 0 | 2 | `47 57`, "GW" |
-//! | 2 | 1 | version: 1 |
+//! | 2 | 1 | version: 2 |
 //! | 3 | 1 | kind: 1 start, 2 end, 3 granted, 4 refused |
-//! | 4 | 2 | length of the message: 56 |
-//! | 6 | 2 | Internet checksum (RFC 1071) of all 56 bytes, with zero in its place |
+//! | 4 | 2 | length of the message: 72 |
+//! | 6 | 2 | Internet checksum (RFC 1071) of all 72 bytes, with zero in its place |
 //! | 8 | 4 | source address of the flow |
 //! | 12 | 4 | destination address |
 //! | 16 | 2 | source port |
@@ -20,25 +20,40 @@
 //! | 24 | 8 | rate in bit/s |
 //! | 32 | 8 | start, in nanoseconds since an epoch that both sides know: 1970, on real links; 0 in an end |
 //! | 40 | 8 | finish, likewise |
-//! | 48 | 8 | tag: SipHash-2-4 of bytes 0 to 47, with zero for the checksum, under a key that both sides know; 0 without a key |
+//! | 48 | 6 | link address of the sender of the request |
+//! | 54 | 2 | 0 |
+//! | 56 | 8 | number of the request: nanoseconds since 1970 on the sender's clock, each larger than the one before |
+//! | 64 | 8 | tag: SipHash-2-4 of bytes 0 to 63, with zero for the checksum, under a key that both sides know; 0 without a key |
 //!
 //! The fields from 8 to 19 and from 24 to 47 are the paper's, the widths ours. An answer repeats the request, so that the sender knows which it
-//! is of. A finish of 2^64 - 1 never comes. The tag is ours: without it anyone on the link can end anyone's reservation. It says that the sender knew the key, not that the
-//! message is new; a copy of a start that is sent again grants what was granted before, and nothing after its finish.
+//! is of. A finish of 2^64 - 1 never comes.
+//!
+//! The rest is ours. The tag says that the sender knows the key: without it anyone on the link can end anyone's reservation. The link
+//! address is under the tag and must be that of the frame, so a recorded message cannot be sent under another address. The number says that the
+//! message is new ([`crate::guard`]), so it cannot be sent again under the same one.
+//!
+//! Version 1 had 56 bytes: no link address, no number, and the tag at byte 48. Recorded messages of it could be sent again, so it is refused
+//! ([`Reason::OldVersion`]).
 //!
 //! The paper's EtherTypes, 0x0801 and 0x0802, are registered to others (X.75 and NBS Internet). The default is that for local
 //! experiments, 0x88b5 (IEEE 802).
+
+use std::ops::Range;
 
 use qdisc::hash::SipHasher;
 use qdisc::{FiveTuple, Rate};
 
 /// How long every message is, in bytes.
-pub const LENGTH: usize = 56;
+pub const LENGTH: usize = 72;
 
 const MAGIC: [u8; 2] = *b"GW";
-const VERSION: u8 = 1;
-const CHECKSUM: std::ops::Range<usize> = 6..8;
-const TAG: std::ops::Range<usize> = 48..56;
+/// The version of the messages that this code reads and writes.
+pub const VERSION: u8 = 2;
+const CHECKSUM: Range<usize> = 6..8;
+const TAG: Range<usize> = 64..72;
+/// How long a message of version 1 is, and where its tag is.
+const LENGTH_1: usize = 56;
+const TAG_1: Range<usize> = 48..56;
 
 /// The flow that a reservation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +83,10 @@ pub struct Message {
     pub start: u64,
     /// Until when, in nanoseconds, that instant not included; 0 in an end.
     pub finish: u64,
+    /// The link address of the sender of the request.
+    pub sender: [u8; 6],
+    /// The number of the request, larger than those of all requests that the sender sent before.
+    pub number: u64,
 }
 
 /// What a message says.
@@ -99,12 +118,26 @@ pub enum Reason {
     Over = 5,
     /// Somebody else has a reservation for that flow.
     NotYours = 6,
+    /// It asks for less than the least rate of the router.
+    TooLittle = 7,
+    /// The sender has reserved as much of the link, or for as many flows, as one sender may.
+    Quota = 8,
+    /// Senders without a key have reserved as much as they may, all together.
+    OpenFull = 9,
+    /// The message, or a later one of the same sender, was heard before.
+    Replayed = 10,
+    /// The clocks of sender and router differ too much to tell whether the message is new.
+    Clock = 11,
+    /// The message has an older version.
+    OldVersion = 12,
 }
 
 impl Malformed {
     /// What each kind is called where they are counted.
-    pub const NAMES: [&str; 10] =
-        ["short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times"];
+    pub const NAMES: [&str; 11] = [
+        "short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times",
+        "owner",
+    ];
 
     /// Which of [`Malformed::NAMES`] it is.
     pub fn index(&self) -> usize {
@@ -119,19 +152,26 @@ impl Malformed {
             Malformed::Reason(..) => 7,
             Malformed::Reserved => 8,
             Malformed::Times => 9,
+            Malformed::Owner => 10,
         }
     }
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Reason; 6] = [
+    pub const ALL: [Reason; 12] = [
         Reason::NoRoom,
         Reason::TableFull,
         Reason::NoRate,
         Reason::Backwards,
         Reason::Over,
         Reason::NotYours,
+        Reason::TooLittle,
+        Reason::Quota,
+        Reason::OpenFull,
+        Reason::Replayed,
+        Reason::Clock,
+        Reason::OldVersion,
     ];
 }
 
@@ -144,6 +184,27 @@ impl std::fmt::Display for Reason {
             Reason::Backwards => "it finishes before it starts: ask for a finish after the start",
             Reason::Over => "it has finished already: ask for a finish in the future",
             Reason::NotYours => "somebody else has reserved for that flow: only who did can change it",
+            Reason::TooLittle => {
+                "the router grants no rate as small as this (--reserve-least): ask for a higher rate"
+            }
+            Reason::Quota => {
+                "this machine has reserved as much as one may (--reserve-owner-share, --reserve-owner-flows): \
+                 end another reservation, or ask for less"
+            }
+            Reason::OpenFull => {
+                "machines without a key have reserved as much as they may together (--reserve-open): ask with a key, \
+                 or for less"
+            }
+            Reason::Replayed => {
+                "the router has heard this message or a later one before, or has only just begun: ask again"
+            }
+            Reason::Clock => {
+                "the clocks of this machine and the router differ by more than the router allows (--reserve-skew): \
+                 set both, as with NTP"
+            }
+            Reason::OldVersion => {
+                "it was asked for by an older version of Giveway: use the same version on both sides"
+            }
         })
     }
 }
@@ -152,22 +213,22 @@ impl std::fmt::Display for Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Too few bytes.
-    #[error("a message has 56 bytes; here are {0}")]
+    #[error("a message has 72 bytes; here are {0}")]
     Short(usize),
     /// It does not begin as one.
     #[error("bytes 0 and 1 are {0:02x?}; a message begins with 47 57")]
     Magic([u8; 2]),
     /// Another version.
-    #[error("byte 2: version {0}; only version 1 is known")]
+    #[error("byte 2: version {0}; only version 2 is known: use the same version of Giveway on both sides")]
     Version(u8),
     /// The length field is wrong.
-    #[error("bytes 4 and 5: a length of {0}; every message has 56")]
+    #[error("bytes 4 and 5: a length of {0}; every message has 72")]
     Length(u16),
     /// Damaged.
     #[error("bytes 6 and 7: the checksum is wrong")]
     Checksum,
     /// The tag is not that of the key.
-    #[error("bytes 48 to 55: the tag is not that of our key, so the message is not from who has it")]
+    #[error("bytes 64 to 71: the tag is not that of our key, so the message is not from who has it")]
     Forged,
     /// No such kind.
     #[error("byte 3: kind {0}; there are 1 start, 2 end, 3 granted, 4 refused")]
@@ -176,11 +237,14 @@ pub enum Malformed {
     #[error("byte 21: reason {0} in a message of kind {1}")]
     Reason(u8, u8),
     /// What should be zero is not.
-    #[error("bytes 22 and 23 must be 0")]
+    #[error("bytes 22, 23, 54 and 55 must be 0")]
     Reserved,
     /// An end with times.
     #[error("bytes 32 to 47: an end has no times, both are 0")]
     Times,
+    /// The sender's link address is not that of the frame, or no machine has it. Told by [`Message::check_owner`].
+    #[error("bytes 48 to 53: not the link address that the frame comes from, or one of a group, or zero")]
+    Owner,
 }
 
 impl Message {
@@ -205,6 +269,9 @@ impl Message {
         put(&self.rate.as_bit().to_be_bytes());
         put(&self.start.to_be_bytes());
         put(&self.finish.to_be_bytes());
+        put(&self.sender);
+        put(&[0, 0]);
+        put(&self.number.to_be_bytes());
         if let Some(key) = key {
             let tag = key.hash(&bytes[..TAG.start]);
             bytes[TAG].copy_from_slice(&tag.to_be_bytes());
@@ -219,6 +286,13 @@ impl Message {
     /// # Errors
     /// What is wrong, and where.
     pub fn decode(bytes: &[u8], key: Option<&SipHasher>) -> Result<Message, Malformed> {
+        if let Some([first, second, version]) = bytes.first_chunk()
+            && [*first, *second] == MAGIC
+            && *version != VERSION
+        {
+            // Its length is that of another version.
+            return Err(Malformed::Version(*version));
+        }
         let Some(bytes) = bytes.first_chunk::<LENGTH>() else { return Err(Malformed::Short(bytes.len())) };
         let mut rest = &bytes[..];
         let magic = take(&mut rest);
@@ -227,9 +301,7 @@ impl Message {
         if magic != MAGIC {
             return Err(Malformed::Magic(magic));
         }
-        if version != VERSION {
-            return Err(Malformed::Version(version));
-        }
+        debug_assert_eq!(version, VERSION, "others were refused above");
         if usize::from(length) != LENGTH {
             return Err(Malformed::Length(length));
         }
@@ -244,19 +316,59 @@ impl Message {
         let to_port = u16::from_be_bytes(take(&mut rest));
         let [protocol, reason] = take(&mut rest);
         let reserved: [u8; 2] = take(&mut rest);
-        let [rate, start, finish, tag] = std::array::from_fn(|_| u64::from_be_bytes(take(&mut rest)));
+        let [rate, start, finish] = std::array::from_fn(|_| u64::from_be_bytes(take(&mut rest)));
+        let sender = take(&mut rest);
+        let reserved = [reserved, take(&mut rest)];
+        let [number, tag] = std::array::from_fn(|_| u64::from_be_bytes(take(&mut rest)));
         if key.is_some_and(|key| key.hash(&bare[..TAG.start]) != tag) {
             return Err(Malformed::Forged);
         }
         let kind = Kind::of(kind, reason)?;
-        if reserved != [0, 0] {
+        if reserved != [[0; 2]; 2] {
             return Err(Malformed::Reserved);
         }
         if kind == Kind::End && (start, finish) != (0, 0) {
             return Err(Malformed::Times);
         }
         let tuple = Tuple { from, to, from_port, to_port, protocol };
-        Ok(Message { kind, tuple, rate: Rate::bit(rate), start, finish })
+        Ok(Message { kind, tuple, rate: Rate::bit(rate), start, finish, sender, number })
+    }
+
+    /// Reads a start or an end of version 1, so that its sender can be told why nothing comes of it: `None` when it is not
+    /// one, is damaged, or was not written with the key. `sender` is the link address that the frame comes from.
+    pub fn decode_version_1(bytes: &[u8], sender: [u8; 6], key: Option<&SipHasher>) -> Option<Message> {
+        let mut bare = *bytes.first_chunk::<LENGTH_1>()?;
+        let sum = u16::from_be_bytes([bare[6], bare[7]]);
+        bare[CHECKSUM].fill(0);
+        let tag = bare[TAG_1].try_into().map(u64::from_be_bytes).ok()?;
+        let right = bare[..3] == [MAGIC[0], MAGIC[1], 1]
+            && matches!(bare[3], 1 | 2)
+            && checksum(&bare) == sum
+            && key.is_none_or(|key| key.hash(&bare[..TAG_1.start]) == tag);
+        // The fields up to the tag are where they are now.
+        let mut now = [0; LENGTH];
+        now[..TAG_1.start].copy_from_slice(&bare[..TAG_1.start]);
+        now[2] = VERSION;
+        now[4..6].copy_from_slice(&(LENGTH as u16).to_be_bytes());
+        now[48..54].copy_from_slice(&sender);
+        let sum = checksum(&now);
+        now[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+        right.then(|| Message::decode(&now, None).ok())?
+    }
+
+    /// Whether bytes that begin as a message have no tag: their sender has no key.
+    pub fn is_untagged(bytes: &[u8]) -> bool {
+        bytes.get(TAG).is_some_and(|tag| tag.iter().all(|byte| *byte == 0))
+    }
+
+    /// Checks that a request comes from the machine that it names; `from` is the link address that its frame comes from.
+    ///
+    /// # Errors
+    /// That it names another, or an address that no machine has: zero, or that of a group.
+    pub fn check_owner(&self, from: [u8; 6]) -> Result<(), Malformed> {
+        // IEEE 802, section 8.2: the lowest bit of the first byte tells groups.
+        let is_machine = from != [0; 6] && from[0] & 1 == 0;
+        if is_machine && from == self.sender { Ok(()) } else { Err(Malformed::Owner) }
     }
 
     /// The answer to it.
@@ -341,7 +453,7 @@ impl Default for EtherTypes {
 }
 
 /// RFC 1071: the ones' complement of the ones' complement sum of 16-bit words.
-fn checksum(bytes: &[u8; LENGTH]) -> u16 {
+fn checksum(bytes: &[u8]) -> u16 {
     let (words, _) = bytes.as_chunks::<2>();
     let mut sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
     while sum >> 16 != 0 {
@@ -367,15 +479,18 @@ mod tests {
             rate: Rate::mbit(1),
             start: 1_000_000_000,
             finish: 61_000_000_000,
+            sender: [2, 0, 0, 0, 0, 1],
+            number: 0x1122_3344_5566_7788,
         }
     }
 
     #[test]
     fn byte_by_byte() {
         let expected: [u8; LENGTH] = [
-            0x47, 0x57, 1, 1, 0, 56, 0xf1, 0x5b, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17,
+            0x47, 0x57, 2, 1, 0, 72, 0xdc, 0xf5, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17,
             0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0, 0x3b, 0x9a, 0xca, 0, 0, 0, 0, 0x0e, 0x33,
-            0xe2, 0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0xe2, 0x22, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 0, 0,
+            0, 0, 0, 0, 0,
         ];
         let got = start().encode(None);
         // By hand: all words with the checksum add up to ones only.
@@ -397,14 +512,60 @@ mod tests {
             Message::decode(&bytes, None).unwrap_err()
         };
         assert_eq!(told(0, 0x45), Malformed::Magic([0x45, 0x57]));
-        assert_eq!(told(2, 2), Malformed::Version(2));
+        assert_eq!(told(2, 1), Malformed::Version(1));
         assert_eq!(told(3, 5), Malformed::Kind(5));
         assert_eq!(told(3, 4), Malformed::Reason(0, 4));
         assert_eq!(told(21, 1), Malformed::Reason(1, 1));
         assert_eq!(told(5, 48), Malformed::Length(48));
         assert_eq!(told(23, 1), Malformed::Reserved);
+        assert_eq!(told(55, 1), Malformed::Reserved);
         assert_eq!(told(3, 2), Malformed::Times, "a start made into an end");
-        assert_eq!(Message::decode(&start().encode(None)[..55], None), Err(Malformed::Short(55)));
+        assert_eq!(Message::decode(&start().encode(None)[..71], None), Err(Malformed::Short(71)));
+    }
+
+    /// A start of version 1, byte by byte as that version wrote it.
+    #[test]
+    fn version_1_is_refused_and_its_sender_can_be_told() {
+        let old: [u8; LENGTH_1] = [
+            0x47, 0x57, 1, 1, 0, 56, 0xf1, 0x5b, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17,
+            0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0, 0x3b, 0x9a, 0xca, 0, 0, 0, 0, 0x0e, 0x33,
+            0xe2, 0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ];
+        assert_eq!(Message::decode(&old, None), Err(Malformed::Version(1)));
+        let sender = [2, 0, 0, 0, 0, 1];
+        let read = Message::decode_version_1(&old, sender, None);
+        assert_eq!(read, Some(Message { number: 0, ..start() }));
+        let key = SipHasher::new(1, 2);
+        assert_eq!(
+            Message::decode_version_1(&old, sender, Some(&key)),
+            None,
+            "without the key nobody is told"
+        );
+        let mut tagged = old;
+        tagged[CHECKSUM].fill(0);
+        let tag = key.hash(&tagged[..TAG_1.start]);
+        tagged[TAG_1].copy_from_slice(&tag.to_be_bytes());
+        let sum = checksum(&tagged);
+        tagged[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+        assert!(Message::decode_version_1(&tagged, sender, Some(&key)).is_some());
+        for at in 0..LENGTH_1 {
+            let mut damaged = old;
+            damaged[at] ^= 4;
+            assert_eq!(Message::decode_version_1(&damaged, sender, None), None, "byte {at}");
+        }
+        let long = start().encode(None);
+        assert_eq!(Message::decode_version_1(&long, sender, None), None, "that is version 2");
+    }
+
+    #[test]
+    fn the_owner_is_a_machine_and_the_one_that_sends() {
+        let message = start();
+        assert_eq!(message.check_owner([2, 0, 0, 0, 0, 1]), Ok(()));
+        for from in [[2, 0, 0, 0, 0, 2], [0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1]] {
+            assert_eq!(message.check_owner(from), Err(Malformed::Owner), "{from:02x?}");
+            let named = Message { sender: from, ..message };
+            assert_eq!(named.check_owner(from).is_ok(), from == [2, 0, 0, 0, 0, 2], "{from:02x?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,11 @@
 //!   for longer, one that lives repeats its start.
 //! - An end for a flow that has none is ignored and counted.
 //! - Only who made a reservation may change or end it. Who that is the host knows: the address that the message came from, say.
-//! - The table has a largest size.
+//! - The table has a largest size, and a reservation a least rate: so nobody fills the table with reservations of next to nothing.
+//! - One owner may have a share of the link and of the table only.
+//! - Owners without a key cannot be told from each other, since anyone can write any address. All of them together may have a share of the link and
+//!   of the table only; what is left is for owners with a key and for best effort. An owner with a key takes over what one without a key has
+//!   reserved for the same flow.
 //! - When the link becomes slower, who was granted first stays: what no longer fits is revoked, the newest first, and its sender is refused
 //!   with the reason when it repeats its start.
 //!
@@ -24,13 +28,88 @@ use qdisc::Rate;
 
 use crate::message::{Kind, Message, Reason, Tuple};
 
+/// What may be reserved on a link, and by whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// What may be reserved, all together.
+    pub capacity: Rate,
+    /// How many reservations there may be.
+    pub most: usize,
+    /// How many nanoseconds a reservation lives without being heard of.
+    pub lifetime: u64,
+    /// The least rate of a reservation.
+    pub least: Rate,
+    /// How many reservations one owner may have.
+    pub owner_flows: usize,
+    /// What share of the capacity one owner may have, in millionths.
+    pub owner_share: u64,
+    /// What share of the capacity and of the reservations owners without a key may have together, in millionths.
+    pub open_share: u64,
+}
+
+impl Limits {
+    /// What of a link may be reserved by default, per mille.
+    pub const SHARE: u64 = 950;
+    /// How many reservations there may be by default.
+    pub const MOST: usize = 4096;
+    /// How long a reservation lives without being heard of, by default: half a minute.
+    pub const LIFETIME: u64 = 30_000_000_000;
+    /// The least rate by default: that of the slowest telephone calls.
+    pub const LEAST: Rate = Rate::kbit(8);
+    /// How many reservations one owner may have by default.
+    pub const OWNER_FLOWS: usize = 256;
+    /// What one owner may have of the capacity by default, in millionths.
+    pub const OWNER_SHARE: u64 = 500_000;
+    /// What owners without a key may have together by default, where there is no key, in millionths.
+    pub const OPEN_SHARE: u64 = 500_000;
+
+    /// Those of a link, as by default.
+    pub fn of(link: Rate) -> Limits {
+        Limits {
+            capacity: part(link, Limits::SHARE * 1000),
+            most: Limits::MOST,
+            lifetime: Limits::LIFETIME,
+            least: Limits::LEAST,
+            owner_flows: Limits::OWNER_FLOWS,
+            owner_share: Limits::OWNER_SHARE,
+            open_share: Limits::OPEN_SHARE,
+        }
+    }
+
+    /// What one owner may have.
+    pub fn per_owner(&self) -> Rate {
+        part(self.capacity, self.owner_share)
+    }
+
+    /// What owners without a key may have together.
+    pub fn open(&self) -> Rate {
+        part(self.capacity, self.open_share)
+    }
+
+    /// How many reservations owners without a key may have together.
+    fn open_most(&self) -> usize {
+        (self.most as u128 * u128::from(self.open_share) / 1_000_000) as usize
+    }
+}
+
+/// So many millionths of a rate.
+fn part(of: Rate, millionths: u64) -> Rate {
+    Rate::bit((u128::from(of.as_bit()) * u128::from(millionths.min(1_000_000)) / 1_000_000) as u64)
+}
+
+/// Who sends a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// What the host knows it by.
+    pub id: u64,
+    /// Whether it has no key: then it may be anybody.
+    pub open: bool,
+}
+
 /// The reservations of a link. Times are nanoseconds since the epoch of the messages.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What may be reserved, bit/s.
-    capacity: u64,
-    most: usize,
-    lifetime: u64,
+    limits: Limits,
     entries: BTreeMap<Tuple, Entry>,
     /// How many reservations were made so far.
     made: u64,
@@ -51,7 +130,7 @@ pub struct Reservation {
     /// When it goes unless it is heard of before: at its finish, or a lifetime after it was last heard of.
     pub until: u64,
     /// Who made it.
-    pub owner: u64,
+    pub owner: Owner,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +141,7 @@ struct Entry {
     start: u64,
     finish: u64,
     /// Who made it.
-    owner: u64,
+    owner: Owner,
     /// When it was last asked for.
     heard: u64,
 }
@@ -71,6 +150,11 @@ impl Entry {
     /// When it goes, unless it is heard of.
     fn until(&self, lifetime: u64) -> u64 {
         self.finish.min(self.heard.saturating_add(lifetime))
+    }
+
+    /// Whether an owner may change it: who made it, and who has a key where that one had none.
+    fn obeys(&self, owner: Owner) -> bool {
+        self.owner == owner || (self.owner.open && !owner.open)
     }
 }
 
@@ -94,41 +178,21 @@ pub struct Counts {
 }
 
 impl Table {
-    /// What of a link may be reserved by default, per mille.
-    pub const SHARE: u64 = 950;
-    /// How many reservations there may be by default.
-    pub const MOST: usize = 4096;
-    /// How long a reservation lives without being heard of, by default: half a minute.
-    pub const LIFETIME: u64 = 30_000_000_000;
-
-    /// That of a link, as by default.
-    pub fn of(link: Rate) -> Table {
-        let capacity = u128::from(link.as_bit()) * u128::from(Table::SHARE) / 1000;
-        Table::new(Rate::bit(capacity as u64), Table::MOST, Table::LIFETIME)
-    }
-
-    /// So much to reserve, for so many flows, each for so many nanoseconds without being heard of.
-    pub fn new(capacity: Rate, most: usize, lifetime: u64) -> Table {
-        Table {
-            capacity: capacity.as_bit(),
-            most,
-            lifetime,
-            entries: BTreeMap::new(),
-            made: 0,
-            counts: Counts::default(),
-        }
+    /// An empty one.
+    pub fn new(limits: Limits) -> Table {
+        Table { limits, entries: BTreeMap::new(), made: 0, counts: Counts::default() }
     }
 
     /// What a flow has reserved now; zero for best effort.
     pub fn reserved(&self, tuple: &Tuple, now: u64) -> Rate {
         let entry = self.entries.get(tuple);
-        let holds = entry.filter(|entry| entry.start <= now && now < entry.until(self.lifetime));
+        let holds = entry.filter(|entry| entry.start <= now && now < entry.until(self.limits.lifetime));
         Rate::bit(holds.map_or(0, |entry| entry.rate))
     }
 
     /// What may be reserved.
     pub fn capacity(&self) -> Rate {
-        Rate::bit(self.capacity)
+        self.limits.capacity
     }
 
     /// What is reserved now, all together.
@@ -149,7 +213,7 @@ impl Table {
 
     fn shown(&self, tuple: &Tuple, entry: &Entry) -> Reservation {
         let Entry { rate, start, finish, owner, .. } = *entry;
-        let until = entry.until(self.lifetime);
+        let until = entry.until(self.limits.lifetime);
         Reservation { tuple: *tuple, rate: Rate::bit(rate), start, finish, until, owner }
     }
 
@@ -166,8 +230,14 @@ impl Table {
         self.counts
     }
 
+    /// Refuses a message for a reason that the host knows, and gives the answer to be sent.
+    pub fn refuse(&mut self, message: &Message, reason: Reason) -> Message {
+        self.counts.refused += 1;
+        message.answer(Some(reason))
+    }
+
     /// Takes a message of `owner`, and gives the answer to be sent, if there is one.
-    pub fn take(&mut self, message: &Message, owner: u64, now: u64) -> Option<Message> {
+    pub fn take(&mut self, message: &Message, owner: Owner, now: u64) -> Option<Message> {
         self.expire(now);
         let refused = match message.kind {
             Kind::Start => self.start(message, owner, now).err(),
@@ -176,7 +246,7 @@ impl Table {
                     self.counts.unknown_ends += 1;
                     return None;
                 }
-                Some(entry) if entry.owner != owner => Some(Reason::NotYours),
+                Some(entry) if !entry.obeys(owner) => Some(Reason::NotYours),
                 Some(_) => {
                     self.entries.remove(&message.tuple);
                     self.counts.ended += 1;
@@ -199,7 +269,7 @@ impl Table {
     pub fn expire(&mut self, now: u64) -> Vec<Tuple> {
         let mut gone = Vec::new();
         self.entries.retain(|tuple, entry| {
-            let stays = now < entry.until(self.lifetime);
+            let stays = now < entry.until(self.limits.lifetime);
             if !stays {
                 gone.push(*tuple);
             }
@@ -214,16 +284,22 @@ impl Table {
     /// O(n log n) for n reservations while all of them fit at once, otherwise n times that.
     pub fn resize(&mut self, capacity: Rate, now: u64) -> Vec<Tuple> {
         self.expire(now);
-        self.capacity = capacity.as_bit();
+        self.limits.capacity = capacity;
         let sum = self.entries.values().fold(0u64, |sum, entry| sum.saturating_add(entry.rate));
-        if sum <= self.capacity {
+        let open = self.entries.values().filter(|entry| entry.owner.open);
+        let open = open.fold(0u64, |sum, entry| sum.saturating_add(entry.rate));
+        if sum <= capacity.as_bit() && open <= self.limits.open().as_bit() {
             return Vec::new();
         }
         let mut oldest_first: Vec<(Tuple, Entry)> = std::mem::take(&mut self.entries).into_iter().collect();
         oldest_first.sort_unstable_by_key(|(_, entry)| entry.number);
         let mut revoked = Vec::new();
         for (tuple, entry) in oldest_first {
-            if self.fits(&tuple, entry.rate, entry.start.max(now), entry.finish) {
+            let span = (entry.start.max(now), entry.finish);
+            let fits = self.fits(&tuple, entry.rate, span, self.limits.capacity, |_| true)
+                && (!entry.owner.open
+                    || self.fits(&tuple, entry.rate, span, self.limits.open(), |other| other.open));
+            if fits {
                 self.entries.insert(tuple, entry);
             } else {
                 revoked.push(tuple);
@@ -233,16 +309,26 @@ impl Table {
         revoked
     }
 
-    /// Whether there is room for a rate beside the others all the time.
-    fn fits(&self, tuple: &Tuple, rate: u64, start: u64, finish: u64) -> bool {
-        let others = self.peak(tuple, start, finish);
-        others.checked_add(rate).is_some_and(|sum| sum <= self.capacity)
+    /// Whether there is room for a rate within `most` all the time, beside the reservations of certain other owners.
+    fn fits(
+        &self,
+        tuple: &Tuple,
+        rate: u64,
+        span: (u64, u64),
+        most: Rate,
+        counts: impl Fn(Owner) -> bool,
+    ) -> bool {
+        let others = self.peak(tuple, span, counts);
+        others.checked_add(rate).is_some_and(|sum| sum <= most.as_bit())
     }
 
-    fn start(&mut self, message: &Message, owner: u64, now: u64) -> Result<(), Reason> {
+    fn start(&mut self, message: &Message, owner: Owner, now: u64) -> Result<(), Reason> {
         let Message { tuple, rate, start, finish, .. } = *message;
         if rate == Rate::default() {
             return Err(Reason::NoRate);
+        }
+        if rate < self.limits.least {
+            return Err(Reason::TooLittle);
         }
         if finish <= start {
             return Err(Reason::Backwards);
@@ -250,28 +336,47 @@ impl Table {
         if finish <= now {
             return Err(Reason::Over);
         }
-        let number = match self.entries.get(&tuple) {
-            Some(entry) if entry.owner != owner => return Err(Reason::NotYours),
-            Some(entry) => entry.number,
-            None if self.entries.len() >= self.most => return Err(Reason::TableFull),
-            None => self.made,
+        let known = self.entries.get(&tuple);
+        if known.is_some_and(|entry| !entry.obeys(owner)) {
+            return Err(Reason::NotYours);
+        }
+        let number = known.map_or(self.made, |entry| entry.number);
+        // One that was taken over from another owner is new to this one.
+        let (is_new, is_new_to_owner) = (known.is_none(), known.is_none_or(|entry| entry.owner != owner));
+        if is_new && self.entries.len() >= self.limits.most {
+            return Err(Reason::TableFull);
+        }
+        let held = |counts: &dyn Fn(Owner) -> bool| {
+            self.entries.values().filter(|entry| counts(entry.owner)).count()
         };
-        if !self.fits(&tuple, rate.as_bit(), start.max(now), finish) {
+        if is_new_to_owner && held(&|other| other == owner) >= self.limits.owner_flows {
+            return Err(Reason::Quota);
+        }
+        if is_new && owner.open && held(&|other| other.open) >= self.limits.open_most() {
+            return Err(Reason::OpenFull);
+        }
+        let (rate, span) = (rate.as_bit(), (start.max(now), finish));
+        if !self.fits(&tuple, rate, span, self.limits.capacity, |_| true) {
             return Err(Reason::NoRoom);
         }
+        if owner.open && !self.fits(&tuple, rate, span, self.limits.open(), |other| other.open) {
+            return Err(Reason::OpenFull);
+        }
+        if !self.fits(&tuple, rate, span, self.limits.per_owner(), |other| other == owner) {
+            return Err(Reason::Quota);
+        }
         self.made = self.made.max(number + 1);
-        let entry = Entry { number, rate: rate.as_bit(), start, finish, owner, heard: now };
+        let entry = Entry { number, rate, start, finish, owner, heard: now };
         self.entries.insert(tuple, entry);
         Ok(())
     }
 
-    /// The most that others have reserved together at any time from `start` to `finish`. It counts on everyone repeating what they
-    /// asked for.
-    fn peak(&self, but: &Tuple, start: u64, finish: u64) -> u64 {
-        let others = || self.entries.iter().filter(|(tuple, _)| *tuple != but).map(|(_, entry)| entry);
+    /// The most that certain others have reserved together at any time of a span. It counts on everyone repeating what they asked for.
+    fn peak(&self, but: &Tuple, (start, finish): (u64, u64), counts: impl Fn(Owner) -> bool) -> u64 {
+        let others = self.entries.iter().filter(|(tuple, _)| *tuple != but).map(|(_, entry)| entry);
         // What comes and goes within the time, in order: at one instant what goes goes first.
-        let mut changes: Vec<(u64, bool, u64)> = others()
-            .filter(|entry| entry.start < finish && start < entry.finish)
+        let mut changes: Vec<(u64, bool, u64)> = others
+            .filter(|entry| counts(entry.owner) && entry.start < finish && start < entry.finish)
             .flat_map(|entry| [(entry.start.max(start), true, entry.rate), (entry.finish, false, entry.rate)])
             .collect();
         changes.sort_unstable();
@@ -293,12 +398,44 @@ mod tests {
         Tuple { from: [10, 0, 0, flow], to: [10, 0, 1, 1], from_port: 5004, to_port: 6000, protocol: 17 }
     }
     fn start(flow: u8, rate: u64, start: u64, finish: u64) -> Message {
-        Message { kind: Kind::Start, tuple: tuple(flow), rate: Rate::bit(rate), start, finish }
+        let (sender, number) = ([2, 0, 0, 0, 0, 1], 1);
+        Message {
+            kind: Kind::Start,
+            tuple: tuple(flow),
+            rate: Rate::bit(rate),
+            start,
+            finish,
+            sender,
+            number,
+        }
+    }
+    /// A link where only the size counts: one owner may have all of it.
+    fn of(capacity: u64, most: usize, lifetime: u64) -> Table {
+        Table::new(Limits {
+            capacity: Rate::bit(capacity),
+            most,
+            lifetime,
+            least: Rate::bit(1),
+            owner_flows: most,
+            owner_share: 1_000_000,
+            open_share: 1_000_000,
+        })
+    }
+    /// One with a key.
+    fn keyed(id: u64) -> Owner {
+        Owner { id, open: false }
+    }
+    /// One without.
+    fn open(id: u64) -> Owner {
+        Owner { id, open: true }
     }
     fn end(flow: u8) -> Message {
         Message { kind: Kind::End, ..start(flow, 0, 0, 0) }
     }
     fn told(table: &mut Table, message: &Message, owner: u64, now: u64) -> Option<Kind> {
+        tell(table, message, keyed(owner), now)
+    }
+    fn tell(table: &mut Table, message: &Message, owner: Owner, now: u64) -> Option<Kind> {
         let answer = table.take(message, owner, now)?;
         assert_eq!(answer.tuple, message.tuple);
         Some(answer.kind)
@@ -307,7 +444,7 @@ mod tests {
     /// From unknown to reserved, active, changed, ended, expired.
     #[test]
     fn the_life_of_a_reservation() {
-        let mut table = Table::new(Rate::bit(100), 2, 1000);
+        let mut table = of(100, 2, 1000);
         let rate = |table: &Table, now| table.reserved(&tuple(1), now).as_bit();
         assert_eq!(told(&mut table, &start(1, 60, 10, 50), 1, 0), Some(Kind::Granted));
         assert_eq!([9, 10, 49, 50].map(|now| rate(&table, now)), [0, 60, 60, 0]);
@@ -328,7 +465,7 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused_with_the_reason() {
-        let mut table = Table::new(Rate::bit(100), 2, 1000);
+        let mut table = of(100, 2, 1000);
         let refused = |table: &mut Table, message: &Message, owner| match told(table, message, owner, 20) {
             Some(Kind::Refused(reason)) => reason,
             other => panic!("{other:?}"),
@@ -344,13 +481,13 @@ mod tests {
         assert_eq!(told(&mut table, &start(2, 10, 20, 50), 1, 20), Some(Kind::Granted));
         assert_eq!(refused(&mut table, &start(3, 10, 20, 50), 1), Reason::TableFull);
         let stray = start(4, 10, 20, 50).answer(None);
-        assert_eq!((table.take(&stray, 1, 20), table.counts().stray_answers), (None, 1));
+        assert_eq!((table.take(&stray, keyed(1), 20), table.counts().stray_answers), (None, 1));
     }
 
     /// A sender that dies holds nothing for longer than a lifetime; one that repeats its start goes on.
     #[test]
     fn who_is_not_heard_of_is_forgotten() {
-        let mut table = Table::new(Rate::bit(100), 10, 1000);
+        let mut table = of(100, 10, 1000);
         told(&mut table, &start(1, 50, 0, 100_000), 1, 0);
         told(&mut table, &start(2, 50, 0, 100_000), 1, 0);
         told(&mut table, &start(2, 50, 0, 100_000), 1, 900);
@@ -359,10 +496,91 @@ mod tests {
         assert_eq!(table.len(), 2);
     }
 
+    /// 4,096 requests for next to nothing, each from an address of its own: the least rate stops them, and then the share of who has no key.
+    #[test]
+    fn forgers_do_not_fill_the_table() {
+        let mut table = Table::new(Limits::of(Rate::mbit(10)));
+        let of = |flow: u16, rate: Rate| Message {
+            tuple: Tuple { from_port: flow, ..tuple(1) },
+            rate,
+            ..start(1, 0, 0, u64::MAX)
+        };
+        for flow in 0..4096 {
+            let answer = tell(&mut table, &of(flow, Rate::bit(1)), open(u64::from(flow)), 0);
+            assert_eq!(answer, Some(Kind::Refused(Reason::TooLittle)));
+        }
+        let mut granted = 0;
+        for flow in 0..4096 {
+            match tell(&mut table, &of(flow, Rate::kbit(8)), open(u64::from(flow)), 0) {
+                Some(Kind::Granted) => granted += 1,
+                other => assert_eq!(other, Some(Kind::Refused(Reason::OpenFull))),
+            }
+        }
+        // Half of 9.5 Mbit/s in pieces of 8 kbit/s.
+        assert_eq!((granted, table.len()), (593, 593));
+        // Who has a key has the other half, and who was there before keeps what it has.
+        assert_eq!(tell(&mut table, &of(5000, Rate::mbit(4)), keyed(1), 0), Some(Kind::Granted));
+        assert_eq!(
+            tell(&mut table, &of(0, Rate::kbit(8)), open(0), 1),
+            Some(Kind::Granted),
+            "it is repeated"
+        );
+        // One after the other they do not need room on the link, but room in the table.
+        let mut table = Table::new(Limits::of(Rate::mbit(10)));
+        let at = |flow: u16| Message {
+            start: u64::from(flow) * 10,
+            finish: u64::from(flow) * 10 + 10,
+            ..of(flow, Rate::mbit(1))
+        };
+        let granted = (0..4096)
+            .filter(|flow| tell(&mut table, &at(*flow), open(u64::from(*flow)), 0) == Some(Kind::Granted));
+        assert_eq!(granted.count(), 2048, "half of the table");
+    }
+
+    #[test]
+    fn one_owner_has_a_share_of_the_link_and_of_the_table() {
+        let limits = Limits { owner_flows: 2, least: Rate::bit(1), ..Limits::of(Rate::bit(1000)) };
+        let mut table = Table::new(Limits { capacity: Rate::bit(1000), ..limits });
+        assert_eq!(told(&mut table, &start(1, 500, 0, 50), 1, 0), Some(Kind::Granted));
+        assert_eq!(told(&mut table, &start(2, 1, 40, 60), 1, 0), Some(Kind::Refused(Reason::Quota)));
+        assert_eq!(told(&mut table, &start(2, 500, 50, 60), 1, 0), Some(Kind::Granted), "at another time");
+        assert_eq!(
+            told(&mut table, &start(3, 1, 70, 80), 1, 0),
+            Some(Kind::Refused(Reason::Quota)),
+            "a third flow"
+        );
+        assert_eq!(told(&mut table, &start(2, 400, 50, 60), 1, 0), Some(Kind::Granted), "it is changed");
+        assert_eq!(told(&mut table, &start(3, 500, 0, 50), 2, 0), Some(Kind::Granted), "another owner");
+        assert_eq!(told(&mut table, &start(4, 1, 0, 50), 3, 0), Some(Kind::Refused(Reason::NoRoom)));
+    }
+
+    /// Without a key anybody can be anybody. Who has one takes the flow over, and then those without cannot change it.
+    #[test]
+    fn who_has_a_key_takes_a_flow_over() {
+        let mut table = of(100, 10, 1000);
+        assert_eq!(tell(&mut table, &start(1, 10, 0, 50), open(1), 0), Some(Kind::Granted));
+        assert_eq!(tell(&mut table, &start(1, 10, 0, 50), open(2), 0), Some(Kind::Refused(Reason::NotYours)));
+        assert_eq!(tell(&mut table, &start(1, 20, 0, 50), keyed(2), 0), Some(Kind::Granted));
+        assert_eq!(tell(&mut table, &start(1, 10, 0, 50), open(2), 0), Some(Kind::Refused(Reason::NotYours)));
+        assert_eq!(tell(&mut table, &end(1), open(1), 0), Some(Kind::Refused(Reason::NotYours)));
+        assert_eq!(table.reserved(&tuple(1), 1), Rate::bit(20));
+    }
+
+    /// A slower link leaves those without a key their share of it.
+    #[test]
+    fn a_slower_link_holds_the_share_of_who_has_no_key() {
+        let mut table = of(100, 10, 1000);
+        table.limits.open_share = 500_000;
+        assert_eq!(tell(&mut table, &start(1, 30, 0, 50), open(1), 0), Some(Kind::Granted));
+        assert_eq!(tell(&mut table, &start(2, 20, 0, 50), open(2), 0), Some(Kind::Granted));
+        assert_eq!(tell(&mut table, &start(3, 1, 0, 50), open(3), 0), Some(Kind::Refused(Reason::OpenFull)));
+        assert_eq!(table.resize(Rate::bit(80), 1), [tuple(2)], "together at most 40");
+    }
+
     /// Two that do not meet both have the whole link.
     #[test]
     fn one_after_the_other() {
-        let mut table = Table::of(Rate::bit(1000));
+        let mut table = of(950, 10, 1 << 40);
         assert_eq!(told(&mut table, &start(1, 950, 10, 20), 1, 0), Some(Kind::Granted));
         assert_eq!(told(&mut table, &start(2, 950, 20, 30), 1, 0), Some(Kind::Granted));
         assert_eq!(told(&mut table, &start(3, 1, 19, 21), 1, 0), Some(Kind::Refused(Reason::NoRoom)));
@@ -373,7 +591,7 @@ mod tests {
     /// together.
     #[test]
     fn a_slower_link_revokes_the_newest() {
-        let mut table = Table::new(Rate::bit(100), 10, 1000);
+        let mut table = of(100, 10, 1000);
         for (flow, rate, from, to) in
             [(2, 40, 0, 50), (1, 30, 0, 50), (3, 30, 0, 50), (4, 90, 50, 60), (2, 35, 0, 50)]
         {
@@ -395,7 +613,7 @@ mod tests {
         fn no_more_is_reserved_than_there_is(
             asked in prop::collection::vec((0..8u8, 1..60u64, 0..40u64, 1..30u64, 0..4u64, any::<bool>()), 1..60),
         ) {
-            let mut table = Table::new(Rate::bit(100), 6, 25);
+            let mut table = of(100, 6, 25);
             let mut now = 0;
             for (flow, rate, from, lasts, passes, ends) in asked {
                 now += passes;

@@ -17,11 +17,12 @@ fn message() -> impl Strategy<Value = Message> {
         (0..Reason::ALL.len()).prop_map(|which| Kind::Refused(Reason::ALL[which])),
     ];
     let tuple = (any::<[u8; 4]>(), any::<[u8; 4]>(), any::<(u16, u16)>(), any::<u8>());
-    (kind, tuple, any::<(u64, u64, u64)>()).prop_map(|(kind, tuple, (rate, start, finish))| {
+    let rest = (any::<(u64, u64, u64)>(), any::<[u8; 6]>(), any::<u64>());
+    (kind, tuple, rest).prop_map(|(kind, tuple, ((rate, start, finish), sender, number))| {
         let (from, to, (from_port, to_port), protocol) = tuple;
         let (start, finish) = if kind == Kind::End { (0, 0) } else { (start, finish) };
         let tuple = Tuple { from, to, from_port, to_port, protocol };
-        Message { kind, tuple, rate: Rate::bit(rate), start, finish }
+        Message { kind, tuple, rate: Rate::bit(rate), start, finish, sender, number }
     })
 }
 
@@ -48,7 +49,7 @@ proptest! {
         prop_assume!(message != other);
         let key = SipHasher::new(5, 6);
         let mut bytes = other.encode(None);
-        bytes[48..56].copy_from_slice(&message.encode(Some(&key))[48..56]);
+        bytes[64..72].copy_from_slice(&message.encode(Some(&key))[64..72]);
         // The checksum of what it is now: that of the message without a tag, and the tag.
         let sum = |bytes: &[u8]| {
             let sum: u32 = bytes.as_chunks::<2>().0.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();

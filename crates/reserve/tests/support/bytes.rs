@@ -1,14 +1,15 @@
 //! What must hold for any bytes: shared by the property tests and the fuzz target.
 
 use qdisc::hash::SipHasher;
-use reserve::{Message, Table};
+use reserve::{Limits, Message, Owner, Table};
 
 /// The first byte says with how many keys, the rest are messages, one after the other. What is read is what is written; what the table
 /// is told never makes it hold more than it may.
 pub fn messages(input: &[u8]) -> usize {
     let Some((keyed, rest)) = input.split_first() else { return 0 };
     let key = (keyed % 2 == 1).then(|| SipHasher::new(1, 2));
-    let mut table = Table::new(qdisc::Rate::mbit(10), 8, 1 << 40);
+    let limits = Limits { most: 8, lifetime: 1 << 40, ..Limits::of(qdisc::Rate::mbit(10)) };
+    let mut table = Table::new(Limits { capacity: qdisc::Rate::mbit(10), ..limits });
     let mut read = 0;
     for (now, bytes) in (0u64..).zip(rest.chunks(reserve::message::LENGTH)) {
         let Ok(message) = Message::decode(bytes, key.as_ref()) else { continue };
@@ -18,7 +19,7 @@ pub fn messages(input: &[u8]) -> usize {
         }
         assert_eq!(Message::decode(&message.encode(key.as_ref()), key.as_ref()), Ok(message));
         let now = now << 32;
-        if let Some(answer) = table.take(&message, now % 3, now) {
+        if let Some(answer) = table.take(&message, Owner { id: (now >> 32) % 3, open: key.is_none() }, now) {
             assert_eq!(Message::decode(&answer.encode(key.as_ref()), key.as_ref()), Ok(answer));
         }
         // The link becomes slower or faster now and then; the message says how fast.
