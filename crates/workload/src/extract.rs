@@ -7,6 +7,7 @@ use qdisc::FiveTuple;
 use qdisc::blocks::FlowMap;
 use qdisc::hash::SipHasher;
 
+use crate::datagrams::Datagrams;
 use crate::local::{Local, Pair};
 use crate::model::{Connection, Side, Train, Way, Workload, Write};
 use crate::names;
@@ -101,7 +102,7 @@ enum Kind {
 struct Times {
     start: u64,
     last: u64,
-    packets: Vec<(u64, u16)>,
+    packets: Datagrams,
 }
 
 const TCP: u8 = 6;
@@ -163,7 +164,7 @@ impl Extraction {
             if times.packets.is_empty() {
                 (times.start, times.last) = (now, now);
             }
-            times.packets.push((now.saturating_sub(times.last), packet.bytes.min(65_535) as u16));
+            times.packets.push(now.saturating_sub(times.last), packet.bytes.min(65_535) as u16);
             // Where times step back, the sum of the gaps still ends at the last packet.
             times.last = times.last.max(now);
         }
@@ -344,7 +345,9 @@ impl Paths {
     /// One of the two alone does: captured at an end, the other is next to nothing.
     fn rtt(&self, tuple: &FiveTuple) -> Option<u64> {
         let (client, server) = *self.least.get(&(tuple.from, tuple.to))?;
-        [client, server].into_iter().flatten().reduce(u64::saturating_add)
+        let rtt = [client, server].into_iter().flatten().reduce(u64::saturating_add)?;
+        // What is longer was not measured: the clocks of a damaged capture jump.
+        (rtt <= Workload::LONGEST).then_some(rtt)
     }
 }
 

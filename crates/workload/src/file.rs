@@ -1,10 +1,10 @@
 //! The file of a workload: a line of JSON that says what it is, then a line for each connection and train.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Connection, Train, Workload};
+use crate::model::{Connection, Side, Train, Workload};
 
 const VERSION: u32 = 1;
 
@@ -18,12 +18,24 @@ struct Head {
     span: u64,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Line {
     Tcp(Connection),
     Train(Train),
 }
+
+/// The same, to be written.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Written<'a> {
+    Tcp(&'a Connection),
+    Train(&'a Train),
+}
+
+/// Lines up to this length are read at once, which is faster. The packets of a train are one line, and there may be millions of them: longer
+/// lines are read as they come.
+const SHORT: u64 = 1 << 20;
 
 /// Why a workload cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -53,13 +65,13 @@ impl Workload {
     /// # Errors
     /// When the system cannot.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
-        let mut line = |value: String| writeln!(out, "{value}");
-        line(serde_json::to_string(&Head { giveway_workload: VERSION, span: self.span })?)?;
-        for connection in &self.connections {
-            line(serde_json::to_string(&Line::Tcp(connection.clone()))?)?;
-        }
-        for train in &self.trains {
-            line(serde_json::to_string(&Line::Train(train.clone()))?)?;
+        let head = Head { giveway_workload: VERSION, span: self.span };
+        serde_json::to_writer(&mut out, &head)?;
+        out.write_all(b"\n")?;
+        let connections = self.connections.iter().map(Written::Tcp);
+        for line in connections.chain(self.trains.iter().map(Written::Train)) {
+            serde_json::to_writer(&mut out, &line)?;
+            out.write_all(b"\n")?;
         }
         out.flush()
     }
@@ -68,34 +80,70 @@ impl Workload {
     ///
     /// # Errors
     /// The line that makes no sense.
-    pub fn read(input: impl BufRead) -> Result<Workload, FileError> {
-        let mut lines = input.lines();
-        let head: Head = match lines.next().transpose()? {
-            Some(text) => serde_json::from_str(&text).map_err(|_| FileError::Foreign)?,
-            None => return Err(FileError::Foreign),
-        };
+    pub fn read(mut input: impl BufRead) -> Result<Workload, FileError> {
+        let mut line = Vec::new();
+        (&mut input).take(SHORT).read_until(b'\n', &mut line)?;
+        let head: Head = serde_json::from_slice(&line).map_err(|_| FileError::Foreign)?;
         if head.giveway_workload != VERSION {
             return Err(FileError::Version(head.giveway_workload));
         }
+        if head.span > Workload::LONGEST {
+            return Err(FileError::Line { line: 1, what: too_long("span", head.span) });
+        }
         let mut workload = Workload { span: head.span, ..Workload::default() };
-        for (text, line) in lines.zip(2..) {
-            let text = text?;
-            if text.trim().is_empty() {
-                continue;
+        for number in 2.. {
+            line.clear();
+            if (&mut input).take(SHORT).read_until(b'\n', &mut line)? == 0 {
+                break;
             }
-            let wrong = |what: String| FileError::Line { line, what };
-            match serde_json::from_str(&text).map_err(|error| wrong(told(&error)))? {
+            let wrong = |what: String| FileError::Line { line: number, what };
+            let read: Result<Line, serde_json::Error> =
+                if line.len() as u64 == SHORT && !line.ends_with(b"\n") {
+                    serde_json::from_reader((&line[..]).chain(RestOfLine { input: &mut input, ended: false }))
+                } else if line.trim_ascii().is_empty() {
+                    continue;
+                } else {
+                    serde_json::from_slice(line.trim_ascii_end())
+                };
+            let read = match read {
+                Ok(read) => read,
+                Err(error) if error.is_io() => return Err(FileError::Read(error.into())),
+                Err(error) => return Err(wrong(told(&error))),
+            };
+            match read {
                 Line::Tcp(connection) => {
-                    check(&connection).map_err(|what| wrong(what.to_owned()))?;
+                    check(&connection).map_err(wrong)?;
                     workload.connections.push(connection);
                 }
-                Line::Train(train) if train.packets.is_empty() => {
-                    return Err(wrong("a train without packets".to_owned()));
+                Line::Train(train) => {
+                    check_train(&train).map_err(wrong)?;
+                    workload.trains.push(train);
                 }
-                Line::Train(train) => workload.trains.push(train),
             }
         }
         Ok(workload)
+    }
+}
+
+/// What is left of a line, up to its end.
+struct RestOfLine<R> {
+    input: R,
+    ended: bool,
+}
+
+impl<R: BufRead> Read for RestOfLine<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.ended {
+            return Ok(0);
+        }
+        let ready = self.input.fill_buf()?;
+        let ready = &ready[..ready.len().min(into.len())];
+        let end = ready.iter().position(|byte| *byte == b'\n');
+        let length = end.unwrap_or(ready.len());
+        into[..length].copy_from_slice(&ready[..length]);
+        self.ended = end.is_some();
+        self.input.consume(length + usize::from(self.ended));
+        Ok(length)
     }
 }
 
@@ -106,16 +154,50 @@ fn told(error: &serde_json::Error) -> String {
     format!("{what}, at character {}", error.column())
 }
 
-fn check(connection: &Connection) -> Result<(), &'static str> {
+/// What is said of a time that the clock of a run cannot count.
+fn too_long(what: &str, ns: u64) -> String {
+    format!("{what}: {ns} ns are too long: write {} at most, which is 200 days", Workload::LONGEST)
+}
+
+fn check(connection: &Connection) -> Result<(), String> {
     let writes: u64 = connection.exchanges.iter().map(|exchange| u64::from(exchange.writes)).sum();
     if writes != connection.writes.len() as u64 {
-        return Err("the exchanges do not add up to the writes");
+        return Err("the exchanges do not add up to the writes".to_owned());
     }
     if connection.exchanges.iter().any(|exchange| exchange.writes == 0) {
-        return Err("an exchange without writes");
+        return Err("an exchange without writes".to_owned());
     }
     if connection.writes.iter().any(|write| write.bytes == 0) {
-        return Err("a write of 0 bytes");
+        return Err("a write of 0 bytes".to_owned());
+    }
+    let times = [("start", connection.start), ("rtt", connection.rtt.unwrap_or(0))].into_iter();
+    let pauses = connection.writes.iter().map(|write| ("pause", write.pause));
+    let took = connection.exchanges.iter().map(|exchange| ("took", exchange.took));
+    if let Some((what, ns)) = times.chain(pauses).chain(took).find(|(_, ns)| *ns > Workload::LONGEST) {
+        return Err(too_long(what, ns));
+    }
+    for side in [Side::Client, Side::Server] {
+        let mine = connection.writes.iter().filter(|write| write.side == side);
+        if mine.fold(0, |sum: u64, write| sum.saturating_add(write.bytes)) > Workload::MOST_BYTES {
+            let most = Workload::MOST_BYTES;
+            return Err(format!(
+                "bytes: one side writes more than {most} of them all together, which is 1 PiB"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_train(train: &Train) -> Result<(), String> {
+    if train.packets.is_empty() {
+        return Err("a train without packets".to_owned());
+    }
+    if train.start > Workload::LONGEST {
+        return Err(too_long("start", train.start));
+    }
+    let span = train.packets.iter().fold(0, |sum: u64, (gap, _)| sum.saturating_add(gap));
+    if span > Workload::LONGEST {
+        return Err(too_long("packets: all gaps together", span));
     }
     Ok(())
 }

@@ -31,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+mod datagrams;
 mod extract;
 mod file;
 mod local;
@@ -39,6 +40,7 @@ mod names;
 mod pages;
 mod tcp;
 
+pub use datagrams::{Cursor, Datagrams};
 pub use extract::{Extraction, Seen};
 pub use file::FileError;
 pub use local::{Local, LocalError, Prefix};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::datagrams::Datagrams;
+
 /// What the applications of a capture did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
@@ -112,7 +114,7 @@ pub struct Train {
     /// What it is counted under.
     pub group: String,
     /// For each packet the time since the one before it, ns, and its IP length, bytes.
-    pub packets: Vec<(u64, u16)>,
+    pub packets: Datagrams,
 }
 
 impl Connection {
@@ -140,13 +142,19 @@ impl Connection {
 impl Write {
     /// Bytes that this side wrote among these.
     pub fn sum(writes: &[Write], side: Side) -> u64 {
-        writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum()
+        // A file may say anything.
+        let bytes = writes.iter().filter(|write| write.side == side).map(|write| write.bytes);
+        bytes.fold(0, u64::saturating_add)
     }
 }
 
 impl Workload {
     /// The round trip of connections of which nothing is known, ns.
     pub const UNKNOWN_RTT: u64 = 30_000_000;
+    /// The longest time in a workload, ns: 200 days. The clock of a run counts 213.
+    pub const LONGEST: u64 = 200 * 86_400_000_000_000;
+    /// The most bytes that one side of a connection writes: 1 PiB.
+    pub const MOST_BYTES: u64 = 1 << 50;
 
     /// The median round trip of its connections, ns; none where none was measured.
     pub fn rtt(&self) -> Option<u64> {
@@ -159,12 +167,12 @@ impl Workload {
 impl Train {
     /// Bytes of its packets.
     pub fn bytes(&self) -> u64 {
-        self.packets.iter().map(|(_, bytes)| u64::from(*bytes)).sum()
+        self.packets.iter().map(|(_, bytes)| u64::from(bytes)).sum()
     }
 
     /// From its first packet to its last, ns.
     pub fn span(&self) -> u64 {
-        self.packets.iter().skip(1).map(|(gap, _)| gap).sum()
+        self.packets.iter().skip(1).fold(0, |sum, (gap, _)| sum.saturating_add(gap))
     }
 
     /// Whether it looks like a call: at least a second of small packets (300 bytes on average at most) at an even pace
@@ -176,7 +184,7 @@ impl Train {
         }
         let per_second = (count - 1) as f64 / (span as f64 / 1e9);
         let mean = span as f64 / (count - 1) as f64;
-        let gaps = || self.packets.iter().skip(1).map(|(gap, _)| *gap as f64);
+        let gaps = || self.packets.iter().skip(1).map(|(gap, _)| gap as f64);
         let variance = gaps().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / (count - 1) as f64;
         (10.0..=120.0).contains(&per_second) && variance.sqrt() < 0.5 * mean
     }

@@ -16,6 +16,16 @@ fn opened(rows: &[Row]) -> Vec<Row> {
     [&AT_CLIENT, rows].concat()
 }
 
+/// A header that says 65,535 in a packet of 46 bytes brings no more than six bytes of data.
+#[test]
+fn a_length_beyond_the_frame_brings_no_data() {
+    let request = [(35, C, ".", 1, 6, 1)];
+    let answer = [(75, S, ".", 1, 400, 7), (75, C, ".", 7, 0, 401)];
+    let found = Trace::new().tcp(&AT_CLIENT).tcp(&request).saying(65_535).tcp(&answer).found();
+    assert_eq!(found.writes(), ["client 6 B once connected, 5 ms", "server 400 B after 6 B, 10 ms"]);
+    assert_eq!(found.seen.bytes, 40 * 4 + 46 + 440);
+}
+
 // -- one request, from three places -----------------------------------------------------------------
 
 #[test]

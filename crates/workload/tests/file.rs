@@ -7,10 +7,15 @@ fn way() -> impl Strategy<Value = Way> {
     prop_oneof![Just(Way::Up), Just(Way::Down)]
 }
 
+/// As long as times may be.
+fn time() -> impl Strategy<Value = u64> {
+    0..=Workload::LONGEST
+}
+
 fn write() -> impl Strategy<Value = Write> {
     let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
     let cue = prop_oneof![Just(Cue::Own), any::<u64>().prop_map(Cue::Peer)];
-    (side, 1..u64::MAX, cue, any::<u64>()).prop_map(|(side, bytes, cue, pause)| Write {
+    (side, 1..Workload::MOST_BYTES / 16, cue, time()).prop_map(|(side, bytes, cue, pause)| Write {
         side,
         bytes,
         cue,
@@ -19,7 +24,7 @@ fn write() -> impl Strategy<Value = Write> {
 }
 
 fn exchange() -> impl Strategy<Value = (Vec<Write>, Exchange)> {
-    (prop::collection::vec(write(), 1..4), any::<u64>(), any::<Option<u32>>(), any::<bool>()).prop_map(
+    (prop::collection::vec(write(), 1..4), time(), any::<Option<u32>>(), any::<bool>()).prop_map(
         |(writes, took, page, whole)| {
             let exchange = Exchange { writes: writes.len() as u32, took, page, whole };
             (writes, exchange)
@@ -29,7 +34,7 @@ fn exchange() -> impl Strategy<Value = (Vec<Write>, Exchange)> {
 
 fn connection() -> impl Strategy<Value = Connection> {
     let parts = prop::collection::vec(exchange(), 0..4);
-    let facts = (any::<u64>(), way(), any::<Option<u64>>(), ".*", any::<bool>(), any::<bool>());
+    let facts = (time(), way(), prop::option::of(time()), ".*", any::<bool>(), any::<bool>());
     (facts, parts).prop_map(|((start, way, rtt, group, begun, ended), parts)| {
         let (writes, exchanges): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         Connection { start, way, rtt, group, begun, ended, writes: writes.concat(), exchanges }
@@ -37,19 +42,19 @@ fn connection() -> impl Strategy<Value = Connection> {
 }
 
 fn train() -> impl Strategy<Value = Train> {
-    let packets = prop::collection::vec(any::<(u64, u16)>(), 1..5);
-    (any::<u64>(), way(), ".*", packets).prop_map(|(start, way, group, packets)| Train {
+    let packets = prop::collection::vec((0..=Workload::LONGEST / 5, any::<u16>()), 1..5);
+    (time(), way(), ".*", packets).prop_map(|(start, way, group, packets)| Train {
         start,
         way,
         group,
-        packets,
+        packets: packets.into_iter().collect(),
     })
 }
 
 proptest! {
     #[test]
     fn what_is_written_is_read(
-        span in any::<u64>(),
+        span in time(),
         connections in prop::collection::vec(connection(), 0..4),
         trains in prop::collection::vec(train(), 0..4),
     ) {
@@ -83,7 +88,7 @@ fn a_file_by_hand() {
     assert!(connection.begun && connection.ended && connection.exchanges[0].whole);
     assert_eq!(connection.exchanges[0].page, None);
     assert_eq!((connection.bytes_on(Way::Down), connection.bytes_on(Way::Up)), (5000, 300));
-    assert_eq!(workload.trains[0].packets, [(0, 120)]);
+    assert_eq!(workload.trains[0].packets.iter().collect::<Vec<_>>(), [(0, 120)]);
 }
 
 #[test]
@@ -114,6 +119,22 @@ fn wrong_files_are_told_with_the_line() {
         line(r#"{"train":{"start":0,"way":"up","group":"dns","packets":[]}}"#),
         "line 3: a train without packets"
     );
+    let long = "9223372036854775808";
+    let too_long = "ns are too long: write 17280000000000000 at most, which is 200 days";
+    let rtt =
+        format!(r#"{{"tcp":{{"start":0,"way":"up","rtt":{long},"group":"w","writes":[],"exchanges":[]}}}}"#);
+    assert_eq!(line(&rtt), format!("line 3: rtt: {long} {too_long}"));
+    let train =
+        format!(r#"{{"train":{{"start":0,"way":"up","group":"w","packets":[[{long},1],[{long},1]]}}}}"#);
+    assert_eq!(line(&train), format!("line 3: packets: all gaps together: 18446744073709551615 {too_long}"));
+    assert_eq!(
+        told(&format!("{{\"giveway_workload\":1,\"span\":{long}}}\n")),
+        format!("line 1: span: {long} {too_long}")
+    );
+    let all = r#"{"side":"client","bytes":18446744073709551615,"cue":"own"}"#;
+    assert!(
+        tcp(&format!("{all},{all}"), r#"{"writes":2,"took":0}"#).contains("bytes: one side writes more than")
+    );
     for (text, what) in [
         (r#"{"udp":{}}"#, "unknown variant `udp`"),
         (r#"{"train":{"start":0,"way":"sideways","group":"x","packets":[]}}"#, "unknown variant `sideways`"),
@@ -123,5 +144,44 @@ fn wrong_files_are_told_with_the_line() {
     ] {
         let told = line(text);
         assert!(told.starts_with("line 3: ") && told.contains(what), "{told}");
+    }
+}
+
+/// A train of a long line, which is read as it comes, is the same as one of a short line; and what is wrong behind it has its line.
+#[test]
+fn long_lines_are_read_as_they_come() {
+    let packets: workload::Datagrams = (0..200_000u32).map(|n| (u64::from(n) * 7, n as u16)).collect();
+    let train = Train { start: 5, way: Way::Up, group: "quic".to_owned(), packets };
+    let workload = Workload { span: 9, connections: Vec::new(), trains: vec![train.clone(), train] };
+    let mut file = Vec::new();
+    workload.write(&mut file).unwrap();
+    assert!(file.iter().position(|byte| *byte == b'\n').unwrap() < 100);
+    assert!(file.len() > 4 << 20, "{}", file.len());
+    assert_eq!(Workload::read(&file[..]).unwrap(), workload);
+    // A reader that gives little at once.
+    let slowly = std::io::BufReader::with_capacity(7, &file[..]);
+    assert_eq!(Workload::read(slowly).unwrap(), workload);
+    file.extend(b"nonsense\n");
+    assert!(Workload::read(&file[..]).unwrap_err().to_string().starts_with("line 4: expected "));
+    let cut = &file[..file.len() / 4];
+    assert!(Workload::read(cut).unwrap_err().to_string().starts_with("line 2: EOF while parsing"));
+}
+
+/// A packet of an ordinary stream takes 5 or 6 bytes, however many there are.
+#[test]
+fn packets_take_few_bytes() {
+    for count in [100_000u64, 1_000_000] {
+        let packets: workload::Datagrams = (0..count).map(|n| (900_000 + n % 200_000, 1228)).collect();
+        let each = packets.memory() as f64 / count as f64;
+        assert!(each < 6.5, "{each}");
+        assert_eq!(packets.len() as u64, count);
+    }
+}
+
+proptest! {
+    #[test]
+    fn packets_are_those_that_were_added(packets in prop::collection::vec(any::<(u64, u16)>(), 0..9000)) {
+        let kept: workload::Datagrams = packets.iter().copied().collect();
+        prop_assert_eq!(kept.iter().collect::<Vec<_>>(), packets);
     }
 }
