@@ -119,6 +119,12 @@ macro_rules! sources {
                     $(TrafficSpec::$name(_) => stringify!($name)),*
                 }
             }
+            /// [`Traffic::PLACED`].
+            pub fn placed(&self) -> bool {
+                match self {
+                    $(TrafficSpec::$name(_) => <$name::Config as Traffic>::PLACED),*
+                }
+            }
             /// [`Traffic::ANSWERED`].
             pub fn answered(&self) -> bool {
                 match self {
@@ -187,6 +193,25 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
         paused: Span::ZERO,
         ending: Ending::Unfinished,
     }
+}
+
+/// The most flows of one source, all pairs of nodes together. Each takes some hundred bytes from the start; with a TCP
+/// connection each, some thousand.
+pub const MOST_FLOWS: usize = 100_000;
+
+/// Refuses so many of something for each pair of nodes that a source would have more than [`MOST_FLOWS`].
+pub(crate) fn check_count(parameter: &'static str, each: u32, place: &Place) -> Result<(), Invalid> {
+    let (pairs, most) = (place.pairs.len().max(1) as u64, MOST_FLOWS as u64);
+    if u64::from(each) * pairs <= most {
+        return Ok(());
+    }
+    let message = match pairs {
+        1 => format!("{each} are too many: write {most} at most"),
+        _ => {
+            format!("{each} for each of {pairs} pairs of nodes are too many: write {} at most", most / pairs)
+        }
+    };
+    Err(Invalid::new(parameter, message))
 }
 
 /// Refuses what is no IP packet with a UDP datagram in it.

@@ -21,7 +21,8 @@ use qdisc::{DropReason, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slot
 
 use crate::agenda::{Agenda, Slot};
 use crate::net::{Caller, Net, Settings};
-use crate::network::{Network, Routes};
+use crate::network::Network;
+use crate::routes::Routes;
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::traffic::Source;

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use qdisc::{Ending, FlowKind, FlowReport, Invalid, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Connection, Cue, Side as End, Train, Way, Workload, Write};
+use workload::{Connection, Cue, Cursor, Side as End, Train, Way, Workload, Write};
 
 use super::{Place, Source, Traffic, flow};
 use crate::net::{ConnId, Event, Net, Side, StreamId};
@@ -70,6 +70,13 @@ impl Traffic for Config {
         let wrong = |message: String| Invalid::new("file", format!("{} {message}", path.display()));
         let file = File::open(&path).map_err(|error| wrong(format!("cannot be opened: {error}")))?;
         let workload = Workload::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
+        let total = |plan: &Connection| plan.writes.iter().map(|write| u128::from(write.bytes)).sum::<u128>();
+        let all = workload.connections.iter().map(total).sum::<u128>();
+        if all > MOST_BYTES {
+            let message =
+                format!("has connections of {all} bytes together, and at most {MOST_BYTES} are possible");
+            return Err(wrong(message));
+        }
         let median = Span::ns(workload.rtt().unwrap_or(Workload::UNKNOWN_RTT));
         let mine = |group: &str| self.group.as_deref().is_none_or(|wanted| wanted == group);
         let mut rng = place.streams.within("spread").rng();
@@ -89,7 +96,9 @@ impl Traffic for Config {
         let mut trains = Vec::new();
         for plan in workload.trains.into_iter().filter(|plan| mine(&plan.group)) {
             agenda.push(Reverse((begins(plan.start), trains.len(), What::Packet)));
-            trains.push(Running { plan, next: 0, stream: None });
+            let mut next = Cursor::default();
+            let bytes = next.next(&plan.packets).map_or(0, |(_, bytes)| bytes);
+            trains.push(Running { plan, next, bytes, stream: None });
         }
         if talks.is_empty() && trains.is_empty() {
             let group = self.group.as_deref().unwrap_or_default();
@@ -108,6 +117,9 @@ impl Traffic for Config {
         }))
     }
 }
+
+/// The most bytes that all connections may have together: a pebibyte. Sums of bytes stay far from the largest number then.
+const MOST_BYTES: u128 = 1 << 50;
 
 struct Applications {
     near: u16,
@@ -175,7 +187,10 @@ struct Half {
 
 struct Running {
     plan: Train,
-    next: usize,
+    /// The place behind the packet that is due.
+    next: Cursor,
+    /// The length of that packet.
+    bytes: u16,
     stream: Option<StreamId>,
 }
 
@@ -335,10 +350,10 @@ impl Applications {
             Way::Down => (self.far, self.near),
         };
         let stream = *train.stream.get_or_insert_with(|| net.stream(from, to));
-        net.datagram(stream, u32::from(train.plan.packets[train.next].1));
-        train.next += 1;
-        if let Some((gap, _)) = train.plan.packets.get(train.next) {
-            let at = net.now() + Span::ns(*gap);
+        net.datagram(stream, u32::from(train.bytes));
+        if let Some((gap, bytes)) = train.next.next(&train.plan.packets) {
+            train.bytes = bytes;
+            let at = net.now() + Span::ns(gap);
             if at < self.stop {
                 self.agenda.push(Reverse((at, number, What::Packet)));
             }

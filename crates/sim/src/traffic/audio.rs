@@ -23,7 +23,7 @@ use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_packet, check_rate, spread};
+use super::{Place, Source, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `audio`.
@@ -73,6 +73,7 @@ impl Traffic for Config {
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
+        check_count("flows", self.flows, place)?;
         if self.interval.is_zero() {
             return Err(Invalid::new("interval", "no time between packets: write for example \"20ms\""));
         }

@@ -18,7 +18,7 @@ use qdisc::{Bytes, Invalid, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, spread};
+use super::{Place, Source, Traffic, check_count, spread};
 use crate::net::Net;
 
 /// Parameters of `bulk`.
@@ -53,6 +53,7 @@ impl Traffic for Config {
                 "a transfer of 0 bytes sends nothing: leave size out for no end",
             ));
         }
+        check_count("flows", self.flows, place)?;
         let mut rng = place.streams.rng();
         let mut starts: Vec<(Time, u16, u16)> = (0..self.flows)
             .flat_map(|_| &place.pairs)

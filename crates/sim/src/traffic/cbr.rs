@@ -29,7 +29,7 @@ use qdisc::{Bytes, Invalid, Rate, Rng, Share, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_packet, check_rate, spread};
+use super::{Place, Source, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `cbr`.
@@ -84,6 +84,7 @@ impl Traffic for Config {
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
+        check_count("flows", self.flows, place)?;
         let count = u64::from(self.flows) * place.pairs.len() as u64;
         self.check_series(count, place)?;
         let mut rng = place.streams.rng();

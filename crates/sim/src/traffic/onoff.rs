@@ -34,7 +34,7 @@ use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_packet, check_rate};
+use super::{MOST_FLOWS, Place, Source, Traffic, check_packet, check_rate};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `onoff`.
@@ -106,11 +106,22 @@ impl Traffic for Config {
         let cycle = self.cycle()?;
         // Sending nodes in the order of the pairs, each with its pairs.
         let mut senders: Vec<(u16, Vec<usize>)> = Vec::new();
+        let mut lines_of: BTreeMap<u16, usize> = BTreeMap::new();
         for (number, (from, _)) in place.pairs.iter().enumerate() {
-            match senders.iter_mut().find(|(node, _)| node == from) {
-                Some((_, pairs)) => pairs.push(number),
-                None => senders.push((*from, vec![number])),
+            let line = *lines_of.entry(*from).or_insert(senders.len());
+            if line == senders.len() {
+                senders.push((*from, Vec::new()));
             }
+            senders[line].1.push(number);
+        }
+        if self.sources as usize > MOST_FLOWS / senders.len().max(1) {
+            let message = format!(
+                "{} for each of {} sending nodes are too many: write {} at most",
+                self.sources,
+                senders.len(),
+                MOST_FLOWS / senders.len().max(1)
+            );
+            return Err(Invalid::new("sources", message));
         }
         let mut lines = Vec::new();
         let mut bursts = Vec::new();
@@ -275,8 +286,14 @@ impl On {
             On::Pareto { min, shape } => {
                 // The mean of a whole number is the sum of P(n > k). Far out the sum over k + 1/2 is the integral.
                 let beyond = |x: f64| if x <= min { 1.0 } else { libm::pow(min / x, shape) };
-                let far = (min as u64 + 1) * 64;
-                let near: f64 = (1..far).map(|k| beyond(k as f64 + 0.5)).sum();
+                // Up to the shortest burst each probability is 1: long ones need not be added up one by one.
+                let (sure, far) = if min < 10_000.0 {
+                    (0, (min as u64 + 1) * 64)
+                } else {
+                    let sure = (min - 0.5) as u64;
+                    (sure, sure + 640_000)
+                };
+                let near = sure as f64 + (sure + 1..far).map(|k| beyond(k as f64 + 0.5)).sum::<f64>();
                 let edge = far as f64;
                 let tail = edge * beyond(edge) / (shape - 1.0) - pareto_mean_lost(min, shape);
                 1.0 + near + tail

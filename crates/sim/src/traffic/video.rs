@@ -21,7 +21,7 @@ use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_packet, check_rate, spread};
+use super::{Place, Source, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `video`.
@@ -60,6 +60,8 @@ impl Default for Config {
 
 /// A frame is never smaller than this IP packet.
 const SMALLEST: u32 = 64;
+/// Nor is a key frame on average larger than this, bytes. Frames are sent at once, so this is memory.
+const LARGEST: f64 = 16_777_216.0;
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "video calls over UDP: frames as bursts of packets, with key frames";
@@ -74,6 +76,7 @@ impl Traffic for Config {
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "1500kbit")?;
+        check_count("flows", self.flows, place)?;
         if !(self.fps > 0.0 && self.fps <= 1000.0) {
             return Err(Invalid::new("fps", format!("{} frames per second; write 1 to 1000", self.fps)));
         }
@@ -104,6 +107,13 @@ impl Traffic for Config {
         if frame < f64::from(SMALLEST) {
             let message =
                 format!("leaves {frame:.0} bytes for a frame: write a higher rate, or fewer frames");
+            return Err(Invalid::new("rate", message));
+        }
+        if frame * self.key_ratio > LARGEST {
+            let message = format!(
+                "leaves {:.0} bytes for a key frame, more than 16 MiB: write a lower rate, or more frames per second",
+                frame * self.key_ratio
+            );
             return Err(Invalid::new("rate", message));
         }
         let interval = Span::from_s_f64(1.0 / self.fps);
@@ -160,7 +170,9 @@ impl Source for Video {
                 let size = self.frame
                     * if key { self.key_ratio } else { 1.0 }
                     * libm::exp(self.sigma * flow.rng.normal());
-                burst(((size + 0.5) as u32).max(SMALLEST), self.most, |bytes| net.datagram(stream, bytes));
+                burst(((size.min(16.0 * LARGEST) + 0.5) as u32).max(SMALLEST), self.most, |bytes| {
+                    net.datagram(stream, bytes)
+                });
                 flow.next += self.interval;
             }
             if flow.next >= self.stop {

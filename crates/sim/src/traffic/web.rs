@@ -41,7 +41,7 @@ use qdisc::{Bytes, Ending, FlowReport, Invalid, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, flow};
+use super::{Place, Source, Traffic, check_count, flow};
 use crate::counts::{CountSampler, Counts};
 use crate::net::{ConnId, Event, Net, Side};
 use crate::sizes::{Sampler, Sizes};
@@ -117,6 +117,7 @@ impl Traffic for Config {
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         let sampler = |parameter, sizes: &Sizes| sizes.sampler(parameter, place.tcp.mss, &place.folder);
+        check_count("users", self.users, place)?;
         if self.parallel == 0 {
             return Err(Invalid::new("parallel", "a page needs at least 1 connection"));
         }
