@@ -13,7 +13,7 @@ use switch::{Outcome, Plan, Sim, Spec};
 
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
-use crate::fields::{self, Reading, head, keys_of};
+use crate::fields::{self, Reading, head, keys_by};
 use crate::file::Part;
 use crate::scenario::{Around, Cell};
 use crate::tree::{Node, Table, Value};
@@ -207,7 +207,7 @@ fn traffic(
     let source = kind(reading, table)?;
     let name = common.name.unwrap_or_else(|| source.name.to_owned());
     let what = format!("traffic \"{name}\"");
-    let own = keys_of(&(source.schema)());
+    let own = keys_by(source.schema);
     let known = [fields::keys::<Common>(), own.clone()].concat();
     reading.unknown_keys(table, &format!("{} traffic", source.name), &known);
     let spec = reading.read(table, &what, &own, &|json| (source.from_json)(json)).1?;

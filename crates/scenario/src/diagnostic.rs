@@ -3,6 +3,8 @@
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
+use crate::fields::grouped;
+
 /// A mistake or a trap, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -32,7 +34,7 @@ impl Diagnostic {
         Diagnostic {
             severity: Severity::Error,
             span,
-            message: message.into(),
+            message: clipped(message.into()),
             label: String::new(),
             help: None,
         }
@@ -41,10 +43,10 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) }
     }
     pub(crate) fn label(self, label: impl Into<String>) -> Diagnostic {
-        Diagnostic { label: label.into(), ..self }
+        Diagnostic { label: clipped(label.into()), ..self }
     }
     pub(crate) fn help(self, help: impl Into<String>) -> Diagnostic {
-        Diagnostic { help: Some(help.into()), ..self }
+        Diagnostic { help: Some(clipped(help.into())), ..self }
     }
 }
 
@@ -55,10 +57,27 @@ pub struct Origin {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Part {
+pub(crate) struct Part {
     name: String,
     start: usize,
     text: String,
+    /// Where each line begins, so that a file with many mistakes is not counted through for each of them.
+    lines: Vec<usize>,
+}
+
+impl Part {
+    fn new(name: String, start: usize, text: String) -> Part {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Part { lines: std::iter::once(0).chain(ends).collect(), name, start, text }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn line_starts(&self) -> &[usize] {
+        &self.lines
+    }
 }
 
 /// A span, in its file or flag.
@@ -78,14 +97,14 @@ pub struct Place<'a> {
 
 impl Origin {
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Origin {
-        Origin { parts: vec![Part { name: name.into(), start: 0, text: text.into() }] }
+        Origin { parts: vec![Part::new(name.into(), 0, text.into())] }
     }
 
     /// Adds the text of a flag, and tells where it begins.
     pub(crate) fn push(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
         let last = self.parts.last().expect("an origin begins with a file");
         let start = last.start + last.text.len() + 1;
-        self.parts.push(Part { name: name.into(), start, text: text.into() });
+        self.parts.push(Part::new(name.into(), start, text.into()));
         start
     }
 
@@ -99,8 +118,8 @@ impl Origin {
         self.parts[1..].iter().map(|part| (part.name.as_str(), part.text.as_str()))
     }
 
-    /// Where a span lies.
-    pub fn place(&self, span: &Range<usize>) -> Place<'_> {
+    /// The file or flag of a span, and the bytes of its text.
+    pub(crate) fn within(&self, span: &Range<usize>) -> (&Part, Range<usize>) {
         let part = self.parts.iter().rev().find(|part| part.start <= span.start).unwrap_or(&self.parts[0]);
         let within = |at: usize| {
             let mut at = at.saturating_sub(part.start).min(part.text.len());
@@ -109,22 +128,21 @@ impl Origin {
             }
             at
         };
-        let span = within(span.start)..within(span.end);
-        let before = &part.text[..span.start];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Place {
-            name: &part.name,
-            text: &part.text,
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-            span,
-        }
+        (part, within(span.start)..within(span.end))
+    }
+
+    /// Where a span lies.
+    pub fn place(&self, span: &Range<usize>) -> Place<'_> {
+        let (part, span) = self.within(span);
+        let line = part.lines.partition_point(|start| *start <= span.start);
+        let before = &part.text[part.lines[line - 1]..span.start];
+        Place { name: &part.name, text: &part.text, line, column: before.chars().count() + 1, span }
     }
 
     /// The text of a span.
     pub(crate) fn text(&self, span: &Range<usize>) -> &str {
-        let place = self.place(span);
-        &place.text[place.span]
+        let (part, span) = self.within(span);
+        &part.text[span]
     }
 
     /// Where bytes of a string stand whose literal, with its quotes, has this span. A literal with escapes has no
@@ -146,14 +164,31 @@ pub struct Wrong {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// The most mistakes that are shown. Who has more of them mends these first.
+const MOST_SHOWN: usize = 50;
+
+/// Those that are shown of many, errors before warnings, and how many are not.
+pub fn shown(diagnostics: &[Diagnostic]) -> (Vec<&Diagnostic>, usize) {
+    if diagnostics.len() <= MOST_SHOWN {
+        return (diagnostics.iter().collect(), 0);
+    }
+    let of = |severity| diagnostics.iter().filter(move |each| each.severity == severity);
+    let most = of(Severity::Error).chain(of(Severity::Warning)).take(MOST_SHOWN);
+    (most.collect(), diagnostics.len() - MOST_SHOWN)
+}
+
 impl fmt::Display for Wrong {
     /// Each with its line underlined, in plain text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, diagnostic) in self.diagnostics.iter().enumerate() {
+        let (shown, more) = shown(&self.diagnostics);
+        for (i, diagnostic) in shown.into_iter().enumerate() {
             if i > 0 {
                 f.write_char('\n')?;
             }
             write_plain(f, &self.origin, diagnostic)?;
+        }
+        if more > 0 {
+            writeln!(f, "\n... and {} more", grouped(more))?;
         }
         Ok(())
     }
@@ -166,11 +201,12 @@ fn write_plain(f: &mut fmt::Formatter<'_>, origin: &Origin, diagnostic: &Diagnos
         Severity::Warning => "warning",
     };
     let place = origin.place(&diagnostic.span);
+    let excerpt = origin.excerpt(&diagnostic.span, 0);
     let number = place.line.to_string();
     let margin = " ".repeat(number.len());
-    let line = place.text.lines().nth(place.line - 1).unwrap_or_default();
-    let first = place.column - 1;
-    let marked = place.text[place.span.clone()].lines().next().unwrap_or_default().chars().count().max(1);
+    let line = excerpt.text.lines().next().unwrap_or_default();
+    let first = excerpt.text[..excerpt.span.start].chars().count();
+    let marked = excerpt.text[excerpt.span].lines().next().unwrap_or_default().chars().count().max(1);
     writeln!(f, "{kind}: {}", diagnostic.message)?;
     writeln!(f, "{margin}--> {}:{}:{}", place.name, place.line, place.column)?;
     writeln!(f, "{number} | {line}")?;
@@ -183,4 +219,16 @@ fn write_plain(f: &mut fmt::Formatter<'_>, origin: &Origin, diagnostic: &Diagnos
         Some(help) => writeln!(f, "{margin} = help: {help}"),
         None => Ok(()),
     }
+}
+
+/// A text that fits into a message: what is quoted from a file may be longer than anybody reads.
+fn clipped(text: String) -> String {
+    const MOST: usize = 600;
+    let count = text.chars().count();
+    if count <= MOST {
+        return text;
+    }
+    let head: String = text.chars().take(MOST / 2).collect();
+    let tail: String = text.chars().skip(count - MOST / 2).collect();
+    format!("{head} ... {tail}")
 }

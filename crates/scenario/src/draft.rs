@@ -81,7 +81,7 @@ impl Draft {
     /// The scenario as TOML: the file itself, or what flags made of it.
     pub fn text(&self) -> String {
         let flags: Vec<String> =
-            self.origin.flags().map(|(name, text)| format!("# {name} {text}\n")).collect();
+            self.origin.flags().map(|(name, text)| format!("# {name} {}\n", printable(text))).collect();
         if flags.is_empty() {
             return self.origin.file().to_owned();
         }
@@ -89,6 +89,18 @@ impl Draft {
             .expect("what was read from TOML can be written as TOML");
         format!("# Changed by flags:\n{}\n{tree}", flags.concat())
     }
+}
+
+/// Text as it may stand in a comment of TOML, which ends with its line and has no control characters.
+fn printable(text: &str) -> String {
+    let mut printable = String::new();
+    for c in text.chars() {
+        match c.is_control() {
+            true => printable.extend(c.escape_default()),
+            false => printable.push(c),
+        }
+    }
+    printable
 }
 
 /// One step of a path.

@@ -1,6 +1,9 @@
 //! Reads a table into a type that serde reads, key by key, so that every wrong value is told with its place and the
 //! right ones still count.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use qdisc::units::nearest;
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
@@ -21,11 +24,22 @@ type Read<'a, T> = &'a dyn Fn(Json) -> Result<T, serde_json::Error>;
 
 /// Names of a type's fields.
 pub(crate) fn keys<T: JsonSchema>() -> Vec<String> {
-    keys_of(&schemars::schema_for!(T))
+    fn schema<T: JsonSchema>() -> Schema {
+        schemars::schema_for!(T)
+    }
+    keys_by(schema::<T>)
+}
+
+/// The keys of a table with this schema. They are kept: a schema takes up to milliseconds to make, and reading one scenario asks for
+/// the keys of dozens of tables.
+pub(crate) fn keys_by(schema: fn() -> Schema) -> Vec<String> {
+    static KNOWN: Mutex<BTreeMap<usize, Vec<String>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(schema as usize).or_insert_with(|| keys_of(&schema())).clone()
 }
 
 /// Names of the properties of a schema.
-pub(crate) fn keys_of(schema: &Schema) -> Vec<String> {
+fn keys_of(schema: &Schema) -> Vec<String> {
     let properties = schema.get("properties").and_then(Json::as_object);
     properties.into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
@@ -34,6 +48,17 @@ impl Reading {
     /// Adds a mistake.
     pub fn tell(&mut self, diagnostic: Diagnostic) {
         self.found.push(diagnostic);
+    }
+
+    /// What to write instead of an unknown name. Looking for the nearest of many names takes a while, so in a file with
+    /// many mistakes only the first get that.
+    pub fn choices<N: AsRef<str>>(&self, wrong: &str, names: &[N]) -> String {
+        const MANY: usize = 100;
+        if self.found.len() > MANY {
+            choices(wrong, &names[..names.len().min(MANY)])
+        } else {
+            choices(wrong, names)
+        }
     }
 
     /// Whether something is wrong, and not only hardly meant.
@@ -160,16 +185,35 @@ impl Reading {
         if let Some(range) =
             error.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "))
         {
-            let expected = match range.1 {
-                "u8" | "u16" | "u32" | "u64" | "usize" => {
-                    "a whole number that is not negative and not too large"
-                }
-                other => other,
+            let most = match range.1 {
+                "u8" => Some(u64::from(u8::MAX)),
+                "u16" => Some(u64::from(u16::MAX)),
+                "u32" => Some(u64::from(u32::MAX)),
+                // No number of TOML is larger.
+                "u64" | "usize" => Some(i64::MAX as u64),
+                _ => None,
+            };
+            let expected = match most {
+                Some(most) => format!("a whole number from 0 to {}", grouped(most as usize)),
+                None => range.1.to_owned(),
             };
             return Diagnostic::error(span, format!("{key}: expected {expected}"));
         }
         Diagnostic::error(span, format!("{key}: {error}"))
     }
+}
+
+/// A number with a comma between each three digits.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// Whether a table has a key that looks like a slip of this one.

@@ -35,6 +35,7 @@
 mod crossbar;
 mod diagnostic;
 mod draft;
+mod excerpt;
 mod fields;
 mod file;
 mod host;
@@ -47,8 +48,9 @@ mod traps;
 mod tree;
 
 pub use crossbar::Crossbar;
-pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong};
+pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong, shown};
 pub use draft::Draft;
+pub use excerpt::Excerpt;
 pub use host::Host;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, Live};
 pub use network::{Bound, Build, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds};

@@ -354,13 +354,20 @@ impl Plan<'_> {
 
     /// The nodes that can be reached from one without crossing the bottleneck.
     fn side(&self, forth: usize, back: usize, start: u16) -> Vec<u16> {
+        let mut neighbours: Vec<Vec<u16>> = vec![Vec::new(); self.network.nodes.len()];
+        for (number, port) in self.network.ports.iter().enumerate() {
+            if ![forth, back].contains(&number) {
+                neighbours[usize::from(port.from)].push(port.to);
+            }
+        }
+        let mut known = vec![false; neighbours.len()];
+        known[usize::from(start)] = true;
         let mut reached = vec![start];
         let mut at = 0;
         while at < reached.len() {
-            let node = reached[at];
-            for (number, port) in self.network.ports.iter().enumerate() {
-                if ![forth, back].contains(&number) && port.from == node && !reached.contains(&port.to) {
-                    reached.push(port.to);
+            for next in &neighbours[usize::from(reached[at])] {
+                if !std::mem::replace(&mut known[usize::from(*next)], true) {
+                    reached.push(*next);
                 }
             }
             at += 1;
@@ -412,7 +419,9 @@ impl Plan<'_> {
     /// How far the two sides are from each other, there and back: the same for all.
     fn distances(&mut self, near: &[u16], far: &[u16]) -> Option<(Span, Span)> {
         let mut all: Option<(Span, Span)> = None;
-        for stream in &self.network.traffic {
+        let network = self.network;
+        let paths = network.paths();
+        for stream in &network.traffic {
             for (from, to) in &stream.pairs {
                 let name = |node: u16| &self.network.nodes[usize::from(node)];
                 let (left, right) = if near.contains(from) { (*from, *to) } else { (*to, *from) };
@@ -426,8 +435,8 @@ impl Plan<'_> {
                     self.refuse(stream.table.place("to"), message, "let it cross the bottleneck");
                     return None;
                 }
-                let way = |a, b| Some(self.network.delay(a, b));
-                let here = (way(left, right)?, way(right, left)?);
+                let way = |a, b| network.delay(&paths, a, b);
+                let here = (way(left, right), way(right, left));
                 let known = *all.get_or_insert(here);
                 if known != here {
                     let message = format!(

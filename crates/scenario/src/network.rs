@@ -4,6 +4,7 @@
 //! keys.rs           what is written
 //! topology.rs       links, made into nodes and ports
 //! names.rs          names of nodes, and ranges of them
+//! paths.rs          the ports between two nodes
 //! traffic.rs        sources with their places
 //! reservations.rs   what is reserved must fit
 //! bounds.rs         what reservations are worth
@@ -14,6 +15,7 @@
 mod bounds;
 mod keys;
 mod names;
+mod paths;
 mod reservations;
 mod run;
 mod topology;
@@ -29,6 +31,7 @@ use sim::Segment;
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub(crate) use self::keys::{Common, Ends, Parts, Record, Way};
+pub(crate) use self::paths::Paths;
 pub use self::run::{Build, Finished, Measured};
 pub use self::topology::{Port, Queue};
 use self::topology::{Topology, onward};
@@ -71,11 +74,15 @@ pub struct Network {
 }
 
 impl Network {
-    /// How long the links between two nodes take, one way, in a network that has a way.
-    pub(crate) fn delay(&self, from: u16, to: u16) -> Span {
-        let topology = Topology { nodes: self.nodes.clone(), ports: self.ports.clone(), whole: true };
-        let way = topology.way(&topology.routes(), from, to).unwrap_or_default();
-        way.iter().fold(Span::ZERO, |sum, at| sum + self.ports[*at].delay)
+    /// How long the links between two nodes take, one way, in a network that has a path between them.
+    pub(crate) fn delay(&self, paths: &Paths<'_>, from: u16, to: u16) -> Span {
+        let path = paths.path(from, to).unwrap_or_default();
+        path.iter().fold(Span::ZERO, |sum, at| sum + self.ports[*at].delay)
+    }
+
+    /// The paths between its nodes.
+    pub(crate) fn paths(&self) -> Paths<'_> {
+        Paths::new(self.nodes.len(), &self.ports)
     }
 
     /// Every text of the traffic.
@@ -95,21 +102,23 @@ pub(crate) fn keys() -> Vec<String> {
 pub(crate) fn read(reading: &mut Reading, around: &Around<'_>) -> Option<Network> {
     let root = around.root;
     let topology = topology::read(reading, root);
+    let paths = Paths::new(topology.nodes.len(), &topology.ports);
     let disciplines = disciplines(reading, root, &topology);
     let traffic = traffic::read(
         reading,
         root,
         &traffic::Around {
-            routes: topology.whole.then(|| topology.routes()),
+            paths: topology.whole.then_some(&paths),
             topology: &topology,
             duration: around.times.map(|times| times.duration),
             folder: around.folder,
         },
     );
     check_disciplines(reading, root, disciplines.as_deref().unwrap_or_default(), &topology);
-    reservations::check(reading, &traffic, &topology);
+    reservations::check(reading, &traffic, &topology, &paths);
     let record = record(reading, root);
     let measured = measured(reading, root, &topology);
+    check_samples(reading, root, &record, around.times, measured.as_deref().unwrap_or_default().len());
     let times = around.times?;
     let measured = measured?;
     let mut compared = disciplines?;
@@ -138,7 +147,7 @@ pub(crate) fn read(reading: &mut Reading, around: &Around<'_>) -> Option<Network
         times,
         folder: around.folder.to_owned(),
     };
-    traps::look(reading, &network, root, &topology);
+    traps::look(reading, &network, root, &topology, &paths);
     Some(network)
 }
 
@@ -203,6 +212,32 @@ impl Reading {
         self.tell(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {place}")));
         false
     }
+}
+
+/// Refuses to sample so often that the samples fill the memory.
+fn check_samples(
+    reading: &mut Reading,
+    root: &Table,
+    record: &Record,
+    times: Option<Times>,
+    measured: usize,
+) {
+    /// All measured ports together; each sample is a row of the record.
+    const MOST_SAMPLES: u64 = 20_000_000;
+    let (Some(times), Some(sample)) = (times, record.sample.filter(|sample| !sample.is_zero())) else {
+        return;
+    };
+    let (samples, ports) = (times.duration.as_ps() / sample.as_ps(), measured.max(1) as u64);
+    if samples.saturating_mul(ports) <= MOST_SAMPLES {
+        return;
+    }
+    let place =
+        root.get("record").and_then(Node::table).map_or_else(|| reading.end(), |table| table.place("sample"));
+    let message = format!("sample: {sample} over {} are {samples} samples of each port", times.duration);
+    // Rounded up to a whole microsecond, which is easy to write.
+    let least = (times.duration.as_ps() / (MOST_SAMPLES / ports).max(1)).div_ceil(1_000_000);
+    let wrong = Diagnostic::error(place, message);
+    reading.tell(wrong.help(format!("write at least \"{}\"", Span::us(least.max(1)))));
 }
 
 fn record(reading: &mut Reading, root: &Table) -> Record {

@@ -1,5 +1,6 @@
 //! The typed scenario, and how it comes out of a draft.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use qdisc::Span;
@@ -87,10 +88,14 @@ impl Scenario {
         files
     }
 
-    /// The same scenario with seeds 1 to `count`, at least one. Its text stays: seeds can be added later.
+    /// The same scenario with seeds 1 to `count`, at least one and at most [`Scenario::MOST_SEEDS`]. Its text stays:
+    /// seeds can be added later.
     pub fn with_seeds(self, count: u32) -> Scenario {
-        Scenario { seeds: (1..=u64::from(count.max(1))).collect(), ..self }
+        Scenario { seeds: (1..=u64::from(count.clamp(1, MOST_SEEDS))).collect(), ..self }
     }
+
+    /// The most seeds of a scenario.
+    pub const MOST_SEEDS: u32 = MOST_SEEDS;
 
     /// The same scenario for a quick check: as its `[short]` says, otherwise at most five seconds and one seed.
     ///
@@ -243,8 +248,11 @@ fn kind(reading: &mut Reading, root: &Table) -> Kind {
     Kind::Network
 }
 
+/// The most seeds of a scenario.
+const MOST_SEEDS: u32 = 100_000;
+
 fn seeds(reading: &mut Reading, root: &Table) -> Option<Vec<u64>> {
-    const MOST: i64 = 100_000;
+    const MOST: i64 = MOST_SEEDS as i64;
     let Some(node) = root.get("seeds") else { return Some(vec![1]) };
     let mut wrong = |place: &Node, message: &str| {
         let wrong = Diagnostic::error(place.span.clone(), message);
@@ -256,11 +264,15 @@ fn seeds(reading: &mut Reading, root: &Table) -> Option<Vec<u64>> {
         Value::Integer(0) => wrong(node, "seeds: with none there is nothing to run"),
         Value::Integer(_) => wrong(node, "seeds: expected a count from 1 to 100000"),
         Value::List(items) if items.is_empty() => wrong(node, "seeds: with none there is nothing to run"),
+        Value::List(items) if items.len() > MOST_SEEDS as usize => {
+            wrong(node, "seeds: expected at most 100000 of them")
+        }
         Value::List(items) => {
             let mut seeds = Vec::with_capacity(items.len());
+            let mut known = BTreeSet::new();
             for item in items {
                 match item.value {
-                    Value::Integer(seed) if seed >= 0 && seeds.contains(&(seed as u64)) => {
+                    Value::Integer(seed) if seed >= 0 && !known.insert(seed) => {
                         return wrong(item, "seeds: this one is there twice");
                     }
                     Value::Integer(seed) if seed >= 0 => seeds.push(seed as u64),
@@ -286,6 +298,12 @@ fn times(reading: &mut Reading, root: &Table, top: &Top, slot: Option<Span>) -> 
     let duration = length(reading, root, "duration", top.duration?, slot)?;
     if duration.is_zero() {
         reading.tell(Diagnostic::error(root.place("duration"), "duration: a run of 0 shows nothing"));
+        return None;
+    }
+    if duration > LONGEST {
+        let message = format!("duration: {duration} is longer than the clock of a run can count");
+        let wrong = Diagnostic::error(root.place("duration"), message);
+        reading.tell(wrong.help("write \"4800h\" at most"));
         return None;
     }
     let warmup = match top.warmup {
@@ -319,6 +337,9 @@ fn length(
     span
 }
 
+/// The longest run. The clock counts 213 days; what is on its way at the end of a run must fit, too.
+const LONGEST: Span = Span::s(4800 * 3600);
+
 /// The default of a short run.
 const SHORT: Span = Span::s(5);
 /// The same on a switch, in slots.
@@ -351,5 +372,12 @@ fn short(reading: &mut Reading, root: &Table, times: Option<Times>, slot: Option
         reading.tell(Diagnostic::error(place, message));
         return None;
     }
-    Some(Settled { duration, warmup, seeds: short.seeds.unwrap_or(1).max(1) })
+    let seeds = short.seeds.unwrap_or(1).max(1);
+    if seeds > MOST_SEEDS {
+        let place = table.map_or_else(|| reading.end(), |table| table.place("seeds"));
+        let wrong = Diagnostic::error(place, format!("seeds: {seeds} are too many"));
+        reading.tell(wrong.help(format!("write {MOST_SEEDS} at most")));
+        return None;
+    }
+    Some(Settled { duration, warmup, seeds })
 }

@@ -7,7 +7,7 @@ use spelling::Spelled;
 
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
-use crate::fields::{Reading, keys_of};
+use crate::fields::{Reading, keys_by};
 use crate::tree::{Node, Table, Value};
 
 impl Reading {
@@ -52,7 +52,7 @@ impl Reading {
             self.tell(wrong.help(choices(name, &names)));
             return None;
         };
-        let parameters = keys_of(&(entry.schema)());
+        let parameters = keys_by(entry.schema);
         let with_kind = [parameters.as_slice(), &["kind".to_owned()]].concat();
         self.unknown_keys(table, entry.name, &with_kind);
         let read = |json: Json| {

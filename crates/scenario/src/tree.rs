@@ -70,7 +70,12 @@ fn build(value: &Spanned<DeValue<'_>>, start: usize, found: &mut Vec<Diagnostic>
             match i64::from_str_radix(&number.as_str().replace('_', ""), number.radix()) {
                 Ok(number) => Value::Integer(number),
                 Err(_) => {
-                    found.push(Diagnostic::error(span.clone(), "this number is too large"));
+                    let wrong = Diagnostic::error(span.clone(), "this number is too large");
+                    found.push(wrong.help(format!(
+                        "TOML has whole numbers from {} to {}",
+                        i64::MIN,
+                        i64::MAX
+                    )));
                     Value::Integer(0)
                 }
             }

@@ -205,7 +205,7 @@ fn quantities_need_their_unit_and_their_range() {
        |        ^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(told("\"10 Mbit/s\"", "\"99999999999 Tbit/s\""), @r#"
-    error: rate: "99999999999 Tbit/s" is too large for a rate
+    error: rate: "99999999999 Tbit/s" is too large for a rate: write "18446744tbit" at most
       --> scenario:14:8
     14 | rate = "99999999999 Tbit/s"
        |        ^^^^^^^^^^^^^^^^^^^^
@@ -260,7 +260,7 @@ fn quantities_need_their_unit_and_their_range() {
       |                                         ^^^ this is a bare number
     "#);
     insta::assert_snapshot!(told("kind = \"bulk\"", "kind = \"bulk\"\nflows = -3"), @r#"
-    error: flows: expected a whole number that is not negative and not too large
+    error: flows: expected a whole number from 0 to 4,294,967,295
       --> scenario:26:9
     26 | flows = -3
        |         ^^
@@ -270,6 +270,7 @@ fn quantities_need_their_unit_and_their_range() {
       --> scenario:26:9
     26 | flows = 99999999999999999999
        |         ^^^^^^^^^^^^^^^^^^^^
+       = help: TOML has whole numbers from -9223372036854775808 to 9223372036854775807
     "#);
     insta::assert_snapshot!(told("kind = \"bulk\"", "kind = \"bulk\"\nsize = \"0b\""), @r#"
     error: traffic "upload": size: a transfer of 0 bytes sends nothing: leave size out for no end

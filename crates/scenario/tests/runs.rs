@@ -196,6 +196,18 @@ fn what_flags_made_can_be_written_and_read_again() {
     assert_eq!(dumbbell().text(), DUMBBELL, "without flags it is the file");
 }
 
+/// A comment of TOML ends with its line, and has no control characters.
+#[test]
+fn flags_of_several_lines_are_written_in_one() {
+    let flag = "title=\"\"\"two\nduration = 7\"\"\"";
+    for flag in [flag, "title=a\u{2}b"] {
+        let scenario =
+            Draft::parse(DUMBBELL, ".").set(flag).finish().unwrap_or_else(|wrong| panic!("{wrong}"));
+        let again = Scenario::parse(&scenario.text(), ".").unwrap_or_else(|wrong| panic!("{wrong}"));
+        assert_eq!((again.title, again.duration), (scenario.title.clone(), scenario.duration));
+    }
+}
+
 #[test]
 fn short_runs_keep_the_share_of_their_warmup() {
     let long = DUMBBELL.replace("\"2 s\"", "\"100 s\"").replace("\"500 ms\"", "\"20 s\"");

@@ -12,7 +12,7 @@ use disciplines::Spec;
 use qdisc::{Bytes, Guarantee, Rate, Site, Streams};
 use theory::latency_rate::{Flow, Scheduler, Server};
 
-use super::topology::{Topology, onward};
+use super::topology::onward;
 use super::{Network, Queue, Stream};
 
 /// A link that reserved flows cross, and what it is worth to them.
@@ -77,30 +77,38 @@ impl Network {
     /// What every link gives the reserved flows that cross it, where a discipline stands that says something about flows; in the order of
     /// the links. `burst`: how much of a flow may come at once, at least a packet of it; otherwise one packet.
     pub fn bounds(&self, burst: Option<Bytes>) -> Vec<LinkBounds> {
-        let topology = Topology { nodes: self.nodes.clone(), ports: self.ports.clone(), whole: true };
-        let routes = topology.routes();
-        let crosses = |from: u16, to: u16, port: usize| {
-            topology.way(&routes, from, to).is_some_and(|way| way.contains(&port))
-        };
-        let mut links = Vec::new();
-        for at in 0..self.ports.len() {
-            let mut crossings = Vec::new();
-            for stream in &self.traffic {
-                for data in [true, false] {
-                    if !data && !stream.spec.answered() {
-                        continue;
-                    }
-                    let pairs = stream.pairs.iter().filter(|(from, to)| {
-                        if data { crosses(*from, *to, at) } else { crosses(*to, *from, at) }
-                    });
-                    let pairs = pairs.count() as u64;
-                    let flows = stream.spec.lasting().map(|each| u64::from(each) * pairs);
-                    if pairs > 0 {
-                        crossings.push(Crossing { stream, flows, data });
+        let paths = self.paths();
+        // For each port, the data and the acknowledgements of each stream that cross it, with the number of pairs of
+        // nodes between which they do: in the order of the streams, data first.
+        let mut crossing: Vec<Vec<(&Stream, bool, u64)>> = vec![Vec::new(); self.ports.len()];
+        for stream in &self.traffic {
+            for data in [true, false] {
+                if !data && !stream.spec.answered() {
+                    continue;
+                }
+                for (from, to) in &stream.pairs {
+                    let path = if data { paths.path(*from, *to) } else { paths.path(*to, *from) };
+                    for port in path.unwrap_or_default() {
+                        match crossing[port].last_mut() {
+                            Some((same, of_data, pairs))
+                                if std::ptr::eq(*same, stream) && *of_data == data =>
+                            {
+                                *pairs += 1;
+                            }
+                            _ => crossing[port].push((stream, data, 1)),
+                        }
                     }
                 }
             }
-            links.extend(self.at(at, &crossings, burst));
+        }
+        let mut links = Vec::new();
+        for (at, crossing) in crossing.into_iter().enumerate() {
+            let crossings = crossing.into_iter().map(|(stream, data, pairs)| Crossing {
+                stream,
+                flows: stream.spec.lasting().map(|each| u64::from(each) * pairs),
+                data,
+            });
+            links.extend(self.at(at, &crossings.collect::<Vec<_>>(), burst));
         }
         links
     }

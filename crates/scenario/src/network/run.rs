@@ -6,7 +6,7 @@ use sim::world::SourcePlan;
 use sim::{LinkPlan, Plan, Segment, Sim, Totals};
 
 use super::Network;
-use super::topology::{Port, Topology, onward};
+use super::topology::{Port, onward};
 use crate::scenario::Cell;
 
 /// What came of a run, beside what its probe heard.
@@ -74,8 +74,7 @@ impl Network {
         if self.measured.len() < 2 {
             return Vec::new();
         }
-        let topology = Topology { nodes: self.nodes.clone(), ports: self.ports.clone(), whole: true };
-        let routes = topology.routes();
+        let paths = self.paths();
         let mut pairs: Vec<(u16, u16)> = Vec::new();
         for (from, to) in self.traffic.iter().flat_map(|stream| &stream.pairs) {
             pairs.extend([(*from, *to), (*to, *from)]);
@@ -89,11 +88,15 @@ impl Network {
         pairs.dedup();
         let mut ways: Vec<(PortId, Vec<(u16, u16)>)> =
             self.measured.iter().map(|port| (*port, Vec::new())).collect();
+        // Where each port is among those that are measured.
+        let mut places = vec![None; self.ports.len()];
+        for (place, (port, _)) in ways.iter().enumerate() {
+            places[port.0 as usize].get_or_insert(place);
+        }
         for (from, to) in pairs {
-            let ports = topology.way(&routes, from, to).unwrap_or_default();
-            for (port, over_it) in &mut ways {
-                if ports.contains(&(port.0 as usize)) {
-                    over_it.push((from, to));
+            for port in paths.path(from, to).unwrap_or_default() {
+                if let Some(place) = places[port] {
+                    ways[place].1.push((from, to));
                 }
             }
         }

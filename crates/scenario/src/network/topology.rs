@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use disciplines::Spec;
 use qdisc::{Bytes, Onward, Rate, Share, Site, Span, Streams, Time};
-use sim::network::Routes;
+use sim::Network;
 
 use super::keys::{Ends, Outage, Way};
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
-use crate::fields::{Reading, head, keys};
+use crate::fields::{Reading, grouped, head, keys};
 use crate::tree::{Node, Table, Value};
 
 /// One direction of a link. Its place in the list is its number.
@@ -81,37 +81,29 @@ pub fn onward(ports: &[Port]) -> Onward {
     Onward::new(0, ports.iter().map(|port| ((port.from, port.to), port.rate)))
 }
 
+/// The most ports of a network, two for each link that has both directions. A star of as many nodes as there may be
+/// has half of them.
+const MOST_PORTS: usize = 262_144;
+
 /// The network of a scenario.
 pub(crate) struct Topology {
     pub nodes: Vec<String>,
     pub ports: Vec<Port>,
     /// Whether every link could be read: otherwise nothing can be said about what is missing.
     pub whole: bool,
+    node_numbers: BTreeMap<String, u16>,
+    port_numbers: BTreeMap<String, usize>,
 }
 
 impl Topology {
     pub fn node(&self, name: &str) -> Option<u16> {
-        self.nodes.iter().position(|node| node == name).map(|at| at as u16)
+        self.node_numbers.get(name).copied()
     }
     pub fn port(&self, name: &str) -> Option<usize> {
-        self.ports.iter().position(|port| port.name == name)
+        self.port_numbers.get(name).copied()
     }
     pub fn compares(&self) -> bool {
         self.ports.iter().any(|port| port.queue == Queue::Compare)
-    }
-    pub fn routes(&self) -> Routes {
-        Routes::new(self.nodes.len(), self.ports.iter().map(|port| (port.from, port.to, port.cost)))
-    }
-    /// The ports on the way from one node to another.
-    pub fn way(&self, routes: &Routes, from: u16, to: u16) -> Option<Vec<usize>> {
-        let mut ports = Vec::new();
-        let mut at = from;
-        while at != to {
-            let port = routes.next(at, to)? as usize;
-            ports.push(port);
-            at = self.ports[port].to;
-        }
-        Some(ports)
     }
 }
 
@@ -123,13 +115,24 @@ fn default_queue() -> Queue {
 /// Reads all links.
 pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
     let mut building = Building {
-        topology: Topology { nodes: Vec::new(), ports: Vec::new(), whole: true },
-        numbers: BTreeMap::new(),
-        places: BTreeMap::new(),
+        topology: Topology {
+            nodes: Vec::new(),
+            ports: Vec::new(),
+            whole: true,
+            node_numbers: BTreeMap::new(),
+            port_numbers: BTreeMap::new(),
+        },
+        full: false,
+        usual: default_queue(),
     };
     match root.get("link").map(|node| (&node.value, node)) {
         Some((Value::List(links), _)) if !links.is_empty() => {
-            links.iter().for_each(|link| building.link(reading, link));
+            for link in links {
+                building.link(reading, link);
+                if building.full {
+                    break;
+                }
+            }
         }
         None | Some((Value::List(_), _)) => {
             building.topology.whole = false;
@@ -153,9 +156,10 @@ pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
 
 struct Building {
     topology: Topology,
-    numbers: BTreeMap<String, u16>,
-    /// Where each port is written.
-    places: BTreeMap<String, Range<usize>>,
+    /// Whether there are more nodes or ports than a network may have. Links after that are not read.
+    full: bool,
+    /// The queue of every link that says nothing.
+    usual: Queue,
 }
 
 /// What the two directions of a link need besides their ends.
@@ -208,7 +212,16 @@ impl Building {
         }
         let at = head(&reading.origin, table);
         for (from, to) in pairs {
-            let ends = (self.number(&from), self.number(&to));
+            let (Some(a), Some(b)) = (self.number(&from), self.number(&to)) else {
+                let message = format!("this link makes more than {} nodes", grouped(Network::MOST_NODES));
+                return self.refuse_more(reading, at, message, "a network has at most so many: name fewer");
+            };
+            if self.topology.ports.len() + 2 > MOST_PORTS {
+                let message = format!("this link makes more than {} ports", grouped(MOST_PORTS));
+                let help = "a link has a port at each end; write fewer links, or back = false";
+                return self.refuse_more(reading, at, message, help);
+            }
+            let ends = (a, b);
             let new = self.port(reading, &at, (&from, &to), ends, &there, None, (rate, delay));
             if new && let Some(back) = &back {
                 let same = Direction { way: Way::default(), qdisc: None, queue: None };
@@ -239,14 +252,25 @@ impl Building {
         Some(pairs)
     }
 
-    /// The number of a node, which comes into being here if it is new.
-    fn number(&mut self, name: &str) -> u16 {
-        let next = self.topology.nodes.len() as u16;
-        let number = *self.numbers.entry(name.to_owned()).or_insert(next);
-        if number == next {
-            self.topology.nodes.push(name.to_owned());
+    /// The number of a node, which comes into being here if it is new; `None` when there are too many.
+    fn number(&mut self, name: &str) -> Option<u16> {
+        if let Some(known) = self.topology.node(name) {
+            return Some(known);
         }
-        number
+        let nodes = &mut self.topology.nodes;
+        if nodes.len() == Network::MOST_NODES {
+            return None;
+        }
+        let number = u16::try_from(nodes.len()).expect("the limit is below 16 bits");
+        nodes.push(name.to_owned());
+        self.topology.node_numbers.insert(name.to_owned(), number);
+        Some(number)
+    }
+
+    fn refuse_more(&mut self, reading: &mut Reading, at: Range<usize>, message: String, help: &str) {
+        reading.tell(Diagnostic::error(at, message).help(help));
+        self.full = true;
+        self.topology.whole = false;
     }
 
     /// Adds one direction; false when it is there already.
@@ -262,8 +286,8 @@ impl Building {
         (rate, delay): (Rate, Span),
     ) -> bool {
         let name = format!("{}->{}", names.0, names.1);
-        if let Some(first) = self.places.get(&name) {
-            let line = reading.origin.place(first).line;
+        if let Some(first) = self.topology.port(&name) {
+            let line = reading.origin.place(&self.topology.ports[first].at).line;
             let message = format!("there are two links \"{name}\"");
             reading.tell(
                 Diagnostic::error(at.clone(), message)
@@ -272,7 +296,7 @@ impl Building {
             );
             return false;
         }
-        self.places.insert(name.clone(), at.clone());
+        self.topology.port_numbers.insert(name.clone(), self.topology.ports.len());
         let way = &direction.way;
         let port = Port {
             name,
@@ -285,7 +309,7 @@ impl Building {
             cost: way.cost.or(like.and_then(|like| like.cost)).unwrap_or(1),
             mtu: way.mtu.or(like.and_then(|like| like.mtu)).unwrap_or(Bytes(1500)),
             outages: outages(way.outages.as_ref().or(like.and_then(|like| like.outages.as_ref()))),
-            queue: direction.queue.clone().unwrap_or_else(default_queue),
+            queue: direction.queue.clone().unwrap_or_else(|| self.usual.clone()),
             written: direction.qdisc.cloned(),
             at: at.clone(),
         };
@@ -349,6 +373,11 @@ fn check_numbers(reading: &mut Reading, table: &Table) {
     {
         let wrong = Diagnostic::error(node.span.clone(), "rate: a link of 0 sends nothing");
         reading.tell(wrong.help("write for example \"10mbit\""));
+    }
+    // Two paths that lead back to each other would be equally short.
+    if let Some(Node { span, value: Value::Integer(0) }) = table.get("cost") {
+        let wrong = Diagnostic::error(span.clone(), "cost: at 0 packets could go round in circles");
+        reading.tell(wrong.help("write at least 1, and more for the other links"));
     }
     if let Some((node, Ok(mtu))) = text("mtu").map(|(node, text)| (node, text.parse::<Bytes>()))
         && !(68..=65_535).contains(&mtu.0)

@@ -1,18 +1,19 @@
 //! Traffic as it is written, made into sources with their places.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use qdisc::{Rate, Span, Streams, Time};
 use serde_json::{Map, Value as Json};
-use sim::network::Routes;
 use sim::{Place, SOURCES, TcpConfig, TrafficEntry, TrafficSpec};
 
+use super::Paths;
 use super::keys::Common;
 use super::names::crossed;
 use super::topology::Topology;
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
-use crate::fields::{Reading, head, keys, keys_of};
+use crate::fields::{Reading, grouped, head, keys, keys_by};
 use crate::tree::{Node, Table, Value};
 
 /// One entry of the traffic. Its place in the list is its number in reports.
@@ -48,16 +49,20 @@ impl Stream {
             tcp: self.tcp.clone(),
             streams: streams.within("traffic").within(&self.name),
             folder: folder.to_owned(),
-            nodes: nodes.to_vec(),
+            // Only sources that read names from a file need them. Copies for thousands of sources would add up.
+            nodes: if self.spec.placed() { Vec::new() } else { nodes.to_vec() },
         }
     }
 }
+
+/// The most entries of traffic: sources are numbered with 16 bits.
+const MOST_STREAMS: usize = 65_535;
 
 /// What traffic is read against.
 pub(crate) struct Around<'a> {
     pub topology: &'a Topology,
     /// None while the network has mistakes of its own.
-    pub routes: Option<Routes>,
+    pub paths: Option<&'a Paths<'a>>,
     pub duration: Option<Span>,
     pub folder: &'a Path,
 }
@@ -84,11 +89,17 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> 
             return Vec::new();
         }
     };
+    if let Some(first) = entries.get(MOST_STREAMS) {
+        let message = format!("there are more than {} entries of traffic", grouped(MOST_STREAMS));
+        let wrong = Diagnostic::error(first.span.clone(), message).label("this is one too many");
+        reading.tell(wrong.help("an entry can have many flows: write flows = 10, or ranges of nodes"));
+        return Vec::new();
+    }
     let mut names = Names::default();
     let streams = entries.iter().filter_map(|node| {
         let table = reading.table(node, "traffic", "[[traffic]] with kind, from and to")?;
         let name = names.of(reading, table);
-        entry(reading, table, name?, defaults.as_ref(), around)
+        entry(reading, table, name, defaults.as_ref(), around)
     });
     streams.collect()
 }
@@ -96,33 +107,43 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> 
 /// Names that are taken.
 #[derive(Default)]
 struct Names {
-    taken: Vec<(String, usize)>,
+    /// With the line of the traffic that took it.
+    taken: BTreeMap<String, usize>,
+    /// For each kind the number to try next: names are never given back, so smaller ones stay taken.
+    next: BTreeMap<String, u64>,
 }
 
 impl Names {
     /// The name of an entry: its own, or its kind, with a number where that is taken.
-    fn of(&mut self, reading: &mut Reading, table: &Table) -> Option<String> {
+    fn of(&mut self, reading: &mut Reading, table: &Table) -> String {
         let line = reading.origin.place(&table.span).line;
         if let Some(node) = table.get("name") {
             let name = node.text().unwrap_or_default().to_owned();
             if name.is_empty() && node.text().is_some() {
                 reading.tell(Diagnostic::error(node.span.clone(), "name: it cannot be empty"));
             }
-            match self.taken.iter().find(|(taken, _)| *taken == name) {
-                Some((_, first)) => {
+            match self.taken.get(&name) {
+                Some(first) => {
                     let wrong = Diagnostic::error(node.span.clone(), format!("the name \"{name}\" is taken"));
                     reading.tell(wrong.label(format!("by the traffic in line {first}")));
                 }
-                None => self.taken.push((name.clone(), line)),
+                None => {
+                    self.taken.insert(name.clone(), line);
+                }
             }
-            return Some(name);
+            return name;
         }
         let kind = table.get("kind").and_then(Node::text).unwrap_or("traffic");
-        let free = |name: &String| self.taken.iter().all(|(taken, _)| taken != name);
-        let numbered = (2..).map(|number| format!("{kind}-{number}"));
-        let name = std::iter::once(kind.to_owned()).chain(numbered).find(free)?;
-        self.taken.push((name.clone(), line));
-        Some(name)
+        let next = self.next.entry(kind.to_owned()).or_insert(1);
+        let name = loop {
+            let name = if *next == 1 { kind.to_owned() } else { format!("{kind}-{next}") };
+            *next += 1;
+            if !self.taken.contains_key(&name) {
+                break name;
+            }
+        };
+        self.taken.insert(name.clone(), line);
+        name
     }
 }
 
@@ -137,7 +158,7 @@ fn entry(
     let common: Common = reading.fields(table, &what)?;
     let source = kind(reading, table, &what);
     let spec = source.and_then(|source| {
-        let own = keys_of(&(source.schema)());
+        let own = keys_by(source.schema);
         reading.unknown_keys(
             table,
             &format!("{} traffic", source.name),
@@ -229,12 +250,24 @@ fn pairs(
     }
     let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
     let (from, to) = (from?, to?);
+    if every_pair && from.len() * to.len() > sim::traffic::MOST_FLOWS {
+        let message = format!(
+            "{what}: {} senders with {} receivers are {} pairs",
+            grouped(from.len()),
+            grouped(to.len()),
+            grouped(from.len() * to.len())
+        );
+        let most = grouped(sim::traffic::MOST_FLOWS);
+        let wrong = Diagnostic::error(table.place("every_pair"), message);
+        reading.tell(wrong.help(format!("an entry has at most {most}: name fewer nodes")));
+        return None;
+    }
     let pairs = if every_pair { crossed(&from, &to) } else { reading.pairs(table, &from, &to)? };
     if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
         reading.tell(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
         return None;
     }
-    let routes = around.routes.as_ref()?;
+    let paths = around.paths?;
     let from_known = all_known(reading, table, "from", &from, around.topology);
     let to_known = all_known(reading, table, "to", &to, around.topology);
     if !from_known || !to_known {
@@ -244,13 +277,12 @@ fn pairs(
     let mut numbers = Vec::with_capacity(pairs.len());
     for (here, there) in &pairs {
         let (a, b) = (number(here), number(there));
-        let (forth, back) = (routes.next(a, b), routes.next(b, a));
-        if forth.is_none() {
+        if !paths.leads(a, b) {
             let message = format!("{what}: no link leads on from \"{here}\" towards \"{there}\"");
             reading.tell(Diagnostic::error(table.place("to"), message).label("it cannot be reached"));
             return None;
         }
-        if back.is_none() && source.answered {
+        if source.answered && !paths.leads(b, a) {
             let message = format!("{what}: acknowledgements have no way back from \"{there}\" to \"{here}\"");
             let wrong = Diagnostic::error(table.place("to"), message);
             reading.tell(wrong.help("a [[link]] has both directions unless it says back = false"));
@@ -264,7 +296,8 @@ fn pairs(
 fn all_known(reading: &mut Reading, table: &Table, key: &str, names: &[String], topology: &Topology) -> bool {
     let Some(unknown) = names.iter().find(|name| topology.node(name).is_none()) else { return true };
     let wrong = Diagnostic::error(table.place(key), format!("no link has a node \"{unknown}\""));
-    reading.tell(wrong.help(choices(unknown, &topology.nodes)));
+    let help = reading.choices(unknown, &topology.nodes);
+    reading.tell(wrong.help(help));
     false
 }
 

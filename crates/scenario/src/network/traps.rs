@@ -4,9 +4,9 @@ use disciplines::Spec;
 use qdisc::{Limit, Onward, Span, Streams, Time};
 use sim::SOURCES;
 
-use super::Network;
 use super::topology::{Port, Queue, Topology};
 use super::traffic::Stream;
+use super::{Network, Paths};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, head};
 use crate::tree::{Node, Table};
@@ -16,10 +16,16 @@ use crate::tree::{Node, Table};
 const PROPORTION: f64 = 10.0;
 
 /// Warns of the traps of a network that is otherwise right.
-pub(crate) fn look(reading: &mut Reading, network: &Network, root: &Table, topology: &Topology) {
-    let trips = round_trips(network, topology);
+pub(crate) fn look(
+    reading: &mut Reading,
+    network: &Network,
+    root: &Table,
+    topology: &Topology,
+    paths: &Paths<'_>,
+) {
+    let trips = round_trips(network, topology, paths);
     queues(reading, network, root, &trips);
-    let longest = trips.iter().flatten().map(|(_, trip)| *trip).max();
+    let longest = trips.iter().flatten().map(|trips| trips.longest).max();
     if let Some(longest) = longest
         && network.times.duration < longest * 10
     {
@@ -36,47 +42,54 @@ pub(crate) fn look(reading: &mut Reading, network: &Network, root: &Table, topol
             reading.tell(Diagnostic::warning(stream.table.place("start"), message));
         }
     }
-    segments(reading, network, root, topology);
+    segments(reading, network, root, topology, paths);
 }
 
-/// For each port, the base round trips of the traffic that crosses it, with the number of that traffic: propagation
-/// both ways and the transmission of one full packet on the way there.
-fn round_trips(network: &Network, topology: &Topology) -> Vec<Vec<(usize, Span)>> {
-    let routes = topology.routes();
-    let mut trips = vec![Vec::new(); topology.ports.len()];
-    for (number, stream) in network.traffic.iter().enumerate() {
-        for (from, to) in &stream.pairs {
-            let there = topology.way(&routes, *from, *to).unwrap_or_default();
-            let back = topology.way(&routes, *to, *from).unwrap_or_default();
-            let port = |at: &usize| &topology.ports[*at];
-            let propagation =
-                there.iter().chain(&back).map(|at| port(at).delay).fold(Span::ZERO, |a, b| a + b);
-            let transmission = there.iter().map(|at| port(at).rate.time_for(port(at).mtu.0));
-            let trip = transmission.fold(propagation, |a, b| a + b);
-            there.iter().for_each(|at| trips[*at].push((number, trip)));
+/// The base round trips of the traffic that crosses a port.
+#[derive(Clone, Copy)]
+struct Trips {
+    shortest: Span,
+    longest: Span,
+}
+
+/// For each port, the base round trips of the traffic that crosses it: propagation both ways and the transmission of
+/// one full packet on the way there.
+fn round_trips(network: &Network, topology: &Topology, paths: &Paths<'_>) -> Vec<Option<Trips>> {
+    let mut trips: Vec<Option<Trips>> = vec![None; topology.ports.len()];
+    for (from, to) in network.traffic.iter().flat_map(|stream| &stream.pairs) {
+        let there = paths.path(*from, *to).unwrap_or_default();
+        let back = paths.path(*to, *from).unwrap_or_default();
+        let port = |at: &usize| &topology.ports[*at];
+        let propagation = there.iter().chain(&back).map(|at| port(at).delay).fold(Span::ZERO, |a, b| a + b);
+        let transmission = there.iter().map(|at| port(at).rate.time_for(port(at).mtu.0));
+        let trip = transmission.fold(propagation, |a, b| a + b);
+        for at in there {
+            let known = trips[at].get_or_insert(Trips { shortest: trip, longest: trip });
+            known.shortest = known.shortest.min(trip);
+            known.longest = known.longest.max(trip);
         }
     }
     trips
 }
 
 /// Buffers against the bandwidth-delay product, and what disciplines themselves find strange.
-fn queues(reading: &mut Reading, network: &Network, root: &Table, trips: &[Vec<(usize, Span)>]) {
+fn queues(reading: &mut Reading, network: &Network, root: &Table, trips: &[Option<Trips>]) {
     let compared = root.get("disciplines").map(Node::items).unwrap_or_default();
     for (port, crossing) in network.ports.iter().zip(trips) {
         match (&port.queue, &port.written) {
             (Queue::Compare, _) => {
                 for (spec, node) in network.disciplines.iter().zip(compared) {
-                    queue(reading, spec, node, port, crossing);
+                    queue(reading, spec, node, port, *crossing);
                 }
             }
-            (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, crossing),
+            (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, *crossing),
             // Nobody wrote it, and where nobody measures it nobody asks.
             (Queue::Fixed(_), None) => {}
         }
     }
 }
 
-fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, trips: &[(usize, Span)]) {
+fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, trips: Option<Trips>) {
     let site = port.site(&Streams::new(0), &Onward::default());
     for warning in spec.warnings(&site) {
         let wrong = Diagnostic::warning(node.span.clone(), warning);
@@ -87,8 +100,7 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, trips: &[
         Limit::Packets(packets) => packets as f64 * port.mtu.0 as f64,
         Limit::Bytes(bytes) => bytes as f64,
     };
-    let spans = || trips.iter().map(|(_, trip)| *trip);
-    let (Some(shortest), Some(longest)) = (spans().min(), spans().max()) else { return };
+    let Some(Trips { shortest, longest }) = trips else { return };
     let product = |trip: Span| port.rate.bytes_per_s() * trip.as_s();
     let place = reading.parameter(node, "limit");
     if bytes * PROPORTION < product(shortest) {
@@ -125,21 +137,19 @@ fn proportion(port: &Port, trip: Span) -> String {
 /// Whether a discipline has a set point of its own, so that its limit is only a last resort.
 fn controls_its_delay(spec: &Spec) -> bool {
     let entry = disciplines::ALL.iter().find(|entry| entry.name == spec.name());
-    let schema = entry.map(|entry| (entry.schema)());
-    let parameters = schema.map(|schema| crate::fields::keys_of(&schema)).unwrap_or_default();
+    let parameters = entry.map(|entry| crate::fields::keys_by(entry.schema)).unwrap_or_default();
     ["target", "max", "th_max"].iter().any(|name| parameters.iter().any(|parameter| parameter == name))
 }
 
 /// Segments that no link could carry in reality.
-fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &Topology) {
+fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &Topology, paths: &Paths<'_>) {
     const HEADERS: u64 = 40;
-    let routes = topology.routes();
     // Datagrams have the length that their source gives them.
     let is_tcp =
         |stream: &&Stream| SOURCES.iter().any(|entry| entry.name == stream.spec.name() && entry.answered);
     for stream in network.traffic.iter().filter(is_tcp) {
-        let packet = stream.tcp.mss.0 + HEADERS;
-        let ways = stream.pairs.iter().filter_map(|(from, to)| topology.way(&routes, *from, *to));
+        let packet = stream.tcp.mss.0.saturating_add(HEADERS);
+        let ways = stream.pairs.iter().filter_map(|(from, to)| paths.path(*from, *to));
         let narrow = ways.flatten().map(|at| &topology.ports[at]).find(|port| port.mtu.0 < packet);
         let Some(port) = narrow else { continue };
         let own = stream.table.get("tcp").and_then(Node::table).filter(|table| table.has("mss"));
