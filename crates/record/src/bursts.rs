@@ -29,6 +29,7 @@ pub(crate) type Dispersions = [Option<f64>; WINDOWS.len()];
 const HOLDING: Span = Span::ms(10);
 
 /// The streams of one port.
+#[derive(Clone)]
 pub(crate) struct Bursts {
     part: Part,
     /// Everything that is offered to the port.
@@ -50,6 +51,7 @@ struct Part {
 }
 
 /// Packets that go on to the same node.
+#[derive(Clone)]
 struct Onward {
     /// None: they end at the neighbour.
     node: Option<u16>,
@@ -68,6 +70,7 @@ pub(crate) struct Runs {
 }
 
 /// The times of packets.
+#[derive(Clone)]
 pub(crate) struct Stream {
     part: Part,
     windows: [Windows; WINDOWS.len()],
@@ -90,6 +93,7 @@ struct Windows {
 ///
 /// Given the packets the number of busy servers is a sum of independent ones, so that its variance is that of Y plus that of
 /// each server: Var Y + E Y - E Y/2. Over the mean, E Y, that is 1/2 + Var Y / E Y.
+#[derive(Clone)]
 struct Servers {
     y: f64,
     at: Time,

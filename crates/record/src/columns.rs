@@ -1,6 +1,7 @@
 //! Rows become Parquet. Times are in seconds, sizes in bytes; what is missing is null.
 
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use qdisc::{DropReason, Ending, FlowKind, FlowReport};
 
-use crate::folder::Cell;
+use crate::folder::{Cell, Digest, Hashing};
 use crate::metrics::{Summary, unnamed};
 use crate::rows::Record;
 
@@ -205,7 +206,7 @@ pub(crate) fn summary(runs: &[(Cell, Summary)]) -> Result<RecordBatch, ArrowErro
 }
 
 /// Writes a table and hands it to the disk.
-pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<(), ParquetError> {
+pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<Digest, ParquetError> {
     let mut writer = writer(path, rows)?;
     writer.write(rows)?;
     close(writer)
@@ -216,8 +217,22 @@ pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<(), ParquetError>
 pub(crate) fn merge<'a>(
     path: &Path,
     parts: impl IntoIterator<Item = (&'a Cell, std::path::PathBuf)>,
-) -> Result<(), ParquetError> {
-    let mut merged: Option<ArrowWriter<File>> = None;
+) -> Result<Digest, ParquetError> {
+    without_panics(|| merge_parts(path, parts))
+}
+
+/// Reads a table with `read`. The crates that read Parquet (arrow-buffer 60.1) panic on some changed bytes. A table whose digest
+/// is right has them only when somebody computed the digest anew, and then that is an error of the table like any other.
+pub(crate) fn without_panics<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let read = catch_unwind(AssertUnwindSafe(read));
+    read.unwrap_or_else(|_| Err(ParquetError::General("its content is no table of a run".to_owned())))
+}
+
+fn merge_parts<'a>(
+    path: &Path,
+    parts: impl IntoIterator<Item = (&'a Cell, std::path::PathBuf)>,
+) -> Result<Digest, ParquetError> {
+    let mut merged: Option<ArrowWriter<Hashing<File>>> = None;
     for (cell, part) in parts {
         let file =
             File::open(&part).map_err(|e| ParquetError::General(format!("{}: {e}", part.display())))?;
@@ -233,7 +248,7 @@ pub(crate) fn merge<'a>(
             writer.write(&rows)?;
         }
     }
-    merged.map_or(Ok(()), close)
+    close(merged.ok_or_else(|| ParquetError::General("there is nothing to merge".to_owned()))?)
 }
 
 fn with_cell(cell: &Cell, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
@@ -248,18 +263,19 @@ fn with_cell(cell: &Cell, rows: &RecordBatch) -> Result<RecordBatch, ArrowError>
     batch(columns)
 }
 
-fn writer(path: &Path, rows: &RecordBatch) -> Result<ArrowWriter<File>, ParquetError> {
+fn writer(path: &Path, rows: &RecordBatch) -> Result<ArrowWriter<Hashing<File>>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_created_by(concat!("giveway ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .build();
-    ArrowWriter::try_new(File::create(path)?, rows.schema(), Some(properties))
+    ArrowWriter::try_new(Hashing::new(File::create(path)?), rows.schema(), Some(properties))
 }
 
-fn close(writer: ArrowWriter<File>) -> Result<(), ParquetError> {
-    writer.into_inner()?.sync_all()?;
-    Ok(())
+fn close(writer: ArrowWriter<Hashing<File>>) -> Result<Digest, ParquetError> {
+    let (file, digest) = writer.into_inner()?.finish();
+    file.sync_all()?;
+    Ok(digest)
 }
 
 fn batch(columns: Vec<(&str, ArrayRef, bool)>) -> Result<RecordBatch, ArrowError> {

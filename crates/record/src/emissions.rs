@@ -9,6 +9,7 @@ use crate::layout::Layout;
 pub(crate) const BIN: Span = Span::ms(10);
 
 /// Packets by source and bin of the measured part. A bin that does not fit in whole at its end does not count.
+#[derive(Clone)]
 pub(crate) struct Emissions {
     from: Time,
     bins: usize,

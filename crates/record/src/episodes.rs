@@ -8,10 +8,10 @@ use crate::meter::carries_data;
 use crate::rows::EpisodeRow;
 
 /// The flows of one port. What an episode is stands at [`EpisodeRow`].
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Episodes(BTreeMap<FlowKey, Flow>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Flow {
     /// Packets of it that wait.
     queued: u64,

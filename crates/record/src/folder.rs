@@ -1,9 +1,9 @@
 //! The folder of a run: what was asked, what came out, and everything in between, so that a killed run resumes.
 //!
 //! ```text
-//! scenario.toml             what was asked
 //! manifest.json             version, format, scenario hash, what is measured, seeds, disciplines, machine, fingerprints,
-//!                           findings
+//!                           findings, digests
+//! scenario.toml             what was asked
 //! report.html               the report, when somebody asked for it
 //! flows.parquet             a row per flow: who, when, how many bytes, how long it took
 //! queue.parquet             a row per sample of a port, and one per gauge of its discipline
@@ -15,17 +15,40 @@
 //! bursts.parquet            a row per measured port and link beyond it: how bursty what goes on is, where that is measured
 //! summary.parquet           a row per run: its metrics
 //! cells/efd-limit-300p-HASH/seed-1/  the same tables of one run, and summary.json
+//! .giveway.lock             who writes the folder just now, if anybody does
 //! ```
 //!
 //! The tables at the top hold all runs, with the columns `qdisc` and `seed` in front.
 //!
 //! A cell, one discipline under one seed, is written beside its place, handed to the disk, and then renamed: it is there
-//! whole or not at all. Files at the top are replaced in the same way. One process at a time writes a cell; different
-//! cells may be written by different threads or processes.
+//! whole or not at all. Files at the top are replaced in the same way. The manifest is the first file of a folder, so that
+//! a folder with anything else in it and no manifest is known to be somebody else's.
+//!
+//! One process writes a folder at a time, and holds its lock from [`RunFolder::open`] on until the [`RunFolder`] is dropped
+//! (`folder/lock.rs`). Threads of that process may write different cells at the same time.
+//!
+//! Nothing in a folder is believed without a check (`folder/seal.rs`). The summary of a cell has the length and the SHA-256 of
+//! each table; the manifest has those of the files at the top and the SHA-256 of each summary; summaries and the manifest
+//! have that of their own content. Parquet's own checksums of pages would not do: they leave out the footer, and the
+//! library does not write them.
+//!
+//! ```text
+//! folder/disk.rs    files and folders that are there whole or not at all
+//! folder/lock.rs    one process at a time
+//! folder/place.rs   what is at a place already, and what may become of it
+//! folder/seal.rs    digests
+//! ```
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+mod disk;
+mod lock;
+mod place;
+mod seal;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -38,6 +61,16 @@ use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::metrics::Summary;
 use crate::rows::Record;
+
+use disk::{beside, exchange, make_dir, remove_dir, remove_file, sync_dir, write_error, write_file};
+use place::Found;
+
+pub use disk::NewFile;
+pub(crate) use disk::replace;
+pub use lock::{LOCK, Lock};
+pub use place::{Existing, RECORDED_BY};
+pub use seal::{Damage, Digest};
+pub(crate) use seal::{Hashing, open as open_sealed};
 
 /// One run of a comparison: a discipline under a seed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,7 +86,8 @@ pub struct Cell {
 pub struct Manifest {
     /// The scenario's name.
     pub scenario: String,
-    /// Which Giveway this is, with its commit if known. Cells of another version are run again.
+    /// Which Giveway this is, with a digest of the sources that results depend on if that is known. Cells of another
+    /// version are run again.
     pub version: String,
     /// The disciplines, in order.
     pub disciplines: Vec<String>,
@@ -83,7 +117,9 @@ pub struct Manifest {
 /// `episodes`.
 ///
 /// 4: where it was asked for, the table `bursts`.
-pub(crate) const FORMAT: u64 = 4;
+///
+/// 5: digests of all tables, in the summaries and in the manifest; both have one of their own content.
+pub(crate) const FORMAT: u64 = 5;
 
 /// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -104,29 +140,149 @@ pub enum FolderError {
         /// What went wrong.
         source: ParquetError,
     },
+    /// Another process writes the folder.
+    #[error(
+        "{path} is being written by {holder}. Nothing was changed: wait until that has ended, or name another folder",
+        path = path.display()
+    )]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+        /// Who that is, and since when.
+        holder: String,
+    },
+    /// The folder is not empty and no run folder.
+    #[error(
+        "{path} is not empty and is no run folder: it holds {held}. Nothing was changed. Name another folder, or add \
+         --force: that {goes}, and leaves the rest",
+        path = path.display(), held = some_of(holds), goes = going(goes)
+    )]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// The names in it.
+        holds: Vec<String>,
+        /// What would be removed to make room.
+        goes: Vec<String>,
+    },
+    /// The folder holds a run of another scenario.
+    #[error(
+        "{path} holds another experiment: \"{title}\" (scenario {scenario}), made on {when} by `{created_by}`. Nothing was \
+         changed. Name another folder, or add --force to remove what is there",
+        path = path.display()
+    )]
+    Another {
+        /// The folder.
+        path: PathBuf,
+        /// What it is about.
+        title: String,
+        /// The scenario's name.
+        scenario: String,
+        /// The command that made it.
+        created_by: String,
+        /// When.
+        when: String,
+    },
+    /// The folder was written in another format.
+    #[error(
+        "{path} was written by Giveway {wrote}, in format {found}; this one writes format {FORMAT}. Nothing was changed. \
+         Name another folder, or add --force to remove what is there",
+        path = path.display()
+    )]
+    Format {
+        /// The folder.
+        path: PathBuf,
+        /// Which Giveway wrote it.
+        wrote: String,
+        /// The number of its format.
+        found: u64,
+    },
+    /// The manifest is damaged, so that nobody can say what the folder holds.
+    #[error(
+        "{damage}, so it is not known what its folder holds. Nothing was changed. Name another folder, or add --force to \
+         remove what is there"
+    )]
+    Unknown {
+        /// What is wrong with it.
+        damage: Damage,
+    },
+    /// A finished run was damaged while the folder was in use.
+    #[error("{0}. The same command runs it again")]
+    Damaged(Damage),
 }
 
-/// The folder of a run.
+impl FolderError {
+    /// Whether the place was refused for what is there: another place, or leave to replace that, would do.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            FolderError::Foreign { .. }
+                | FolderError::Another { .. }
+                | FolderError::Format { .. }
+                | FolderError::Unknown { .. }
+        )
+    }
+}
+
+/// The first names of several.
+fn some_of(names: &[String]) -> String {
+    const MOST: usize = 3;
+    match names.len().checked_sub(MOST) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..MOST].join(", ")),
+    }
+}
+
+fn going(names: &[String]) -> String {
+    match names {
+        [] => "removes nothing".to_owned(),
+        names => format!("removes {}", names.join(", ")),
+    }
+}
+
+/// The folder of a run, for the one process that may write it.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     path: PathBuf,
     manifest: Manifest,
+    commit: Option<String>,
+    scenario_text: String,
     scenario_hash: Fingerprint,
     findings: Option<Vec<String>>,
+    /// Files beside the tables that belong to the folder, by name.
+    kept: BTreeMap<String, Digest>,
+    repaired: Option<Damage>,
+    _lock: Arc<Lock>,
+}
+
+/// What there is of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kept {
+    /// It was finished earlier, for this scenario and by this version, and not a bit of it has changed.
+    Finished(Summary),
+    /// Nothing.
+    Missing,
+    /// Another version of Giveway ran it: this one.
+    Outdated(String),
+    /// Something is wrong with one of its files.
+    Damaged(Damage),
 }
 
 /// What `summary.json` of a cell holds.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Finished {
-    giveway: String,
+    pub giveway: String,
     /// [`FORMAT`]; folders of the first format did not say.
     #[serde(default)]
-    format: u64,
-    scenario_hash: Fingerprint,
+    pub format: u64,
+    pub scenario_hash: Fingerprint,
     #[serde(flatten)]
     pub cell: Cell,
     #[serde(flatten)]
     pub summary: Summary,
+    /// The tables beside it, by name.
+    #[serde(default)]
+    pub tables: BTreeMap<String, Digest>,
 }
 
 /// The tables of a cell, each with what makes it. They are merged at the top under the same names.
@@ -146,6 +302,8 @@ const EPISODES: &str = "episodes.parquet";
 const BURSTS: &str = "bursts.parquet";
 type MakeTable = fn(&Record) -> Result<RecordBatch, ArrowError>;
 
+/// The folder of the single runs.
+const CELLS: &str = "cells";
 pub(crate) const SUMMARY: &str = "summary.json";
 const SUMMARY_TABLE: &str = "summary.parquet";
 /// Where the report of a folder is.
@@ -154,21 +312,80 @@ pub(crate) const SCENARIO: &str = "scenario.toml";
 pub(crate) const MANIFEST: &str = "manifest.json";
 
 impl RunFolder {
-    /// Makes the folder, or takes up one that is there already. `scenario_text` must hold everything that the results
-    /// depend on, command-line changes included: cells of another text are run again.
+    /// [`open`](RunFolder::open), for who leaves alone what is there already.
     ///
     /// # Errors
-    /// When the folder cannot be made or written.
+    /// As [`open`](RunFolder::open).
     pub fn create(dir: &Path, scenario_text: &str, manifest: Manifest) -> Result<RunFolder, FolderError> {
-        let scenario_hash = Fingerprint::of(scenario_text);
-        let folder = RunFolder { path: dir.to_owned(), manifest, scenario_hash, findings: None };
-        make_dir(&folder.cells())?;
-        if !folder.has_same_question() {
-            folder.remove_answers()?;
+        RunFolder::open(dir, scenario_text, manifest, Existing::Keep)
+    }
+
+    /// Makes the folder, or takes up one that holds a run of the same scenario, and locks it. `scenario_text` must hold
+    /// everything that the results depend on, command-line changes included: that decides what the same scenario is.
+    ///
+    /// # Errors
+    /// When another process writes it, when something else is at the place and `existing` does not let it go, and when it
+    /// cannot be made or written.
+    pub fn open(
+        dir: &Path,
+        scenario_text: &str,
+        manifest: Manifest,
+        existing: Existing<'_>,
+    ) -> Result<RunFolder, FolderError> {
+        // Looked at twice: whoever is refused has changed nothing, and what is found under the lock is what counts.
+        if let Some(holder) = writer_of(dir) {
+            return Err(FolderError::Busy { path: dir.to_owned(), holder });
         }
+        RunFolder::inspect(dir, Some((scenario_text, &manifest.created_by)), existing)?;
+        let lock = Arc::new(Lock::take(dir)?);
+        let mut folder = RunFolder {
+            path: dir.to_owned(),
+            manifest,
+            commit: None,
+            scenario_text: scenario_text.to_owned(),
+            scenario_hash: Fingerprint::of(scenario_text),
+            findings: None,
+            kept: BTreeMap::new(),
+            repaired: None,
+            _lock: lock,
+        };
+        match place::look(dir, Some((scenario_text, &folder.manifest.created_by)))? {
+            Found::Free => {}
+            Found::Same { version, scenario_hash } => {
+                if scenario_hash != folder.scenario_hash {
+                    place::clear(dir, &|_| ())?;
+                } else if version != folder.manifest.version {
+                    folder.remove_answers()?;
+                }
+            }
+            Found::Broken(damage) => folder.repaired = Some(damage),
+            Found::Taken(refusal) => match existing {
+                Existing::Keep => return Err(refusal),
+                Existing::Replace(tell) => place::clear(dir, tell)?,
+            },
+        }
+        folder.clear_leftovers()?;
+        // The manifest before anything else: a folder without one is somebody else's.
+        folder.write_manifest(&[], &BTreeMap::new(), false)?;
+        make_dir(&folder.cells())?;
         replace(&folder.path.join(SCENARIO), scenario_text.as_bytes())?;
-        folder.write_manifest(&[], false)?;
         Ok(folder)
+    }
+
+    /// Whether [`open`](RunFolder::open) would take this place, as far as that can be said without locking it. Changes
+    /// nothing. `asked` is the scenario's text and the command, where they are known.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub fn inspect(
+        dir: &Path,
+        asked: Option<(&str, &str)>,
+        existing: Existing<'_>,
+    ) -> Result<(), FolderError> {
+        match (place::look(dir, asked)?, existing) {
+            (Found::Taken(refusal), Existing::Keep) => Err(refusal),
+            _ => Ok(()),
+        }
     }
 
     /// What was found, in sentences, for the manifest and the report. Where nobody says, the report finds for itself.
@@ -176,22 +393,84 @@ impl RunFolder {
         RunFolder { findings: Some(findings), ..self }
     }
 
+    /// The commit of the sources, for people: which cells are run again depends on the version alone.
+    pub fn with_commit(self, commit: Option<String>) -> RunFolder {
+        RunFolder { commit, ..self }
+    }
+
+    /// Copies a file into the folder, as something that belongs to it.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    pub fn keep_file(&mut self, name: &str, from: &Path) -> Result<(), FolderError> {
+        let content = fs::read(from).map_err(|source| write_error(&self.path.join(name), source))?;
+        let digest = replace(&self.path.join(name), &content)?;
+        self.kept.insert(name.to_owned(), digest);
+        Ok(())
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The result of a cell, if it was finished earlier, for this scenario and by this version.
+    /// Which Giveway it is for.
+    pub fn version(&self) -> &str {
+        &self.manifest.version
+    }
+
+    /// What was wrong with the manifest that was there, where it has been written anew.
+    pub fn repaired(&self) -> Option<&Damage> {
+        self.repaired.as_ref()
+    }
+
+    /// The result of a cell, if it was finished earlier, for this scenario and by this version, and is whole.
     pub fn finished(&self, cell: &Cell) -> Option<Summary> {
+        match self.look(cell) {
+            Kept::Finished(summary) => Some(summary),
+            _ => None,
+        }
+    }
+
+    /// What there is of a cell. Every byte of it is checked.
+    pub fn look(&self, cell: &Cell) -> Kept {
         let dir = self.cell_path(cell);
-        let text = fs::read_to_string(dir.join(SUMMARY)).ok()?;
-        let found: Finished = serde_json::from_str(&text).ok()?;
-        let same = found.giveway == self.manifest.version
-            && found.format == FORMAT
-            && found.scenario_hash == self.scenario_hash
-            && found.cell == *cell
-            && self.tables().all(|(name, _)| dir.join(name).is_file());
-        same.then_some(found.summary)
+        if !dir.exists() {
+            return Kept::Missing;
+        }
+        match self.sealed(cell, &dir).and_then(|(found, _)| {
+            if found.giveway != self.manifest.version {
+                return Ok(Kept::Outdated(found.giveway));
+            }
+            check_tables(&dir, &found)?;
+            Ok(Kept::Finished(found.summary))
+        }) {
+            Ok(kept) => kept,
+            Err(damage) => Kept::Damaged(damage),
+        }
+    }
+
+    /// What the summary of a cell says, and its digest.
+    fn sealed(&self, cell: &Cell, dir: &Path) -> Result<(Finished, String), Damage> {
+        let place = dir.join(SUMMARY);
+        let (found, digest) = read_summary(&place)?;
+        let wrong = |why: String| Err(Damage::new(&place, why));
+        if found.format != FORMAT {
+            return wrong(format!("it is in format {}, and {FORMAT} is that of its folder", found.format));
+        }
+        if found.cell != *cell {
+            let Cell { qdisc, seed } = &found.cell;
+            return wrong(format!(
+                "it is of {qdisc} with seed {seed}, and stands in the place of another run"
+            ));
+        }
+        if found.scenario_hash != self.scenario_hash {
+            return wrong("it is of another scenario".to_owned());
+        }
+        if let Some((name, _)) = self.tables().find(|(name, _)| !found.tables.contains_key(*name)) {
+            return wrong(format!("it lists no {name}"));
+        }
+        Ok((found, digest))
     }
 
     /// Writes a cell, whole or not at all.
@@ -213,20 +492,60 @@ impl RunFolder {
     /// for a run that was cut short: then the manifest says so. Returns the fingerprint of all.
     ///
     /// # Errors
-    /// When a table cannot be written, or a cell is not there.
+    /// When a table cannot be written, or a cell is not there. Until the manifest is complete it says that the run is not.
     pub fn finish(&self, runs: &[(Cell, Summary)]) -> Result<Fingerprint, FolderError> {
-        if !runs.is_empty() {
-            for (name, _) in self.tables() {
-                let parts = runs.iter().map(|(cell, _)| (cell, self.cell_path(cell).join(name)));
-                self.write_table(name, |path| columns::merge(path, parts))?;
+        let mut written = Vec::new();
+        let merged = self.merge(runs, &mut written);
+        let put = merged.and_then(|()| written.iter().try_for_each(|(name, _)| self.put(name)));
+        if put.is_err() {
+            // The first error is the one to tell.
+            for (name, _) in &written {
+                let _ = fs::remove_file(beside(&self.path.join(name), "tmp"));
             }
-            self.write_table(SUMMARY_TABLE, |path| columns::write(path, &columns::summary(runs)?))?;
         }
+        put?;
+        sync_dir(&self.path).map_err(|source| write_error(&self.path, source))?;
         let planned = self.manifest.disciplines.iter().flat_map(|qdisc| {
             self.manifest.seeds.iter().map(|seed| Cell { qdisc: qdisc.clone(), seed: *seed })
         });
         let complete = planned.into_iter().all(|cell| runs.iter().any(|(run, _)| *run == cell));
-        self.write_manifest(runs, complete)
+        let tables = written.into_iter().filter_map(|(name, digest)| Some((name.to_owned(), digest?)));
+        self.write_manifest(runs, &tables.collect(), complete)
+    }
+
+    /// Writes the merged tables, each beside its place. `written` gets the name of each that was begun, and its digest once
+    /// it is whole.
+    fn merge(
+        &self,
+        runs: &[(Cell, Summary)],
+        written: &mut Vec<(&'static str, Option<Digest>)>,
+    ) -> Result<(), FolderError> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let names = self.tables().map(|(name, _)| name).chain([SUMMARY_TABLE]);
+        for name in names {
+            let place = self.path.join(name);
+            let beside = beside(&place, "tmp");
+            written.push((name, None));
+            let digest = if name == SUMMARY_TABLE {
+                columns::summary(runs)
+                    .map_err(ParquetError::from)
+                    .and_then(|rows| columns::write(&beside, &rows))
+            } else {
+                let parts = runs.iter().map(|(cell, _)| (cell, self.cell_path(cell).join(name)));
+                columns::merge(&beside, parts)
+            };
+            let digest = digest.map_err(|source| FolderError::Table { path: place, source })?;
+            *written.last_mut().expect("it was pushed above") = (name, Some(digest));
+        }
+        Ok(())
+    }
+
+    /// Puts a merged table in its place.
+    fn put(&self, name: &str) -> Result<(), FolderError> {
+        let place = self.path.join(name);
+        fs::rename(beside(&place, "tmp"), &place).map_err(|source| write_error(&place, source))
     }
 
     /// `cells/efd-limit-300p-HASH/seed-1`: readable, and different for every spelling.
@@ -236,11 +555,11 @@ impl RunFolder {
     }
 
     fn cells(&self) -> PathBuf {
-        self.path.join("cells")
+        self.path.join(CELLS)
     }
 
     /// Those that its runs have.
-    fn tables(&self) -> impl Iterator<Item = (&'static str, MakeTable)> {
+    fn tables(&self) -> impl Iterator<Item = (&'static str, MakeTable)> + use<> {
         let Layout { senders, episodes, bursts, .. } = self.manifest.layout;
         TABLES.into_iter().filter(move |(name, _)| match *name {
             SENDERS => senders,
@@ -254,11 +573,13 @@ impl RunFolder {
         // What a killed run left here.
         remove_dir(dir)?;
         make_dir(dir)?;
+        let mut tables = BTreeMap::new();
         for (name, table) in self.tables() {
             let path = dir.join(name);
             let written =
                 table(record).map_err(ParquetError::from).and_then(|rows| columns::write(&path, &rows));
-            written.map_err(|source| table_error(path, source))?;
+            let digest = written.map_err(|source| FolderError::Table { path, source })?;
+            tables.insert(name.to_owned(), digest);
         }
         let finished = Finished {
             giveway: self.manifest.version.clone(),
@@ -266,46 +587,46 @@ impl RunFolder {
             scenario_hash: self.scenario_hash,
             cell: cell.clone(),
             summary: record.summary.clone(),
+            tables,
         };
-        let text = serde_json::to_string_pretty(&finished).expect("a summary is plain data");
-        let path = dir.join(SUMMARY);
-        write_file(&path, text.as_bytes()).map_err(|source| write_error(&path, source))?;
-        sync_dir(dir)
+        let (text, _) = seal::seal(&finished);
+        write_file(&dir.join(SUMMARY), text.as_bytes())?;
+        sync_dir(dir).map_err(|source| write_error(dir, source))
     }
 
-    fn write_table(
+    /// Writes the manifest, with the digests of the `tables` at the top.
+    fn write_manifest(
         &self,
-        name: &str,
-        write: impl FnOnce(&Path) -> Result<(), ParquetError>,
-    ) -> Result<(), FolderError> {
-        let place = self.path.join(name);
-        let beside = beside(&place, "tmp");
-        let written = write(&beside).map_err(|source| table_error(place.clone(), source));
-        settle(written, &beside, &place)
-    }
-
-    fn write_manifest(&self, runs: &[(Cell, Summary)], complete: bool) -> Result<Fingerprint, FolderError> {
+        runs: &[(Cell, Summary)],
+        tables: &BTreeMap<String, Digest>,
+        complete: bool,
+    ) -> Result<Fingerprint, FolderError> {
         let total = Fingerprint::combined(runs.iter().map(|(_, run)| run.fingerprint));
-        let folder = |cell: &Cell| {
+        let mut cells = Vec::new();
+        for (cell, run) in runs {
             let path = self.cell_path(cell);
+            let (found, digest) = self.sealed(cell, &path).map_err(FolderError::Damaged)?;
+            if found.summary != *run {
+                let why = "it is not the result of this run";
+                return Err(FolderError::Damaged(Damage::new(&path.join(SUMMARY), why)));
+            }
             let inside = path.strip_prefix(&self.path).expect("cells are inside the folder");
-            inside.to_string_lossy().replace('\\', "/")
-        };
-        let cells: Vec<serde_json::Value> = runs
-            .iter()
-            .map(|(cell, run)| {
-                json!({
-                    "qdisc": cell.qdisc,
-                    "seed": cell.seed,
-                    "folder": folder(cell),
-                    "fingerprint": run.fingerprint,
-                    "events": run.events,
-                })
-            })
-            .collect();
+            cells.push(json!({
+                "qdisc": cell.qdisc,
+                "seed": cell.seed,
+                "folder": inside.to_string_lossy().replace('\\', "/"),
+                "fingerprint": run.fingerprint,
+                "events": run.events,
+                "summary_sha256": digest,
+            }));
+        }
+        let mut files = tables.clone();
+        files.extend(self.kept.clone());
+        files.insert(SCENARIO.to_owned(), Digest::of_bytes(self.scenario_text.as_bytes()));
         let layout = &self.manifest.layout;
         let manifest = json!({
             "giveway": self.manifest.version,
+            "commit": self.commit,
             "format": FORMAT,
             "scenario": self.manifest.scenario,
             "title": self.manifest.title,
@@ -327,34 +648,52 @@ impl RunFolder {
             "findings": self.findings,
             "fingerprint": (!runs.is_empty()).then_some(total),
             "cells": cells,
+            "files": files,
         });
-        let text = format!("{manifest:#}\n");
+        let (text, _) = seal::seal(&manifest);
         replace(&self.path.join(MANIFEST), text.as_bytes())?;
         Ok(total)
     }
 
-    /// Whether the folder already belongs to this scenario and version.
-    fn has_same_question(&self) -> bool {
-        let text = fs::read_to_string(self.path.join(MANIFEST)).unwrap_or_default();
-        let found: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        found["giveway"] == self.manifest.version
-            && found["format"] == FORMAT
-            && found["scenario_hash"] == json!(self.scenario_hash)
+    /// The merged tables and the report of another version would be read as the answer of this one.
+    fn remove_answers(&self) -> Result<(), FolderError> {
+        let names = TABLES.iter().map(|(name, _)| *name).chain([SUMMARY_TABLE, REPORT]);
+        names.map(|name| self.path.join(name)).try_for_each(|path| remove_file(&path))
     }
 
-    /// The merged tables and the report of another scenario would be read as the answer to this one.
-    fn remove_answers(&self) -> Result<(), FolderError> {
-        for name in TABLES.iter().map(|(name, _)| *name).chain([SUMMARY_TABLE, REPORT]) {
-            let path = self.path.join(name);
-            match fs::remove_file(&path) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    return Err(write_error(&path, source));
+    /// What a killed run left beside its places. Nobody else writes here: the folder is locked.
+    fn clear_leftovers(&self) -> Result<(), FolderError> {
+        for name in TABLES.iter().map(|(name, _)| *name).chain([SUMMARY_TABLE, REPORT, SCENARIO, MANIFEST]) {
+            remove_file(&beside(&self.path.join(name), "tmp"))?;
+        }
+        for discipline in place::folders(&self.cells()) {
+            for run in place::folders(&discipline) {
+                let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if name.starts_with(".seed-") && (name.ends_with(".tmp") || name.ends_with(".old")) {
+                    remove_dir(&run)?;
                 }
-                _ => {}
             }
         }
         Ok(())
     }
+}
+
+/// A summary and its digest, if not a bit of it has changed.
+pub(crate) fn read_summary(place: &Path) -> Result<(Finished, String), Damage> {
+    let bytes = fs::read(place).map_err(|error| Damage::unreadable(place, &error))?;
+    let (text, digest) = seal::open(&bytes).map_err(|why| Damage::new(place, why))?;
+    let found = serde_json::from_str(text).map_err(|error| Damage::new(place, error))?;
+    Ok((found, digest.to_owned()))
+}
+
+/// Whether the tables beside a summary are those that it lists.
+pub(crate) fn check_tables(dir: &Path, summary: &Finished) -> Result<(), Damage> {
+    summary.tables.iter().try_for_each(|(name, digest)| digest.check(&dir.join(name)))
+}
+
+/// Who is writing a folder just now, if anybody is.
+pub(crate) fn writer_of(dir: &Path) -> Option<String> {
+    Lock::holder(dir)
 }
 
 /// A discipline's spelling as part of a file name: lower-case letters, digits, single hyphens, at most 40.
@@ -367,81 +706,6 @@ fn slug(text: &str) -> String {
         }
     }
     slug.trim_end_matches('-').to_owned()
-}
-
-/// A hidden name next to `path`.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let name = path.file_name().expect("what is written has a name").to_string_lossy();
-    path.with_file_name(format!(".{name}.{ending}"))
-}
-
-/// Puts a finished folder in its place. An outdated one there is moved away first, because a rename does not replace
-/// a folder with files in it.
-fn exchange(from: &Path, to: &Path) -> Result<(), FolderError> {
-    let outdated = beside(to, "old");
-    remove_dir(&outdated)?;
-    match fs::rename(to, &outdated) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(write_error(to, source)),
-        _ => {}
-    }
-    fs::rename(from, to).map_err(|source| write_error(to, source))?;
-    remove_dir(&outdated)?;
-    sync_dir(to.parent().expect("a cell is in a folder"))
-}
-
-/// Replaces a file, whole or not at all.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), FolderError> {
-    let beside = beside(path, "tmp");
-    let written = write_file(&beside, content).map_err(|source| write_error(path, source));
-    settle(written, &beside, path)
-}
-
-/// Renames what was written into its place, or removes it when it was not.
-fn settle(written: Result<(), FolderError>, beside: &Path, place: &Path) -> Result<(), FolderError> {
-    let settled =
-        written.and_then(|()| fs::rename(beside, place).map_err(|source| write_error(place, source)));
-    if settled.is_err() {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(beside);
-        return settled;
-    }
-    sync_dir(place.parent().expect("a file is in a folder"))
-}
-
-fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(content)?;
-    file.sync_all()
-}
-
-fn make_dir(path: &Path) -> Result<(), FolderError> {
-    fs::create_dir_all(path).map_err(|source| write_error(path, source))
-}
-
-/// Removes a folder with all that is in it; it need not be there.
-fn remove_dir(path: &Path) -> Result<(), FolderError> {
-    match fs::remove_dir_all(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(write_error(path, source)),
-        _ => Ok(()),
-    }
-}
-
-/// A rename lasts once its folder is on the disk. Only Unix lets a folder be opened for that.
-fn sync_dir(path: &Path) -> Result<(), FolderError> {
-    if cfg!(unix) {
-        // A bare file name is in the current folder.
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        File::open(path).and_then(|dir| dir.sync_all()).map_err(|source| write_error(path, source))?;
-    }
-    Ok(())
-}
-
-fn write_error(path: &Path, source: io::Error) -> FolderError {
-    FolderError::Write { path: path.to_owned(), source }
-}
-
-fn table_error(path: PathBuf, source: ParquetError) -> FolderError {
-    FolderError::Table { path, source }
 }
 
 #[cfg(test)]
@@ -462,15 +726,11 @@ mod tests {
     /// A device that is always full.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_full_disk_is_told_with_its_path() {
+    fn a_full_disk_is_told_with_the_table() {
         let path = Path::new("/dev/full");
-        let file = write_error(path, write_file(path, b"x").unwrap_err());
-        assert_eq!(file.to_string(), "cannot write /dev/full: No space left on device (os error 28)");
         let rows = columns::summary(&[]).unwrap();
-        let error = table_error(path.to_owned(), columns::write(path, &rows).unwrap_err());
-        assert!(
-            error.to_string().contains("/dev/full") && error.to_string().contains("No space left"),
-            "{error}"
-        );
+        let source = columns::write(path, &rows).unwrap_err();
+        let error = FolderError::Table { path: path.to_owned(), source }.to_string();
+        assert!(error.contains("/dev/full") && error.contains("No space left"), "{error}");
     }
 }

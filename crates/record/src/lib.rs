@@ -58,7 +58,10 @@ mod terminal;
 
 pub use findings::findings;
 pub use fingerprint::Fingerprint;
-pub use folder::{Cell, FolderError, Manifest, REPORT, RunFolder};
+pub use folder::{
+    Cell, Damage, Digest, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile,
+    RECORDED_BY, REPORT, RunFolder,
+};
 pub use layout::Layout;
 pub use metrics::{Metrics, Summary, jain, responses};
 pub use names::short_names;

@@ -15,6 +15,7 @@ const BARE_BYTES: u32 = 64;
 pub(crate) type Drops = [u64; DropReason::ALL.len()];
 
 /// The meter of a measured port.
+#[derive(Clone)]
 pub(crate) struct Meter {
     from: Time,
     until: Time,
@@ -41,7 +42,7 @@ pub(crate) struct Meter {
 }
 
 /// How full the queue was, exactly: the level weighed with the time for which it stood.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Level {
     held: Backlog,
     since: Time,

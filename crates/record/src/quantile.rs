@@ -53,6 +53,7 @@ impl Times {
 /// Waiting times of packets: a histogram in nanoseconds, and their exact sum.
 ///
 /// A quantile is the upper end of its bucket: exact up to 2 µs, at most 0.1 % too large above.
+#[derive(Clone)]
 pub(crate) struct Delays {
     histogram: Histogram<u32>,
     sum_ps: u128,

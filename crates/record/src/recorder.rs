@@ -94,6 +94,32 @@ impl<P> Recorder<P> {
         self
     }
 
+    /// What was heard so far, while this one goes on listening: a copy whose samples of queues are those since the last such copy.
+    /// Whoever writes all of it down puts the samples of all copies together ([`Record::queue`]), so that a copy has a size that does
+    /// not grow with them.
+    pub fn part(&mut self) -> Recorder<P> {
+        let queue = std::mem::take(&mut self.queue);
+        let copy = Recorder {
+            layout: self.layout.clone(),
+            who: self.who,
+            meters: self.meters.clone(),
+            losses: self.losses.clone(),
+            fingerprint: self.fingerprint,
+            flows: self.flows.clone(),
+            queue,
+            progress: self.progress.clone(),
+            flow_tables: self.flow_tables.clone(),
+            emissions: self.emissions.clone(),
+        };
+        self.queue.reserve(copy.queue.len());
+        copy
+    }
+
+    /// Takes the samples of queues out, for a caller who keeps those of all [parts](Recorder::part).
+    pub fn take_samples(&mut self) -> Vec<QueueRow> {
+        std::mem::take(&mut self.queue)
+    }
+
     /// The end of the run.
     pub fn finish(mut self) -> Record {
         self.meters.iter_mut().flatten().for_each(|meter| meter.close());
@@ -304,5 +330,36 @@ impl FlowTables {
     }
     pub(crate) fn bytes(&self) -> Option<f64> {
         (self.samples > 0).then_some(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::Rate;
+
+    #[test]
+    fn parts_have_all_counts_and_their_own_samples() {
+        let mut recorder = Recorder::<()>::new(Layout {
+            measured: vec![PortId(0)],
+            rates: vec![(PortId(0), Rate::mbit(1))],
+            until: Time::s(10),
+            keep_series: true,
+            ..Layout::default()
+        });
+        let held = Backlog { packets: 1, bytes: 1000 };
+        let mut rows = Vec::new();
+        for second in 1..=2 {
+            let now = Time::s(second);
+            let meta = Meta { bytes: 1000, arrived: now, ..Meta::default() };
+            recorder.arrived(PortId(0), &meta, now);
+            recorder.sent(PortId(0), &meta, &(), now);
+            recorder.sample(PortId(0), held, &[], now);
+            let part = recorder.part().ended(now).finish();
+            assert_eq!(part.links[0].sent.unwrap().packets, second);
+            rows.extend(part.queue.iter().map(|row| row.time));
+        }
+        assert_eq!(rows, [Time::s(1), Time::s(2)]);
+        assert!(recorder.finish().queue.is_empty(), "the samples are in the parts");
     }
 }

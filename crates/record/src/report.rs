@@ -27,14 +27,15 @@ use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
 
-use crate::folder::{FORMAT, FolderError, MANIFEST, replace};
-use read::Folder;
+use crate::folder::{Damage, FORMAT, FolderError, MANIFEST, RunFolder, replace};
+use read::{Folder, Trust};
 
 pub use colours::{Look, looks};
 
 /// What a report is made of: run folders that were read.
 pub struct Report {
     folders: Vec<Folder>,
+    trust: Trust,
 }
 
 /// Why a folder has no report.
@@ -74,6 +75,22 @@ pub enum ReportError {
         /// How to finish it.
         again: String,
     },
+    /// A process is writing it.
+    #[error("{path} is being written by {holder}: ask again when that has ended", path = path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+        /// Who that is, and since when.
+        holder: String,
+    },
+    /// A file is not what was written: a report of it would be wrong.
+    #[error("{damage}. {again}")]
+    Damaged {
+        /// Which file, and what is wrong with it.
+        damage: Damage,
+        /// How to make it again.
+        again: String,
+    },
     /// A file is not there, or not what it should be.
     #[error("cannot read {path}: {why}", path = path.display())]
     File {
@@ -85,22 +102,37 @@ pub enum ReportError {
 }
 
 impl Report {
-    /// Reads the folders of one or several runs.
+    /// Reads the folders of one or several runs, and checks every file in them.
     ///
     /// # Errors
-    /// When one is no run folder, or was written by another Giveway, has no finished run, or lacks a file.
+    /// When one is no run folder, or was written by another Giveway, has no finished run, is being written, or has a file
+    /// that is missing or damaged.
     pub fn read(dirs: &[&Path]) -> Result<Report, ReportError> {
-        let mut folders = dirs.iter().map(|dir| Folder::read(dir)).collect::<Result<Vec<_>, _>>()?;
+        let read = dirs.iter().map(|dir| Folder::read(dir, Trust::Checked));
+        let mut folders = read.collect::<Result<Vec<_>, _>>()?;
         read::tell_apart(&mut folders);
-        Ok(Report { folders })
+        Ok(Report { folders, trust: Trust::Checked })
+    }
+
+    /// Reads a folder that this process has just written. Its cells are not checked again.
+    ///
+    /// # Errors
+    /// When it has no finished run, or a file of it cannot be read.
+    pub fn of(folder: &RunFolder) -> Result<Report, ReportError> {
+        Ok(Report { folders: vec![Folder::read(folder.path(), Trust::Own)?], trust: Trust::Own })
     }
 
     /// The page.
     ///
     /// # Errors
-    /// When a table of a folder is missing or damaged.
+    /// When a table of a folder cannot be read, or somebody began to write a folder in the meantime.
     pub fn html(&self) -> Result<String, ReportError> {
-        page::html(&self.folders)
+        let page = page::html(&self.folders);
+        if self.trust == Trust::Checked {
+            // Before what went wrong is told: it may be somebody at work.
+            self.folders.iter().try_for_each(Folder::still_there)?;
+        }
+        page
     }
 }
 
@@ -109,7 +141,7 @@ impl Report {
 /// # Errors
 /// When the file cannot be written.
 pub fn write(path: &Path, html: &str) -> Result<(), FolderError> {
-    replace(path, html.as_bytes())
+    replace(path, html.as_bytes()).map(drop)
 }
 
 fn file_error(path: &Path, why: impl ToString) -> ReportError {

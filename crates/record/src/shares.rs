@@ -9,6 +9,7 @@ use crate::rows::ShareRow;
 const STRETCHES: u64 = 100;
 
 /// Bytes sent, by source and stretch of the measured part.
+#[derive(Clone)]
 pub(crate) struct Shares {
     from: Time,
     until: Time,

@@ -1,5 +1,7 @@
 //! Events written by hand, and what must come of them, worked out by hand.
 
+mod support;
+
 use std::collections::VecDeque;
 
 use qdisc::{
@@ -7,6 +9,7 @@ use qdisc::{
     PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 use record::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
+use support::transfer;
 
 const BOTTLENECK: PortId = PortId(1);
 
@@ -37,31 +40,6 @@ fn send(recorder: &mut Recorder, bytes: u32, arrived: Time, at: Time) {
 fn drop_one(recorder: &mut Recorder, bytes: u32, why: DropReason, at: Time) {
     let pkt = Packet { meta: packet(bytes, at), payload: () };
     recorder.dropped(BOTTLENECK, pkt, why, at);
-}
-
-fn report(id: u64) -> FlowReport {
-    FlowReport {
-        id,
-        source: 0,
-        kind: FlowKind::Transfer,
-        from: 0,
-        to: 1,
-        start: Time::ms(1_000),
-        end: Time::ms(1_100),
-        bytes: 1_000,
-        delivered: 1_000,
-        delivered_measured: 1_000,
-        packets: 1,
-        retransmitted: 0,
-        lost: 0,
-        timeouts: 0,
-        delay_mean: Span::ZERO,
-        delay_p99: Span::ZERO,
-        delay_max: Span::ZERO,
-        longest_pause: Span::ZERO,
-        paused: Span::ZERO,
-        ending: Ending::Completed,
-    }
 }
 
 fn with_flows(flows: impl IntoIterator<Item = FlowReport>) -> Record {
@@ -193,25 +171,25 @@ fn losses_on_the_wire_are_not_the_queues() {
 fn response_times_and_what_did_not_finish() {
     let ms = Time::ms;
     let transfers = [
-        report(1),
-        FlowReport { end: ms(1_300), ..report(2) },
+        transfer(1),
+        FlowReport { end: ms(1_300), ..transfer(2) },
         FlowReport {
             end: ms(2_000),
             bytes: 100_000,
             delivered: 100_000,
             delivered_measured: 100_000,
-            ..report(3)
+            ..transfer(3)
         },
-        FlowReport { ending: Ending::Aborted, delivered: 400, delivered_measured: 400, ..report(4) },
+        FlowReport { ending: Ending::Aborted, delivered: 400, delivered_measured: 400, ..transfer(4) },
         FlowReport {
             ending: Ending::Unfinished,
             bytes: 5_000,
             delivered: 2_000,
             delivered_measured: 2_000,
-            ..report(5)
+            ..transfer(5)
         },
-        FlowReport { start: ms(999), delivered_measured: 0, ..report(6) },
-        FlowReport { start: ms(2_000), end: ms(9_000), delivered_measured: 0, ..report(7) },
+        FlowReport { start: ms(999), delivered_measured: 0, ..transfer(6) },
+        FlowReport { start: ms(2_000), end: ms(9_000), delivered_measured: 0, ..transfer(7) },
     ];
     let record = with_flows(transfers);
     close(&record, "flows_completed", 3.0);
@@ -257,7 +235,7 @@ fn fairness_is_among_those_that_can_be_compared() {
         end: Time::s(2),
         delivered_measured,
         ending: Ending::Unfinished,
-        ..report(id)
+        ..transfer(id)
     };
     let short = FlowReport { start: Time::ms(1_500), ..endless(3, 500) };
     let call = |id, delivered| FlowReport {
@@ -271,14 +249,14 @@ fn fairness_is_among_those_that_can_be_compared() {
         endless(1, 3_000),
         endless(2, 1_000),
         short.clone(),
-        report(4),
+        transfer(4),
         call(5, 1_000),
         call(6, 500),
     ]);
     close(&record, "jain", 0.8);
-    close(&with_flows([endless(1, 3_000), report(4), call(5, 1_000), call(6, 500)]), "jain", 0.9);
+    close(&with_flows([endless(1, 3_000), transfer(4), call(5, 1_000), call(6, 500)]), "jain", 0.9);
     // Whoever is alone is not treated unfairly.
-    missing(&with_flows([endless(1, 3_000), short, report(4)]), "jain");
+    missing(&with_flows([endless(1, 3_000), short, transfer(4)]), "jain");
 }
 
 /// Calls: 100 packets of which 2 are lost and 300 of which 10 are: 3 %. The worse 99th percentile is told.
@@ -294,9 +272,9 @@ fn each_group_of_sources_by_itself() {
         delay_mean: Span::ms(1),
         delay_p99,
         ending: Ending::Unfinished,
-        ..report(id)
+        ..transfer(id)
     };
-    let record = with_flows([report(1), call(2, 100, 2, Span::ms(5)), call(3, 300, 10, Span::ms(8))]);
+    let record = with_flows([transfer(1), call(2, 100, 2, Span::ms(5)), call(3, 300, 10, Span::ms(8))]);
     close(&record, "src.calls.loss", 0.03);
     close(&record, "src.calls.delay_p99_s", 0.008);
     close(&record, "src.calls.goodput_bps", 16_000.0);
@@ -316,43 +294,43 @@ fn each_group_of_sources_by_itself() {
 /// 16/20, although the second heard nothing more after 1.6 s.
 #[test]
 fn fairness_within_a_source() {
-    let refused = FlowReport { end: Time::ms(1_000), delivered_measured: 0, ..report(4) };
-    let before = FlowReport { start: Time::ms(500), end: Time::ms(900), delivered_measured: 0, ..report(5) };
+    let refused = FlowReport { end: Time::ms(1_000), delivered_measured: 0, ..transfer(4) };
+    let before = FlowReport { start: Time::ms(500), end: Time::ms(900), delivered_measured: 0, ..transfer(5) };
     let stream = |id, start, end, delivered_measured| FlowReport {
         source: 1,
         kind: FlowKind::Datagrams,
         start,
         end,
         delivered_measured,
-        ..report(id)
+        ..transfer(id)
     };
     let record = with_flows([
-        report(1),
-        FlowReport { start: Time::ms(300), end: Time::ms(1_200), ..report(2) },
+        transfer(1),
+        FlowReport { start: Time::ms(300), end: Time::ms(1_200), ..transfer(2) },
         FlowReport {
             start: Time::ms(1_500),
             end: Time::ms(2_000),
             delivered_measured: 500,
             ending: Ending::Unfinished,
-            ..report(3)
+            ..transfer(3)
         },
         refused,
         before,
-        FlowReport { kind: FlowKind::Group, ..report(6) },
+        FlowReport { kind: FlowKind::Group, ..transfer(6) },
         stream(7, Time::ZERO, Time::ms(2_000), 3_000),
         stream(8, Time::ms(1_500), Time::ms(1_600), 500),
     ]);
     close(&record, "src.web.jain", 128.0 / 189.0);
     close(&record, "src.calls.jain", 0.8);
     // Whoever is alone is not treated unfairly.
-    missing(&with_flows([report(1)]), "src.web.jain");
-    missing(&with_flows([report(1)]), "src.calls.jain");
+    missing(&with_flows([transfer(1)]), "src.web.jain");
+    missing(&with_flows([transfer(1)]), "src.calls.jain");
 }
 
 /// Transfers and endless ones: 1 + 3 of 10 + 30 data packets were sent again. Groups and datagrams do not count.
 #[test]
 fn what_a_source_sent_again() {
-    let flow = |id, kind, packets, retransmitted| FlowReport { kind, packets, retransmitted, ..report(id) };
+    let flow = |id, kind, packets, retransmitted| FlowReport { kind, packets, retransmitted, ..transfer(id) };
     let record = with_flows([
         flow(1, FlowKind::Transfer, 10, 1),
         flow(2, FlowKind::Endless, 30, 3),
@@ -640,6 +618,6 @@ fn fingerprints_tell_runs_apart() {
     assert_ne!(print(500), print(501));
     // Stable over builds and machines: a change here means that old fingerprints mean nothing any more.
     insta::assert_snapshot!(print(500), @"4abe71333365e2c94dcd26bfd084aef1");
-    let flows = |a, b| with_flows([report(a), report(b)]).summary.fingerprint;
+    let flows = |a, b| with_flows([transfer(a), transfer(b)]).summary.fingerprint;
     assert_ne!(flows(1, 2), flows(2, 1), "the order of events counts, although the rows are sorted");
 }

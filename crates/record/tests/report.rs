@@ -1,15 +1,18 @@
 //! The page from outside: what it says of a folder, what it must not let through, and what is told of folders that have
 //! no report.
 
+mod support;
+
 use std::fs;
 use std::path::Path;
 
 use qdisc::{
-    Backlog, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, PortId, Probe, Rate, Span,
+    Backlog, DropReason, FlowKey, FlowReport, Meta, Packet, PortId, Probe, Rate, Span,
     Streams, Time,
 };
 use record::report::{self, Report};
 use record::{Cell, Layout, Manifest, Record, Recorder, RunFolder, Summary};
+use support::transfer;
 
 const PORT: PortId = PortId(0);
 const HOSTILE: &str = "<script>alert(1)</script> & \"friends\" <!--";
@@ -60,26 +63,10 @@ fn record(wait: Span) -> Record {
     for id in 0..60 {
         let start = Time::ms(1_000 + id * 10);
         recorder.flow(&FlowReport {
-            id,
-            source: 0,
-            kind: FlowKind::Transfer,
-            from: 0,
-            to: 1,
             start,
             end: start + wait.scale(id + 1, 1),
             bytes: 1_000 * (id % 3 + 1),
-            delivered: 1_000,
-            delivered_measured: 1_000,
-            packets: 1,
-            retransmitted: 0,
-            lost: 0,
-            timeouts: 0,
-            delay_mean: Span::ZERO,
-            delay_p99: Span::ZERO,
-            delay_max: Span::ZERO,
-            longest_pause: Span::ZERO,
-            paused: Span::ZERO,
-            ending: Ending::Completed,
+            ..transfer(id)
         });
     }
     recorder.finish()
@@ -175,9 +162,10 @@ fn several_folders_are_one_table_and_each_its_charts() {
 fn told_findings_are_taken() {
     let dir = tempfile::tempdir().unwrap();
     let runs: Vec<(Cell, Summary)> =
-        vec![(Cell { qdisc: "efd".into(), seed: 1 }, record(Span::ms(1)).summary)];
+        vec![(Cell { qdisc: "efd".into(), seed: 1 }, record(Span::us(101)).summary)];
     let told = folder(dir.path()).with_findings(vec!["It <depends>.".into()]);
     told.finish(&runs).unwrap();
+    drop(told);
     let page = page(&[dir.path()]);
     assert!(page.contains("<li>It &lt;depends&gt;.</li>") && !page.contains("has the lowest"));
     assert!(page.contains("This is unfinished: 1 of 4 runs are there."));
@@ -205,6 +193,7 @@ fn burstiness_is_drawn_where_it_was_measured() {
         let (cell, record) = (Cell { qdisc: "efd".into(), seed: 1 }, recorder.finish());
         folder.write(&cell, &record).unwrap();
         folder.finish(&[(cell, record.summary)]).unwrap();
+        drop(folder);
         page(&[dir.path()])
     };
     let long = page_of(Time::s(90));
@@ -238,6 +227,7 @@ fn what_is_missing_is_said_in_words() {
     let nothing = Recorder::<()>::new(layout()).finish();
     folder.write(&cell, &nothing).unwrap();
     folder.finish(&[(cell, nothing.summary)]).unwrap();
+    drop(folder);
     let page = page(&[dir.path()]);
     assert_eq!(page.matches("class=\"nothing\"").count(), 6);
     assert_eq!(charts(&page), serde_json::json!({}));
@@ -255,16 +245,16 @@ fn folders_without_a_report_are_told_why() {
     fs::create_dir(&path).unwrap();
     told.push(error());
 
-    RunFolder::create(&path, "", manifest()).unwrap();
+    RunFolder::create(&path, HOSTILE, manifest()).unwrap();
     told.push(error());
 
     let manifest = path.join("manifest.json");
     folder(&path);
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("\"format\": 4", "\"formerly\": 4")).unwrap();
+    fs::write(&manifest, text.replace("\"format\": 5", "\"formerly\": 5")).unwrap();
     told.push(error());
 
-    folder(&path);
+    fs::write(&manifest, text).unwrap();
     let cell = fs::read_dir(path.join("cells")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
     fs::remove_file(cell.join("seed-1/delays.parquet")).unwrap();
     told.push(error().replace(&cell.file_name().unwrap().to_string_lossy().into_owned(), "EFD"));
@@ -275,9 +265,9 @@ fn folders_without_a_report_are_told_why() {
     there is no folder RUN
     RUN is no run folder: it has no manifest.json; `giveway run SCENARIO --out RUN` makes one
     RUN is unfinished: none of its 4 runs is there. It was made by `giveway run quick`: run that again with --out RUN
-    RUN was written by Giveway 0.1.0, in format 1; this one reads format 4. It was made by `giveway run quick`: run that again with --out RUN
-    cannot read RUN/cells/EFD/seed-1/delays.parquet: it is missing, and a run folder is only whole with its cells
-    cannot read RUN/manifest.json: EOF while parsing an object at line 1 column 1
+    RUN was written by Giveway 0.1.0, in format 1; this one reads format 5. It was made by `giveway run quick`: run that again with another --out, or with --out RUN --force
+    RUN/cells/EFD/seed-1/delays.parquet is damaged: it is missing. It was made by `giveway run quick`: run that again with --out RUN
+    RUN/manifest.json is damaged: EOF while parsing an object at line 1 column 1. Run the command that made it again with --out RUN
     ");
 }
 

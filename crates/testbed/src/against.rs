@@ -175,7 +175,7 @@ pub fn markdown(about: &str, lines: &[Line]) -> String {
     out
 }
 
-/// The same as JSON.
+/// The comparison as JSON: a list with an object for each discipline and metric. Times are in milliseconds.
 pub fn json(lines: &[Line]) -> Value {
     let line = |line: &Line| {
         json!({

@@ -139,9 +139,13 @@ fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
         warnings.push(format!("Also measured, and in the table, but not drawn: {}.", more.join(", ")));
     }
     let seeds: Vec<String> = manifest.seeds.iter().map(u64::to_string).collect();
+    let giveway = match &manifest.commit {
+        Some(commit) => format!("{}, commit {commit}", manifest.giveway),
+        None => manifest.giveway.clone(),
+    };
     let mut provenance = vec![
         ("Made by", manifest.created_by.clone()),
-        ("Giveway", manifest.giveway.clone()),
+        ("Giveway", giveway),
         ("Machine", manifest.machine.clone()),
         ("Seeds", seeds.join(", ")),
         ("Runs", format!("{finished} of {planned}")),

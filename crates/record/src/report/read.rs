@@ -1,5 +1,10 @@
 //! Reads a run folder: what its manifest says, the summaries, and single columns of its tables.
+//!
+//! Nothing is believed without a check: every file that the manifest and the summaries list must have the digest that
+//! they say. A folder that a process is writing is refused; nobody who reads keeps a writer away, so whether somebody
+//! began to write is asked again in the end ([`Folder::still_there`]).
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,13 +19,19 @@ use qdisc::DropReason;
 use serde::Deserialize;
 
 use super::{ReportError, file_error, table_error};
-use crate::columns::measured_name;
-use crate::folder::{Cell, FORMAT, Finished, MANIFEST, SCENARIO, SUMMARY};
+use crate::columns::{self, measured_name};
+use crate::fingerprint::Fingerprint;
+use crate::folder::{
+    Cell, Damage, Digest, FORMAT, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, check_tables, open_sealed,
+    read_summary, writer_of,
+};
 use crate::table::Table;
 
 /// A run folder.
 pub(super) struct Folder {
     path: PathBuf,
+    /// The manifest as it was read.
+    bytes: Vec<u8>,
     /// What it is called beside others.
     pub name: String,
     pub manifest: Manifest,
@@ -35,6 +46,8 @@ pub(super) struct Folder {
 #[derive(Deserialize)]
 pub(super) struct Manifest {
     pub giveway: String,
+    pub commit: Option<String>,
+    scenario_hash: Fingerprint,
     pub scenario: String,
     pub title: String,
     pub description: String,
@@ -48,6 +61,8 @@ pub(super) struct Manifest {
     pub findings: Option<Vec<String>>,
     pub fingerprint: Option<String>,
     cells: Vec<CellEntry>,
+    /// The files at the top, by name.
+    files: BTreeMap<String, Digest>,
 }
 
 /// What was measured.
@@ -65,6 +80,7 @@ struct CellEntry {
     #[serde(flatten)]
     cell: Cell,
     folder: PathBuf,
+    summary_sha256: String,
 }
 
 /// What must be known before the rest of a manifest can be understood.
@@ -106,41 +122,101 @@ pub(super) struct SharePoint {
     pub bytes: u64,
 }
 
+/// Whether the files of a folder are read to check them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Somebody else wrote them, some time ago.
+    Checked,
+    /// This process has just written or checked them, and holds the lock of the folder.
+    Own,
+}
+
 impl Folder {
-    pub fn read(path: &Path) -> Result<Folder, ReportError> {
+    pub fn read(path: &Path, trust: Trust) -> Result<Folder, ReportError> {
         if !path.is_dir() {
             return Err(ReportError::Nothing(path.to_owned()));
         }
+        if trust == Trust::Checked {
+            refuse_writer(path)?;
+        }
+        let folder = Folder::read_as_it_is(path, trust);
+        match folder {
+            // What looks like damage may be somebody at work.
+            Err(ReportError::Damaged { .. } | ReportError::Unfinished { .. }) if trust == Trust::Checked => {
+                refuse_writer(path)?;
+                folder
+            }
+            folder => folder,
+        }
+    }
+
+    fn read_as_it_is(path: &Path, trust: Trust) -> Result<Folder, ReportError> {
         let place = path.join(MANIFEST);
-        let Ok(text) = fs::read_to_string(&place) else {
+        let Ok(bytes) = fs::read(&place) else {
             return Err(ReportError::NoRun(path.to_owned()));
         };
-        let stamp: Stamp = serde_json::from_str(&text).map_err(|error| file_error(&place, error))?;
-        let again =
-            format!("It was made by `{}`: run that again with --out {}", stamp.created_by, path.display());
+        let unknown = |why: &dyn ToString| ReportError::Damaged {
+            damage: Damage::new(&place, why.to_string()),
+            again: format!("Run the command that made it again with --out {}", path.display()),
+        };
+        let stamp: Stamp = serde_json::from_slice(&bytes).map_err(|error| unknown(&error))?;
         if stamp.format != FORMAT {
             let wrote = format!("Giveway {}", stamp.giveway);
+            let again = format!(
+                "It was made by `{}`: run that again with another --out, or with --out {} --force",
+                stamp.created_by,
+                path.display()
+            );
             return Err(ReportError::Format { path: path.to_owned(), wrote, found: stamp.format, again });
         }
-        let manifest: Manifest = serde_json::from_str(&text).map_err(|error| file_error(&place, error))?;
+        let (text, _) = open_sealed(&bytes).map_err(|why| unknown(&why))?;
+        let manifest: Manifest = serde_json::from_str(text).map_err(|error| unknown(&error))?;
+        let again = if stamp.created_by == RECORDED_BY {
+            format!("A recording cannot be made again; `{RECORDED_BY}` with --record makes a new one")
+        } else {
+            format!("It was made by `{}`: run that again with --out {}", stamp.created_by, path.display())
+        };
         let planned = manifest.disciplines.len() * manifest.seeds.len();
         if manifest.cells.is_empty() {
             return Err(ReportError::Unfinished { path: path.to_owned(), planned, again });
         }
+        let damaged = |damage| ReportError::Damaged { damage, again: again.clone() };
         let mut runs = Vec::new();
         let mut cells = Vec::new();
         for entry in &manifest.cells {
             let folder = path.join(&entry.folder);
             let place = folder.join(SUMMARY);
-            let text = fs::read_to_string(&place).map_err(|error| file_error(&place, error))?;
-            let found: Finished = serde_json::from_str(&text).map_err(|error| file_error(&place, error))?;
+            let (found, digest) = read_summary(&place).map_err(damaged)?;
+            if digest != entry.summary_sha256
+                || found.cell != entry.cell
+                || found.scenario_hash != manifest.scenario_hash
+            {
+                return Err(damaged(Damage::new(&place, "it is not the one that the manifest lists")));
+            }
+            if trust == Trust::Checked {
+                check_tables(&folder, &found).map_err(damaged)?;
+            }
             runs.push((found.cell, found.summary));
             cells.push((entry.cell.clone(), folder));
+        }
+        if trust == Trust::Checked {
+            let check = |(name, digest): (&String, &Digest)| digest.check(&path.join(name));
+            manifest.files.iter().try_for_each(check).map_err(damaged)?;
         }
         let place = path.join(SCENARIO);
         let scenario = fs::read_to_string(&place).map_err(|error| file_error(&place, error))?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        Ok(Folder { path: path.to_owned(), name, manifest, scenario, cells, table: Table::new(&runs) })
+        let table = Table::new(&runs);
+        Ok(Folder { path: path.to_owned(), bytes, name, manifest, scenario, cells, table })
+    }
+
+    /// Whether nobody began to write the folder since it was read.
+    pub fn still_there(&self) -> Result<(), ReportError> {
+        refuse_writer(&self.path)?;
+        match fs::read(self.path.join(MANIFEST)) {
+            Ok(bytes) if bytes == self.bytes => Ok(()),
+            _ => Err(ReportError::Busy { path: self.path.clone(), holder: "another process".to_owned() }),
+        }
     }
 
     /// How many runs there are, and how many there are to be.
@@ -252,6 +328,13 @@ impl Folder {
     }
 }
 
+fn refuse_writer(path: &Path) -> Result<(), ReportError> {
+    match writer_of(path) {
+        Some(holder) => Err(ReportError::Busy { path: path.to_owned(), holder }),
+        None => Ok(()),
+    }
+}
+
 /// Folders of one name are called by their whole path.
 pub(super) fn tell_apart(folders: &mut [Folder]) {
     let names: Vec<String> = folders.iter().map(|folder| folder.name.clone()).collect();
@@ -274,7 +357,7 @@ fn rows(
         }
         _ => file_error(path, error),
     })?;
-    let read = || -> Result<(), ParquetError> {
+    let read = columns::without_panics(|| {
         let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
         let wanted = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
         for batch in builder.with_projection(wanted).build()? {
@@ -287,8 +370,8 @@ fn rows(
             (0..batch.num_rows()).for_each(|row| visit(&batch, row));
         }
         Ok(())
-    };
-    read().map_err(|error| table_error(path, &error))
+    });
+    read.map_err(|error| table_error(path, &error))
 }
 
 fn text(batch: &RecordBatch, column: usize) -> &arrow_array::StringArray {
@@ -303,4 +386,47 @@ fn real(batch: &RecordBatch, column: usize, row: usize) -> Option<f64> {
 fn whole(batch: &RecordBatch, column: usize, row: usize) -> Option<u64> {
     let values = batch.column(column).as_primitive::<UInt64Type>();
     values.is_valid(row).then(|| values.value(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> RecordBatch {
+        let names = (0..200).map(|row| Some(format!("row {}", row % 7))).collect::<arrow_array::StringArray>();
+        let values = (0..200).map(|row| (row % 3 > 0).then_some(f64::from(row))).collect::<arrow_array::Float64Array>();
+        let counts = (0..200).map(|row| (row % 5 > 0).then_some(row)).collect::<arrow_array::UInt64Array>();
+        RecordBatch::try_from_iter_with_nullable([
+            ("name", std::sync::Arc::new(names) as arrow_array::ArrayRef, false),
+            ("value", std::sync::Arc::new(values), true),
+            ("count", std::sync::Arc::new(counts), true),
+        ])
+        .unwrap()
+    }
+
+    /// Every byte of a table in turn is another one. The table is read, or refused; no reader panics.
+    #[test]
+    fn a_table_with_a_changed_byte_is_refused_or_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("table.parquet");
+        columns::write(&path, &table()).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        let (mut refused, mut caught) = (0, 0);
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x55;
+            fs::write(&path, changed).unwrap();
+            let mut seen = 0.0;
+            let read = rows(&path, &["name", "value", "count"], |batch, row| {
+                let length = text(batch, 0).value(row).len() as f64;
+                seen += length + real(batch, 1, row).unwrap_or(0.0) + whole(batch, 2, row).unwrap_or(0) as f64;
+            });
+            if let Err(error) = read {
+                refused += 1;
+                caught += usize::from(error.to_string().contains("its content is no table of a run"));
+            }
+        }
+        assert!(refused > 100, "{refused} of {} changes are refused", bytes.len());
+        assert!(caught > 0, "no change makes the Parquet crates panic any more: without_panics can go");
+    }
 }

@@ -1,0 +1,273 @@
+//! What is at the place where a run folder is to be, and what may become of it.
+//!
+//! Giveway takes a folder that is empty, and one that holds a run of the same scenario. Anything else stays as it is, unless
+//! the user says that it may go. Even then only files go that Giveway itself writes.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::disk::{beside, remove_file, write_error};
+use super::lock::{LOCK, when};
+use super::seal::{self, Damage};
+use super::{CELLS, FORMAT, FolderError, MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLE, TABLES};
+use crate::fingerprint::Fingerprint;
+
+/// What may become of something that is at the place already and is not a run of the same scenario.
+#[derive(Clone, Copy, Default)]
+pub enum Existing<'a> {
+    /// It stays, and the place is refused.
+    #[default]
+    Keep,
+    /// What Giveway writes is removed. Each thing is told before it goes: its path, and in words what it is where the path
+    /// does not say that.
+    Replace(&'a dyn Fn(&str)),
+}
+
+/// What is at a place.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Nothing, an empty folder, or what is left of a run that was killed before it wrote its manifest.
+    Free,
+    /// A run of the same scenario, by this version of Giveway or another one.
+    Same {
+        /// Which Giveway made it.
+        version: String,
+        /// Another one where both are recordings.
+        scenario_hash: Fingerprint,
+    },
+    /// A run of the same scenario whose manifest is damaged.
+    Broken(Damage),
+    /// Something that may not be replaced without a word.
+    Taken(FolderError),
+}
+
+/// Where several runs of `giveway live` are kept in one run folder of a test bed.
+const ROUTER: &str = "router";
+/// What the scenario of a comparison names.
+const WORKLOAD: &str = "workload.jsonl";
+/// The command in the manifest of a recording. A new recording replaces an old one, since neither has a scenario that could
+/// be run again; it replaces nothing else.
+pub const RECORDED_BY: &str = "giveway live";
+
+/// The part of a manifest that says whose it is. All formats have it.
+#[derive(Deserialize)]
+struct Stamp {
+    giveway: String,
+    #[serde(default = "first_format")]
+    format: u64,
+    scenario: String,
+    scenario_hash: Fingerprint,
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    created_by: String,
+    #[expect(dead_code, reason = "the manifest of something else has none")]
+    cells: Vec<serde_json::Value>,
+}
+
+/// Folders of the first format did not say which they are of.
+fn first_format() -> u64 {
+    1
+}
+
+/// Looks at a place and changes nothing. `asked` is the text of the scenario that is to be run there and who runs it, if
+/// that is known already.
+pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, FolderError> {
+    match fs::metadata(dir) {
+        Ok(there) if there.is_dir() => {}
+        Ok(_) => {
+            let why = "it is a file, and runs are kept in a folder: type the name of a folder";
+            return Err(write_error(dir, io::Error::new(io::ErrorKind::NotADirectory, why)));
+        }
+        // What else keeps it from being made is told by who makes it.
+        Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => {
+            return Ok(Found::Free);
+        }
+        Err(error) => return Err(write_error(dir, error)),
+    }
+    let manifest = dir.join(MANIFEST);
+    let bytes = match fs::read(&manifest) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return without_manifest(dir),
+        Err(error) => return Err(write_error(&manifest, error)),
+    };
+    let stamp: Option<Stamp> = serde_json::from_slice(&bytes).ok();
+    let opened = seal::open(&bytes);
+    match (stamp, opened) {
+        (Some(stamp), Ok(_)) if stamp.format == FORMAT => {
+            let recordings = |asker: &str| [asker, &stamp.created_by].iter().all(|by| *by == RECORDED_BY);
+            let same = asked.is_none_or(|(text, asker)| {
+                recordings(asker) || stamp.scenario_hash == Fingerprint::of(text)
+            });
+            match same {
+                true => Ok(Found::Same { version: stamp.giveway, scenario_hash: stamp.scenario_hash }),
+                false => Ok(Found::Taken(another(dir, &manifest, &stamp))),
+            }
+        }
+        (Some(stamp), _) if stamp.format != FORMAT => Ok(Found::Taken(FolderError::Format {
+            path: dir.to_owned(),
+            wrote: stamp.giveway,
+            found: stamp.format,
+        })),
+        // The manifest is damaged. The runs themselves are protected one by one; whose they are is said by the scenario.
+        (stamp, _) => {
+            let damage = Damage::new(&manifest, "its content does not match the SHA-256 at its end");
+            let scenario = fs::read_to_string(dir.join(SCENARIO)).unwrap_or_default();
+            let same = asked.is_none_or(|(text, _)| text == scenario) && dir.join(CELLS).is_dir();
+            match (same, stamp) {
+                (true, _) => Ok(Found::Broken(damage)),
+                (false, Some(_)) => Ok(Found::Taken(FolderError::Unknown { damage })),
+                // Programs of all kinds call a file manifest.json.
+                (false, None) => foreign(dir),
+            }
+        }
+    }
+}
+
+/// A folder without a manifest is free when nothing is in it but what a run makes before its manifest.
+fn without_manifest(dir: &Path) -> Result<Found, FolderError> {
+    let half = beside(Path::new(MANIFEST), "tmp");
+    let begun = |name: &String| name == LOCK || Path::new(name) == half;
+    match names(dir)?.iter().all(begun) {
+        true => Ok(Found::Free),
+        false => foreign(dir),
+    }
+}
+
+/// Somebody else's folder.
+fn foreign(dir: &Path) -> Result<Found, FolderError> {
+    let holds = names(dir)?.into_iter().filter(|name| name != LOCK).collect();
+    let goes = own_things(dir).into_iter().map(|thing| thing.name).collect();
+    Ok(Found::Taken(FolderError::Foreign { path: dir.to_owned(), holds, goes }))
+}
+
+/// Everything in a folder.
+fn names(dir: &Path) -> Result<Vec<String>, FolderError> {
+    let read = || -> io::Result<Vec<String>> {
+        let entries = fs::read_dir(dir)?;
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    };
+    let mut names = read().map_err(|error| write_error(dir, error))?;
+    names.sort();
+    Ok(names)
+}
+
+fn another(dir: &Path, manifest: &Path, stamp: &Stamp) -> FolderError {
+    let written = fs::metadata(manifest).and_then(|data| data.modified()).ok();
+    FolderError::Another {
+        path: dir.to_owned(),
+        title: if stamp.title.is_empty() { stamp.scenario.clone() } else { stamp.title.clone() },
+        scenario: stamp.scenario.clone(),
+        created_by: stamp.created_by.clone(),
+        when: written.map_or_else(|| "at a time that is not known".to_owned(), when),
+    }
+}
+
+/// Something in a folder that Giveway writes.
+pub(super) struct Thing {
+    /// Its name, with words on what it is where the name is that of a folder.
+    name: String,
+    /// Its files.
+    files: Vec<PathBuf>,
+    /// Folders that go once they are empty, the innermost first.
+    dirs: Vec<PathBuf>,
+}
+
+/// Everything in a folder that has the name of something that Giveway writes there. The manifest is the last: while it is
+/// there, the folder is known as what it was.
+pub(super) fn own_things(dir: &Path) -> Vec<Thing> {
+    let mut things = Vec::new();
+    let tables = TABLES.iter().map(|(name, _)| *name);
+    let single = tables.chain([SUMMARY_TABLE, REPORT, WORKLOAD, SCENARIO]);
+    for name in single {
+        things.extend(file(dir, name));
+    }
+    things.extend(cells(dir));
+    things.extend(recordings(dir));
+    things.extend(file(dir, MANIFEST));
+    things
+}
+
+/// A file, or a link to one. A folder of that name is not ours.
+fn file(dir: &Path, name: &str) -> Option<Thing> {
+    let path = dir.join(name);
+    let there = fs::symlink_metadata(&path).is_ok_and(|data| !data.is_dir());
+    there.then(|| Thing { name: name.to_owned(), files: vec![path], dirs: Vec::new() })
+}
+
+/// The runs one by one, `cells/NAME/seed-1` with the tables in it.
+fn cells(dir: &Path) -> Option<Thing> {
+    let top = dir.join(CELLS);
+    let (mut files, mut dirs) = (Vec::new(), Vec::new());
+    let mut runs = 0;
+    for discipline in folders(&top) {
+        for run in folders(&discipline) {
+            let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !name.trim_start_matches('.').starts_with("seed-") {
+                continue;
+            }
+            let tables = TABLES.iter().map(|(name, _)| *name);
+            files.extend(
+                tables.chain([SUMMARY]).filter_map(|name| file(&run, name)).flat_map(|one| one.files),
+            );
+            dirs.push(run);
+            runs += 1;
+        }
+        dirs.push(discipline);
+    }
+    let there = top.is_dir();
+    dirs.push(top);
+    there.then(|| Thing { name: format!("{CELLS} ({runs} runs)"), files, dirs })
+}
+
+/// What the router of a test bed recorded, `router/NAME/forward` and so on: run folders of `giveway live`.
+fn recordings(dir: &Path) -> Option<Thing> {
+    let top = dir.join(ROUTER);
+    let (mut files, mut dirs) = (Vec::new(), Vec::new());
+    for run in folders(&top) {
+        for recording in folders(&run) {
+            if !matches!(look(&recording, None), Ok(Found::Same { .. })) {
+                continue;
+            }
+            for thing in own_things(&recording) {
+                files.extend(thing.files);
+                dirs.extend(thing.dirs);
+            }
+            files.extend(file(&recording, LOCK).into_iter().flat_map(|one| one.files));
+            dirs.push(recording);
+        }
+        dirs.push(run);
+    }
+    dirs.push(top);
+    let count = files.iter().filter(|file| file.ends_with(MANIFEST)).count();
+    (count > 0).then(|| Thing { name: format!("{ROUTER} ({count} recordings)"), files, dirs })
+}
+
+/// The folders in a folder, in the order of their names. A link to a folder is not one: what it points to is elsewhere.
+pub(super) fn folders(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Removes what Giveway writes from a folder, and leaves everything else.
+pub(super) fn clear(dir: &Path, tell: &dyn Fn(&str)) -> Result<(), FolderError> {
+    for thing in own_things(dir) {
+        tell(&dir.join(&thing.name).display().to_string());
+        for file in &thing.files {
+            remove_file(file)?;
+        }
+        for dir in &thing.dirs {
+            // One that holds something else stays.
+            let _ = fs::remove_dir(dir);
+        }
+    }
+    Ok(())
+}
