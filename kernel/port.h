@@ -138,6 +138,8 @@ __noinline int join(void)
 SEC("struct_ops")
 int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
+	// The kernel has this from the length of the buffer (qdisc_pkt_len_init), so that no length in a header
+	// can change it.
 	u32 bytes = ((struct qdisc_skb_cb *)skb->cb)->pkt_len, mark = skb->mark;
 	u64 now = clock();
 	struct sk_buff *before;

@@ -7,6 +7,7 @@
 //   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds
 //   drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID    bursts, and who takes them runs in between; prints packets and the processor
 //                                                               seconds of this process and of those two
+//   drive liars DEV PACKETS BYTES LENGTH                   their IP headers say LENGTH
 //   drive strangers DEV PACKETS BYTES MARKS                each packet of a flow that nobody saw before, with marks in turn
 //   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
 //   drive attach PROGRAMS LINKS                            every program pinned in a folder, to what it was loaded for
@@ -160,6 +161,17 @@ static int flood(char **word)
 	return 0;
 }
 
+static int send_liars(char **word)
+{
+	int fd = open_socket(word[0]), packets = atoi(word[1]), bytes = atoi(word[2]), length = atoi(word[3]);
+	for (int flow = 0; flow < packets; flow++) {
+		prepare(bytes, flow);
+		frame[16] = length >> 8, frame[17] = length;
+		send_marked(fd, bytes, 0);
+	}
+	return 0;
+}
+
 static int send_strangers(char **word)
 {
 	int fd = open_socket(word[0]), packets = atoi(word[1]), bytes = atoi(word[2]), marks = atoi(word[3]);
@@ -286,6 +298,8 @@ int main(int words, char **word)
 		return flood(word + 2);
 	if (words == 10 && !strcmp(word[1], "bursts"))
 		return send_bursts(word + 2);
+	if (words == 6 && !strcmp(word[1], "liars"))
+		return send_liars(word + 2);
 	if (words == 6 && !strcmp(word[1], "strangers"))
 		return send_strangers(word + 2);
 	if (words == 5 && !strcmp(word[1], "dump"))

@@ -57,6 +57,24 @@ for kind in "pfifo limit 100" "bfifo limit 100kb" pfifo_fast "sfq perturb 10" "f
 done
 ip link del put
 
+# What a packet is charged does not depend on the length that its IP header says.
+ip link add liars type dummy && ip link set liars up
+# liars DISCIPLINE BYTES LENGTH FLAGS...
+liars() {
+	kind=$1 bytes=$2 length=$3
+	shift 3
+	giveway kernel load "$kind" --dev liars --object $objects/giveway_$kind.o "$@" && drive liars liars 40 "$bytes" "$length" &&
+		giveway kernel show --dev liars --json >/run/liars.json && giveway kernel unload --dev liars &&
+		cat /run/liars.json && grep -qE "\"arrived_bytes\": $((40 * bytes)),?\$" /run/liars.json
+}
+for kind in fifo efd drr bsq trr; do
+	flags="--rate 100mbit"
+	[ $kind = bsq ] && flags="--way 1=4"
+	check "$kind charges frames of 1514 bytes that say 20" liars $kind 1514 20 $flags
+	check "$kind charges frames of 60 bytes that say 65535" liars $kind 60 65535 $flags
+done
+ip link del liars
+
 # Two hosts, and a bridge between them.
 ip netns add here && ip netns add there
 ip link add here0 type veth peer name gw0

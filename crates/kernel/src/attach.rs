@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::Trouble;
 use crate::object::{self, Recipe};
 use crate::plan::{Params, Plan};
+use crate::printed;
 use crate::tools::{BPFTOOL, TC, UNSHARE};
 
 /// Where it is remembered what was loaded.
@@ -408,12 +409,10 @@ pub fn find(device: &str) -> Result<Option<Attached>, Trouble> {
 /// When the kernel does not have it any more.
 pub fn counters(of: &Attached) -> Result<Vec<(String, u64)>, Trouble> {
     let dump = BPFTOOL.json(&["-j", "map", "dump", "id", &of.counters.to_string()])?;
-    let value = &dump[0]["formatted"]["value"][".data.counters"][0]["counters"];
-    let Value::Object(counters) = value else {
+    printed::counters(&dump).ok_or_else(|| {
         let command = format!("bpftool map dump id {}", of.counters);
-        return Err(Trouble::Failed { command, said: "it shows no counters".to_owned() });
-    };
-    Ok(counters.iter().filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect())
+        Trouble::Failed { command, said: "it shows no counters".to_owned() }
+    })
 }
 
 /// An object in the kernel.
@@ -439,24 +438,13 @@ impl Loaded {
             other => other?,
         };
         let said = format!("{out}{err}");
-        let number =
-            |line: &str| line.starts_with("Registered").then(|| line.rsplit(' ').next()?.parse().ok())?;
-        let Some(object) = said.lines().find_map(number) else {
+        let Some(object) = printed::registered(&said) else {
             let command = format!("bpftool struct_ops register {}", path.display());
             return Err(Trouble::Failed { command, said });
         };
         let mut loaded = Loaded { object, maps: Vec::new(), room: 0 };
         let all = BPFTOOL.json(&["-j", "map", "show"]).inspect_err(|_| loaded.unregister())?;
-        let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
-        // The maps of one object have their types in common.
-        let types = all.iter().find(|map| map["id"] == object).map(|map| &map["btf_id"]);
-        for map in all.iter().filter(|map| Some(&map["btf_id"]) == types) {
-            let (Some(name), Some(id)) = (map["name"].as_str(), map["id"].as_u64()) else { continue };
-            if name == "slots" {
-                loaded.room = map["max_entries"].as_u64().unwrap_or_default();
-            }
-            loaded.maps.push((name.to_owned(), id));
-        }
+        (loaded.maps, loaded.room) = printed::maps(&all, object);
         Ok(loaded)
     }
 
@@ -475,7 +463,8 @@ impl Loaded {
     /// What tc calls it.
     fn name(&self) -> Result<String, Trouble> {
         let dump = BPFTOOL.run(&["-j", "struct_ops", "dump", "id", &self.object.to_string()])?;
-        find_name(&dump).ok_or_else(|| Trouble::refused("the object has no name: it is not one of giveway's"))
+        printed::object_name(&dump)
+            .ok_or_else(|| Trouble::refused("the object has no name: it is not one of giveway's"))
     }
 
     fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<(), Trouble> {
@@ -491,12 +480,6 @@ fn update(map: u64, key: &[u8], value: &[u8]) -> Result<(), Trouble> {
     words.extend(["value", "hex"]);
     words.extend(value.iter().map(String::as_str));
     BPFTOOL.run(&words).map(drop)
-}
-
-/// The `id` of `struct Qdisc_ops`, which is a text; those of maps are numbers. What bpftool 7.1 writes is JSON only in parts.
-fn find_name(dump: &str) -> Option<String> {
-    let (_, rest) = dump.split_once("\"id\":\"")?;
-    Some(rest.split_once('"')?.0.to_owned())
 }
 
 fn hex(bytes: &[u8]) -> Vec<String> {
@@ -519,8 +502,7 @@ fn free_name(plan: &Plan) -> Result<String, Trouble> {
 /// The qdisc at the root of an interface.
 fn root(device: &str) -> Result<Option<Value>, Trouble> {
     let all = TC.json(&["-j", "qdisc", "show", "dev", device])?;
-    let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
-    Ok(all.iter().find(|one| one["root"] == true).cloned())
+    Ok(printed::root_qdisc(&all).cloned())
 }
 
 /// What has to be put back afterwards: nothing where it is the default.
@@ -551,7 +533,7 @@ fn before(device: &str, replace: bool) -> Result<Option<String>, Trouble> {
         return Err(Trouble::refused(what));
     }
     let text = TC.run(&["qdisc", "show", "dev", device, "root"])?;
-    let Some(typed) = text.lines().next().map(as_typed) else { return Ok(None) };
+    let Some(typed) = text.lines().next().map(printed::as_typed) else { return Ok(None) };
     if let Err(Trouble::Failed { said, .. }) = try_elsewhere(&typed) {
         let what = format!(
             "{device} has \"{typed}\", which could not be put back ({said}): remove it (tc qdisc del dev {device} root), or take another \
@@ -566,34 +548,6 @@ fn before(device: &str, replace: bool) -> Result<Option<String>, Trouble> {
 fn try_elsewhere(typed: &str) -> Result<String, Trouble> {
     let words = ["--net", TC.name, "qdisc", "add", "dev", "lo", "root"].into_iter().chain(typed.split(' '));
     UNSHARE.run(&words.collect::<Vec<_>>())
-}
-
-/// A line of `tc qdisc show` as tc would be told: "qdisc tbf 8001: root refcnt 2 rate 1Mbit" becomes "handle 8001: tbf rate 1Mbit". Some units that
-/// tc writes it does not read.
-fn as_typed(line: &str) -> String {
-    let mut words = line.split_whitespace().skip(1);
-    let (kind, handle) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut typed = vec!["handle", handle, kind];
-    while let Some(word) = words.next() {
-        match word {
-            "root" => {}
-            "refcnt" => drop(words.next()),
-            // It has no parameters, and shows some.
-            "bands" if kind == "pfifo_fast" => break,
-            "limit" | "flow_limit" | "quantum" | "initial_quantum" | "perturb" => {
-                typed.push(word);
-                typed.extend(words.next().map(without_unit));
-            }
-            word => typed.push(word),
-        }
-    }
-    typed.join(" ")
-}
-
-/// A number of packets, bytes or seconds, without what tc writes behind it; larger units stay.
-fn without_unit(number: &str) -> &str {
-    let bare = ["p", "b", "sec"].iter().find_map(|unit| number.strip_suffix(unit)).unwrap_or(number);
-    if bare.bytes().all(|byte| byte.is_ascii_digit()) { bare } else { number }
 }
 
 /// The network namespace of the calling thread, by the kernel's number; none: that in which this machine began.
@@ -644,32 +598,6 @@ fn remove_pins(place: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_qdisc_is_put_back_as_it_is_typed() {
-        let line = "qdisc tbf 8001: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms ";
-        assert_eq!(as_typed(line), "handle 8001: tbf rate 1Mbit burst 5Kb lat 50ms");
-        let line = "qdisc pfifo 8002: root refcnt 3 limit 100p";
-        assert_eq!(as_typed(line), "handle 8002: pfifo limit 100");
-        let line =
-            "qdisc sfq 8003: root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec ";
-        assert_eq!(
-            as_typed(line),
-            "handle 8003: sfq limit 127 quantum 1514 depth 127 divisor 1024 perturb 10"
-        );
-        let line = "qdisc bfifo 8005: root refcnt 2 limit 100Kb";
-        assert_eq!(as_typed(line), "handle 8005: bfifo limit 100Kb");
-        let line = "qdisc pfifo_fast 8004: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
-        assert_eq!(as_typed(line), "handle 8004: pfifo_fast");
-    }
-
-    /// What bpftool 7.1 says, shortened.
-    #[test]
-    fn the_name_of_an_object_is_found() {
-        let dump = r#"{"bpf_map_info":{"type":26,"id":9}},{"bpf_struct_ops_Qdisc_ops":{"data":{"next":0,"id":"giveway_efd"}}}"#;
-        assert_eq!(find_name(dump).as_deref(), Some("giveway_efd"));
-        assert_eq!(find_name(r#"{"bpf_map_info":{"type":26,"id":9}}"#), None);
-    }
 
     #[test]
     fn numbers_are_written_as_the_kernel_reads_them() {

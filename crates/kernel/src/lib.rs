@@ -4,6 +4,7 @@
 //! - [`way`]: what marks say to a discipline that looks ahead.
 //! - [`object`]: the program is compiled against the types of the running kernel.
 //! - [`attach`]: it is loaded and put on an interface, shown, and taken away again; what was there before comes back.
+//! - [`printed`]: what `bpftool`, `tc` and `ip` print is read.
 //! - [`redirect`]: what comes in at one interface leaves at another, so that a discipline on each is a shaped wire.
 //! - [`journal`]: what a discipline in the kernel did, packet by packet, becomes a trace of operations ([`replay`]), so that the same
 //!   checker that judges a discipline of a live host judges one in the kernel against the Rust discipline of the same spelling.
@@ -19,6 +20,7 @@ pub mod journal;
 pub mod object;
 pub mod oracle;
 pub mod plan;
+pub mod printed;
 pub mod redirect;
 mod tools;
 pub mod way;

@@ -100,6 +100,11 @@ fn same(calls: &[Call], spec: &Spec, site: &Site) -> Result<Verdict, String> {
     let keys = keys(spec, site);
     let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
     let mut ours = spec.build::<u32>(site).map_err(|invalid| invalid.to_string())?;
+    let flows = keys.len() as u64;
+    let marks = calls.iter().filter_map(|call| Some(call.came?.mark));
+    if let Some(mark) = marks.max().filter(|mark| flows > 0 && *mark >= flows) {
+        return Err(format!("a packet has mark {mark}, and {spec} has flows 0 to {}", flows - 1));
+    }
     let Some(difference) = compare(calls, &mut *ours, &key) else { return Ok(Verdict::Equal) };
     match setup(spec, site) {
         Some(setup) => Ok(explain(calls, difference, spec, site, &key, setup)),
@@ -237,6 +242,14 @@ mod tests {
         "fq_codel limit 100p flows 8 quantum 1514 target 999424ns interval 9999360ns noecn",
         "fq_codel limit 10240p flows 16 quantum 300 target 499712ns interval 4999168ns noecn",
     ];
+
+    #[test]
+    fn a_mark_that_is_no_flow_is_refused() {
+        let entry = |what, number, flow| Entry { now: 0, flow, reserved: 0, number, bytes: 100, what };
+        let journal = [entry(What::Enqueued, 0, 16), entry(What::NothingHeld, 0, 0)];
+        let sentence = ask(&journal, SPECS[3], Rate::mbit(8)).unwrap_err();
+        assert!(sentence.contains("mark 16") && sentence.contains("flows 0 to 15"), "{sentence}");
+    }
 
     #[test]
     fn with_our_rules_the_model_does_what_ours_does() {

@@ -5,9 +5,8 @@
 //!   frames pass unchanged, and the machine itself does not see them: no bridge with addresses, tables and spanning trees is needed.
 //! - Filters of others at the same place would come before or after ours: where there are any, it is refused.
 
-use serde_json::Value;
-
 use crate::Trouble;
+use crate::printed;
 use crate::tools::{IP, TC};
 
 /// What our filters are known by: "giveway" in hexadecimal digits.
@@ -96,8 +95,7 @@ fn clear(device: &str) -> Result<(), Trouble> {
 /// The filters at the ingress of an interface, as tc shows them; none where there is no place for any.
 fn filters(device: &str) -> Result<Option<String>, Trouble> {
     let all = TC.json(&["-j", "qdisc", "show", "dev", device])?;
-    let has = |one: &Value| ["clsact", "ingress"].iter().any(|kind| one["kind"] == *kind);
-    if !all.as_array().is_some_and(|all| all.iter().any(has)) {
+    if !printed::has_ingress(&all) {
         return Ok(None);
     }
     TC.run(&["filter", "show", "dev", device, "ingress"]).map(Some)
@@ -105,6 +103,5 @@ fn filters(device: &str) -> Result<Option<String>, Trouble> {
 
 fn promiscuous(device: &str) -> Result<bool, Trouble> {
     let shown = IP.json(&["-j", "link", "show", "dev", device])?;
-    let flags = shown[0]["flags"].as_array().cloned().unwrap_or_default();
-    Ok(flags.iter().any(|flag| flag == "PROMISC"))
+    Ok(printed::is_promiscuous(&shown))
 }

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::printed;
+
 /// Why something cannot be done in the kernel: what was wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
@@ -130,9 +132,7 @@ impl Tool {
     /// The same, where the answer is JSON.
     pub fn json(&self, arguments: &[&str]) -> Result<serde_json::Value, Trouble> {
         let text = self.run(arguments)?;
-        // tc says nothing at all where it has nothing to tell.
-        let text = if text.trim().is_empty() { "[]" } else { &text };
-        serde_json::from_str(text).map_err(|error| Trouble::Failed {
+        printed::json(&text).map_err(|error| Trouble::Failed {
             command: format!("{} {}", self.name, arguments.join(" ")),
             said: format!("what it says is no JSON: {error}"),
         })

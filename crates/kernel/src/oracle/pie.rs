@@ -37,6 +37,9 @@ enum Rule {
 
 const RULES: [Rule; 3] = [Rule::Sixtyfourth, Rule::Quarter, Rule::Beyond];
 
+/// No packet of a journal waits so long.
+const LONGEST: Span = Span::s(60);
+
 /// An update.
 #[derive(Clone, Copy, Debug)]
 struct Update {
@@ -80,8 +83,17 @@ pub fn ask(journal: &[Entry], config: &disciplines::pie::Config, site: &Site) ->
     let kernel: Vec<Update> = journal
         .iter()
         .filter(|entry| entry.what == What::Updated)
-        .map(|entry| Update { delay: Span::ns(entry.flow * TICK_NS), odds: entry.reserved as f64 / CERTAIN })
+        .map(|entry| Update {
+            delay: Span::ns(entry.flow.saturating_mul(TICK_NS)),
+            odds: entry.reserved as f64 / CERTAIN,
+        })
         .collect();
+    if let Some(at) = kernel.iter().position(|update| update.delay > LONGEST) {
+        return Err(format!(
+            "update {at} has a delay of {}, and no packet waits longer than {LONGEST}",
+            kernel[at].delay
+        ));
+    }
     let steps = |rules: &[Rule]| -> Vec<usize> {
         let off = |(at, pair): (usize, &[Update])| {
             let odds = law(pair[0], pair[1].delay, config, rules);
@@ -121,7 +133,7 @@ fn ours_differs(kernel: &[Update], config: &disciplines::pie::Config, site: &Sit
     let mut out = Outbox::default();
     let mut update = Update { delay: Span::ZERO, odds: 0.0 };
     // A minute after nothing: a packet may have waited for long.
-    let mut now = Time::s(60);
+    let mut now = Time::ZERO + LONGEST;
     let come = |ours: &mut dyn Qdisc<u32>, out: &mut Outbox<u32>, at: Time, arrived: Time| {
         let meta = Meta { bytes: 60, flow: FlowKey(0), arrived, ..Meta::default() };
         ours.enqueue(Packet { meta, payload: 0 }, &mut Cx::new(at, out));
@@ -175,7 +187,7 @@ fn decisions(
             if let Some((came, bytes)) = call.sent.and_then(|sent| bytes_of.remove(&sent)) {
                 held -= u64::from(bytes);
                 packets -= 1;
-                waited = if held == 0 { Span::ZERO } else { Span::ns(call.now - came) };
+                waited = if held == 0 { Span::ZERO } else { Span::ns(call.now.saturating_sub(came)) };
             }
             continue;
         };
@@ -311,7 +323,7 @@ mod tests {
         let config = disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
         let updates: Vec<Update> = journal(&[], &config)
             .iter()
-            .map(|entry| Update { delay: Span::ns(entry.flow * TICK_NS), odds: 0.0 })
+            .map(|entry| Update { delay: Span::ns(entry.flow.saturating_mul(TICK_NS)), odds: 0.0 })
             .collect();
         assert_eq!(ours_differs(&updates, &config, &site), None);
         let other = disciplines::pie::Config { alpha: 3, ..config };
