@@ -1,12 +1,19 @@
 //! Both directions of a bridge, each in a thread of its own, and who watches over them.
 //!
-//! For each direction a second thread stands by from the start, with sockets that are open and not yet bound. When the
-//! first one panics, or gives no sign of life for [`SILENT`], the second one forwards plainly and the reason is told.
+//! For each direction a second thread stands by from the start, with sockets that are open and not yet bound.
+//! When the first one panics, or gives no sign of life for [`SILENT`], the second one forwards plainly and
+//! the reason is told. A thread that hangs cannot be ended; it loses its real-time priority, so that it takes
+//! no processor from what still works.
+//!
+//! An interface that goes down may come back, and then frames pass again. One that is removed does not: what
+//! is made under its name later is another interface, and the sockets are of the first ([`Bridge::removed`]).
+//! Opening new ones takes privileges that were given up, so a bridge does not go on then; whoever runs it
+//! starts it anew.
 
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread::{self, JoinHandle};
 
@@ -14,7 +21,7 @@ use qdisc::hash::SipHasher;
 use qdisc::{Probe, Rate, Span};
 
 use crate::clock::monotonic_ns;
-use crate::device::{Ends, Receiver, Sender};
+use crate::device::{Ends, Receiver, Sender, link_type};
 use crate::direction::{Core, Order, Parts, run};
 use crate::fragments::Joiner;
 use crate::look::Frame;
@@ -39,6 +46,15 @@ pub enum Stop {
     Now,
 }
 
+/// One of the two interfaces of a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The one that frames come from.
+    From,
+    /// The one that they go to.
+    To,
+}
+
 /// What the threads of a direction and those who watch it share.
 #[derive(Default)]
 pub struct Shared {
@@ -53,7 +69,14 @@ pub struct Shared {
     failed: AtomicBool,
     /// Why it failed.
     why: Mutex<Option<String>>,
-    pub(crate) plain_frames: AtomicU64,
+    /// The thread that shapes, as the system numbers it.
+    thread: AtomicI32,
+    /// Whether it joins fragments. Not in `status`: what stands by must get it without a lock.
+    joins: AtomicBool,
+    /// Interfaces that are no more, by [`End`].
+    removed: [AtomicBool; 2],
+    /// See [`plain::Counts`].
+    plain: [AtomicU64; 4],
 }
 
 /// A lock that a panic elsewhere does not take away: what it guards is whole at any time.
@@ -85,12 +108,52 @@ impl Shared {
         std::mem::take(&mut *lock(&self.orders))
     }
 
-    /// Shows a new picture, unless somebody looks at the old one right now.
-    pub(crate) fn show(&self, paint: impl FnOnce(&mut Status)) {
+    /// Shows a new picture, unless somebody looks at the old one right now. `paint` is quick and calls no
+    /// discipline.
+    pub(crate) fn show(&self, paint: impl FnOnce(&mut Status), joins: bool) {
         if let Ok(mut status) = self.status.try_lock() {
             paint(&mut status);
         }
+        self.joins.store(joins, Ordering::Relaxed);
         self.beat();
+    }
+
+    /// What is shown now.
+    pub(crate) fn picture(&self) -> Status {
+        lock(&self.status).clone()
+    }
+
+    /// Whether another thread forwards already.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// One of its interfaces is no more.
+    pub(crate) fn mark_removed(&self, end: End) {
+        self.removed[end as usize].store(true, Ordering::Release);
+    }
+
+    fn is_removed(&self, end: End) -> bool {
+        self.removed[end as usize].load(Ordering::Acquire)
+    }
+
+    /// So much was forwarded plainly.
+    pub(crate) fn passed_plainly(&self, counts: &plain::Counts) {
+        let counts = [counts.passed, counts.unsent, counts.too_long, counts.checksums];
+        for (sum, count) in self.plain.iter().zip(counts) {
+            sum.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds what was forwarded plainly to what was counted before.
+    fn add_plain(&self, status: &mut Status) {
+        let [passed, unsent, too_long, checksums] =
+            std::array::from_fn(|at| self.plain[at].load(Ordering::Relaxed));
+        status.plain = lock(&self.why).clone();
+        status.plain_frames = passed;
+        status.losses.unsent += unsent;
+        status.losses.too_long += too_long;
+        status.checksums += checksums;
     }
 
     pub(crate) fn beat(&self) {
@@ -111,6 +174,8 @@ impl Shared {
 pub struct Way {
     /// What it is called in sentences: `forward` or `back`.
     pub name: &'static str,
+    /// The interfaces that frames come from and go to, as people call them.
+    pub between: [String; 2],
     /// Where frames come from.
     pub receiver: Box<dyn Receiver>,
     /// Where they go.
@@ -124,11 +189,24 @@ pub struct Way {
 impl Way {
     /// Two interfaces become two ways: what comes in at the first leaves at the second, and back.
     pub fn both(a: Ends, b: Ends, mut parts: impl FnMut(&'static str) -> Parts) -> [Way; 2] {
-        let way = |name, receiver, sender, spare, parts| Way { name, receiver, sender, spare, parts };
         let (forward, back) = (parts("forward"), parts("back"));
         [
-            way("forward", a.receiver, b.sender, (a.spare_receiver, b.spare_sender), forward),
-            way("back", b.receiver, a.sender, (b.spare_receiver, a.spare_sender), back),
+            Way {
+                name: "forward",
+                between: [a.name.clone(), b.name.clone()],
+                receiver: a.receiver,
+                sender: b.sender,
+                spare: (a.spare_receiver, b.spare_sender),
+                parts: forward,
+            },
+            Way {
+                name: "back",
+                between: [b.name, a.name],
+                receiver: b.receiver,
+                sender: a.sender,
+                spare: (b.spare_receiver, a.spare_sender),
+                parts: back,
+            },
         ]
     }
 }
@@ -167,9 +245,8 @@ impl Handle {
 
     /// The newest picture, at most 100 ms old while it shapes.
     pub fn status(&self) -> Status {
-        let mut status = lock(&self.0.status).clone();
-        status.plain = lock(&self.0.why).clone();
-        status.plain_frames = self.0.plain_frames.load(Ordering::Relaxed);
+        let mut status = self.0.picture();
+        self.0.add_plain(&mut status);
         status
     }
 
@@ -190,10 +267,12 @@ pub struct Ended {
 /// A bridge that runs.
 pub struct Bridge {
     ways: Vec<Running>,
+    removed: Vec<String>,
 }
 
 struct Running {
     name: &'static str,
+    between: [String; 2],
     shared: Arc<Shared>,
     shaping: Option<JoinHandle<Option<Ended>>>,
     spare: Option<JoinHandle<()>>,
@@ -210,7 +289,7 @@ impl Bridge {
         for way in ways {
             running.push(start(way, realtime)?);
         }
-        Ok(Bridge { ways: running })
+        Ok(Bridge { ways: running, removed: Vec::new() })
     }
 
     /// How to talk to each way.
@@ -224,10 +303,14 @@ impl Bridge {
         for way in &mut self.ways {
             let silent = monotonic_ns().saturating_sub(way.shared.beat_ns.load(Ordering::Relaxed));
             let limit = SILENT.as_ps() / 1000;
-            if way.shared.stop() == Stop::No && !way.shared.failed.load(Ordering::Acquire) && silent > limit {
-                way.shared.fail(format!("it gave no sign of life for {} s", silent / 1_000_000_000));
+            if way.shared.stop() == Stop::No && !way.shared.has_failed() && silent > limit {
+                let seconds = silent / 1_000_000_000;
+                way.shared.fail(format!("it gave no sign of life for {seconds} s{}", way.lower_priority()));
+                if let Some(spare) = &way.spare {
+                    spare.thread().unpark();
+                }
             }
-            if way.shared.failed.load(Ordering::Acquire) && !way.told {
+            if way.shared.has_failed() && !way.told {
                 way.told = true;
                 let why = lock(&way.shared.why).clone().unwrap_or_default();
                 said.push(format!(
@@ -235,24 +318,43 @@ impl Bridge {
                     way.name
                 ));
             }
+            for (end, name) in [End::From, End::To].into_iter().zip(&way.between) {
+                if way.shared.is_removed(end) && !self.removed.contains(name) {
+                    self.removed.push(name.clone());
+                    said.push(format!(
+                        "the interface {name} was removed, and no frame passes without it. One that is made under the \
+                         same name is another interface: start the bridge again to use it, or let a service manager do \
+                         that (Restart=on-failure)"
+                    ));
+                }
+            }
         }
         said
     }
 
-    /// Whether every direction shapes.
-    pub fn is_whole(&self) -> bool {
-        !self.ways.iter().any(|way| way.shared.failed.load(Ordering::Acquire))
+    /// The interfaces that were removed, by name, as far as [`Bridge::watch`] has told. With one of them gone
+    /// no direction can work: the bridge is to be stopped, and what the other interface still takes is sent
+    /// then.
+    pub fn removed(&self) -> &[String] {
+        &self.removed
     }
 
-    /// Ends: what is queued is sent, for at most `patience`.
+    /// Whether every direction shapes, and both interfaces are there.
+    pub fn is_whole(&self) -> bool {
+        self.removed.is_empty() && !self.ways.iter().any(|way| way.shared.has_failed())
+    }
+
+    /// Ends: what is queued is sent, for at most `patience`. What is for an interface that was removed is
+    /// dropped at once.
     pub fn stop(mut self, patience: Span) -> Vec<Ended> {
         for way in &self.ways {
             way.shared.patience_ps.store(patience.as_ps(), Ordering::Relaxed);
-            way.shared.stop.store(1, Ordering::Relaxed);
+            let drains = !way.shared.is_removed(End::To) && !self.removed.contains(&way.between[1]);
+            way.shared.stop.store(if drains { 1 } else { 2 }, Ordering::Relaxed);
         }
         let mut ended = Vec::new();
         for way in &mut self.ways {
-            let failed = way.shared.failed.load(Ordering::Acquire);
+            let failed = way.shared.has_failed();
             let shaping = way.shaping.take();
             // One that hangs cannot be waited for; the process ends with it.
             let finished = !failed || shaping.as_ref().is_some_and(JoinHandle::is_finished);
@@ -263,45 +365,60 @@ impl Bridge {
                 // It has nothing to lose.
                 let _ = spare.join();
             }
-            let last = Handle(Arc::clone(&way.shared)).status();
-            ended.push(whole.map_or_else(
-                || Ended { status: last.clone(), probe: None },
-                |ended| Ended {
-                    status: Status {
-                        plain: last.plain.clone(),
-                        plain_frames: last.plain_frames,
-                        ..ended.status
-                    },
-                    probe: ended.probe,
-                },
-            ));
+            let mut whole = whole.unwrap_or_else(|| Ended { status: way.shared.picture(), probe: None });
+            way.shared.add_plain(&mut whole.status);
+            ended.push(whole);
         }
         ended
+    }
+}
+
+impl Running {
+    /// Gives the thread that shapes ordinary priority. It hangs, perhaps in a loop, and with real-time
+    /// priority nothing else would get its processor. A process may lower the priority of its own threads
+    /// without any privilege. Returns what went wrong, to be added to a sentence; empty when all went well.
+    fn lower_priority(&self) -> String {
+        let hangs = self.shaping.as_ref().is_some_and(|thread| !thread.is_finished());
+        let thread = self.shared.thread.load(Ordering::Acquire);
+        if !hangs || thread == 0 {
+            return String::new();
+        }
+        let ordinary = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the parameters live until the call returns. The thread has not finished, so the number is
+        // still its own.
+        match unsafe { libc::sched_setscheduler(thread, libc::SCHED_OTHER, &ordinary) } {
+            0 => String::new(),
+            _ => format!(", and it keeps its real-time priority: {}", io::Error::last_os_error()),
+        }
     }
 }
 
 fn start(way: Way, realtime: bool) -> io::Result<Running> {
     let shared = Arc::new(Shared::default());
     shared.beat();
-    let Way { name, mut receiver, mut sender, spare: (mut spare_receiver, mut spare_sender), parts } = way;
+    let Way { name, between, mut receiver, mut sender, spare, parts } = way;
+    let (mut spare_receiver, mut spare_sender) = spare;
     let (ready, settled) = mpsc::channel();
 
     let standing_by = Arc::clone(&shared);
     let (ether_type, longest) = (parts.fragments.ether_type, parts.longest_out);
+    let link = link_type(parts.ethernet);
     let mut keys = parts.streams.within("spare").rng();
     let hasher = SipHasher::new(keys.word(), keys.word());
-    shared.show(|status| status.fragments.joins = parts.fragments.join && parts.ethernet);
+    shared.joins.store(parts.fragments.join && parts.ethernet, Ordering::Relaxed);
     let spare_ready = ready.clone();
     let spare = thread::Builder::new().name(format!("gw-{name}-spare")).spawn(move || {
         let _ = privilege::settle(Role::Forward);
         let _ = spare_ready.send(String::new());
-        while !standing_by.failed.load(Ordering::Acquire) {
+        while !standing_by.has_failed() {
             thread::park_timeout(std::time::Duration::from_millis(100));
         }
-        let joins = lock(&standing_by.status).fragments.joins;
+        let joins = standing_by.joins.load(Ordering::Relaxed);
         let joiner = joins.then(|| Joiner::new(ether_type, longest, hasher));
+        let mut frames = plain::Frames { link, longest, joiner };
         if standing_by.stop() == Stop::No
-            && let Err(error) = plain::run(&mut *spare_receiver, &mut *spare_sender, &standing_by, joiner)
+            && let Err(error) =
+                plain::run(&mut *spare_receiver, &mut *spare_sender, &standing_by, &mut frames)
         {
             standing_by.fail(error.to_string());
         }
@@ -310,12 +427,14 @@ fn start(way: Way, realtime: bool) -> io::Result<Running> {
 
     let mine = Arc::clone(&shared);
     let shaping = thread::Builder::new().name(format!("gw-{name}")).spawn(move || {
+        // SAFETY: no pointers are passed.
+        mine.thread.store(unsafe { libc::gettid() }, Ordering::Release);
         let mut how = if realtime { privilege::realtime() } else { "ordinary scheduling".to_owned() };
         let mut core = Core::new(parts);
         if let Err(why) = privilege::settle(Role::Forward) {
             how.push_str(&format!("; {why}"));
         }
-        mine.show(|status| status.how.clone_from(&how));
+        lock(&mine.status).how.clone_from(&how);
         let _ = ready.send(how);
         let ran = catch_unwind(AssertUnwindSafe(|| run(&mut core, &mut *receiver, &mut *sender, &mine)));
         match ran {
@@ -341,7 +460,7 @@ fn start(way: Way, realtime: bool) -> io::Result<Running> {
     for _ in 0..2 {
         settled.recv().map_err(|_| io::Error::other(format!("the {name} direction did not start")))?;
     }
-    Ok(Running { name, shared, shaping: Some(shaping), spare: Some(spare), told: false })
+    Ok(Running { name, between, shared, shaping: Some(shaping), spare: Some(spare), told: false })
 }
 
 /// What a thread said when it panicked.

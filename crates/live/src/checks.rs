@@ -1,6 +1,9 @@
 //! What would silently ruin the result, found before a bridge starts: each with what to type instead.
 
-use crate::interface::{Asker, OFFLOADS, all};
+use crate::interface::{Asker, Feature, all};
+
+/// Offloads for received packets that put several packets into one. `ethtool -k` names them.
+const MERGES: [&str; 5] = ["rx-gro", "rx-gro-hw", "rx-gro-list", "rx-lro", "rx-udp-gro-forwarding"];
 
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +25,8 @@ impl Finding {
     }
 }
 
-/// What a bridge between two interfaces would suffer from. `None` is an interface that the program makes itself.
+/// What a bridge between two interfaces would suffer from. `None` is an interface that the program makes
+/// itself.
 pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     let mut found = Vec::new();
     let asker = match Asker::new() {
@@ -62,8 +66,9 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
                 format!("ip link set {name} up"),
             ));
         }
-        let on: Vec<&str> =
-            OFFLOADS.iter().filter(|offload| asker.offload(name, offload)).map(|o| o.name).collect();
+        let features = asker.features(name).unwrap_or_default();
+        let on = features.iter().filter(|of| of.active && merges(&of.name)).map(|of| of.name.as_str());
+        let on = short_names(on);
         if !on.is_empty() {
             found.push(Finding::warning(
                 format!(
@@ -98,7 +103,8 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
 
 /// Whether a ring of so many frames holds what may come while the thread sleeps or waits for a processor.
 pub fn check_ring(frames: usize) -> Option<Finding> {
-    /// A millisecond of a million frames a second: as long as the thread sleeps at most while the link is busy.
+    /// A millisecond of a million frames a second: as long as the thread sleeps at most while the link is
+    /// busy.
     const LEAST: usize = 1000;
     (frames < LEAST).then(|| {
         Finding::warning(
@@ -112,19 +118,72 @@ pub fn check_ring(frames: usize) -> Option<Finding> {
     })
 }
 
-/// Turns off what puts several packets into one. Returns what was turned off, by interface.
+/// Whether a feature puts several packets into one, so that a bridge sees frames that were never on a wire:
+/// receive offloads that merge (GRO in all its kinds, LRO), and segmentation that is left to the interface,
+/// of any protocol (TSO with and without accurate ECN, UDP, tunnels, and GSO).
+fn merges(name: &str) -> bool {
+    let segments = name.starts_with("tx-") && name.ends_with("-segmentation");
+    segments || name == "tx-gso-list" || MERGES.contains(&name)
+}
+
+/// Names as `ethtool -K` takes them, each once: one name for all kinds of TCP segmentation.
+fn short_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut short: Vec<&str> = Vec::new();
+    for name in names {
+        let name = match name {
+            "rx-gro" => "gro",
+            "rx-lro" => "lro",
+            "tx-generic-segmentation" => "gso",
+            name if name.starts_with("tx-tcp") => "tso",
+            name => name,
+        };
+        if !short.contains(&name) {
+            short.push(name);
+        }
+    }
+    short
+}
+
+/// The number of an interface, and the names of the features that are on, can be turned off, and put several
+/// packets into one.
 ///
 /// # Errors
-/// A sentence on what could not be turned off.
-pub fn fix_offloads(name: &str) -> Result<Vec<&'static str>, String> {
-    let asker = Asker::new().map_err(|error| error.to_string())?;
-    let mut turned_off = Vec::new();
-    for offload in OFFLOADS.iter().filter(|offload| asker.offload(name, offload)) {
-        let wrong = |error| format!("cannot turn {} of {name} off: {error}", offload.name);
-        asker.turn_off(name, offload).map_err(wrong)?;
-        turned_off.push(offload.name);
+/// A sentence: there may be no such interface.
+pub fn merging_offloads(name: &str) -> Result<(u32, Vec<String>), String> {
+    let told = |error: std::io::Error| format!("{name}: {error}");
+    let asker = Asker::new().map_err(told)?;
+    let number = asker.index(name).map_err(told)?;
+    let features = asker.features(name).map_err(told)?;
+    let on = features.into_iter().filter(|of| of.active && of.available && merges(&of.name));
+    Ok((number.unsigned_abs(), on.map(|of| of.name).collect()))
+}
+
+/// Turns these features of an interface off, or on again. Those that it does not have are passed over.
+///
+/// # Errors
+/// A sentence on what could not be changed.
+pub fn switch_offloads(name: &str, features: &[String], on: bool) -> Result<(), String> {
+    let to = if on { "on" } else { "off" };
+    let wrong = |error: std::io::Error| {
+        let names = short_names(features.iter().map(String::as_str)).join(", ");
+        format!("cannot turn {names} of {name} {to}: {error}")
+    };
+    let asker = Asker::new().map_err(wrong)?;
+    let all = asker.features(name).map_err(wrong)?;
+    let meant: Vec<Feature> = all.into_iter().filter(|of| features.contains(&of.name)).collect();
+    asker.set_features(name, &meant, on).map_err(wrong)?;
+    let left = asker.features(name).map_err(wrong)?;
+    let left = left.iter().filter(|of| features.contains(&of.name) && of.active != on);
+    let left = short_names(left.map(|of| of.name.as_str()));
+    if left.is_empty() {
+        return Ok(());
     }
-    Ok(turned_off)
+    Err(format!("{name} does not let itself be told to turn {to}: {}", left.join(", ")))
+}
+
+/// Features for people: short names, in a list.
+pub fn list_offloads(features: &[String]) -> String {
+    short_names(features.iter().map(String::as_str)).join(", ")
 }
 
 /// What `ethtool -K` is told.
@@ -164,6 +223,32 @@ mod tests {
         let found = check(Some("lo"), Some("nosuch0"));
         let missing = found.iter().find(|found| found.what == "there is no interface nosuch0").unwrap();
         assert!(missing.fatal && missing.remedy.contains("there are ") && missing.remedy.contains("lo"));
+    }
+
+    /// Of each kind one, as `ethtool -k` of Linux 6.18 lists them, and what looks alike.
+    #[test]
+    fn what_puts_packets_together_is_known() {
+        let all = [
+            "tx-tcp-segmentation",
+            "tx-tcp-accecn-segmentation",
+            "tx-tcp6-segmentation",
+            "tx-generic-segmentation",
+            "tx-udp-segmentation",
+            "tx-gre-csum-segmentation",
+            "tx-gso-list",
+            "rx-gro",
+            "rx-gro-hw",
+            "rx-gro-list",
+            "rx-udp-gro-forwarding",
+            "rx-lro",
+        ];
+        assert!(all.into_iter().all(merges));
+        let others =
+            ["rx-checksum", "tx-checksum-ip-generic", "tx-gso-robust", "tx-gso-partial", "rx-vlan-filter"];
+        assert!(!others.into_iter().any(merges));
+        let short = short_names(all.into_iter());
+        let first = ["tso", "gso", "tx-udp-segmentation", "tx-gre-csum-segmentation", "tx-gso-list", "gro"];
+        assert_eq!((&short[..6], *short.last().unwrap()), (&first[..], "lro"));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use std::io;
 use std::os::fd::RawFd;
 
+use capture::LinkType;
+
 /// A frame that came in.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
@@ -38,6 +40,24 @@ impl Arrival<'_> {
         }
     }
 
+    /// Writes the checksum that the sender has left to its card into `frame`, which is this arrival as
+    /// [`Arrival::write`] wrote it. `ip_at` is the offset of its IP header; it is asked for only when a checksum is
+    /// missing, and `None` means that the frame is not IP. Returns true when a checksum was written. A frame must pass
+    /// through here before it is sent: no card completes it later, and the receiver would discard the packet.
+    pub(crate) fn complete_checksum(
+        &self,
+        frame: &mut [u8],
+        ip_at: impl FnOnce(&[u8]) -> Option<usize>,
+    ) -> bool {
+        self.checksum_missing && ip_at(frame).is_some_and(|at| wire::checksum::complete(&mut frame[at..]))
+    }
+
+    /// Whether it is more than one packet, or not all of one: longer than `longest` bytes, or cut off by the
+    /// kernel. A host has left it to its card to cut it, and it cannot be sent on.
+    pub(crate) fn is_too_long(&self, longest: usize) -> bool {
+        self.whole() > longest.max(ETHERNET) || self.length as usize > self.bytes.len()
+    }
+
     /// Its tag, where there are addresses behind which it belongs.
     fn tag(&self) -> Option<[u8; 4]> {
         self.vlan.filter(|_| self.bytes.len() >= ADDRESSES)
@@ -46,6 +66,13 @@ impl Arrival<'_> {
 
 /// Both addresses of an Ethernet header.
 const ADDRESSES: usize = 12;
+/// An Ethernet header.
+const ETHERNET: usize = 14;
+
+/// How the frames of an interface begin.
+pub(crate) fn link_type(ethernet: bool) -> LinkType {
+    if ethernet { LinkType::ETHERNET } else { LinkType::RAW }
+}
 
 /// The receiving half of an interface.
 pub trait Receiver: Send {
@@ -69,6 +96,10 @@ pub trait Receiver: Send {
 
     /// Something happened to the interface: clears the error, so that waiting waits again. True when it is down.
     fn recover(&mut self) -> bool;
+
+    /// Whether the interface is no more: removed, or moved to another network namespace. One that is made
+    /// under its name later is another interface, and nothing ever comes from this one again.
+    fn is_gone(&mut self) -> bool;
 }
 
 /// The sending half of an interface.
@@ -91,6 +122,15 @@ pub struct Refused {
     pub sent: usize,
     /// Why.
     pub error: io::Error,
+}
+
+impl Refused {
+    /// Whether the reason is that the interface is no more. One that is only down gives another (ENETDOWN, or
+    /// EIO for TUN).
+    pub fn is_gone(&self) -> bool {
+        // The first two are of packet sockets, packet(7); the third of a TUN device without its interface.
+        matches!(self.error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV | libc::EBADFD))
+    }
 }
 
 /// The most frames that a [`Sender`] is given at once.

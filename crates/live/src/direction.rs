@@ -26,7 +26,7 @@ use qdisc::{
 };
 use wire::fragment::{Cut, Taken};
 
-use crate::bridge::{Shared, Stop};
+use crate::bridge::{End, Shared, Stop};
 use crate::clock::{Clock, wall_ns};
 use crate::device::{Arrival, BATCH, Receiver, Sender};
 use crate::fragments::{self, Groups, Together};
@@ -145,6 +145,8 @@ pub struct Core {
     tap: Option<Box<dyn Tap>>,
     clock: Clock,
     longest_out: usize,
+    /// The interface that frames go to is no more.
+    out_gone: bool,
     number: u64,
     /// Books of ports before the clock began anew.
     earlier: Books,
@@ -234,6 +236,7 @@ impl Core {
             tap: parts.tap,
             clock: parts.clock,
             longest_out: parts.longest_out,
+            out_gone: false,
             number: 0,
             earlier: Books::default(),
             earlier_time: Span::ZERO,
@@ -249,6 +252,7 @@ impl Core {
             Taken::Kept => {}
             Taken::Whole(bytes) => {
                 let length = bytes.len() as u32;
+                // Whoever cut the frame has completed its checksum before (`offer` does, for one).
                 let (wall_ns, checksum_missing) = (arrival.wall_ns, false);
                 self.arrive_whole(&Arrival { bytes, vlan: None, wall_ns, length, checksum_missing }, now);
             }
@@ -265,14 +269,15 @@ impl Core {
 
     /// A frame is for the link: brings it up to the time of its arrival first. `class` overrides what its headers say.
     fn offer(&mut self, arrival: &Arrival<'_>, now: Time, class: Option<u16>) {
-        let stamp = if arrival.wall_ns == 0 { now } else { self.clock.of_wall(arrival.wall_ns) };
+        let stamp =
+            if arrival.wall_ns == 0 { now } else { self.clock.of_stamp(arrival.wall_ns, now, CATCH_UP) };
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         let then = stamp.max(floor).min(now).max(self.at);
         self.advance(then);
         self.at = then;
         let length = arrival.whole();
         // Longer than what came over: the kernel put several packets together, or cut one off.
-        if length > self.longest_out.max(14) || arrival.length as usize > arrival.bytes.len() {
+        if arrival.is_too_long(self.longest_out) {
             self.listener.tally.losses.too_long += 1;
             return;
         }
@@ -291,10 +296,8 @@ impl Core {
             seen.meta.reserved = gate.reserved(key, tuple, wall_ns);
         }
         seen.meta.class = class.unwrap_or(seen.meta.class);
-        if arrival.checksum_missing
-            && seen.tuple.is_some()
-            && wire::checksum::complete(&mut place[usize::from(seen.ip_at)..])
-        {
+        let ip_at = seen.tuple.map(|_| usize::from(seen.ip_at));
+        if arrival.complete_checksum(place, |_| ip_at) {
             self.listener.tally.checksums += 1;
         }
         let number = self.number;
@@ -450,7 +453,10 @@ impl Core {
             }
             let (sent, refused) = match sender.send(&batch[..count]) {
                 Ok(sent) => (sent, false),
-                Err(refused) => (refused.sent, true),
+                Err(refused) => {
+                    self.out_gone |= refused.is_gone();
+                    (refused.sent, true)
+                }
             };
             self.listener.tally.sends += 1;
             now = now.max(self.clock.now());
@@ -524,7 +530,7 @@ impl Core {
         self.earlier = sum(&self.earlier, &books);
         self.earlier_time += now.since(Time::ZERO);
         self.port = Port::new(id, built(&mut self.build, rate, self.groups.as_ref()), rate);
-        self.clock = Clock::start();
+        self.clock = self.clock.restart();
         self.line.rebase(now);
         self.fragments.rebase(now);
         self.listener.tally.rebase();
@@ -553,6 +559,10 @@ impl Core {
     /// Its clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+    /// Whether it joins fragments.
+    pub fn joins(&self) -> bool {
+        self.fragments.joins()
     }
     /// What it counts.
     pub fn tally(&mut self) -> &mut Tally {
@@ -611,7 +621,8 @@ fn sum(a: &Books, b: &Books) -> Books {
     }
 }
 
-/// The loop of a direction. Returns its core when it was asked to stop, and whether it drained.
+/// The loop of a direction. Returns when it was asked to stop, and when it was declared to have failed: then
+/// another thread forwards already, and each frame would be sent twice.
 ///
 /// # Errors
 /// What the system says when the interface cannot be read at all any more.
@@ -623,7 +634,8 @@ pub fn run(
 ) -> io::Result<()> {
     let mut shown = Time::ZERO;
     let mut draining = None;
-    loop {
+    let mut picture = shared.picture();
+    while !shared.has_failed() {
         let mut now = core.clock().now();
         if shared.has_orders() {
             for order in shared.take_orders() {
@@ -648,8 +660,17 @@ pub fn run(
         if now.since(Time::ZERO) >= shown.since(Time::ZERO) + SHOW || now < shown {
             shown = now;
             core.tally().losses.ring += receiver.missed();
+            core.clock.compare();
             core.sample(now);
-            shared.show(|status| core.tell(now, status));
+            if receiver.is_gone() {
+                shared.mark_removed(End::From);
+            }
+            if core.out_gone {
+                shared.mark_removed(End::To);
+            }
+            // Painted outside of the lock: a discipline that hangs while it is asked would keep it.
+            core.tell(now, &mut picture);
+            shared.show(|shown| std::mem::swap(shown, &mut picture), core.joins());
             core.rebase(now);
             now = core.clock().now();
             shown = shown.min(now);
@@ -659,6 +680,7 @@ pub fn run(
         }
         wait(core, receiver, sender, out_full, now, shared);
     }
+    Ok(())
 }
 
 /// Sleeps until something is to be done.

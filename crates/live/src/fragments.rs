@@ -130,6 +130,11 @@ impl Work {
         self.joiner = Some(joiner);
     }
 
+    /// Whether it joins.
+    pub(crate) fn joins(&self) -> bool {
+        self.settings.join
+    }
+
     /// Whether it cuts.
     pub(crate) fn cuts(&self) -> bool {
         self.settings.cut.is_some()

@@ -7,25 +7,16 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// A socket to ask with.
 pub(crate) struct Asker(OwnedFd);
 
-/// What an offload is called by `ethtool -K`, and by which numbers the kernel is asked and told.
-pub(crate) struct Offload {
-    pub(crate) name: &'static str,
-    get: u32,
-    set: u32,
-}
-
-/// Those that turn several packets into one, or leave checksums unfinished. Numbers of linux/ethtool.h.
-pub(crate) const OFFLOADS: [Offload; 3] = [
-    Offload { name: "tso", get: 0x1e, set: 0x1f },
-    Offload { name: "gso", get: 0x23, set: 0x24 },
-    Offload { name: "gro", get: 0x2b, set: 0x2c },
-];
-
-/// `struct ethtool_value` of linux/ethtool.h.
-#[repr(C)]
-struct Value {
-    command: u32,
-    data: u32,
+/// A feature of an interface, as `ethtool -k` lists them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Feature {
+    /// Its name in the kernel, as in `tx-tcp-segmentation`.
+    pub(crate) name: String,
+    pub(crate) active: bool,
+    /// Whether it can be turned on and off.
+    pub(crate) available: bool,
+    /// Its place in the list.
+    bit: usize,
 }
 
 impl Asker {
@@ -87,24 +78,57 @@ impl Asker {
         Ok(std::array::from_fn(|at| address[at] as u8))
     }
 
-    /// Whether an offload is on. Drivers that do not know it have it off.
-    pub(crate) fn offload(&self, name: &str, offload: &Offload) -> bool {
-        let mut value = Value { command: offload.get, data: 0 };
-        self.ethtool(name, &mut value).is_ok() && value.data != 0
+    /// All features of an interface.
+    pub(crate) fn features(&self, name: &str) -> io::Result<Vec<Feature>> {
+        let names = self.feature_names(name)?;
+        let blocks = names.len().div_ceil(32);
+        // `struct ethtool_gfeatures`: the command, how many blocks, and four words for each.
+        let mut words = vec![GET_FEATURES, blocks as u32];
+        words.resize(2 + 4 * blocks, 0);
+        self.ethtool(name, &mut words)?;
+        Ok(features(&names, &words[2..]))
     }
 
-    /// Turns an offload off.
-    pub(crate) fn turn_off(&self, name: &str, offload: &Offload) -> io::Result<()> {
-        self.ethtool(name, &mut Value { command: offload.set, data: 0 })
+    /// Turns features on or off.
+    pub(crate) fn set_features(&self, name: &str, features: &[Feature], on: bool) -> io::Result<()> {
+        let blocks = self.feature_names(name)?.len().div_ceil(32);
+        // `struct ethtool_sfeatures`: the command, how many blocks, and for each what is meant and what it is
+        // to be.
+        let mut words = vec![SET_FEATURES, blocks as u32];
+        words.resize(2 + 2 * blocks, 0);
+        for feature in features.iter().filter(|feature| feature.bit / 32 < blocks) {
+            let (block, bit) = (feature.bit / 32, 1 << (feature.bit % 32));
+            words[2 + 2 * block] |= bit;
+            words[3 + 2 * block] |= if on { bit } else { 0 };
+        }
+        self.ethtool(name, &mut words)
     }
 
-    fn ethtool(&self, name: &str, value: &mut Value) -> io::Result<()> {
+    /// The names of all features that the kernel knows, by their bits.
+    fn feature_names(&self, name: &str) -> io::Result<Vec<String>> {
+        // `struct ethtool_sset_info`: the command, a reserved word, a mask of 64 bits, and the number of
+        // strings.
+        let mut asked = [SET_INFO, 0, 1 << FEATURE_STRINGS, 0, 0];
+        self.ethtool(name, &mut asked)?;
+        // More than there are in any kernel, so that what is allocated has a bound.
+        let count = asked[4].min(1024);
+        // `struct ethtool_gstrings`: the command, the set, how many, and the strings.
+        let mut words = vec![GET_STRINGS, FEATURE_STRINGS, count];
+        words.resize(3 + count as usize * NAME_BYTES / 4, 0);
+        self.ethtool(name, &mut words)?;
+        let bytes: Vec<u8> = words[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        Ok(names(&bytes))
+    }
+
+    /// An ethtool request: words, of which the first is the command.
+    fn ethtool(&self, name: &str, words: &mut [u32]) -> io::Result<()> {
         let mut request = request(name)?;
-        request.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
-        // SAFETY: the request has a name that ends with zero, and points to a value that lives until the call returns; the
-        // kernel reads and writes no more of it than `struct ethtool_value`.
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        // SAFETY: the request has a name that ends with zero, and points to words that live until the call
+        // returns; the callers above make them as long as linux/ethtool.h says for their command and count,
+        // and the kernel reads and writes no more than that. SFEATURES returns bits on success, too.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), SIOCETHTOOL, &mut request) } {
-            0 => Ok(()),
+            0.. => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -117,6 +141,35 @@ impl Asker {
             _ => Err(io::Error::last_os_error()),
         }
     }
+}
+
+// linux/ethtool.h.
+const GET_STRINGS: u32 = 0x1b;
+const SET_INFO: u32 = 0x37;
+const GET_FEATURES: u32 = 0x3a;
+const SET_FEATURES: u32 = 0x3b;
+const FEATURE_STRINGS: u32 = 4;
+const NAME_BYTES: usize = 32;
+
+/// Names of a fixed length, filled up with zeros.
+fn names(bytes: &[u8]) -> Vec<String> {
+    let text = |name: &[u8]| {
+        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    };
+    bytes.chunks_exact(NAME_BYTES).map(text).collect()
+}
+
+/// Blocks of four words: what is available, requested, active, and never changed, each with a bit per
+/// feature.
+fn features(names: &[String], blocks: &[u32]) -> Vec<Feature> {
+    let has = |bit: usize, word: usize| {
+        blocks.get(4 * (bit / 32) + word).is_some_and(|block| block & (1 << (bit % 32)) != 0)
+    };
+    let named = names.iter().enumerate().filter(|(_, name)| !name.is_empty());
+    named
+        .map(|(bit, name)| Feature { name: name.clone(), available: has(bit, 0), active: has(bit, 2), bit })
+        .collect()
 }
 
 /// linux/sockios.h.
@@ -144,4 +197,37 @@ pub(crate) fn all() -> Vec<String> {
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_read_with_their_names() {
+        let mut bytes = vec![0; 40 * NAME_BYTES];
+        for (bit, name) in [(0, "tx-scatter-gather"), (33, "rx-gro"), (39, "rx-lro")] {
+            bytes[bit * NAME_BYTES..][..name.len()].copy_from_slice(name.as_bytes());
+        }
+        let names = names(&bytes);
+        // Available, requested, active, never changed: gro is on, lro could be, scatter-gather cannot be
+        // changed.
+        let blocks = [0, 1, 1, 1, 0b1000_0010, 0, 0b10, 0];
+        let all = features(&names, &blocks);
+        let seen: Vec<_> = all.iter().map(|of| (of.name.as_str(), of.active, of.available, of.bit)).collect();
+        assert_eq!(
+            seen,
+            [("tx-scatter-gather", true, false, 0), ("rx-gro", true, true, 33), ("rx-lro", false, true, 39)]
+        );
+        assert!(
+            features(&names, &[]).iter().all(|of| !of.active),
+            "an answer that is too short says nothing"
+        );
+    }
+
+    #[test]
+    fn the_kernel_has_features() {
+        let all = Asker::new().and_then(|asker| asker.features("lo")).expect("every machine has one");
+        assert!(all.iter().any(|of| of.name == "rx-gro"), "{all:?}");
+    }
 }

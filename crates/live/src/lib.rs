@@ -13,17 +13,19 @@
 //!   There is no burst to configure: what leaves late leaves at once, but never more than a bounded time's worth
 //!   ([`direction::CATCH_UP`]).
 //! - **Fail open.** A panic or a queue that is stuck ends in plain forwarding ([`plain`]), and in a sentence that says so.
-//! - **No privilege that is not used.** After set-up no thread has a capability, and each has only the system calls of its
-//!   role ([`privilege`]).
+//! - **No privilege that is not used.** After set-up no thread is root or has a capability, and each has only the files and the system
+//!   calls of its role ([`privilege`]).
 //! - **No allocation per packet.** Frames lie in a pool of fixed size; when it is used up, arrivals are dropped and counted.
 //!
 //! Hosts name no discipline: whoever starts a bridge hands over functions that build them.
 
 pub mod bridge;
 pub mod checks;
+pub mod cleanup;
 pub mod clock;
 pub mod device;
 pub mod direction;
+pub mod files;
 pub mod fragments;
 mod interface;
 pub mod line;

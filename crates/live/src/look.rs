@@ -2,22 +2,31 @@
 //!
 //! | of [`Meta`] | from |
 //! |---|---|
-//! | `bytes` | IP length plus [`Counting::overhead`], at least [`Counting::mpu`]; what is not IP counts as its frame without link header |
+//! | `bytes` | length of the frame behind its link header (at most two VLAN tags belong to that), plus [`Counting::overhead`], at least [`Counting::mpu`] |
 //! | `flow` | keyed hash of addresses, protocol and ports, or where that is asked for another ([`Looker::telling_apart_by`]); what is not IP is one flow for each pair of link addresses and type |
 //! | `class` | the code point of RFC 2474: voice and network control (EF, VA, CS5 to CS7) 0, what yields (LE, CS1) 2, the rest 1 |
-//! | `ecn`, `short` | the headers |
+//! | `ecn` | the IP header |
+//! | `short` | the headers, and at most 64 bytes behind the link header |
 //! | `from`, `to` | 16 bits of a hash of each address |
 //! | `offset` | bytes that the flow brought before, counted in a table of 4,096 flows; a flow that another one has pushed out begins at 0 |
 //! | `label` | the option of [`wire::label`], where there is one |
 //!
 //! `remaining` and `ahead` are not in any header: they stay empty. `reserved` is filled in by who keeps reservations
 //! ([`reservations`](crate::reservations)).
+//!
+//! No length that a sender writes into a packet is believed. The lengths in IP headers may say 20 in a frame
+//! of 1,514 bytes, or 65,535 in one of 60; a shaper that charged by them would let the first pass a link of
+//! any rate, and the second would use up the time of a link, or the turns of a flow, with next to nothing.
+//! What a frame costs the link is the length that it has. That of a packet of less than 46 bytes on Ethernet
+//! includes its padding, as it does for `tc`.
 
 use std::num::NonZeroU32;
 
 use capture::LinkType;
 use qdisc::hash::SipHasher;
 use qdisc::{FiveTuple, FlowHash, FlowKey, Meta, Streams, Time};
+
+use crate::device::link_type;
 
 /// What the live host carries through a discipline in place of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +46,8 @@ pub struct Frame {
 /// How lengths are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counting {
-    /// Added to the IP length of each packet, in bytes: 14 counts the Ethernet header as `tc` does.
+    /// Added to what stands behind the link header of each frame, in bytes: 14 counts the Ethernet header as
+    /// `tc` does.
     pub overhead: u32,
     /// What a packet counts at least, in bytes.
     pub mpu: u32,
@@ -73,6 +83,10 @@ struct Sent {
 /// A flow that is silent for so long begins anew, in seconds.
 const FORGOTTEN_S: u32 = 60;
 
+/// The longest short packet ([`Meta::short`]), in bytes behind the link header: Ethernet pads only shorter
+/// ones.
+const SHORT: u32 = 64;
+
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
@@ -90,7 +104,7 @@ impl Looker {
         let mut keys = streams.within("flows").rng();
         let hasher = SipHasher::new(keys.word(), keys.word());
         Looker {
-            link: if ethernet { LinkType::ETHERNET } else { LinkType::RAW },
+            link: link_type(ethernet),
             counting,
             hasher,
             flows: FlowHash::Keyed(hasher),
@@ -122,13 +136,13 @@ impl Looker {
     #[inline]
     pub fn look(&mut self, frame: &[u8], now: Time) -> Seen {
         let look = capture::look(self.link, frame, frame.len() as u32);
-        let counted = self.counted(look.bytes);
+        let counted = self.counted(look.behind_link);
         let mut meta = Meta { bytes: counted, class: 1, ..Meta::default() };
         match look.ip {
             Some(ip) => {
                 meta.flow = self.flows.key(&ip.tuple);
                 meta.ecn = ip.ecn;
-                meta.short = ip.short;
+                meta.short = ip.short && look.behind_link <= SHORT;
                 meta.from = self.host(&ip.tuple.from);
                 meta.to = self.host(&ip.tuple.to);
                 let packet = &frame[look.at..];
@@ -142,11 +156,11 @@ impl Looker {
             // Addresses and type: what talks to whom over what.
             None => meta.flow = FlowKey(self.hasher.hash(&frame[..frame.len().min(14)])),
         }
-        meta.offset = self.offset(meta.flow, look.bytes, now);
+        meta.offset = self.offset(meta.flow, look.behind_link, now);
         Seen { meta, ip_at: look.at as u16, tuple: look.ip.map(|ip| ip.tuple) }
     }
 
-    /// What a packet of so many bytes behind its link header counts.
+    /// What a frame with so many bytes behind its link header counts.
     #[inline]
     pub fn counted(&self, bytes: u32) -> u32 {
         bytes.saturating_add(self.counting.overhead).max(self.counting.mpu)
@@ -239,6 +253,75 @@ mod tests {
         assert_eq!(looker.look(&udp(0, 1, 100), Time::ZERO).meta.bytes, 146);
     }
 
+    /// An Ethernet frame of `length` bytes: IPv6 and UDP.
+    fn udp6(length: usize) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0];
+        frame.extend(((length - 54) as u16).to_be_bytes());
+        frame.extend([17, 64]);
+        frame.extend([0xfd; 32]);
+        frame.extend([0x13, 0x88, 0, 53]);
+        frame.extend(((length - 54) as u16).to_be_bytes());
+        frame.resize(length, 0);
+        frame
+    }
+
+    #[test]
+    fn the_length_in_the_header_does_not_change_what_a_frame_counts() {
+        let long = 1514 - 14;
+        for (mut frame, at) in [(udp(0, 1, 1472), 16), (udp6(1514), 18)] {
+            for lie in [0u16, 1, 8, 20, 28, 64, 1499, 1501, 65_535] {
+                frame[at..at + 2].copy_from_slice(&lie.to_be_bytes());
+                let mut looker = looker();
+                let seen = looker.look(&frame, Time::ZERO);
+                assert_eq!((seen.meta.bytes, seen.meta.short), (long, false), "it says {lie}");
+                assert!(seen.tuple.is_some(), "it is a packet of its flow all the same");
+                assert_eq!(looker.look(&frame, Time::ZERO).meta.offset, long, "it says {lie}");
+            }
+        }
+        let mut small = udp(0, 1, 18);
+        small[16..18].copy_from_slice(&65_535u16.to_be_bytes());
+        let mut looker = looker();
+        assert_eq!(looker.look(&small, Time::ZERO).meta.bytes, 46);
+        assert_eq!(looker.look(&small, Time::ZERO).meta.offset, 46);
+    }
+
+    /// TCP that says that it has no data, in a frame that is full of them.
+    #[test]
+    fn a_long_frame_is_no_short_packet_whatever_its_headers_say() {
+        let mut frame = udp(0, 1, 1472);
+        frame[23] = 6;
+        frame[16..18].copy_from_slice(&40u16.to_be_bytes());
+        frame[46] = 0x50;
+        assert!(!looker().look(&frame, Time::ZERO).meta.short);
+        frame.truncate(60);
+        assert!(looker().look(&frame, Time::ZERO).meta.short, "an acknowledgement with six bytes of padding");
+    }
+
+    /// A frame that is full of tags carries their bytes, too: two belong to the link header, and the rest is
+    /// charged.
+    #[test]
+    fn tags_beyond_two_count() {
+        let tagged = |tags: usize| {
+            let mut frame = udp(0, 1, 100);
+            for _ in 0..tags {
+                frame.splice(12..12, [0x81, 0, 0, 5]);
+            }
+            looker().look(&frame, Time::ZERO).meta.bytes
+        };
+        assert_eq!([0, 1, 2].map(tagged), [128; 3]);
+        assert_eq!([3, 4, 300].map(tagged), [128 + 4, 128 + 8, 128 + 4 * 298]);
+    }
+
+    #[test]
+    fn padding_counts_as_it_does_for_tc() {
+        let count = |data: u16| {
+            let mut frame = udp(0, 1, data);
+            frame.resize(frame.len().max(60), 0);
+            Looker::new(true, Counting::default(), &Streams::new(1)).look(&frame, Time::ZERO).meta.bytes
+        };
+        assert_eq!([0, 12, 18, 19, 1472].map(count), [60, 60, 60, 61, 1514]);
+    }
+
     #[test]
     fn what_is_not_ip_is_a_flow_by_its_addresses_and_type() {
         let mut looker = looker();
@@ -261,6 +344,32 @@ mod tests {
             }
             let seen = looker().look(&frame, Time::ZERO);
             prop_assert!(usize::from(seen.ip_at) <= frame.len());
+        }
+
+        /// Whatever the bytes of a frame are, it counts as much as it has behind its link header.
+        #[test]
+        fn a_frame_counts_what_it_has_behind_its_link_header(
+            rest in proptest::collection::vec(any::<u8>(), 0..1500),
+            head in proptest::sample::select(vec![
+                &[8, 0, 0x45][..], &[8, 0, 0x4f], &[8, 0, 0x62], &[0x86, 0xdd, 0x60], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 1],
+                &[8, 0, 0x45, 0, 0, 20], &[8, 0, 0x45, 0, 0xff, 0xff], &[8, 6], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 40, 0, 0x21, 0x45],
+            ]),
+            tags in 0..9usize,
+            overhead in 0..60u32,
+            mpu in 0..200u32,
+        ) {
+            let mut frame = vec![2; 12];
+            (0..tags).for_each(|_| frame.extend([0x81, 0, 0, 7]));
+            frame.extend(head);
+            frame.extend(rest);
+            let pppoe = if tags <= 2 && head[..2] == [0x88, 0x64] { 8 } else { 0 };
+            let link = 14 + 4 * tags.min(2) + pppoe;
+            let seen = Looker::new(true, Counting { overhead, mpu }, &Streams::new(1)).look(&frame, Time::ZERO);
+            prop_assert_eq!(seen.meta.bytes, ((frame.len() - link) as u32 + overhead).max(mpu));
+            // Without a link header all of it counts.
+            let bare = &frame[link..];
+            let seen = Looker::new(false, Counting { overhead, mpu }, &Streams::new(1)).look(bare, Time::ZERO);
+            prop_assert_eq!(seen.meta.bytes, (bare.len() as u32 + overhead).max(mpu));
         }
     }
 }

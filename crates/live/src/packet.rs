@@ -259,6 +259,25 @@ impl Receiver for PacketReceiver {
     fn recover(&mut self) -> bool {
         take_error(&self.fd) == Some(libc::ENETDOWN)
     }
+
+    fn is_gone(&mut self) -> bool {
+        self.bound && bound_to(&self.fd).is_ok_and(|index| index != self.index)
+    }
+}
+
+/// The number of the interface that a socket is bound to. The kernel sets it to -1 when the interface is
+/// removed or leaves the network namespace (`packet_notifier` in net/packet/af_packet.c); it stays when the
+/// interface is only down. The index is asked for and not the name, because the name may be that of another
+/// interface by now.
+fn bound_to(fd: &OwnedFd) -> io::Result<i32> {
+    // SAFETY: an address is integers and an array of them: zeros are one.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the address, which has as many.
+    match unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut address).cast(), &raw mut length) } {
+        0 => Ok(address.sll_ifindex),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Reads the error of a socket, which clears it.

@@ -11,7 +11,10 @@
 //!   directions, where it waits its turn: no frame goes past a queue.
 //! - A start that is granted goes on, so that the next router on the way decides, too; one that is refused does not, and its sender is told why.
 //!   An end goes on unless it is somebody else's. Answers of routers further on pass.
-//! - Who made a reservation is its link address: the source of the frame. Without a key anyone on the link can write another's.
+//! - Who made a reservation is its link address: the source of the frame, which the message names, too. Group addresses and zero are no machine's,
+//!   and their messages are dropped. Without a key anyone on the link can write another's address.
+//! - With a key each message is taken once ([`reserve::guard`]). What was heard is remembered for both directions together: a copy is a
+//!   copy on whichever side it comes in.
 //! - Frames of the same EtherType that do not begin as a control packet are not ours, and pass like any other.
 //!
 //! # Time
@@ -32,7 +35,9 @@ use qdisc::blocks::FlowMap;
 use qdisc::hash::SipHasher;
 use qdisc::{FiveTuple, FlowKey, Rate, Span};
 use reserve::message::LENGTH;
-use reserve::{Counts, EtherTypes, Kind, Malformed, Message, Reservation, Table};
+use reserve::{
+    Counts, EtherTypes, Guard, Kind, Limits, Malformed, Message, Owner, Reason, Reservation, Table,
+};
 
 use crate::bridge::Handle;
 use crate::clock::wall_ns;
@@ -64,6 +69,17 @@ pub struct Settings {
     pub most: usize,
     /// How long a reservation lives without being heard of.
     pub lifetime: Span,
+    /// The least rate of a reservation.
+    pub least: Rate,
+    /// How many reservations one owner may have.
+    pub owner_flows: usize,
+    /// What share of the reservable rate one owner may have, in millionths.
+    pub owner_share: u64,
+    /// What share of the reservable rate and of the table owners without a key may have together, in millionths. With a key and 0
+    /// here, only who has the key is heard.
+    pub open_share: u64,
+    /// By how much the clocks of senders with a key may differ from the router's.
+    pub skew: Span,
 }
 
 impl Default for Settings {
@@ -71,9 +87,14 @@ impl Default for Settings {
         Settings {
             types: EtherTypes::LOCAL,
             key: None,
-            share: Table::SHARE * 1000,
-            most: Table::MOST,
-            lifetime: Span::ns(Table::LIFETIME),
+            share: Limits::SHARE * 1000,
+            most: Limits::MOST,
+            lifetime: Span::ns(Limits::LIFETIME),
+            least: Limits::LEAST,
+            owner_flows: Limits::OWNER_FLOWS,
+            owner_share: Limits::OWNER_SHARE,
+            open_share: Limits::OPEN_SHARE,
+            skew: Span::ns(Guard::SKEW),
         }
     }
 }
@@ -82,6 +103,19 @@ impl Settings {
     /// What of a link may be reserved.
     pub fn capacity(&self, link: Rate) -> Rate {
         Rate::bit((u128::from(link.as_bit()) * u128::from(self.share) / 1_000_000) as u64)
+    }
+
+    /// What may be reserved on a link, and by whom.
+    pub fn limits(&self, link: Rate) -> Limits {
+        Limits {
+            capacity: self.capacity(link),
+            most: self.most,
+            lifetime: self.lifetime.as_ps() / 1000,
+            least: self.least,
+            owner_flows: self.owner_flows,
+            owner_share: self.owner_share,
+            open_share: self.open_share,
+        }
     }
 }
 
@@ -239,6 +273,8 @@ pub struct Verdict {
 /// The tables of both directions.
 pub struct Keeper {
     settings: Settings,
+    /// What was heard from owners with a key, in both directions.
+    guard: Guard,
     ways: [Option<Desk>; 2],
 }
 
@@ -269,44 +305,65 @@ pub struct Shown {
 
 impl Keeper {
     /// Tables for the directions whose link has a rate here; `addresses` are those of the interfaces that each direction's frames come in at.
-    pub fn new(settings: Settings, links: [Option<Rate>; 2], addresses: [[u8; 6]; 2]) -> Keeper {
+    /// Messages under a key that were written before `now` are not heard.
+    pub fn new(settings: Settings, links: [Option<Rate>; 2], addresses: [[u8; 6]; 2], now: u64) -> Keeper {
         let desk = |link: Rate, address| Desk {
-            table: Table::new(settings.capacity(link), settings.most, settings.lifetime.as_ps() / 1000),
+            table: Table::new(settings.limits(link)),
             address,
             malformed: Default::default(),
             overflow: Arc::default(),
         };
         let ways = [0, 1].map(|way| links[way].map(|link| desk(link, addresses[way])));
-        Keeper { settings, ways }
+        let guard = Guard::new(now, settings.skew.as_ps() / 1000, Guard::MOST);
+        Keeper { settings, guard, ways }
     }
 
     /// Decides about a control packet that came at this Unix time. [`Keeper::sweep`] was called for this time.
     pub fn decide(&mut self, letter: &Letter, now: u64) -> Verdict {
-        let (types, key) = (self.settings.types, self.settings.key);
+        let types = self.settings.types;
         let Some(desk) = &mut self.ways[letter.way] else { return Verdict::default() };
-        let message =
-            Message::decode(&letter.bytes[HEADER..letter.length], key.as_ref()).and_then(|message| {
-                let right = match message.kind {
-                    Kind::Start => letter.kind() == types.start,
-                    Kind::End => letter.kind() == types.end,
-                    Kind::Granted | Kind::Refused(_) => true,
-                };
-                if right { Ok(message) } else { Err(Malformed::Kind(letter.bytes[HEADER + 3])) }
-            });
+        let body = &letter.bytes[HEADER..letter.length];
+        // Where others are heard beside those with a key, they are those that write no tag.
+        let open =
+            self.settings.key.is_none() || (self.settings.open_share > 0 && Message::is_untagged(body));
+        let key = self.settings.key.filter(|_| !open);
+        let from = letter.from();
+        let reply = |answer: Message| letter.frame(from, desk.address, &answer.encode(key.as_ref()));
+        let message = Message::decode(body, key.as_ref()).and_then(|message| {
+            let right = match message.kind {
+                Kind::Start => letter.kind() == types.start,
+                Kind::End => letter.kind() == types.end,
+                Kind::Granted | Kind::Refused(_) => return Ok(message),
+            };
+            if !right {
+                return Err(Malformed::Kind(letter.bytes[HEADER + 3]));
+            }
+            message.check_owner(from).map(|()| message)
+        });
         let message = match message {
             Ok(message) => message,
             Err(malformed) => {
                 desk.malformed[malformed.index()] += 1;
-                return Verdict::default();
+                let old = Message::decode_version_1(body, from, self.settings.key.as_ref());
+                // Group addresses and zero get no answer.
+                let old = old.filter(|old| old.check_owner(from).is_ok());
+                let refused = old.map(|old| desk.table.refuse(&old, Reason::OldVersion));
+                return Verdict { answer: refused.map(reply), ..Verdict::default() };
             }
         };
-        let answer = desk.table.take(&message, owner(letter.from()), now);
+        let owner = Owner { id: owner(from), open };
+        let is_request = matches!(message.kind, Kind::Start | Kind::End);
+        let copied =
+            if open || !is_request { Ok(()) } else { self.guard.admit(owner.id, message.number, now) };
+        let answer = match copied {
+            Ok(()) => desk.table.take(&message, owner, now),
+            Err(reason) => Some(desk.table.refuse(&message, reason)),
+        };
         let granted = !answer.is_some_and(|answer| matches!(answer.kind, Kind::Refused(_)));
         let decided = granted && answer.is_some();
         let change = decided.then(|| {
             desk.table.get(&message.tuple).map_or_else(|| Change::gone(message.tuple.into()), Change::from)
         });
-        let reply = |answer: Message| letter.frame(letter.from(), desk.address, &answer.encode(key.as_ref()));
         Verdict { answer: answer.map(reply), onward: granted.then(|| letter.whole()), change }
     }
 
@@ -368,7 +425,7 @@ pub fn open(
     addresses: [[u8; 6]; 2],
 ) -> (Office, [Option<Gate>; 2], Clerk) {
     let (told, inbox) = sync_channel(INBOX);
-    let keeper = Keeper::new(settings, links, addresses);
+    let keeper = Keeper::new(settings, links, addresses, wall_ns());
     let gates = [0, 1].map(|way| {
         let overflow = Arc::clone(&keeper.ways[way].as_ref()?.overflow);
         // Those that have gone are forgotten a little later than others may come.

@@ -19,6 +19,8 @@ const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
 struct Tun {
     file: File,
     buffer: Vec<u8>,
+    /// Reading has told that the interface was removed.
+    gone: bool,
 }
 
 /// Makes the interface `name`, and brings it up.
@@ -40,7 +42,7 @@ pub fn open(name: &str) -> io::Result<Ends> {
     let asker = Asker::new()?;
     asker.bring_up(name)?;
     let mtu = asker.mtu(name)?;
-    let half = |file: File| Tun { file, buffer: vec![0; 1 << 16] };
+    let half = |file: File| Tun { file, buffer: vec![0; 1 << 16], gone: false };
     Ok(Ends {
         name: name.to_owned(),
         ethernet: false,
@@ -65,6 +67,11 @@ impl Receiver for Tun {
                 // Nothing is there, or the interface is down: nothing comes.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(taken),
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(taken),
+                // The descriptor has no interface any more: somebody has removed it.
+                Err(error) if error.raw_os_error() == Some(libc::EBADFD) => {
+                    self.gone = true;
+                    return Ok(taken);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -83,6 +90,9 @@ impl Receiver for Tun {
     }
     fn recover(&mut self) -> bool {
         false
+    }
+    fn is_gone(&mut self) -> bool {
+        self.gone
     }
 }
 

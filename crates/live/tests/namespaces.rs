@@ -2,13 +2,15 @@
 
 mod bed;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, ip, nap, no_loss};
 use live::direction::Order;
 use live::line;
-use qdisc::{Rate, Share, Site, Span, Streams};
+use qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc, Rate, Share, Site, Span, Streams};
 
 /// 20,000 frames of mixed lengths each way at once: each arrives once, in order, with the same bytes.
 #[test]
@@ -153,6 +155,199 @@ fn an_interface_may_go_down_and_come_back() {
     assert!(bridge.is_whole());
     let ended = bridge.stop(Span::s(1));
     assert!(ended.iter().map(|ended| ended.status.downs).sum::<u64>() >= 2);
+}
+
+/// An interface is removed while frames wait, and made again under its name. That is told with its name
+/// within a second or so, what waits for the other side is sent, and both directions end with what they
+/// counted.
+#[test]
+fn an_interface_that_is_made_again_is_another_one() {
+    for (number, removed) in ["a1", "b0"].into_iter().enumerate() {
+        let Some(bed) = Bed::build(&format!("m{number}")) else { return };
+        let mut bridge = bed.bridge("fifo limit 8000p", Rate::mbit(1), NONE());
+        let [near, far, other] = if removed == "a1" { ["a0", "b1", "b0"] } else { ["b1", "a0", "a1"] };
+        let (mut sender, mut receiver) = (Host::at(&bed, near), Host::at(&bed, far));
+        let frames: Vec<Vec<u8>> = (0..30).map(|n| frame(0x88b5, n, 1000)).collect();
+        // 240 ms of the link.
+        sender.send(&frames);
+        assert_eq!(receiver.receive(1, Duration::from_secs(2)), frames[..1]);
+        ip(&["link", "del", &bed.name(removed)]);
+        bed.pair(near, removed);
+        let mut said = Vec::new();
+        for _ in 0..50 {
+            nap(Duration::from_millis(50));
+            said.extend(bridge.watch());
+            if !bridge.removed().is_empty() {
+                break;
+            }
+        }
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains(&format!("the interface {} was removed", bed.name(removed))), "{said:?}");
+        assert!(!bridge.is_whole() && bridge.removed() == [bed.name(removed)]);
+        assert!(bridge.watch().is_empty(), "it is told once, not for {other}");
+        let ended = bridge.stop(Span::s(2));
+        assert_eq!(receiver.receive(29, Duration::from_secs(1)), frames[1..], "sent to the end");
+        assert!(ended.iter().all(|ended| ended.status.plain.is_none()));
+        assert_eq!(ended[number].status.books.sent.packets, 30);
+    }
+}
+
+/// The same when a direction only forwards: the one that frames come from is removed, or the one that they go
+/// to.
+#[test]
+fn a_plain_direction_notices_that_an_interface_was_removed() {
+    for (number, removed) in ["a1", "b0"].into_iter().enumerate() {
+        let Some(bed) = Bed::build(&format!("n{number}")) else { return };
+        let mut bridge = bed.bridge("fifo", Rate::mbit(1), NONE());
+        for handle in bridge.handles() {
+            handle.order(Order::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+        }
+        nap(Duration::from_millis(300));
+        let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
+        let frames = [frame(0x88b5, 1, 100)];
+        a.send(&frames);
+        assert_eq!(b.receive(1, Duration::from_secs(2)), frames);
+        assert_eq!(bridge.watch().len(), 2, "both directions have failed");
+        ip(&["link", "del", &bed.name(removed)]);
+        let mut said = Vec::new();
+        for _ in 0..50 {
+            nap(Duration::from_millis(50));
+            said.extend(bridge.watch());
+        }
+        assert!(said.len() == 1 && said[0].contains(&bed.name(removed)), "{said:?}");
+        bridge.stop(Span::ms(10));
+    }
+}
+
+/// A TUN interface goes down and comes up, and is then removed: only that is the end.
+#[test]
+fn a_tun_interface_that_is_removed_is_told() {
+    let Some(bed) = Bed::build("t") else { return };
+    let names = ["t0", "t1"].map(|end| bed.name(end));
+    let open = |name: &String| live::tun::open(name).expect("we are root, and there is /dev/net/tun");
+    let ends = (open(&names[0]), open(&names[1]));
+    let mut bridge = bed.bridge_between(ends, Rate::mbit(10), NONE(), |_| {
+        let spec: disciplines::Spec = "fifo".parse().unwrap();
+        Box::new(move |rate| spec.build(&Site::new(rate, Streams::new(1))).unwrap())
+    });
+    for state in ["down", "up"] {
+        ip(&["link", "set", &names[0], state]);
+        nap(Duration::from_millis(400));
+        assert!(bridge.watch().is_empty() && bridge.is_whole(), "{state}");
+    }
+    ip(&["link", "del", &names[0]]);
+    let mut said = Vec::new();
+    for _ in 0..40 {
+        nap(Duration::from_millis(50));
+        said.extend(bridge.watch());
+    }
+    assert!(said.len() == 1 && said[0].contains(&format!("{} was removed", names[0])), "{said:?}");
+    bridge.stop(Span::ms(10));
+}
+
+/// A discipline that never ends, in the middle of its work, while it is asked for its gauges.
+struct Endless {
+    stop: Arc<AtomicBool>,
+    thread: Arc<AtomicI32>,
+}
+
+impl Qdisc<live::Frame> for Endless {
+    fn enqueue(&mut self, pkt: Packet<live::Frame>, cx: &mut Cx<'_, live::Frame>) {
+        cx.drop(pkt, DropReason::Overlimit);
+    }
+    fn dequeue(&mut self, _cx: &mut Cx<'_, live::Frame>) -> Next<live::Frame> {
+        Next::Empty
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog::ZERO
+    }
+    fn reset(&mut self, _cx: &mut Cx<'_, live::Frame>) {}
+    fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {
+        // SAFETY: no pointers are passed.
+        self.thread.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+        while !self.stop.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn policy(thread: i32) -> i32 {
+    // SAFETY: no pointers are passed.
+    unsafe { libc::sched_getscheduler(thread) }
+}
+
+/// A thread that spins loses its real-time priority when it has failed, and the one that stands by forwards.
+/// Who watches has no privileges any more.
+#[test]
+fn a_thread_that_spins_keeps_no_priority_and_is_replaced() {
+    let Some(bed) = Bed::build("p") else { return };
+    let mut bridge = bed.bridge("fifo", Rate::mbit(1), NONE());
+    if !bridge.handles()[0].status().how.contains("SCHED_FIFO") {
+        assert!(std::env::var_os("CI").is_none(), "real-time scheduling must be possible here");
+        eprintln!("skipped: real-time scheduling is not possible here");
+        return;
+    }
+    let (stop, spins) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
+    let (until, number) = (Arc::clone(&stop), Arc::clone(&spins));
+    bridge.handles()[0].order(Order::Qdisc(Box::new(move |_| {
+        Box::new(Endless { stop: Arc::clone(&until), thread: Arc::clone(&number) })
+    })));
+    while spins.load(Ordering::Relaxed) == 0 {
+        nap(Duration::from_millis(10));
+    }
+    let spins = spins.load(Ordering::Relaxed);
+    let began = policy(spins);
+    let watching = thread::spawn(move || {
+        live::privilege::settle(live::privilege::Role::Watch).expect("this system has filters");
+        let mut said = Vec::new();
+        while said.is_empty() {
+            nap(Duration::from_millis(50));
+            said.extend(bridge.watch());
+        }
+        (bridge, said)
+    });
+    let (bridge, said) = watching.join().expect("it watches");
+    let ended = policy(spins);
+    let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
+    let frames = [frame(0x88b5, 1, 100)];
+    // Whatever is sent while it takes over is lost.
+    let mut came = Vec::new();
+    for _ in 0..50 {
+        if came.is_empty() {
+            a.send(&frames);
+            came = b.receive(1, Duration::from_millis(100));
+        }
+    }
+    b.receive(usize::MAX, Duration::from_millis(300));
+    let still = bridge.handles()[0].status().plain.is_some();
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!((began, ended), (libc::SCHED_FIFO, libc::SCHED_OTHER), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("no sign of life") && !said[0].contains("keeps"), "{said:?}");
+    assert_eq!(came.first(), Some(&frames[0]), "the other thread forwards");
+    assert!(still);
+    nap(Duration::from_millis(100));
+    // What spun has ended by itself now, and does not forward a second time.
+    a.send(&frames);
+    assert_eq!(b.receive(2, Duration::from_millis(500)), frames);
+    bridge.stop(Span::ms(10));
+}
+
+/// A direction fails that could go on: one thread forwards, not two.
+#[test]
+fn a_direction_that_is_made_to_fail_sends_each_frame_once() {
+    let Some(bed) = Bed::build("q") else { return };
+    let bridge = bed.bridge("fifo", Rate::gbit(1), NONE());
+    bridge.handles()[0].fail("somebody wanted it");
+    nap(Duration::from_millis(400));
+    let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
+    let frames = [frame(0x88b5, 1, 100), frame(0x88b5, 2, 100)];
+    a.send(&frames);
+    assert_eq!(b.receive(4, Duration::from_millis(500)), frames);
+    let ended = bridge.stop(Span::ms(10));
+    assert_eq!(
+        (ended[0].status.plain_frames, ended[0].status.plain.as_deref()),
+        (2, Some("somebody wanted it"))
+    );
 }
 
 /// A direction that fails forwards plainly, tags and all, and says so once. The other one goes on shaping.

@@ -6,10 +6,13 @@ use std::rc::Rc;
 use qdisc::Share;
 
 use super::*;
+use crate::clock::fake;
 use crate::device::Refused;
 
 #[path = "fragments/tests.rs"]
 mod fragments;
+#[path = "lengths/tests.rs"]
+mod lengths;
 
 /// What a sender was given, as text, and how much of it it takes.
 #[derive(Default)]
@@ -242,6 +245,39 @@ fn the_line_delays_from_the_last_bit_and_its_losses_are_not_the_disciplines() {
     core.flush(Time::ms(99), &mut out);
     assert_eq!((out.names().as_str(), core.tally().losses.line, core.pool.left()), ("A", 1, 64));
     assert_eq!(core.tally().dropped.total(), Backlog::ZERO);
+}
+
+/// Somebody sets the wall clock, which the kernel stamps arrivals with. The link is free whenever a frame
+/// comes: none waits, before as after.
+#[test]
+fn a_wall_clock_that_is_set_makes_no_packet_wait() {
+    for by_ms in [-3_600_000, 3_600_000, -300, 300] {
+        let clock = fake::clock();
+        let parts = parts(build("fifo"), RATE, Settings::none());
+        let (mut core, mut out) = (Core::new(Parts { clock, ..parts }), Out::default());
+        for n in 0..100 {
+            fake::pass(3);
+            if n == 50 {
+                fake::set(by_ms);
+            }
+            let (now, bytes) = (core.clock().now(), frame(1, 'A'));
+            core.catch_up(now);
+            let (wall_ns, length) = (fake::stamp(), bytes.len() as u32);
+            core.arrive(
+                &Arrival { bytes: &bytes, vlan: None, wall_ns, length, checksum_missing: false },
+                now,
+            );
+            core.flush(now, &mut out);
+        }
+        core.tally().roll(Time::s(60));
+        let mut status = Status::default();
+        core.tell(Time::s(60), &mut status);
+        assert_eq!(
+            (status.sojourn[0].max, out.0.borrow().sent.len()),
+            (Span::ZERO, 100),
+            "set by {by_ms} ms"
+        );
+    }
 }
 
 /// A queue that holds what it gets and says that it is empty.

@@ -21,10 +21,19 @@ fn tuple(port: u16) -> Tuple {
     Tuple { from: [10, 0, 0, 1], to: [10, 0, 0, 2], from_port: port, to_port: port + 1000, protocol: 17 }
 }
 fn start(port: u16, rate: Rate) -> Message {
-    Message { kind: Kind::Start, tuple: tuple(port), rate, start: 0, finish: u64::MAX }
+    let finish = u64::MAX;
+    Message { kind: Kind::Start, tuple: tuple(port), rate, start: 0, finish, sender: SENDER, number: 1 }
 }
 fn end(port: u16) -> Message {
-    Message { kind: Kind::End, rate: Rate::default(), start: 0, finish: 0, tuple: tuple(port) }
+    Message { kind: Kind::End, rate: Rate::default(), start: 0, finish: 0, ..start(port, Rate::default()) }
+}
+/// One owner may have everything, with a key or without.
+fn generous() -> Settings {
+    Settings { owner_share: 1_000_000, open_share: 1_000_000, ..Settings::default() }
+}
+/// Only who has this key is heard.
+fn keyed(key: SipHasher) -> Settings {
+    Settings { key: Some(key), open_share: 0, ..generous() }
 }
 
 /// A frame for everyone.
@@ -41,10 +50,12 @@ fn arrival(bytes: &[u8]) -> Arrival<'_> {
 
 /// Both links have 10 Mbit/s.
 fn keeper(settings: Settings) -> Keeper {
-    Keeper::new(settings, [Some(Rate::mbit(10)); 2], ROUTERS)
+    Keeper::new(settings, [Some(Rate::mbit(10)); 2], ROUTERS, 0)
 }
 fn told(keeper: &mut Keeper, from: [u8; 6], message: &Message, now: u64) -> Verdict {
     let key = keeper.settings.key;
+    // A number that is new each time, and what the sender's clock shows.
+    let message = Message { number: now, sender: from, ..*message };
     let bytes = frame(from, 0x88b5, &message.encode(key.as_ref()));
     keeper.sweep(now);
     keeper.decide(&Letter::of(0, &arrival(&bytes)).expect("it begins as one"), now)
@@ -57,13 +68,14 @@ fn said(verdict: &Verdict, key: Option<&SipHasher>) -> (Vec<u8>, Kind) {
 
 #[test]
 fn a_start_is_answered_goes_on_and_holds() {
-    let mut keeper = keeper(Settings::default());
+    let mut keeper = keeper(generous());
     let message = start(5004, Rate::mbit(9));
     let verdict = told(&mut keeper, SENDER, &message, 1000);
     let header = [&SENDER[..], &ROUTERS[0], &[0x88, 0xb5]].concat();
     assert_eq!(said(&verdict, None), (header.clone(), Kind::Granted));
-    assert_eq!(verdict.onward, Some(frame(SENDER, 0x88b5, &message.encode(None))), "as it came");
-    let lifetime = Table::LIFETIME;
+    let sent = Message { number: 1000, ..message };
+    assert_eq!(verdict.onward, Some(frame(SENDER, 0x88b5, &sent.encode(None))), "as it came");
+    let lifetime = Limits::LIFETIME;
     let change = Change { tuple: tuple(5004).into(), rate: Rate::mbit(9), start: 0, until: 1000 + lifetime };
     assert_eq!(verdict.change, Some(change));
 
@@ -82,7 +94,7 @@ fn a_start_is_answered_goes_on_and_holds() {
 
 #[test]
 fn answers_of_others_pass() {
-    let mut keeper = keeper(Settings::default());
+    let mut keeper = keeper(generous());
     let answer = start(5004, Rate::mbit(1)).answer(Some(Reason::TableFull));
     let verdict = told(&mut keeper, SENDER, &answer, 1);
     assert_eq!((verdict.answer, verdict.onward.is_some(), verdict.change), (None, true, None));
@@ -92,7 +104,7 @@ fn answers_of_others_pass() {
 #[test]
 fn who_has_no_key_and_who_is_another_changes_nothing() {
     let key = SipHasher::new(1, 2);
-    let mut keeper = keeper(Settings { key: Some(key), ..Settings::default() });
+    let mut keeper = keeper(keyed(key));
     let granted = told(&mut keeper, SENDER, &start(5004, Rate::mbit(1)), 1);
     assert_eq!(said(&granted, Some(&key)).1, Kind::Granted);
     for other in [None, Some(&SipHasher::new(1, 3))] {
@@ -107,10 +119,120 @@ fn who_has_no_key_and_who_is_another_changes_nothing() {
     assert_eq!((shown.reserved, shown.list.len()), (Rate::mbit(1), 1));
 }
 
+/// A start, its end, and a copy of the start: with a key nothing comes of the copy, on whichever side and under whichever address it is sent
+/// again, also when the router has forgotten the reservation or has begun anew.
+#[test]
+fn recorded_messages_cannot_be_sent_again() {
+    let key = SipHasher::new(1, 2);
+    let second = 1_000_000_000;
+    let now = 1_000 * second;
+    let mut router = Keeper::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now - second);
+    let letter = |way, from, message: Message, number| {
+        let message = Message { number, ..message };
+        Letter::of(way, &arrival(&frame(from, 0x88b5, &message.encode(Some(&key))))).unwrap()
+    };
+    let recorded = letter(0, SENDER, start(5004, Rate::mbit(1)), now);
+    assert!(router.decide(&recorded, now).change.is_some());
+    let ended = router.decide(&letter(0, SENDER, end(5004), now + 1), now + 1);
+    assert_eq!(said(&ended, Some(&key)).1, Kind::Granted);
+
+    let refused = |router: &mut Keeper, letter: &Letter, now| {
+        let verdict = router.decide(letter, now);
+        assert_eq!((verdict.onward.clone(), verdict.change), (None, None));
+        match said(&verdict, Some(&key)).1 {
+            Kind::Refused(reason) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(&mut router, &recorded, now + 2), Reason::Replayed);
+    let other_side = letter(1, SENDER, start(5004, Rate::mbit(1)), now);
+    assert_eq!(refused(&mut router, &other_side, now + 2), Reason::Replayed);
+    assert_eq!(refused(&mut router, &recorded, now + 61 * second), Reason::Clock);
+    // Under another address the frame is not from whom the message names.
+    let bytes = frame([2, 0, 0, 0, 0, 9], 0x88b5, &recorded.bytes[HEADER..]);
+    let thief = router.decide(&Letter::of(0, &arrival(&bytes)).unwrap(), now + 2);
+    assert_eq!(thief, Verdict::default());
+    // A router that has begun since knows nobody, and takes nothing that is older than itself.
+    let mut again = Keeper::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now + 5);
+    assert_eq!(refused(&mut again, &recorded, now + 6), Reason::Replayed);
+    assert!(again.decide(&letter(0, SENDER, start(5004, Rate::mbit(1)), now + 7), now + 8).change.is_some());
+    let shown = router.show(now)[0].clone().unwrap();
+    assert_eq!((shown.malformed[10], Malformed::NAMES[10], shown.list.len()), (1, "owner", 0));
+}
+
+/// Addresses that no machine has own nothing and get no answer.
+#[test]
+fn groups_and_nobody_cannot_reserve() {
+    let mut keeper = keeper(generous());
+    for from in [[0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1], [0x33, 0x33, 0, 0, 0, 1]] {
+        assert_eq!(
+            told(&mut keeper, from, &start(5004, Rate::mbit(1)), 5),
+            Verdict::default(),
+            "{from:02x?}"
+        );
+    }
+    let shown = keeper.show(6)[0].clone().unwrap();
+    assert_eq!((shown.malformed[10], shown.list.len()), (4, 0));
+}
+
+/// Without a key anybody can forge as many owners as they like: they have half of what may be reserved, of the link and of the table. With a
+/// key and a share for those without, both are heard.
+#[test]
+fn forged_owners_have_a_share_and_no_more() {
+    let forger = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        [2, 9, 9, 9, high, low]
+    };
+    let mut open = keeper(Settings::default());
+    for number in 0..2000 {
+        told(&mut open, forger(number), &start(number, Rate::kbit(8)), 5);
+    }
+    let shown = open.show(6)[0].clone().unwrap();
+    assert_eq!(
+        (shown.capacity, shown.reserved, shown.list.len()),
+        (Rate::kbit(9500), Rate::kbit(593 * 8), 593)
+    );
+
+    let key = SipHasher::new(1, 2);
+    let mut both = keeper(Settings { key: Some(key), open_share: 100_000, ..generous() });
+    let untagged = |number: u16, rate| {
+        let message = Message { sender: forger(number), ..start(number, rate) };
+        Letter::of(0, &arrival(&frame(forger(number), 0x88b5, &message.encode(None)))).unwrap()
+    };
+    let verdict = both.decide(&untagged(1, Rate::kbit(950)), 5);
+    assert_eq!(said(&verdict, None).1, Kind::Granted);
+    let verdict = both.decide(&untagged(2, Rate::kbit(8)), 5);
+    assert_eq!(said(&verdict, None).1, Kind::Refused(Reason::OpenFull));
+    let verdict = told(&mut both, SENDER, &start(5004, Rate::kbit(8550)), 5);
+    assert_eq!(said(&verdict, Some(&key)).1, Kind::Granted);
+    // A wrong tag is not the same as none.
+    let forged = Message { sender: forger(3), ..start(3, Rate::kbit(8)) }.encode(Some(&SipHasher::new(1, 3)));
+    let bytes = frame(forger(3), 0x88b5, &forged);
+    assert_eq!(both.decide(&Letter::of(0, &arrival(&bytes)).unwrap(), 6), Verdict::default());
+}
+
+/// A start of version 1 is refused, and its sender is told.
+#[test]
+fn old_messages_are_refused_with_the_reason() {
+    let mut keeper = keeper(generous());
+    // As version 1 wrote it: see the tests of the message.
+    let old = [
+        0x47, 0x57, 1, 1, 0, 56, 0xf1, 0x5b, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17, 0, 0,
+        0, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0, 0x3b, 0x9a, 0xca, 0, 0, 0, 0, 0x0e, 0x33, 0xe2, 0x22,
+        0, 0, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    let bytes = frame(SENDER, 0x88b5, &old);
+    let verdict = keeper.decide(&Letter::of(0, &arrival(&bytes)).unwrap(), 5);
+    assert_eq!(said(&verdict, None).1, Kind::Refused(Reason::OldVersion));
+    assert_eq!((verdict.onward, verdict.change), (None, None));
+    let shown = keeper.show(6)[0].clone().unwrap();
+    assert_eq!((shown.malformed[2], Malformed::NAMES[2], shown.counts.refused), (1, "version", 1));
+}
+
 /// Each damage is counted under its name, and nothing comes of it.
 #[test]
 fn what_is_wrong_is_counted() {
-    let mut keeper = keeper(Settings { types: EtherTypes::PUBLISHED, ..Settings::default() });
+    let mut keeper = keeper(Settings { types: EtherTypes::PUBLISHED, ..generous() });
     let whole = start(5004, Rate::mbit(1)).encode(None);
     let mut damaged = whole;
     damaged[30] ^= 1;
@@ -122,26 +244,26 @@ fn what_is_wrong_is_counted() {
     let counted = shown[1].as_ref().unwrap().malformed;
     let named: Vec<_> = Malformed::NAMES.iter().zip(counted).filter(|(_, count)| *count > 0).collect();
     assert_eq!(named, [(&"short", 1), (&"checksum", 1), (&"kind", 1)]);
-    assert_eq!(shown[0].as_ref().unwrap().malformed, [0; 10], "the other direction has its own");
+    assert_eq!(shown[0].as_ref().unwrap().malformed, [0; 11], "the other direction has its own");
 }
 
 #[test]
 fn what_lapses_or_no_longer_fits_is_told() {
-    let mut keeper = keeper(Settings::default());
+    let mut keeper = keeper(generous());
     told(&mut keeper, SENDER, &start(5004, Rate::mbit(4)), 1);
     told(&mut keeper, SENDER, &start(5006, Rate::mbit(5)), 1);
     let gone = |port| (0, Change::gone(tuple(port).into()));
     assert_eq!(keeper.resize(0, Rate::mbit(5), 2), [gone(5006)]);
     assert_eq!(keeper.resize(1, Rate::mbit(1), 2), []);
     assert_eq!(keeper.show(2)[0].as_ref().unwrap().capacity, Rate::kbit(4750));
-    assert_eq!(keeper.sweep(Table::LIFETIME), []);
-    assert_eq!(keeper.sweep(1 + Table::LIFETIME), [gone(5004)]);
+    assert_eq!(keeper.sweep(Limits::LIFETIME), []);
+    assert_eq!(keeper.sweep(1 + Limits::LIFETIME), [gone(5004)]);
 }
 
 /// The VLAN tag that the kernel has taken out is put back into answers.
 #[test]
 fn answers_stay_in_their_vlan() {
-    let mut keeper = keeper(Settings::default());
+    let mut keeper = keeper(generous());
     let bytes = frame(SENDER, 0x88b5, &start(5004, Rate::mbit(1)).encode(None));
     let tagged = Arrival { vlan: Some([0x81, 0, 0, 7]), ..arrival(&bytes) };
     let verdict = keeper.decide(&Letter::of(0, &tagged).unwrap(), 2);
@@ -154,7 +276,7 @@ fn answers_stay_in_their_vlan() {
 /// Only what begins as a control packet is taken; when the inbox is full, it is counted and still taken.
 #[test]
 fn the_gate_takes_control_packets_and_nothing_else() {
-    let (office, [gate, none], clerk) = open(Settings::default(), [Some(Rate::mbit(10)), None], ROUTERS);
+    let (office, [gate, none], clerk) = open(generous(), [Some(Rate::mbit(10)), None], ROUTERS);
     let mut gate = gate.unwrap();
     assert!(none.is_none());
     let control = frame(SENDER, 0x88b5, &start(5004, Rate::mbit(1)).encode(None));
@@ -188,7 +310,7 @@ impl Probe<Frame> for Heard {
 /// A direction that keeps reservations.
 fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Heard, Office) {
     let spec: disciplines::Spec = qdisc.parse().unwrap();
-    let (office, [gate, _], _) = open(Settings::default(), [Some(Rate::mbit(8)), None], ROUTERS);
+    let (office, [gate, _], _) = open(generous(), [Some(Rate::mbit(8)), None], ROUTERS);
     let heard = Heard::default();
     let core = Core::new(Parts {
         id: PortId(0),
@@ -287,7 +409,7 @@ fn answers_wait_in_the_queue() {
     for _ in 0..3 {
         core.arrive(&arrival(&datagram(1, 2)), now);
     }
-    core.obey(Order::Frame(frame(SENDER, 0x88b5, &[0; 56])));
+    core.obey(Order::Frame(frame(SENDER, 0x88b5, &[0; 72])));
     let mut wire = Vec::new();
     core.advance(now + Span::ms(20));
     core.flush(now + Span::ms(20), &mut Ports(&mut wire));
@@ -298,13 +420,14 @@ proptest! {
     /// Any frames, true ones among them: nothing panics, every answer can be read, and what goes on is what came.
     #[test]
     fn any_frames_are_decided_about(
-        frames in proptest::collection::vec((0..2usize, any::<bool>(), proptest::collection::vec(any::<u8>(), 0..90), 0..4u16), 1..40),
+        frames in proptest::collection::vec((0..2usize, any::<bool>(), proptest::collection::vec(any::<u8>(), 0..106), 0..4u16), 1..40),
         keyed: bool,
     ) {
         let key = keyed.then(|| SipHasher::new(1, 2));
-        let mut keeper = keeper(Settings { key, most: 3, ..Settings::default() });
+        let open_share = if keyed { 0 } else { 1_000_000 };
+        let mut keeper = keeper(Settings { key, most: 3, open_share, ..generous() });
         for (now, (way, whole, bytes, port)) in (0u64..).zip(frames) {
-            let body = if whole { start(port, Rate::mbit(4)).encode(key.as_ref()).to_vec() } else { [b"GW", &bytes[..]].concat() };
+            let body = if whole { Message { number: now, ..start(port, Rate::mbit(4)) }.encode(key.as_ref()).to_vec() } else { [b"GW", &bytes[..]].concat() };
             let frame = frame(SENDER, 0x88b5, &body);
             for cut in [frame.len(), frame.len() / 2, bytes.len().min(frame.len())] {
                 let Some(letter) = Letter::of(way, &arrival(&frame[..cut])) else { continue };

@@ -32,16 +32,20 @@ impl Bed {
         // Names of interfaces have 15 bytes.
         let tag = format!("gt{:x}{name}", std::process::id() & 0xffff);
         let bed = Bed { tag };
-        for (a, b) in [("a0", "a1"), ("b0", "b1")] {
-            ip(&["link", "add", &bed.name(a), "type", "veth", "peer", "name", &bed.name(b)]);
-        }
-        for end in ["a0", "a1", "b0", "b1"] {
-            let name = bed.name(end);
+        bed.pair("a0", "a1");
+        bed.pair("b0", "b1");
+        Some(bed)
+    }
+
+    /// Makes two ends of a cable, and brings them up.
+    pub fn pair(&self, a: &str, b: &str) {
+        ip(&["link", "add", &self.name(a), "type", "veth", "peer", "name", &self.name(b)]);
+        for end in [a, b] {
+            let name = self.name(end);
             let quiet = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
             std::fs::write(quiet, "1").expect("the interface was just made");
             ip(&["link", "set", &name, "up"]);
         }
-        Some(bed)
     }
 
     pub fn name(&self, end: &str) -> String {
@@ -64,13 +68,25 @@ impl Bed {
         build: impl Fn(&'static str) -> Build,
     ) -> Bridge {
         let open = |end: &str| packet::open(&self.name(end), None).expect("it is there, and we are root");
-        let ways = Way::both(open("a1"), open("b0"), |name| Parts {
+        self.bridge_between((open("a1"), open("b0")), rate, line, build)
+    }
+
+    /// The same between other interfaces.
+    pub fn bridge_between(
+        &self,
+        (a, b): (live::Ends, live::Ends),
+        rate: Rate,
+        line: line::Settings,
+        build: impl Fn(&'static str) -> Build,
+    ) -> Bridge {
+        let ethernet = a.ethernet;
+        let ways = Way::both(a, b, |name| Parts {
             id: PortId(0),
             rate,
             build: build(name),
             line,
             counting: look::Counting { overhead: 14, mpu: 0 },
-            ethernet: true,
+            ethernet,
             fragments: live::fragments::Settings::none(),
             longest_in: 1518,
             longest_out: 1518,
@@ -90,6 +106,8 @@ impl Drop for Bed {
     fn drop(&mut self) {
         for end in ["a0", "b0"] {
             let _ = Command::new("ip").args(["link", "del", &self.name(end)]).stderr(Stdio::null()).status();
+            // Where there are hosts, the cable goes with them.
+            let _ = Command::new("ip").args(["netns", "del", &self.name(end)]).stderr(Stdio::null()).status();
         }
     }
 }

@@ -1,0 +1,98 @@
+//! A second process that puts things back when the bridge has ended, however it ended.
+//!
+//! The threads of a bridge give up what they would need for that: the right to change interfaces, and to
+//! remove files from folders of others. So a process is forked before, which waits until the bridge is no
+//! more and does it then. It reads nothing but the end of a pipe, which the kernel closes with the bridge,
+//! and takes no input from anybody.
+
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::AsRawFd;
+
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, fork};
+
+use crate::privilege;
+
+/// The process that waits. Dropped, it does its work, and is waited for.
+#[derive(Debug)]
+pub struct Cleanup {
+    process: Pid,
+    /// Its end is what the other process waits for.
+    pipe: Option<PipeWriter>,
+}
+
+impl Cleanup {
+    /// Starts the process. `work` is what it does in the end; it may change interfaces and remove files, and
+    /// nothing else.
+    ///
+    /// # Errors
+    /// What the system says; `Other` in a process that has more threads than this one, which may hold locks
+    /// that nobody would open in the copy.
+    pub fn start(work: impl FnOnce()) -> io::Result<Cleanup> {
+        if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+            return Err(io::Error::other("the process has several threads already"));
+        }
+        let (reader, writer) = io::pipe()?;
+        // SAFETY: this is the only thread, so the copy is as whole as this process, and may allocate and take
+        // locks.
+        match unsafe { fork() }? {
+            ForkResult::Parent { child } => Ok(Cleanup { process: child, pipe: Some(writer) }),
+            ForkResult::Child => {
+                drop(writer);
+                wait_and_work(reader, work);
+                // SAFETY: ends the process without running what the other one registered for its end.
+                unsafe { libc::_exit(0) }
+            }
+        }
+    }
+}
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        // Somebody may have ended it.
+        let _ = waitpid(self.process, None);
+    }
+}
+
+fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce()) {
+    // Ctrl-C goes to all processes of a terminal, and a service manager's SIGTERM to all of a service: this
+    // one ends after the other.
+    for end in
+        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGPIPE]
+    {
+        // SAFETY: no handler runs.
+        let _ = unsafe { signal(end, SigHandler::SigIgn) };
+    }
+    // SAFETY: the name ends with zero and has fewer than 16 bytes.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"gw-cleanup".as_ptr()) };
+    // Who reads what the bridge prints waits for the end of it, and not for this process.
+    if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+        for standard in [0, 1] {
+            // SAFETY: numbers of descriptors; the standard ones are owned by nobody.
+            unsafe { libc::dup2(null.as_raw_fd(), standard) };
+        }
+    }
+    // What could not be given up is not used either.
+    let _ = privilege::settle_for_cleanup();
+    let mut byte = [0];
+    loop {
+        match pipe.read(&mut byte) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            _ => break,
+        }
+    }
+    work();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The threads of a test are several.
+    #[test]
+    fn a_process_with_several_threads_is_not_copied() {
+        assert!(Cleanup::start(|| ()).is_err());
+    }
+}

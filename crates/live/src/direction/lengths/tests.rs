@@ -1,0 +1,94 @@
+//! Frames whose IP headers say another length than they have: what passes the link, and what flows beside
+//! them get.
+
+use super::*;
+
+const TWO_SECONDS: u64 = 2000;
+
+/// An Ethernet frame of `length` bytes whose IP header says `said` bytes: IPv4, or IPv6 (whose field has no
+/// header in it). UDP, with the flow in the source port.
+fn lying(six: bool, length: usize, said: u16, flow: u16) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+    let [high, low] = said.to_be_bytes();
+    if six {
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, high, low, 17, 64]);
+        frame.extend([0xfd; 32]);
+    } else {
+        frame.extend([8, 0, 0x45, 0, high, low, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    }
+    frame.extend(flow.to_be_bytes());
+    frame.extend([0, 53, 0, 8, 0, 0]);
+    frame.resize(length, 0);
+    frame
+}
+
+/// A link of `rate` for two seconds. `offer` says which frames come in each millisecond.
+fn for_two_seconds(
+    spec: &'static str,
+    rate: Rate,
+    mut offer: impl FnMut(u64) -> Vec<Vec<u8>>,
+) -> Vec<Vec<u8>> {
+    let counting = Counting { overhead: 14, mpu: 0 };
+    let parts = parts(build(spec), rate, Settings::none());
+    let mut core = Core::new(Parts { counting, rooms: 4096, ..parts });
+    let mut out = Out::default();
+    for ms in 1..=TWO_SECONDS {
+        let now = Time::ms(ms);
+        core.catch_up(now);
+        offer(ms).iter().for_each(|frame| come(&mut core, frame, now, now));
+        core.advance(now);
+        core.flush(now, &mut out);
+    }
+    std::mem::take(&mut *out.0.borrow_mut()).sent
+}
+
+/// Mbit/s, with Ethernet headers.
+fn throughput<'a>(frames: impl IntoIterator<Item = &'a Vec<u8>>) -> f64 {
+    let bytes: usize = frames.into_iter().map(Vec::len).sum();
+    bytes as f64 * 8.0 / (TWO_SECONDS as f64 / 1e3) / 1e6
+}
+
+/// 24 Mbit/s of full frames that say that they are nearly empty, for a link of 1 Mbit/s.
+#[test]
+fn frames_that_say_they_are_short_pass_no_faster_than_the_rate() {
+    for (six, said) in [(false, 20), (true, 1)] {
+        let sent = for_two_seconds("fifo limit 100p", Rate::mbit(1), |ms| {
+            (0..2).map(|n| lying(six, 1514, said, (2 * ms + n) as u16)).collect()
+        });
+        let passed = throughput(&sent);
+        println!("IPv{}: {passed:.3} Mbit/s pass a link of 1 Mbit/s", if six { 6 } else { 4 });
+        // One frame more: the link begins at once with the first.
+        assert!(passed <= 1.0 + 1514.0 * 8.0 / 2e6, "{passed} Mbit/s");
+        assert!(passed > 0.98, "{passed} Mbit/s");
+    }
+}
+
+/// A flow fills a link of 10 Mbit/s. Beside it come frames of 60 bytes that say 65,535: 96 kbit/s in 50
+/// flows, or 19 kbit/s in one.
+#[test]
+fn frames_that_say_they_are_long_take_no_more_than_their_bytes() {
+    const VICTIM: u16 = 9999;
+    for spec in ["fq_codel", "drr", "sfq"] {
+        for (flows, every_ms) in [(50, 5), (1, 25)] {
+            for six in [false, true] {
+                let sent = for_two_seconds(spec, Rate::mbit(10), |ms| {
+                    let mut frames = vec![lying(false, 1514, 1500, VICTIM)];
+                    if ms.is_multiple_of(every_ms) {
+                        frames.push(lying(
+                            six,
+                            if six { 62 } else { 60 },
+                            65_535,
+                            (ms / every_ms % flows) as u16,
+                        ));
+                    }
+                    frames
+                });
+                let victim = throughput(sent.iter().filter(|frame| frame.len() == 1514));
+                println!(
+                    "{spec}, {flows} flows that lie, IPv6 {six}: the victim has {victim:.2} of 10 Mbit/s"
+                );
+                assert!(victim > 9.7, "{spec}, {flows} flows: {victim} Mbit/s");
+            }
+        }
+    }
+}

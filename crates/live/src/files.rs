@@ -1,0 +1,48 @@
+//! What the standard library does not do with files.
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Two files or folders exchange their names, in one step: whoever looks finds one of them at either place,
+/// at any time. rename(2), RENAME_EXCHANGE.
+///
+/// # Errors
+/// What the system says: `InvalidInput` where the file system cannot.
+pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
+    let (one, other) = (name(one)?, name(other)?);
+    // SAFETY: both names end with zero and live until the call returns.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            libc::AT_FDCWD,
+            one.as_ptr(),
+            libc::AT_FDCWD,
+            other.as_ptr(),
+            libc::RENAME_EXCHANGE,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_exchange_their_names() {
+        let dir = std::env::temp_dir().join(format!("giveway-exchange-{}", std::process::id()));
+        let (a, b) = (dir.join("a"), dir.join("b"));
+        for (folder, text) in [(&a, "1"), (&b, "2")] {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join("file"), text).unwrap();
+        }
+        exchange(&a, &b).unwrap();
+        assert_eq!(std::fs::read_to_string(a.join("file")).unwrap(), "2");
+        assert_eq!(std::fs::read_to_string(b.join("file")).unwrap(), "1");
+        assert_eq!(exchange(&a, &dir.join("c")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}
