@@ -1,0 +1,424 @@
+//! Watches and changes a bridge that runs in this process.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use live::direction::Order;
+use live::fragments::Fragments;
+use live::reservations::{Clerk, Shown};
+use live::{Handle, Status};
+use qdisc::{Span, Streams};
+use replay::Tracer;
+use serde_json::{Value, json};
+use watch::Snapshot;
+use wire::fragment::Size;
+
+use crate::building::builder;
+use crate::config::{BridgeConfig, LinkLimits, Side, UNLIMITED, rate};
+use crate::protocol::ControlApi;
+use crate::reservations;
+use crate::snapshots::snapshots;
+
+impl ControlApi for Controller {
+    fn show(&self) -> Result<String, String> {
+        Ok(self.json(&self.statuses()).to_string())
+    }
+
+    fn reservations(&self) -> Result<String, String> {
+        let list = self.list().map(|list| list.to_string());
+        list.ok_or_else(|| "it keeps no reservations: begin it with --reserve".to_owned())
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<String, String> {
+        self.change(|old| {
+            let mut new = old.clone();
+            new.set(name, value)?;
+            Ok(new)
+        })
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn snapshots(&self) -> Vec<Snapshot> {
+        snapshots(self)
+    }
+}
+
+/// Both directions, from the outside.
+pub struct Controller {
+    handles: Vec<Handle>,
+    /// From where to where, for each direction.
+    names: [(String, String); 2],
+    config: Mutex<BridgeConfig>,
+    limits: LinkLimits,
+    streams: Streams,
+    tracer: Option<Tracer>,
+    /// Keeps reservations.
+    clerk: Option<Clerk>,
+    stopped: AtomicBool,
+    /// Which complaints were made, for each direction.
+    complained: Mutex<[[bool; 3]; 2]>,
+}
+
+const SIDES: [(Side, &str); 2] = [(Side::Forward, "forward"), (Side::Back, "back")];
+
+impl Controller {
+    /// For a bridge that runs as `config` says.
+    pub fn new(
+        handles: Vec<Handle>,
+        names: [(String, String); 2],
+        config: BridgeConfig,
+        limits: LinkLimits,
+        streams: Streams,
+        tracer: Option<Tracer>,
+        clerk: Option<Clerk>,
+    ) -> Controller {
+        Controller {
+            handles,
+            names,
+            config: Mutex::new(config),
+            limits,
+            streams,
+            tracer,
+            clerk,
+            stopped: AtomicBool::new(false),
+            complained: Mutex::default(),
+        }
+    }
+
+    /// What it does now.
+    pub fn config(&self) -> MutexGuard<'_, BridgeConfig> {
+        self.config.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// From where to where.
+    pub fn names(&self) -> &[(String, String); 2] {
+        &self.names
+    }
+
+    /// The newest pictures, forward first.
+    pub fn statuses(&self) -> Vec<Status> {
+        self.handles.iter().map(Handle::status).collect()
+    }
+
+    /// How reservations stand in each direction that keeps them.
+    pub fn kept(&self) -> [Option<Shown>; 2] {
+        self.clerk.as_ref().map(Clerk::show).unwrap_or_default()
+    }
+
+    /// All reservations, for programs; nothing when none are kept.
+    pub fn list(&self) -> Option<Value> {
+        self.clerk.as_ref()?;
+        let kept = SIDES.iter().zip(self.kept());
+        let all = kept.flat_map(|((_, name), shown)| {
+            let list = shown.map(|shown| shown.list).unwrap_or_default();
+            list.into_iter().map(|each| reservations::listed(name, &each))
+        });
+        Some(all.collect())
+    }
+
+    /// Whether somebody wants it to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Changes whatever is different, and says what that was.
+    ///
+    /// # Errors
+    /// A sentence on what these interfaces cannot do. Nothing was changed then.
+    pub fn become_as(&self, new: BridgeConfig) -> Result<String, String> {
+        self.change(|_| Ok(new))
+    }
+
+    /// The lock is held from the old configuration to the new one: of two changes at a time none is lost.
+    fn change(
+        &self,
+        make: impl FnOnce(&BridgeConfig) -> Result<BridgeConfig, String>,
+    ) -> Result<String, String> {
+        let mut old = self.config();
+        let new = make(&old)?;
+        new.within(&self.limits)?;
+        let changes = new.differs(&old);
+        let mut remarks = Vec::new();
+        let kept = self.clerk.as_ref().filter(|_| !changes.is_empty()).map(Clerk::show);
+        for ((side, name), handle) in SIDES.iter().zip(&self.handles) {
+            let (was, is) = (old.of(*side), new.of(*side));
+            if was.qdisc != is.qdisc {
+                // A new name for its random numbers: how often something was changed.
+                let changed = handle.status().changes.to_string();
+                let place = self.streams.within(name).within(&changed);
+                handle.order(Order::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
+                let keeps = kept.as_ref().map(|kept| kept[*side as usize].is_some());
+                remarks.extend(keeps.and_then(|keeps| reservations::about_change(keeps, is)));
+            }
+            if was.rate != is.rate {
+                handle.rate(is.rate);
+                if let Some(clerk) = &self.clerk {
+                    clerk.rate(*side as usize, is.rate);
+                }
+            }
+            if was.line != is.line {
+                handle.line(is.line);
+            }
+            if was.fragment != is.fragment {
+                handle.order(Order::Cut(is.fragment));
+            }
+            if was.reassemble != is.reassemble {
+                handle.order(Order::Join(is.reassemble));
+            }
+        }
+        *old = new;
+        Ok(match changes.len() {
+            0 => "nothing is different".to_owned(),
+            _ => {
+                let told = changes.iter().map(|(name, value)| format!("{name} is {value}"));
+                let told = told.collect::<Vec<_>>().join(", ");
+                remarks.iter().fold(told, |told, remark| format!("{told}; {remark}"))
+            }
+        })
+    }
+
+    /// What goes wrong on both sides of the bridge rather than in it: each is told once.
+    pub fn complaints(&self) -> Vec<String> {
+        let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut said = Vec::new();
+        for ((handle, (from, _)), told) in self.handles.iter().zip(&self.names).zip(complained.iter_mut()) {
+            let status = handle.status();
+            let losses = status.losses;
+            if status.fragments.whole > 0 && !std::mem::replace(&mut told[2], true) {
+                said.push(format!(
+                    "frames longer than a fragment come in at {from} and pass whole: they are not IP, or not directly behind their \
+                     Ethernet header"
+                ));
+            }
+            if losses.too_long > 0 && !std::mem::replace(&mut told[0], true) {
+                said.push(format!(
+                    "frames longer than the MTU come in at {from} and are dropped: the machine on that side leaves \
+                     segmentation to its network card; there, type: ethtool -K INTERFACE tso off gso off"
+                ));
+            }
+            if losses.ring > 0 && !std::mem::replace(&mut told[1], true) {
+                said.push(format!(
+                    "the kernel dropped {} frames that came in at {from}, because they were not taken in time: try a \
+                     larger --ring, or fewer programs beside this one",
+                    losses.ring
+                ));
+            }
+        }
+        said
+    }
+
+    /// What each direction does, in a line.
+    pub fn describe(&self) -> Vec<String> {
+        let config = self.config();
+        let ways = SIDES.iter().zip(&self.names).zip(&self.handles);
+        ways.map(|(((side, _), (from, to)), handle)| {
+            let config = config.of(*side);
+            let mut line = format!("{from} to {to}: {}, {}", rate(config.rate), config.qdisc);
+            for (what, span) in [("delay", config.line.delay), ("jitter", config.line.jitter)] {
+                if !span.is_zero() {
+                    let _ = write!(line, ", {what} {span}");
+                }
+            }
+            if config.line.loss.get() > 0.0 {
+                let _ = write!(line, ", loss {}", config.line.loss);
+            }
+            if let Some(size) = config.fragment {
+                let _ = write!(line, ", fragments of {} bytes", size.bytes());
+            }
+            if config.reassemble {
+                line.push_str(", fragments put together");
+            }
+            let _ = write!(line, "; {}", handle.status().how);
+            line
+        })
+        .chain(self.kept().iter().zip(&self.names).zip(SIDES).filter_map(|((shown, (_, to)), (side, _))| {
+            let (shown, limited) = (shown.as_ref()?, config.of(side).rate != UNLIMITED);
+            limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
+        }))
+        .collect()
+    }
+
+    /// What came of it, for people.
+    pub fn summary(&self, statuses: &[Status]) -> String {
+        let mut text = String::new();
+        for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.kept()) {
+            let Status { books, held, .. } = status;
+            let _ = writeln!(text, "{from} to {to}, {}", seconds(status.uptime));
+            let row = |text: &mut String, name: &str, value: String| {
+                let _ = writeln!(text, "  {name:<10} {value}");
+            };
+            let amount =
+                |backlog: &qdisc::Backlog| format!("{} packets, {} bytes", backlog.packets, backlog.bytes);
+            row(&mut text, "arrived", amount(&books.arrived));
+            row(&mut text, "sent", amount(&books.sent));
+            let reasons = status.dropped.iter().filter(|(_, lost)| lost.packets > 0);
+            let reasons: Vec<String> =
+                reasons.map(|(why, lost)| format!("{} {}", why.name(), lost.packets)).collect();
+            let reasons =
+                if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+            row(&mut text, "dropped", format!("{}{reasons}", amount(&books.dropped)));
+            if books.marked > 0 {
+                row(&mut text, "marked", books.marked.to_string());
+            }
+            if held.packets > 0 {
+                row(&mut text, "held", amount(held));
+            }
+            for (name, quantiles) in [("waited", &status.sojourn[0]), ("late", &status.lateness[0])] {
+                if quantiles.count > 0 {
+                    let [p50, _, p99, p999, most] = quantiles.shares().map(|(_, span)| short(span));
+                    let said = format!("half at most {p50}, 99 % {p99}, 99.9 % {p999}, the longest {most}");
+                    row(&mut text, name, said);
+                }
+            }
+            for (name, count) in lost(status) {
+                if count > 0 {
+                    row(&mut text, "lost", format!("{count} {name}"));
+                }
+            }
+            let Fragments { cut, pieces, whole, joined, .. } = &status.fragments;
+            if *cut > 0 || *whole > 0 {
+                let passed = if *whole > 0 { format!("; {whole} passed whole") } else { String::new() };
+                row(&mut text, "cut", format!("{cut} frames into {pieces} fragments{passed}"));
+            }
+            if joined.fragments > 0 {
+                let lost = joined.lost().filter(|(_, lost)| *lost > 0);
+                let lost: String = lost.map(|(why, lost)| format!(", {lost} {}", why.name())).collect();
+                let put = format!("{} fragments to {} frames{lost}", joined.joined, joined.packets);
+                row(&mut text, "joined", put);
+            }
+            if status.stalls > 0 {
+                let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
+                row(&mut text, "stalled", said);
+            }
+            if let Some(said) = reserved.as_ref().and_then(reservations::in_words) {
+                row(&mut text, "reserved", said);
+            }
+            if let Some(why) = &status.plain {
+                row(&mut text, "plain", format!("{} frames after it failed: {why}", status.plain_frames));
+            }
+        }
+        text
+    }
+
+    /// All of it, for programs. Times are in seconds.
+    pub fn json(&self, statuses: &[Status]) -> Value {
+        let config = self.config();
+        let ways = SIDES.iter().zip(&self.names).zip(statuses).zip(self.kept());
+        let ways: Vec<Value> = ways
+            .map(|((((side, name), (from, to)), status), reserved)| {
+                let config = config.of(*side);
+                let backlog = |b: &qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
+                let reasons: serde_json::Map<String, Value> = status
+                    .dropped
+                    .iter()
+                    .map(|(why, lost)| (why.name().to_owned(), lost.packets.into()))
+                    .collect();
+                let lost: serde_json::Map<String, Value> =
+                    lost(status).iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
+                let Fragments { cut, pieces, spared, whole, joined, waiting, .. } = &status.fragments;
+                let unjoined: serde_json::Map<String, Value> =
+                    joined.lost().map(|(why, lost)| (why.name().to_owned(), lost.into())).collect();
+                let gauges: serde_json::Map<String, Value> =
+                    status.gauges.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+                json!({
+                    "direction": name,
+                    "from": from,
+                    "to": to,
+                    "rate_bps": status.rate.as_bit(),
+                    "qdisc": config.qdisc.to_string(),
+                    "delay_s": config.line.delay.as_s(),
+                    "jitter_s": config.line.jitter.as_s(),
+                    "loss": config.line.loss.get(),
+                    "fragment": config.fragment.map(Size::bytes),
+                    "reassemble": config.reassemble,
+                    "uptime_s": status.uptime.as_s(),
+                    "arrived": backlog(&status.books.arrived),
+                    "sent": backlog(&status.books.sent),
+                    "dropped": backlog(&status.books.dropped),
+                    "held": backlog(&status.held),
+                    "marked": status.books.marked,
+                    "drops": reasons,
+                    "lost": lost,
+                    "cut": {"frames": cut, "fragments": pieces, "spared_fragments": spared, "whole": whole},
+                    "joined": {
+                        "fragments": joined.joined,
+                        "frames": joined.packets,
+                        "waiting": waiting,
+                        "given_up_frames": joined.given_up,
+                        "lost": unjoined,
+                    },
+                    "sojourn_s": quantiles(&status.sojourn[0]),
+                    "lateness_s": quantiles(&status.lateness[0]),
+                    "last_second": {
+                        "sent": backlog(&status.last_second),
+                        "sojourn_s": quantiles(&status.sojourn[1]),
+                        "lateness_s": quantiles(&status.lateness[1]),
+                    },
+                    "stalls": status.stalls,
+                    "stalled_s": status.stalled.as_s(),
+                    "longest_stall_s": status.longest_stall.as_s(),
+                    "checksums_finished": status.checksums,
+                    "changes": status.changes,
+                    "interface_downs": status.downs,
+                    "receive_calls": status.receives,
+                    "send_calls": status.sends,
+                    "rooms": {"left": status.rooms[0], "least": status.rooms[1], "all": status.rooms[2]},
+                    "on_line": status.on_line,
+                    "gauges": gauges,
+                    "reservations": reserved.as_ref().map(reservations::to_json),
+                    "plain": status.plain,
+                    "plain_frames": status.plain_frames,
+                    "how": status.how,
+                })
+            })
+            .collect();
+        json!({"version": env!("CARGO_PKG_VERSION"), "directions": ways})
+    }
+}
+
+/// What was lost outside the discipline, by name.
+fn lost(status: &Status) -> [(&'static str, u64); 5] {
+    let losses = &status.losses;
+    [
+        ("ring", losses.ring),
+        ("no_room", losses.no_room),
+        ("too_long", losses.too_long),
+        ("unsent", losses.unsent),
+        ("line", losses.line),
+    ]
+}
+
+fn quantiles(quantiles: &watch::Quantiles) -> Value {
+    let [p50, p90, p99, p999, most] = quantiles.shares().map(|(_, span)| span.as_s());
+    let mean =
+        if quantiles.count > 0 { quantiles.sum_ps as f64 / 1e12 / quantiles.count as f64 } else { 0.0 };
+    json!({
+        "count": quantiles.count, "mean": mean, "p50": p50, "p90": p90, "p99": p99, "p999": p999, "max": most
+    })
+}
+
+/// A short time for people: three digits.
+fn short(span: Span) -> String {
+    let (value, unit) = match span.as_s() {
+        s if s >= 1.0 => (s, "s"),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s => (s * 1e6, "us"),
+    };
+    let digits = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A time for people.
+fn seconds(span: Span) -> String {
+    format!("{:.1} s", span.as_s())
+}

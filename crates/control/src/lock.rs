@@ -1,0 +1,183 @@
+//! One bridge per interface: a second one would send every frame twice.
+//!
+//! The lock is a socket that listens at an abstract address with the number of the interface in it. Abstract
+//! addresses belong to a network namespace, as interfaces do (unix(7)); the kernel frees them when their
+//! process ends, however it ends; and whoever connects is told by the kernel who listens. Nobody answers
+//! there.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
+use std::time::Duration;
+
+use live::clock::monotonic_ns;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials,
+};
+
+/// The interfaces of this process. Dropped, they are free.
+#[derive(Debug)]
+pub struct InterfaceLocks(Vec<UnixListener>);
+
+/// Who has an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process, where it can be seen from here.
+    pub process: Option<u32>,
+    /// The user that it ran as when it took the lock.
+    pub user: Option<u32>,
+    /// Its command line, word by word; empty where it cannot be read.
+    pub command: Vec<String>,
+}
+
+/// Takes the lock of each of these interfaces. Names of interfaces that the program makes itself (`tun:NAME`)
+/// are left out by the caller: the kernel gives a TUN interface to one process only.
+///
+/// # Errors
+/// A sentence: who has it and what to do, or that there is no such interface.
+pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, String> {
+    let mut locks = Vec::new();
+    for name in interfaces {
+        let number = nix::net::if_::if_nametoindex(*name)
+            .map_err(|error| format!("{name}: the interface has no number: {error}"))?;
+        let address = address(number);
+        let told = |error: io::Error| format!("{name}: the lock of the interface cannot be taken: {error}");
+        let at = SocketAddr::from_abstract_name(&address).map_err(told)?;
+        let listener = bind(&at, &address).map_err(told)?.map_err(|holder| refusal(name, &holder))?;
+        listener.set_nonblocking(true).map_err(told)?;
+        locks.push(listener);
+    }
+    Ok(InterfaceLocks(locks))
+}
+
+/// Takes a lock, or says who has it. A bridge that was killed leaves its lock to the process that puts things
+/// back after it: that is waited for.
+fn bind(at: &SocketAddr, address: &[u8]) -> io::Result<Result<UnixListener, Holder>> {
+    const PATIENCE: Duration = Duration::from_secs(3);
+    const PAUSE: Duration = Duration::from_millis(20);
+    let until = monotonic_ns() + PATIENCE.as_nanos() as u64;
+    loop {
+        match UnixListener::bind_addr(at) {
+            Ok(listener) => return Ok(Ok(listener)),
+            Err(error) if error.kind() != io::ErrorKind::AddrInUse => return Err(error),
+            Err(_) => {}
+        }
+        let holder = holder(address);
+        // None: it has gone meanwhile, or cannot be seen.
+        let lives = holder.process.is_some_and(|process| Path::new(&format!("/proc/{process}")).exists());
+        if lives || monotonic_ns() > until {
+            return Ok(Err(holder));
+        }
+        std::thread::park_timeout(PAUSE);
+    }
+}
+
+impl InterfaceLocks {
+    /// Forgets who connected: the kernel remembers only so many, and after that nobody would be told who is
+    /// here. Call it now and then.
+    pub fn forget_clients(&self) {
+        for lock in &self.0 {
+            while lock.accept().is_ok() {}
+        }
+    }
+}
+
+fn address(interface: u32) -> Vec<u8> {
+    format!("giveway-live-{interface}").into_bytes()
+}
+
+/// Asks the kernel who listens there.
+fn holder(address: &[u8]) -> Holder {
+    let ask = || {
+        // Without waiting: the holder may have forgotten nobody for long.
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let asking = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        connect(asking.as_raw_fd(), &UnixAddr::new_abstract(address)?)?;
+        getsockopt(&asking, PeerCredentials)
+    };
+    let Ok(peer) = ask() else { return Holder::default() };
+    // 0: a process that this PID namespace does not show.
+    let process = u32::try_from(peer.pid()).ok().filter(|process| *process > 0);
+    let command = process.and_then(|process| std::fs::read(format!("/proc/{process}/cmdline")).ok());
+    let words = |bytes: Vec<u8>| {
+        let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+        words.map(|word| String::from_utf8_lossy(word).escape_debug().to_string()).collect()
+    };
+    Holder { process, user: Some(peer.uid()), command: command.map(words).unwrap_or_default() }
+}
+
+fn refusal(name: &str, holder: &Holder) -> String {
+    /// Of a command line, so many characters are shown.
+    const SHOWN: usize = 200;
+    let mut who = holder.process.map_or("a process".to_owned(), |process| format!("process {process}"));
+    if let Some(user) = holder.user.filter(|user| *user != 0) {
+        who.push_str(&format!(" of user {user}"));
+    }
+    if !holder.command.is_empty() {
+        let command: String = holder.command.join(" ").chars().take(SHOWN).collect();
+        who.push_str(&format!(", {command}"));
+    }
+    let end = match (holder.control_socket(), holder.process) {
+        (Some(socket), _) => format!("end it with: giveway control {socket} stop"),
+        (None, Some(process)) => format!("end it with: kill {process}"),
+        (None, None) => "end it, or use other interfaces".to_owned(),
+    };
+    format!(
+        "{name} belongs to another giveway live already ({who}), and two would send every frame twice; {end}"
+    )
+}
+
+impl Holder {
+    /// The control socket on its command line.
+    pub fn control_socket(&self) -> Option<&str> {
+        let mut words = self.command.iter();
+        words.find_map(|word| word.strip_prefix("--control=")).or_else(|| {
+            let at = self.command.iter().position(|word| word == "--control")?;
+            self.command.get(at + 1).map(String::as_str)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_named_with_what_ends_it() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let holder = |command: &str| Holder { process: Some(7), user: Some(0), command: words(command) };
+        let told = refusal("eth0", &holder("giveway live --in eth0 --control /run/gw.sock"));
+        assert!(
+            told.starts_with(
+                "eth0 belongs to another giveway live already (process 7, giveway live --in eth0"
+            )
+        );
+        assert!(told.ends_with("end it with: giveway control /run/gw.sock stop"), "{told}");
+        assert!(refusal("eth0", &holder("giveway --control=/a")).ends_with("giveway control /a stop"));
+        assert!(refusal("eth0", &holder("giveway live")).ends_with("end it with: kill 7"));
+        let other = Holder { user: Some(1000), ..holder("") };
+        assert!(refusal("eth0", &other).contains("(process 7 of user 1000)"));
+        assert!(refusal("eth0", &Holder::default()).ends_with("end it, or use other interfaces"));
+    }
+
+    /// An abstract address needs no interface and no privilege.
+    #[test]
+    fn the_kernel_says_who_holds_a_lock() {
+        let address = format!("giveway-live-test-{}", std::process::id()).into_bytes();
+        let at = SocketAddr::from_abstract_name(&address).unwrap();
+        let held = UnixListener::bind_addr(&at).unwrap();
+        held.set_nonblocking(true).unwrap();
+        let locks = InterfaceLocks(vec![held]);
+        for round in 0..600 {
+            if round % 50 == 0 {
+                locks.forget_clients();
+            }
+            assert_eq!(holder(&address).process, Some(std::process::id()), "in round {round}");
+        }
+        assert!(!holder(&address).command.is_empty());
+        drop(locks);
+        assert!(UnixListener::bind_addr(&at).is_ok(), "it is free again");
+    }
+}

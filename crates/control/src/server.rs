@@ -1,0 +1,418 @@
+//! Serves several clients at once in one thread, so that a slow client stops nobody: one poll loop, sockets
+//! that do not block, a deadline for each connection, and bounds on connections and bytes.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use live::clock::monotonic_ns;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::http;
+use crate::protocol::{self, ControlApi, LONGEST_LINE};
+
+/// Connections that are open at once. When another client connects, the oldest one that has not sent its
+/// request is closed.
+pub const CLIENTS: usize = 16;
+/// How long a client of the metrics may take for its request and for reading the answer, both together.
+pub const METRICS_DEADLINE: Duration = Duration::from_secs(2);
+/// The same for a client of the control socket.
+pub const CONTROL_DEADLINE: Duration = Duration::from_secs(5);
+
+/// What is spoken on a socket: one request, one answer.
+pub trait Service {
+    /// The most bytes of a request. What goes beyond is answered as it is.
+    const LONGEST: usize;
+    /// How long a connection may live.
+    const DEADLINE: Duration;
+    /// Whether these bytes are a whole request.
+    fn is_complete(&self, bytes: &[u8]) -> bool;
+    /// The answer to these bytes: a whole request, one that is too long, or one that the client broke off.
+    fn answer(&mut self, bytes: &[u8]) -> Vec<u8>;
+}
+
+/// The control socket, answered by a bridge.
+pub struct Control<A>(pub Arc<A>);
+
+impl<A: ControlApi> Service for Control<A> {
+    const LONGEST: usize = LONGEST_LINE;
+    const DEADLINE: Duration = CONTROL_DEADLINE;
+    fn is_complete(&self, bytes: &[u8]) -> bool {
+        bytes.contains(&b'\n')
+    }
+    fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
+        protocol::answer(bytes, &*self.0).into_bytes()
+    }
+}
+
+/// Metrics over HTTP, answered by a bridge.
+pub struct Metrics<A>(pub Arc<A>);
+
+impl<A: ControlApi> Service for Metrics<A> {
+    const LONGEST: usize = http::LONGEST_HEAD;
+    const DEADLINE: Duration = METRICS_DEADLINE;
+    fn is_complete(&self, bytes: &[u8]) -> bool {
+        http::is_complete(bytes)
+    }
+    fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
+        http::answer(bytes, || watch::openmetrics::render(&self.0.snapshots()))
+    }
+}
+
+/// A socket that listens.
+pub trait Listener: AsFd {
+    /// What it accepts.
+    type Stream: Read + Write + AsFd;
+    /// The next client, without waiting; it does not block either.
+    ///
+    /// # Errors
+    /// `WouldBlock` where nobody waits, and what the system says.
+    fn accept_now(&self) -> io::Result<Self::Stream>;
+    /// Has [`accept_now`](Listener::accept_now) not wait.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn never_wait(&self) -> io::Result<()>;
+}
+
+impl Listener for TcpListener {
+    type Stream = TcpStream;
+    fn accept_now(&self) -> io::Result<TcpStream> {
+        let (stream, _) = self.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    }
+    fn never_wait(&self) -> io::Result<()> {
+        self.set_nonblocking(true)
+    }
+}
+
+impl Listener for UnixListener {
+    type Stream = UnixStream;
+    fn accept_now(&self) -> io::Result<UnixStream> {
+        let (stream, _) = self.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    }
+    fn never_wait(&self) -> io::Result<()> {
+        self.set_nonblocking(true)
+    }
+}
+
+/// Who may reach this address beside programs on this machine; nothing for a loopback address.
+pub fn exposure(at: SocketAddr) -> Option<String> {
+    let ip = at.ip().to_canonical();
+    let who = match ip {
+        _ if ip.is_loopback() => return None,
+        _ if ip.is_unspecified() => "everybody who reaches any address of this machine".to_owned(),
+        _ => format!("everybody who reaches {ip}"),
+    };
+    Some(format!(
+        "--metrics {at}: {who} may read the metrics, without a password: rates, queues, and addresses of the largest flows; to keep \
+         them to this machine, write --metrics 127.0.0.1:{}",
+        at.port()
+    ))
+}
+
+/// A client.
+struct Connection<S> {
+    stream: S,
+    /// What it has sent.
+    request: Vec<u8>,
+    /// What it has not taken yet; none while it still sends its request.
+    answer: Option<Vec<u8>>,
+    taken: usize,
+    /// When it is closed, by the monotonic clock, in ns.
+    until: u64,
+}
+
+enum Next {
+    Wait,
+    Close,
+}
+
+impl<S: Read + Write> Connection<S> {
+    /// Goes on as far as it can without waiting.
+    fn advance<V: Service>(&mut self, service: &mut V) -> Next {
+        let mut chunk = [0; 2048];
+        while self.answer.is_none() {
+            let whole = match self.stream.read(&mut chunk) {
+                Ok(0) => true,
+                Ok(more) => {
+                    self.request.extend(&chunk[..more]);
+                    service.is_complete(&self.request) || self.request.len() > V::LONGEST
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Next::Wait,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
+                Err(_) => return Next::Close,
+            };
+            if whole {
+                self.answer = Some(service.answer(&self.request));
+            }
+        }
+        let answer = self.answer.as_deref().unwrap_or_default();
+        while self.taken < answer.len() {
+            match self.stream.write(&answer[self.taken..]) {
+                Ok(0) => return Next::Close,
+                Ok(more) => self.taken += more,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Next::Wait,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Next::Close,
+            }
+        }
+        Next::Close
+    }
+}
+
+/// Serves clients one beside the other until the listener fails for good. Meant for a thread of its own.
+///
+/// # Errors
+/// What the system says when it cannot wait for clients.
+pub fn serve<L: Listener, V: Service>(listener: &L, service: &mut V) -> io::Result<()> {
+    /// After the system had no descriptor for a client, and nobody here has one to give.
+    const RETRY: Duration = Duration::from_millis(100);
+    listener.never_wait()?;
+    let lifetime = V::DEADLINE.as_nanos() as u64;
+    // The oldest first.
+    let mut clients: Vec<Connection<L::Stream>> = Vec::with_capacity(CLIENTS);
+    let mut accepts = true;
+    loop {
+        let ready = wait(accepts.then(|| listener.as_fd()), &clients, RETRY)?;
+        let now = monotonic_ns();
+        let mut at = 0;
+        // What happened to a client that was not woken is nothing, but its time may be over.
+        clients.retain_mut(|client| {
+            let woken = ready.clients[at];
+            at += 1;
+            now < client.until && !(woken && matches!(client.advance(service), Next::Close))
+        });
+        accepts = true;
+        if ready.listener {
+            accepts = welcome(listener, service, &mut clients, now + lifetime);
+        }
+        // Time that an answer took is not the fault of the clients that waited for it.
+        let spent = monotonic_ns() - now;
+        clients.iter_mut().for_each(|client| client.until += spent);
+    }
+}
+
+/// Takes who waits outside. False when the system has no room for more, and there is nobody to close.
+fn welcome<L: Listener, V: Service>(
+    listener: &L,
+    service: &mut V,
+    clients: &mut Vec<Connection<L::Stream>>,
+    until: u64,
+) -> bool {
+    // So many at a time: those who are here have their turn, too.
+    for _ in 0..CLIENTS {
+        let stream = match listener.accept_now() {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+            // The client has gone meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) if clients.is_empty() => return false,
+            Err(_) => {
+                close_one(clients);
+                continue;
+            }
+        };
+        let mut client = Connection { stream, request: Vec::new(), answer: None, taken: 0, until };
+        if matches!(client.advance(service), Next::Wait) {
+            if clients.len() == CLIENTS {
+                close_one(clients);
+            }
+            clients.push(client);
+        }
+    }
+    true
+}
+
+/// Closes the oldest client that has not sent its request; where all have, the oldest.
+fn close_one<S>(clients: &mut Vec<Connection<S>>) {
+    let idle = clients.iter().position(|client| client.answer.is_none());
+    clients.remove(idle.unwrap_or(0));
+}
+
+/// Who has something to say, or room for an answer.
+struct Ready {
+    listener: bool,
+    clients: Vec<bool>,
+}
+
+fn wait<S: AsFd>(
+    listener: Option<BorrowedFd<'_>>,
+    clients: &[Connection<S>],
+    retry: Duration,
+) -> io::Result<Ready> {
+    let first = clients.iter().map(|client| client.until).min();
+    let left = first.map(|until| Duration::from_nanos(until.saturating_sub(monotonic_ns())));
+    let left = if listener.is_none() { Some(left.unwrap_or(retry).min(retry)) } else { left };
+    // Rounded up, so that the loop does not spin in the last millisecond.
+    let timeout = left.map(|left| left.as_millis() as u64 + 1);
+    let timeout = timeout.map_or(PollTimeout::NONE, |ms| {
+        PollTimeout::try_from(Duration::from_millis(ms)).unwrap_or(PollTimeout::MAX)
+    });
+    let waits = |client: &Connection<S>| {
+        if client.answer.is_none() { PollFlags::POLLIN } else { PollFlags::POLLOUT }
+    };
+    let mut fds: Vec<PollFd<'_>> =
+        clients.iter().map(|client| PollFd::new(client.stream.as_fd(), waits(client))).collect();
+    fds.extend(listener.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+    match poll(&mut fds, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut woken = fds.iter().map(|fd| fd.any().unwrap_or(true));
+    let clients = woken.by_ref().take(clients.len()).collect();
+    Ok(Ready { listener: woken.next().unwrap_or(false), clients })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Echoes a line. It has seconds, so that a busy machine does not cut it off.
+    struct Echo;
+
+    impl Service for Echo {
+        const LONGEST: usize = 100;
+        const DEADLINE: Duration = Duration::from_secs(60);
+        fn is_complete(&self, bytes: &[u8]) -> bool {
+            bytes.contains(&b'\n')
+        }
+        fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
+            bytes.to_vec()
+        }
+    }
+
+    /// The same; nobody has time.
+    struct Hasty(Echo);
+
+    impl Service for Hasty {
+        const LONGEST: usize = Echo::LONGEST;
+        const DEADLINE: Duration = Duration::from_millis(200);
+        fn is_complete(&self, bytes: &[u8]) -> bool {
+            self.0.is_complete(bytes)
+        }
+        fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
+            self.0.answer(bytes)
+        }
+    }
+
+    fn start<V: Service + Send + 'static>(mut service: V) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+        let at = listener.local_addr().expect("it is bound");
+        std::thread::spawn(move || serve(&listener, &mut service));
+        at
+    }
+
+    fn ask(at: SocketAddr, request: &[u8]) -> Vec<u8> {
+        let mut stream = TcpStream::connect(at).expect("it listens");
+        stream.write_all(request).expect("it reads");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("it answers");
+        answer
+    }
+
+    #[test]
+    fn silent_clients_stop_nobody() {
+        let at = start(Echo);
+        let silent: Vec<TcpStream> = (0..CLIENTS - 1).map(|_| TcpStream::connect(at).unwrap()).collect();
+        for stream in &silent {
+            let mut stream = stream;
+            stream.write_all(b"he").unwrap();
+        }
+        assert_eq!(ask(at, b"hello\n"), b"hello\n");
+        // They are served, too, once they have said all.
+        let mut last = silent.last().unwrap();
+        last.write_all(b"y\n").unwrap();
+        let mut answer = Vec::new();
+        last.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, b"hey\n");
+    }
+
+    #[test]
+    fn the_oldest_silent_client_makes_room() {
+        let at = start(Echo);
+        let silent: Vec<TcpStream> = (0..CLIENTS + 3).map(|_| TcpStream::connect(at).unwrap()).collect();
+        assert_eq!(ask(at, b"hello\n"), b"hello\n");
+        for mut oldest in &silent[..3] {
+            // Reading ends, since the other side has closed.
+            assert!(matches!(oldest.read(&mut [0; 8]), Ok(0) | Err(_)));
+        }
+        let mut youngest = silent.last().unwrap();
+        youngest.write_all(b"me\n").unwrap();
+        let mut answer = Vec::new();
+        youngest.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, b"me\n");
+    }
+
+    /// A byte now and then does not keep a connection open: the deadline is for all of it.
+    #[test]
+    fn a_slow_client_is_closed_at_its_deadline() {
+        let at = start(Hasty(Echo));
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        // At most a minute; a byte each 50 ms, so without the deadline the request would be over after 100
+        // bytes, with an answer.
+        for _ in 0..90 {
+            let wrote = stream.write_all(b"a");
+            match stream.read(&mut [0; 8]) {
+                Ok(0) => return,
+                Ok(_) => panic!("a request that is not complete is not answered"),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wrote.unwrap(),
+                Err(_) => return,
+            }
+        }
+        panic!("it was never closed");
+    }
+
+    #[test]
+    fn long_requests_and_broken_ones_are_answered() {
+        let at = start(Echo);
+        assert!(ask(at, &[b'a'; 101]).len() >= 101);
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.write_all(b"abc").unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, b"abc");
+    }
+
+    /// An answer that nobody reads waits for its reader, and others go on.
+    #[test]
+    fn who_does_not_read_its_answer_stops_nobody() {
+        struct Large;
+        impl Service for Large {
+            const LONGEST: usize = 100;
+            const DEADLINE: Duration = Duration::from_secs(60);
+            fn is_complete(&self, bytes: &[u8]) -> bool {
+                bytes.contains(&b'\n')
+            }
+            fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
+                if bytes == b"all\n" { vec![7; 64 << 20] } else { bytes.to_vec() }
+            }
+        }
+        let at = start(Large);
+        let mut greedy = TcpStream::connect(at).unwrap();
+        greedy.write_all(b"all\n").unwrap();
+        assert_eq!(ask(at, b"hello\n"), b"hello\n");
+        let mut answer = Vec::new();
+        greedy.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer.len(), 64 << 20);
+    }
+
+    #[test]
+    fn addresses_that_others_reach_are_told() {
+        let told = |at: &str| exposure(at.parse().unwrap());
+        assert_eq!((told("127.0.0.1:9100"), told("[::1]:9100"), told("127.8.0.1:1")), (None, None, None));
+        assert_eq!(told("[::ffff:127.0.0.1]:9100"), None);
+        assert!(told("0.0.0.0:9100").unwrap().contains("any address of this machine"));
+        assert!(told("[::]:9100").unwrap().ends_with("--metrics 127.0.0.1:9100"));
+        assert!(told("192.0.2.1:80").unwrap().contains("reaches 192.0.2.1 may read"));
+    }
+}
