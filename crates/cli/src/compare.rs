@@ -58,7 +58,8 @@ pub struct Args {
     /// that gateway [default: a guess, which is told]
     #[arg(long, value_name = "LOCAL")]
     link: Option<Local>,
-    /// Keep everything in this folder, with the report, and resume what is there
+    /// Keep everything in this folder, with the report, and resume what is there. A folder that holds something else is
+    /// refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write what the queues did to a pcapng file, for Wireshark and its like; several disciplines get a file each
@@ -71,6 +72,10 @@ pub struct Args {
     /// How many runs at a time; by default as many as there are processors
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    /// Replace what is at --out or --export although it is something else. Names each thing that it removes, and leaves what
+    /// Giveway does not write
+    #[arg(long)]
+    force: bool,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -138,14 +143,14 @@ fn prepare(args: &Args) -> Result<Prepared, Refused> {
             "--rtt: a replay has no round trips, nobody reacts in it; leave it out, or --mode replay";
         return Err(refused(message.to_owned()));
     }
-    let place = link::Place::new(args.out.as_deref()).map_err(|message| (message, Outcome::Failed))?;
+    let links: Vec<Link> = rates.into_iter().map(|(up, down)| Link { up, down, rtt: args.rtt }).collect();
+    let place = link::Place::new(args.out.as_deref(), &links, args.force)?;
     let read = Read::capture(&args.capture, args.link.as_ref(), args.quiet).map_err(refused)?;
     if !args.quiet {
         read.tell(&args.capture);
     }
     read.check(args.mode).map_err(refused)?;
-    let links = rates.into_iter().map(|(up, down)| Link { up, down, rtt: args.rtt });
-    Ok(Prepared { specs, links: links.collect(), read, place })
+    Ok(Prepared { specs, links, read, place })
 }
 
 impl Prepared {
@@ -153,29 +158,28 @@ impl Prepared {
         let file = name(&args.capture);
         let session = Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked(&args.capture));
         let mut session = match session {
-            Ok(session) => session,
+            Ok(session) => session.replacing(args.force),
             Err(message) => {
                 sentence(&message);
                 return Ok(Outcome::Failed);
             }
         };
+        let files = self.place.files();
+        if args.mode == Mode::Flows {
+            session = match link::keep(&self.read.workload, files) {
+                Ok(workload) => session.keeping(link::WORKLOAD, workload),
+                Err(message) => {
+                    sentence(&message);
+                    return Ok(Outcome::Failed);
+                }
+            };
+        }
         let seeds = args.seeds.unwrap_or(if args.mode == Mode::Flows { 5 } else { 1 });
         let mut outcome = Outcome::Done;
         let mut told = Vec::new();
         let mut kept_in = Vec::new();
         for link in &self.links {
-            let folders = self.place.folders(link, self.links.len());
-            let kept = folders.and_then(|(folder, files)| match args.mode {
-                Mode::Flows => link::keep(&self.read.workload, &files).map(|()| (folder, files)),
-                Mode::Replay => Ok((folder, files)),
-            });
-            let (folder, files) = match kept {
-                Ok(folders) => folders,
-                Err(message) => {
-                    sentence(&message);
-                    return Ok(outcome.max(Outcome::Failed));
-                }
-            };
+            let folder = self.place.folder(link, self.links.len());
             let text = link.scenario(&file, &args.capture, args.mode, &self.specs, seeds, &self.read);
             let scenario = match Scenario::parse(&text, files) {
                 Ok(scenario) => scenario,
@@ -212,7 +216,7 @@ impl Prepared {
         if let (Some(out), 2..) = (&args.out, kept_in.len()) {
             let place = out.join(record::REPORT);
             let dirs: Vec<&Path> = kept_in.iter().map(PathBuf::as_path).collect();
-            match crate::report::of_folders(&dirs, &place) {
+            match crate::report::of_folders(&dirs, &place, args.force) {
                 Ok(()) if args.quiet => {}
                 Ok(()) => sentence(&format!("all rates side by side: {}", shown(&place))),
                 Err(message) => {

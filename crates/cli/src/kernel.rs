@@ -12,6 +12,7 @@ use kernel::way::Way;
 use qdisc::{DropReason, Limit, Rate};
 use serde_json::{Map, Value, json};
 
+use crate::outputs::{self, may_write};
 use crate::{Outcome, show, terminal};
 
 /// Puts disciplines into the kernel, as BPF qdiscs: no process stays behind.
@@ -114,6 +115,9 @@ struct Build {
     /// As for load
     #[arg(long, value_name = "LIMIT")]
     limit: Option<Limit>,
+    /// Replace what is at --out although it is no object file
+    #[arg(long)]
+    force: bool,
 }
 
 /// Does it.
@@ -224,7 +228,8 @@ fn list() -> Result<String, Trouble> {
 }
 
 fn build(args: &Build) -> Result<String, Trouble> {
-    let Build { discipline, out, btf, name, journal, rate, limit } = args;
+    let Build { discipline, out, btf, name, journal, rate, limit, force } = args;
+    may_write(out, outputs::Kind::Object, *force).map_err(Trouble::Refused)?;
     // Whatever it is, the object is the same: the rate is told when it is loaded.
     let rate = rate.unwrap_or(Rate::mbit(10));
     let plan = Plan::new(discipline, Some(rate), *limit, 1514)?;

@@ -15,6 +15,7 @@ mod list;
 mod live;
 mod markdown;
 mod operations;
+mod outputs;
 mod parameters;
 mod progress;
 mod registries;
@@ -38,7 +39,7 @@ use clap::{Parser, Subcommand};
 
 /// Packet scheduling, from paper to wire: compares queue disciplines.
 #[derive(Parser)]
-#[command(name = "giveway", version, max_term_width = 100, after_help = AFTER, arg_required_else_help = true)]
+#[command(name = "giveway", version = sources::VERSION, max_term_width = 100, after_help = AFTER, arg_required_else_help = true)]
 struct Giveway {
     #[command(subcommand)]
     command: Command,

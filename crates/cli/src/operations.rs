@@ -1,18 +1,19 @@
 //! `giveway run --trace-port`: the operations of a port's discipline, in a file that `giveway replay-check` runs again.
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use disciplines::Spec;
 use qdisc::{Invalid, Qdisc, Site};
+use record::NewFile;
 use replay::{Options, Recording, Tracer, WhenFull};
 use scenario::{Build, Cell, Finished, Network, Port, Scenario};
 use sim::Segment;
 
 use crate::Outcome;
 use crate::export::{Target, places};
+use crate::outputs::Kind;
 
 /// `PORT=FILE`.
 #[derive(Clone, Debug)]
@@ -54,7 +55,11 @@ impl<'a> Traces<'a> {
     ///
     /// # Errors
     /// A sentence that names the port or the file, and what that means for the program.
-    pub fn begin(asked: &[PortFile], scenario: &'a Scenario) -> Result<Traces<'a>, (Outcome, String)> {
+    pub fn begin(
+        asked: &[PortFile],
+        scenario: &'a Scenario,
+        force: bool,
+    ) -> Result<Traces<'a>, (Outcome, String)> {
         if asked.is_empty() {
             return Ok(Traces::default());
         }
@@ -74,9 +79,10 @@ impl<'a> Traces<'a> {
                     format!("--trace-port: no port is called \"{port}\"; there are {}", names.join(", "));
                 return Err((Outcome::Wrong, sentence));
             }
-            for (run, place) in runs.iter_mut().zip(places(file, &kinds)) {
-                let target = Target::begin(place).map_err(|sentence| (Outcome::Failed, sentence))?;
-                run.ports.push((port.clone(), target));
+            let places = places(file, &kinds);
+            Target::may_begin(&places, Kind::Trace, force)?;
+            for (run, place) in runs.iter_mut().zip(places) {
+                run.ports.push((port.clone(), Target::begin(place)?));
             }
         }
         Ok(Traces { seed: scenario.seeds[0], network: Some(network), runs })
@@ -101,9 +107,10 @@ impl RunTraces {
         /// A simulation has no clock that it could be late by: what is asked for is there whole. Five megabytes for each port.
         const OPTIONS: Options = Options { slots: 1 << 16, when_full: WhenFull::Wait };
         let program = concat!("giveway ", env!("CARGO_PKG_VERSION"));
-        let begin = |target: &Target| -> io::Result<(File, Recording)> {
-            let file = target.make()?;
-            Ok((file.try_clone()?, Recording::start(file, program, OPTIONS)?))
+        let begin = |target: &Target| -> io::Result<(NewFile, Recording)> {
+            let file = target.take()?;
+            let recording = Recording::start(file.file().try_clone()?, program, OPTIONS)?;
+            Ok((file, recording))
         };
         let begun: Vec<_> = self.ports.iter().map(|(port, target)| (port, target, begin(target))).collect();
         let tracer = |name: &str| -> Option<Tracer> {
@@ -120,7 +127,7 @@ impl RunTraces {
         for (_, target, recording) in begun {
             target.ended(recording.and_then(|(file, recording)| {
                 let written = recording.finish()?;
-                target.keep(&file)?;
+                file.keep()?;
                 Ok(written.operations)
             }));
         }

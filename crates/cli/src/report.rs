@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use record::report::{self, Report};
+use record::report::{self, Report, ReportError};
 
+use crate::outputs::{Kind, may_write};
 use crate::{Outcome, show};
 
 /// Writes the report of a run folder, or of several side by side.
@@ -21,6 +22,9 @@ pub struct Args {
     /// Where to write it [default: report.html, in the folder if there is one, here if there are several]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace what is at the place although it is no report
+    #[arg(long)]
+    force: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -28,7 +32,10 @@ Examples:
   giveway report runs/quickstart
   giveway report runs/before runs/after --out comparison.html
 
-Exit codes: 0 all is well, 1 the report could not be written, 2 a folder is not what it should be.";
+Every file of a folder is checked before it is believed.
+
+Exit codes: 0 all is well, 1 the report could not be written, or a folder is being written, 2 a folder or the file that is there
+is not what it should be.";
 
 /// Does it.
 pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
@@ -38,7 +45,7 @@ pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         (None, [dir]) => dir.join(record::REPORT),
         (None, _) => PathBuf::from(record::REPORT),
     };
-    if let Err((sentence, outcome)) = page(&dirs, &place) {
+    if let Err((sentence, outcome)) = page(&dirs, &place, args.force) {
         show::sentence(&sentence);
         return Ok(outcome);
     }
@@ -50,13 +57,16 @@ pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
 ///
 /// # Errors
 /// A sentence when a table cannot be read, or the report cannot be written.
-pub fn of_folders(dirs: &[&Path], place: &Path) -> Result<(), String> {
-    page(dirs, place).map_err(|(sentence, _)| sentence)
+pub fn of_folders(dirs: &[&Path], place: &Path, force: bool) -> Result<(), String> {
+    page(dirs, place, force).map_err(|(sentence, _)| sentence)
 }
 
 /// Reads folders and writes their page; otherwise a sentence, and how the program ends with it.
-fn page(dirs: &[&Path], place: &Path) -> Result<(), (String, Outcome)> {
-    let html = Report::read(dirs).and_then(|report| report.html());
-    let html = html.map_err(|error| (error.to_string(), Outcome::Wrong))?;
+fn page(dirs: &[&Path], place: &Path, force: bool) -> Result<(), (String, Outcome)> {
+    may_write(place, Kind::Page, force).map_err(|sentence| (sentence, Outcome::Wrong))?;
+    let html = Report::read(dirs).and_then(|report| report.html()).map_err(|error| {
+        let outcome = if let ReportError::Busy { .. } = error { Outcome::Failed } else { Outcome::Wrong };
+        (error.to_string(), outcome)
+    })?;
     report::write(place, &html).map_err(|error| (error.to_string(), Outcome::Failed))
 }

@@ -9,9 +9,10 @@ use papers::{Job, Judged, Paper, Results, SHIPPED, Scope, Study, Verdict};
 use rayon::prelude::*;
 
 use crate::markdown::wrap;
+use crate::outputs::{Kind, may_write};
 use crate::progress::Progress;
 use crate::run::{pool, said_in};
-use crate::{Outcome, cpu, show, stop, terminal};
+use crate::{Outcome, cpu, outputs, show, stop, terminal};
 
 /// Does a paper again: runs what it ran, and holds each of its claims against what comes out.
 ///
@@ -36,6 +37,9 @@ pub struct Args {
     /// Where the report and the verdicts go [default: runs/PAPER, with --quick runs/PAPER-quick]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Replace what is in the folder although it is not of this paper. Names each file that it replaces
+    #[arg(long)]
+    force: bool,
     /// How many runs at a time; by default as many as there are processors
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -74,11 +78,18 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let dir = args.out.clone().unwrap_or_else(|| {
         Path::new("runs").join(if args.quick { format!("{id}-quick") } else { (*id).to_owned() })
     });
-    // A folder that cannot be written is told now, not after the runs.
-    if let Err(error) = std::fs::create_dir_all(&dir) {
-        show::sentence(&format!("cannot make the folder {}: {error}", dir.display()));
-        return Ok(Outcome::Failed);
-    }
+    // A folder that cannot be written, or is not ours to write, is told now, not after the runs.
+    let taken = may_take(&dir, id, args.force).map_err(|sentence| (sentence, Outcome::Wrong));
+    let locked = taken.and_then(|()| {
+        record::Lock::take(&dir).map_err(|error| (error.to_string(), outputs::outcome(&error)))
+    });
+    let _lock = match locked {
+        Ok(lock) => lock,
+        Err((sentence, outcome)) => {
+            show::sentence(&sentence);
+            return Ok(outcome);
+        }
+    };
     let before = cpu::user_s();
     let (results, mut outcome) = match run(&study, args) {
         Ok(ran) => ran,
@@ -107,6 +118,37 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         ));
     }
     Ok(outcome)
+}
+
+/// The verdicts, beside the report. They also say of which paper the folder is.
+const CLAIMS: &str = "claims.json";
+
+/// Whether the folder is empty, or has what this paper came to at another time.
+fn may_take(dir: &Path, id: &str, force: bool) -> Result<(), String> {
+    let written = [(record::REPORT, Kind::Page), (CLAIMS, Kind::Claims)];
+    let claims = std::fs::read(dir.join(CLAIMS)).unwrap_or_default();
+    let claims: serde_json::Value = serde_json::from_slice(&claims).unwrap_or_default();
+    let other = claims["paper"].as_str().filter(|paper| *paper != id);
+    if let (Some(other), false) = (other, force) {
+        return Err(format!(
+            "{} holds the paper {other}. Nothing was changed. Name another folder with --out, or add --force to replace it",
+            dir.display()
+        ));
+    }
+    // A folder whose claims are not there has nothing of ours but what a run leaves that was killed.
+    const LEFT: [&str; 2] = [record::LOCK, ".claims.json.tmp"];
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let strange = entries.map(|entry| entry.file_name()).find(|name| LEFT.iter().all(|left| name != left));
+    if let (Some(name), true, false) = (strange, claims.is_null(), force) {
+        return Err(format!(
+            "{} is not empty and holds no paper: there is {}, for one. Nothing was changed. Name another folder with --out, \
+             or add --force to replace {} and {CLAIMS} there",
+            dir.display(),
+            name.to_string_lossy(),
+            record::REPORT
+        ));
+    }
+    written.iter().try_for_each(|(name, kind)| may_write(&dir.join(name), *kind, force))
 }
 
 /// The papers that there are.
@@ -178,7 +220,8 @@ fn run(study: &Study, args: &Args) -> Result<(Results, Outcome), String> {
 fn keep(dir: &Path, study: &Study, results: &Results, judged: &[Judged]) -> Result<(), String> {
     let page = papers::document(study, results, judged).html();
     let verdicts = format!("{:#}\n", papers::json(study, results, judged));
-    for (name, text) in [(record::REPORT, page), ("claims.json", verdicts)] {
+    // The claims first: they say whose the folder is.
+    for (name, text) in [(CLAIMS, verdicts), (record::REPORT, page)] {
         record::report::write(&dir.join(name), &text).map_err(|error| error.to_string())?;
     }
     Ok(())

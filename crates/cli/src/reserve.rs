@@ -15,7 +15,7 @@ use live::privilege::{self, Role};
 use live::station::{EVERYONE, Station};
 use qdisc::hash::SipHasher;
 use qdisc::{Rate, Span};
-use reserve::{EtherTypes, Kind, Message, Reason, Tuple};
+use reserve::{EtherTypes, Kind, Malformed, Message, Reason, Tuple};
 
 use crate::live::address;
 use crate::{Outcome, show};
@@ -26,7 +26,8 @@ use crate::{Outcome, show};
 /// hear of it. Each router answers. What was granted is repeated before the routers forget it, and ended when this program ends. From then
 /// on, and without a reservation, the flow is best effort like every other.
 ///
-/// The rate counts as the link counts: IP length and 14 bytes of each packet, or what the router was given as --overhead.
+/// The rate counts as the link counts: IP length and 14 bytes of each packet (at least 60 on Ethernet), or
+/// what the router was given as --overhead.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -161,11 +162,8 @@ pub fn ether_types(text: &str) -> Result<EtherTypes, String> {
 pub fn key(flag: &str, file: &Path) -> Result<SipHasher, String> {
     let told = |what: &str| format!("{flag} {}: {what}", file.display());
     let text = std::fs::read_to_string(file).map_err(|error| told(&error.to_string()))?;
-    let key = text.trim();
-    let digits = (key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(key);
-    let number = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
-    let number =
-        number.ok_or_else(|| told("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
+    let key = reserve::key(&text)
+        .ok_or_else(|| told("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
     let open = std::fs::metadata(file).is_ok_and(|about| {
         use std::os::unix::fs::PermissionsExt;
         about.permissions().mode() & 0o077 != 0
@@ -173,7 +171,7 @@ pub fn key(flag: &str, file: &Path) -> Result<SipHasher, String> {
     if open {
         show::sentence(&told(&format!("others may read it: chmod 600 {}", file.display())));
     }
-    Ok(SipHasher::new((number >> 64) as u64, number as u64))
+    Ok(key)
 }
 
 /// One that asks.
@@ -182,7 +180,11 @@ struct Asker<'a> {
     station: Station,
     key: Option<SipHasher>,
     start: Message,
+    /// The number of the last message that was sent.
+    number: u64,
     stop: Arc<AtomicBool>,
+    /// Whether was said that somebody writes another version.
+    told_version: bool,
     /// Routers that have granted it.
     granted: Vec<[u8; 6]>,
 }
@@ -243,8 +245,10 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         protocol: args.proto,
     };
     let rate = args.rate.unwrap_or_default();
-    let start = Message { kind: Kind::Start, tuple, rate, start, finish };
-    let mut asker = Asker { args, station, key, start, stop, granted: Vec::new() };
+    let sender = station.address();
+    let start = Message { kind: Kind::Start, tuple, rate, start, finish, sender, number: 0 };
+    let mut asker =
+        Asker { args, station, key, start, number: 0, stop, told_version: false, granted: Vec::new() };
     if args.end { asker.end(out) } else { asker.keep(out) }
 }
 
@@ -261,10 +265,13 @@ impl Asker<'_> {
             return Ok(Outcome::Done);
         }
         let mut unanswered = 0;
+        // Answers of routers further on may come to any start since then.
+        let first = self.number;
         while !self.stopped() && wall_ns() < self.start.finish {
             // Who is further away may refuse while we wait.
-            if let Said::Refused(router, reason) =
-                self.listen(&self.start.to_owned(), self.args.repeat, false, out)?
+            let asked = Message { number: first, ..self.start };
+            if let Said::Refused(router, reason) = self.listen(&asked, self.args.repeat, false, out)?
+                && reason != Reason::Replayed
             {
                 return self.refused(router, reason, out);
             }
@@ -273,8 +280,9 @@ impl Asker<'_> {
             }
             match self.ask(&self.start.to_owned(), 1, out)? {
                 Said::Granted => unanswered = 0,
+                // The router may have begun anew; the next start is newer.
+                Said::Nothing | Said::Refused(_, Reason::Replayed) => unanswered += 1,
                 Said::Refused(router, reason) => return self.refused(router, reason, out),
-                Said::Nothing => unanswered += 1,
             }
             if unanswered == self.args.tries {
                 show::sentence(&format!(
@@ -310,7 +318,7 @@ impl Asker<'_> {
         };
         show::sentence(&format!(
             "nobody answered out of {} ({} times): is `giveway live --reserve` running on the way to {}, with EtherTypes \
-             {:#06x},{:#06x} (--reserve-types) {key}?",
+             {:#06x},{:#06x} (--reserve-types) {key}, and of the same version as this program?",
             self.args.via, self.args.tries, self.args.to, self.args.types.start, self.args.types.end
         ));
         Ok(Outcome::Failed)
@@ -344,19 +352,36 @@ impl Asker<'_> {
         }
     }
 
-    /// Sends a message until somebody answers, or so many times.
+    /// Sends a message until somebody answers, or so many times. Each time it has a new number.
     fn ask(&mut self, message: &Message, tries: u32, out: &mut dyn Write) -> io::Result<Said> {
-        for _ in 0..tries {
-            self.send(message)?;
-            let said = self.listen(message, self.args.timeout, true, out)?;
-            if !matches!(said, Said::Nothing) || self.stopped() {
+        let mut message = *message;
+        let mut said = Said::Nothing;
+        for number in 0..tries {
+            self.send(&message)?;
+            if number == 0 {
+                // Answers to this one and to those that follow count.
+                message.number = self.number;
+            }
+            said = self.listen(&message, self.args.timeout, true, out)?;
+            match said {
+                Said::Nothing => {}
+                // Messages of two programs on this machine may have overtaken each other, or the router has just begun.
+                Said::Refused(_, Reason::Replayed) if number + 1 < tries => {
+                    self.listen(&message, self.args.timeout / 10, false, out)?;
+                }
+                Said::Granted | Said::Refused(..) => return Ok(said),
+            }
+            if self.stopped() {
                 return Ok(said);
             }
         }
-        Ok(Said::Nothing)
+        Ok(said)
     }
 
-    fn send(&self, message: &Message) -> io::Result<()> {
+    /// Sends a message with the next number: the time, and more than the one before.
+    fn send(&mut self, message: &Message) -> io::Result<()> {
+        self.number = wall_ns().max(self.number + 1);
+        let message = Message { number: self.number, ..*message };
         let types = self.args.types;
         let kind = if message.kind == Kind::End { types.end } else { types.start };
         let to = self.args.router.unwrap_or(EVERYONE);
@@ -378,9 +403,17 @@ impl Asker<'_> {
             let Some(left) = end.checked_sub(monotonic_ns()).filter(|left| *left > 0) else { break };
             let left = Duration::from_nanos(left.max(1_000_000)).min(Duration::from_millis(50));
             let Some(received) = self.station.receive(left)? else { continue };
-            let Ok(answer) = Message::decode(&received.body, self.key.as_ref()) else { continue };
-            // An answer repeats what it is the answer to.
-            if (Message { kind: asked.kind, ..answer }) != *asked {
+            let answer = match Message::decode(&received.body, self.key.as_ref()) {
+                Ok(answer) => answer,
+                Err(Malformed::Version(version)) => {
+                    self.other_version(received.from, version);
+                    continue;
+                }
+                Err(_) => continue,
+            };
+            // An answer repeats what it is the answer to: this message, or one that was sent instead of it.
+            let mine = (asked.number..=self.number).contains(&answer.number);
+            if !mine || (Message { kind: asked.kind, number: asked.number, ..answer }) != *asked {
                 continue;
             }
             match answer.kind {
@@ -395,6 +428,18 @@ impl Asker<'_> {
             }
         }
         Ok(Said::Nothing)
+    }
+
+    /// Says once that a machine writes messages of another version.
+    fn other_version(&mut self, router: [u8; 6], version: u8) {
+        if !std::mem::replace(&mut self.told_version, true) {
+            show::sentence(&format!(
+                "{} writes control packets of version {version}, and this program those of version {}: use the same version of \
+                 Giveway on both sides",
+                address(router),
+                reserve::message::VERSION
+            ));
+        }
     }
 
     /// A router granted something; each is told of once.

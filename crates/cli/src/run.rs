@@ -8,13 +8,14 @@ use clap::value_parser;
 use papers::{layout, observe, observe_network};
 use qdisc::PortId;
 use rayon::prelude::*;
-use record::{Fingerprint, Manifest, Record, RunFolder, Style, Summary, Table};
+use record::report::Report;
+use record::{Digest, Kept, Manifest, Record, RunFolder, Style, Summary, Table};
 use scenario::{Cell, Crossbar, Direction, Host, Scenario};
 
 use crate::export::Exports;
 use crate::operations::{PortFile, Traces};
 use crate::progress::{Part, Progress};
-use crate::{Outcome, check, cpu, report, show, stop, terminal, trace};
+use crate::{Outcome, check, cpu, outputs, show, stop, terminal, trace};
 
 /// Runs scenarios: every discipline, with every seed, on the same arrivals.
 ///
@@ -28,7 +29,8 @@ pub struct Args {
     /// Scenario files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep everything in this folder, and resume what is there; several scenarios get a folder each inside
+    /// Keep everything in this folder, and resume what is there; several scenarios get a folder each inside. A folder that holds
+    /// something else is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run with seeds 1 to N
@@ -53,6 +55,10 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000),
         conflicts_with_all = ["out", "export", "trace_port", "json"])]
     trace_slots: Option<u32>,
+    /// Replace what is at --out, --export or --trace-port although it is something else. Names each thing that it removes, and
+    /// leaves what Giveway does not write
+    #[arg(long)]
+    force: bool,
     /// Print one JSON object per scenario instead of a table
     #[arg(long)]
     json: bool,
@@ -125,6 +131,10 @@ pub struct Session {
     export: Option<PathBuf>,
     /// Where the operations of ports are written, of the first seed of each discipline.
     traces: Vec<PortFile>,
+    /// A file that is kept with the runs: its name there, and where it is now.
+    beside: Option<(&'static str, PathBuf)>,
+    /// What is at an output's place may be replaced.
+    force: bool,
 }
 
 /// Threads for `jobs` runs at a time (0: as many as there are processors). Listens for Ctrl-C from now on.
@@ -152,7 +162,17 @@ impl Session {
     /// A sentence when the threads cannot be started.
     pub fn new(jobs: u16, json: bool, quiet: bool, asked: String) -> Result<Session, String> {
         let pool = pool(jobs)?;
-        Ok(Session { pool, json, quiet, asked, export: None, traces: Vec::new() })
+        Ok(Session { pool, json, quiet, asked, export: None, traces: Vec::new(), beside: None, force: false })
+    }
+
+    /// The same, which replaces what is at the places of its outputs, if `force`.
+    pub fn replacing(self, force: bool) -> Session {
+        Session { force, ..self }
+    }
+
+    /// The same, which keeps a file with the runs.
+    pub fn keeping(self, name: &'static str, file: PathBuf) -> Session {
+        Session { beside: Some((name, file)), ..self }
     }
 
     /// The same, which also writes the first seed of each discipline as a capture.
@@ -194,26 +214,49 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let asked =
         format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
     let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
-        Ok(session) => session.exporting(args.export.clone()).tracing(args.trace_port.clone()),
+        Ok(session) => session.replacing(args.force),
         Err(sentence) => {
             show::sentence(&sentence);
             return Ok(Outcome::Failed);
         }
     };
+    let session = session.exporting(args.export.clone()).tracing(args.trace_port.clone());
+    let names: Vec<String> = args.files.iter().map(|file| name(file)).collect();
+    let dirs: Vec<Option<PathBuf>> = names.iter().map(|name| place_of(args, name)).collect();
+    let scenarios: Vec<Scenario> = scenarios.into_iter().flatten().collect();
+    // All places are looked at before anything runs.
+    if let Some(twice) = dirs.iter().enumerate().find_map(|(at, dir)| dirs[..at].contains(dir).then_some(dir))
+        && let Some(dir) = twice
+    {
+        let dir = dir.display();
+        show::sentence(&format!(
+            "two scenarios have the same name, and would both be kept in {dir}: run them one by one"
+        ));
+        return Ok(Outcome::Wrong);
+    }
+    if scenarios.len() > 1 {
+        for (scenario, dir) in scenarios.iter().zip(&dirs) {
+            if let Some(outcome) = dir.as_ref().and_then(|dir| session.refused(&question(scenario), dir)) {
+                return Ok(outcome);
+            }
+        }
+    }
     let mut outcome = Outcome::Done;
-    for (file, scenario) in args.files.iter().zip(scenarios.into_iter().flatten()) {
+    for ((scenario, name), dir) in scenarios.iter().zip(&names).zip(&dirs) {
         if !args.quiet {
             show::diagnostics(scenario.origin(), &scenario.warnings);
         }
-        let name = name(file);
-        let dir =
-            args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(&name) } else { dir.clone() });
-        outcome = outcome.max(session.scenario(&scenario, &name, dir.as_deref(), out)?);
+        outcome = outcome.max(session.scenario(scenario, name, dir.as_deref(), out)?);
         if stop::asked() {
             break;
         }
     }
     Ok(outcome)
+}
+
+/// Where a scenario is kept, if it is. Several have a folder each.
+fn place_of(args: &Args, name: &str) -> Option<PathBuf> {
+    args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(name) } else { dir.clone() })
 }
 
 fn is_live(scenario: Option<&Scenario>) -> bool {
@@ -274,25 +317,40 @@ impl Session {
             show::sentence(&sentence);
             Outcome::Failed
         };
-        let folder = dir.map(|dir| self.folder(dir, name, scenario)).transpose();
-        let folder = folder.map_err(|error| told(error.to_string()))?;
+        // The files first: a folder that would be refused is known before, and one that is made stays.
+        let asked = dir.map(|_| question(scenario)).unwrap_or_default();
+        if let Some(outcome) = dir.and_then(|dir| self.refused(&asked, dir)) {
+            return Err(outcome);
+        }
         let exports = match &self.export {
-            Some(file) => Exports::begin(file, scenario).map_err(told)?,
+            Some(file) => Exports::begin(file, scenario, self.force).map_err(|(outcome, sentence)| {
+                show::sentence(&sentence);
+                outcome
+            })?,
             None => Exports::none(),
         };
-        let traces = Traces::begin(&self.traces, scenario).map_err(|(outcome, sentence)| {
+        let traces = Traces::begin(&self.traces, scenario, self.force).map_err(|(outcome, sentence)| {
             show::sentence(&sentence);
             outcome
         })?;
+        let folder = dir.map(|dir| self.folder(dir, name, scenario, &asked)).transpose();
+        let folder = folder.map_err(|error| {
+            show::sentence(&error.to_string());
+            outputs::outcome(&error)
+        })?;
         let cells = scenario.cells();
         let before = cpu::user_s();
+        let kept = self.there(&cells, folder.as_ref());
         let progress = Progress::new(name, cells.len(), self.quiet);
         // With an order of their own the results do not depend on who was faster.
         let ran: Vec<Ran> = self.pool.install(|| {
             cells
                 .par_iter()
+                .zip(kept)
                 .with_max_len(1)
-                .map(|cell| cell_run(by, cell, folder.as_ref(), (&exports, &traces), &progress.part()))
+                .map(|(cell, kept)| {
+                    cell_run(by, cell, (folder.as_ref(), kept), (&exports, &traces), &progress.part())
+                })
                 .collect()
         });
         progress.finish();
@@ -367,11 +425,66 @@ impl Session {
         }
     }
 
+    /// How the program ends if the folder would be refused for what is in it; that is told then. `asked` is everything that
+    /// the results depend on: [`question`].
+    pub fn refused(&self, asked: &str, dir: &Path) -> Option<Outcome> {
+        let looked = RunFolder::inspect(dir, Some((asked, &self.asked)), outputs::existing(self.force));
+        let error = looked.err()?;
+        show::sentence(&error.to_string());
+        Some(outputs::outcome(&error))
+    }
+
+    /// The results that are there already. What is damaged or outdated is told, and runs again.
+    fn there(&self, cells: &[Cell], folder: Option<&RunFolder>) -> Vec<Option<Summary>> {
+        let Some(folder) = folder else { return vec![None; cells.len()] };
+        if let Some(damage) = folder.repaired() {
+            show::sentence(&format!("{damage}: writing it again"));
+        }
+        let kept: Vec<Kept> =
+            self.pool.install(|| cells.par_iter().map(|cell| folder.look(&recorded(cell))).collect());
+        let mut outdated: Vec<(String, usize)> = Vec::new();
+        let mut there = Vec::new();
+        for (cell, kept) in cells.iter().zip(kept) {
+            there.push(match kept {
+                Kept::Finished(summary) => Some(summary),
+                Kept::Missing => None,
+                Kept::Damaged(damage) => {
+                    let Cell { name, seed, .. } = cell;
+                    show::sentence(&format!("{damage}. Running {name} with seed {seed} again"));
+                    None
+                }
+                Kept::Outdated(version) => {
+                    match outdated.iter_mut().find(|(known, _)| *known == version) {
+                        Some((_, count)) => *count += 1,
+                        None => outdated.push((version, 1)),
+                    }
+                    None
+                }
+            });
+        }
+        for (version, count) in outdated {
+            let place = folder.path().display();
+            let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+            show::sentence(&format!(
+                "{runs} in {place} came from another build (Giveway {version}; this is {}): running again",
+                folder.version()
+            ));
+        }
+        there
+    }
+
     /// The folder that keeps the runs.
-    fn folder(&self, dir: &Path, name: &str, scenario: &Scenario) -> Result<RunFolder, record::FolderError> {
+    fn folder(
+        &self,
+        dir: &Path,
+        name: &str,
+        scenario: &Scenario,
+        asked: &str,
+    ) -> Result<RunFolder, record::FolderError> {
+        let version = if scenario.live().is_some() { sources::TESTBED } else { sources::SIMULATION };
         let manifest = Manifest {
             scenario: name.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: version.to_owned(),
             disciplines: scenario.host.compared(),
             seeds: scenario.seeds.clone(),
             machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -381,7 +494,13 @@ impl Session {
             description: scenario.description.clone(),
             layout: layout(scenario, true),
         };
-        RunFolder::create(dir, &question(scenario), manifest)
+        let existing = outputs::existing(self.force);
+        let commit = sources::COMMIT.map(str::to_owned);
+        let mut folder = RunFolder::open(dir, asked, manifest, existing)?.with_commit(commit);
+        if let Some((name, file)) = &self.beside {
+            folder.keep_file(name, file)?;
+        }
+        Ok(folder)
     }
 }
 
@@ -400,7 +519,9 @@ fn keep(
         return Ok(None);
     }
     let place = folder.path().join(record::REPORT);
-    report::of_folders(&[folder.path()], &place).map(|()| Some(place))
+    let page = Report::of(&folder).and_then(|report| report.html()).map_err(|error| error.to_string())?;
+    record::report::write(&place, &page).map_err(|error| error.to_string())?;
+    Ok(Some(place))
 }
 
 /// What a scenario is called: its file, without the ending.
@@ -408,14 +529,15 @@ pub fn name(file: &Path) -> String {
     file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Everything that results depend on: the scenario, and what is in the files that it names.
-fn question(scenario: &Scenario) -> String {
+/// Everything that results depend on: the scenario, and what is in the files that it names. Where the files are does not
+/// matter, so a folder that is moved together with them is still that of the same scenario.
+pub fn question(scenario: &Scenario) -> String {
     let mut text = scenario.text();
     for file in scenario.files() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
         // It was read a moment ago; if it is gone, the runs will say so.
-        let content = std::fs::read(&file).unwrap_or_default();
-        let print = Fingerprint::of(&String::from_utf8_lossy(&content));
-        text.push_str(&format!("# {} has the fingerprint {print}\n", file.display()));
+        let print = Digest::of_file(&file).map_or_else(|error| error.to_string(), |digest| digest.sha256);
+        text.push_str(&format!("# {name} has the SHA-256 {print}\n"));
     }
     text
 }
@@ -428,7 +550,7 @@ fn recorded(cell: &Cell) -> record::Cell {
 fn cell_run(
     by: &Observe<'_>,
     cell: &Cell,
-    folder: Option<&RunFolder>,
+    (folder, kept): (Option<&RunFolder>, Option<Summary>),
     (exports, traces): (&Exports<'_>, &Traces<'_>),
     part: &Part<'_>,
 ) -> Ran {
@@ -439,7 +561,7 @@ fn cell_run(
     let (export, trace) = (exports.of(cell), traces.of(cell));
     if export.is_none()
         && trace.is_none()
-        && let Some(summary) = folder.and_then(|folder| folder.finished(&recorded(cell)))
+        && let Some(summary) = kept
     {
         part.done(1.0);
         return Ran::Finished(summary, Vec::new());

@@ -11,7 +11,8 @@ use qdisc::Span;
 use scenario::{Cell, Contender, Diagnostic, Live, Scenario, Severity};
 use testbed::{Bed, LATE, against};
 
-use crate::run::{Done, Observe, Session, name, print};
+use crate::outputs::{Kind, may_write};
+use crate::run::{Done, Observe, Session, name, print, question};
 use crate::{Outcome, check, show};
 
 /// Runs a scenario with host = "live" on real hosts: network namespaces of this machine, our router between them, and real
@@ -28,7 +29,7 @@ pub struct Args {
     /// Simulate the same, with the same seeds, and lay the results side by side
     #[arg(long)]
     against_simulation: bool,
-    /// Keep everything in this folder, and resume what is there
+    /// Keep everything in this folder, and resume what is there. A folder that holds something else is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run with seeds 1 to N
@@ -43,6 +44,10 @@ pub struct Args {
     /// Change something, as in link.1.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Replace what is at --out although it is something else. Names each thing that it removes, and leaves what Giveway does
+    /// not write
+    #[arg(long)]
+    force: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -101,7 +106,7 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     // One run at a time: they would be in each other's way.
     let session = |jobs| Session::new(jobs, args.json, args.quiet, asked.clone());
     let real = match session(1) {
-        Ok(real) => real,
+        Ok(real) => real.replacing(args.force),
         Err(sentence) => {
             show::sentence(&sentence);
             return Ok(Outcome::Failed);
@@ -112,6 +117,17 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         true => args.out.as_ref().map(|dir| dir.join(part)),
         false => args.out.clone(),
     };
+    if let (Some(dir), true) = (&args.out, args.against_simulation)
+        && let Err(sentence) = may_keep(dir, args.force)
+    {
+        show::sentence(&sentence);
+        return Ok(Outcome::Wrong);
+    }
+    // Known before the test bed runs, not after.
+    let simulation = within("simulation").filter(|_| args.against_simulation).zip(scenario.simulated());
+    if let Some(outcome) = simulation.and_then(|(dir, simulated)| real.refused(&question(&simulated), &dir)) {
+        return Ok(outcome);
+    }
     let kept = within("reality").map(|dir| dir.join("router"));
     let bed = Bed { program, attempts: args.attempts, keep: kept, objects: args.objects.clone() };
     let dir = within("reality");
@@ -232,15 +248,23 @@ fn reality(
     Ok((done, missing))
 }
 
+/// The files beside the two folders.
+const AGAINST: [(&str, Kind); 2] = [("against.md", Kind::AgainstText), ("against.json", Kind::AgainstJson)];
+
+/// Whether the comparison may be written.
+fn may_keep(dir: &Path, force: bool) -> Result<(), String> {
+    AGAINST.iter().try_for_each(|(file, kind)| may_write(&dir.join(file), *kind, force))
+}
+
 /// Writes the comparison beside the two folders.
 fn keep(dir: &Path, scenario: &Scenario, name: &str, lines: &[against::Line]) -> Outcome {
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     let about = format!("{title}: {} s, {} seeds.", scenario.duration.as_s(), scenario.seeds.len());
     let json = format!("{:#}\n", against::json(lines));
-    for (file, text) in [("against.md", against::markdown(&about, lines)), ("against.json", json)] {
-        let path = dir.join(file);
-        if let Err(error) = std::fs::write(&path, text) {
-            show::sentence(&format!("cannot write {}: {error}", path.display()));
+    let texts = [against::markdown(&about, lines), json];
+    for ((file, _), text) in AGAINST.iter().zip(texts) {
+        if let Err(error) = record::report::write(&dir.join(file), &text) {
+            show::sentence(&error.to_string());
             return Outcome::Failed;
         }
     }

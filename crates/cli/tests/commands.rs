@@ -398,3 +398,30 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "{args:?}");
     }
 }
+
+/// A mistake far to the right is shown in part, and of many the first fifty: neither may end the program, nor take long.
+#[test]
+fn mistakes_in_long_lines_and_by_the_thousand_are_shown_in_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let head = "duration = \"1 s\"\ndisciplines = [\"fifo\"]\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n\
+                delay = \"1ms\"\nqdisc = \"compare\"\n[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
+    let check = |name: &str, text: String| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_giveway"))
+            .arg("check")
+            .arg(&file)
+            .output()
+            .expect("the program runs");
+        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let spaces = " ".repeat(100_000);
+    let told = check("wide.toml", format!("{head}tcp = {{ mss = \"1460b\",{spaces}last = 1 }}\n"));
+    assert!(told.contains("unknown key \"last\"") && told.contains(":13:100023]"), "{told}");
+    assert!(told.lines().all(|line| line.chars().count() < 400), "{told}");
+    let many: String = (0..10_000).map(|number| format!("oops{number} = 1\n")).collect();
+    let told = check("many.toml", format!("{head}{many}"));
+    assert_eq!(told.matches("unknown key").count(), 50);
+    assert!(told.ends_with("... and 9950 more\n"), "{}", &told[told.len() - 200..]);
+}

@@ -2,23 +2,15 @@
 
 #[path = "../../live/tests/bed/mod.rs"]
 mod bed;
+mod running;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use bed::{Bed, Host, frame, nap};
-
-const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
-
-/// What a command says: code, output, errors.
-fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(GIVEWAY).args(arguments).output().expect("the program runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
+use bed::{Bed, Host, frame, ip, nap};
+use running::{Live, said};
 
 #[test]
 fn wrong_wishes_are_refused_with_what_would_be_right() {
@@ -91,57 +83,6 @@ fn control_says_when_nobody_answers() {
     assert!(errors.contains("nobody answers at /no/such/socket"), "{errors}");
 }
 
-struct Live {
-    child: Child,
-    errors: BufReader<std::process::ChildStderr>,
-}
-
-impl Live {
-    /// Starts it, and returns once frames pass.
-    fn start(bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
-        let ready = dir.join("ready");
-        // A file of an earlier start says nothing about this one.
-        let _ = std::fs::remove_file(&ready);
-        let mut child = Command::new(GIVEWAY)
-            .args(["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--ready"])
-            .arg(&ready)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
-        for _ in 0..500 {
-            if ready.exists() {
-                break;
-            }
-            nap(Duration::from_millis(10));
-        }
-        assert!(ready.exists(), "it began within five seconds");
-        let errors = BufReader::new(child.stderr.take().expect("it is piped"));
-        Live { child, errors }
-    }
-
-    fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()));
-    }
-
-    /// Waits for its end: code, output, errors.
-    fn end(mut self) -> (Option<i32>, String, String) {
-        let (mut out, mut errors) = (String::new(), String::new());
-        self.child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("it is text");
-        self.errors.read_to_string(&mut errors).expect("it is text");
-        (self.child.wait().expect("it ends").code(), out, errors)
-    }
-
-    /// The next line of its errors.
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.errors.read_line(&mut line).expect("it is text");
-        line
-    }
-}
-
 /// Everything at once: frames cross, it is changed and asked, and in the end each record has what crossed.
 #[test]
 fn it_runs_is_changed_and_leaves_its_records() {
@@ -149,7 +90,7 @@ fn it_runs_is_changed_and_leaves_its_records() {
     let dir = tempfile::tempdir().unwrap();
     let place = |name: &str| dir.path().join(name).display().to_string();
     let (socket, record, pcap, trace) = (place("s"), place("record"), place("a.pcapng"), place("a.trace"));
-    let live = Live::start(
+    let mut live = Live::start(
         &bed,
         dir.path(),
         &[
@@ -195,9 +136,12 @@ fn it_runs_is_changed_and_leaves_its_records() {
     assert_eq!((&forward["sent"]["packets"], &forward["qdisc"]), (&400.into(), &"drr".into()));
     assert_eq!(forward["rate_bps"], 50_000_000);
 
-    // A second one must not take the socket away.
+    // A second one must not take the interfaces or the socket away.
+    let (code, _, errors) = said(&["live", "--in", &bed.name("a1"), "--out", &bed.name("b1")]);
+    assert!(code == Some(2) && errors.contains("belongs to another giveway live already"), "{errors}");
+    assert!(errors.contains(&format!("end it with: giveway control {socket} stop")), "{errors}");
     let (code, _, errors) =
-        said(&["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--control", &socket]);
+        said(&["live", "--in", &bed.name("a0"), "--out", &bed.name("b1"), "--control", &socket]);
     assert!(code == Some(2) && errors.contains("somebody listens there already"), "{errors}");
 
     live.signal("-TERM");
@@ -216,13 +160,47 @@ fn it_runs_is_changed_and_leaves_its_records() {
     assert_eq!(code, Some(0), "{errors}");
 }
 
+/// The interface on one side is removed and made again under its name, as a container or a dial-up link does:
+/// the program says so and ends with code 1 and its records, so that a service manager starts it again on the
+/// new one.
+#[test]
+fn it_ends_when_an_interface_was_removed_and_made_again() {
+    let Some(bed) = Bed::build("y") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name).display().to_string();
+    let (record, pcap) = (place("record"), place("a.pcapng"));
+    let arguments = ["--rate", "1mbit", "--qdisc", "fifo", "--record", &record, "--pcap", &pcap, "--json"];
+    let mut live = Live::start(&bed, dir.path(), &arguments);
+    let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
+    let frames: Vec<Vec<u8>> = (0..20).map(|n| frame(0x88b5, n, 1000)).collect();
+    a.send(&frames);
+    assert_eq!(b.receive(1, Duration::from_secs(5)), frames[..1]);
+    ip(&["link", "del", &bed.name("a1")]);
+    bed.pair("a0", "a1");
+    let (code, out, errors) = live.end();
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains(&format!("the interface {} was removed", bed.name("a1"))), "{errors}");
+    assert_eq!(b.receive(19, Duration::from_secs(1)), frames[1..], "what waited was sent");
+    let told: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(told["directions"][0]["sent"]["packets"], 20);
+    assert_eq!(capture::Reader::open(&pcap).expect("it is a capture").count(), 20);
+    assert_eq!(said(&["report", &format!("{record}/forward")]).0, Some(0));
+    // The next start has the new interface.
+    let mut live = Live::start(&bed, dir.path(), &["--quiet"]);
+    let mut a = Host::at(&bed, "a0");
+    a.send(&frames[..1]);
+    assert_eq!(b.receive(1, Duration::from_secs(5)), frames[..1]);
+    live.signal("-TERM");
+    assert_eq!(live.end().0, Some(0));
+}
+
 /// The address is told by nobody where the port is 0, so this test takes one that is free.
 #[test]
 fn metrics_are_served() {
     let Some(bed) = Bed::build("m") else { return };
     let dir = tempfile::tempdir().unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
-    let live = Live::start(&bed, dir.path(), &["--metrics", &free.to_string(), "--quiet"]);
+    let mut live = Live::start(&bed, dir.path(), &["--metrics", &free.to_string(), "--quiet"]);
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(free).expect("it listens");
         stream.write_all(request.as_bytes()).expect("it reads");

@@ -45,6 +45,9 @@ fn wrong_wishes_are_refused_with_what_would_be_right() {
     let limited = |more: &[&str]| reserving(&[&["--rate", "10mbit"], more].concat());
     assert!(limited(&["--reserve-share", "0%"]).contains("write for example 95%"));
     assert!(limited(&["--reserve-lifetime", "10ms"]).contains("at least 1s"));
+    assert!(limited(&["--reserve-open", "0%"]).contains("write for example 50%"));
+    assert!(limited(&["--reserve-owner-share", "0%"]).contains("write for example 50%"));
+    assert!(limited(&["--reserve-least", "6mbit"]).contains("one machine may reserve here, 4750kbit"));
     assert!(limited(&["--reserve-types", "0x0800"]).contains("what the network itself runs on"));
     assert!(limited(&["--reserve-key-file", "no.such"]).contains("--reserve-key-file no.such: "));
     assert!(refused(&["--flow-hash", "xor:1000"]).contains("write xor:1009"));
@@ -127,7 +130,8 @@ fn requests_are_answered() {
     let Some(bed) = Bed::build("q") else { return };
     let dir = tempfile::tempdir().unwrap();
     let [key, other] = keys(dir.path());
-    let reserve = ["--rate", "10mbit", "--qdisc", "trr_sound", "--reserve", "--reserve-key-file", &key];
+    let all = ["--reserve-key-file", &key, "--reserve-owner-share", "100%"];
+    let reserve = [&["--rate", "10mbit", "--qdisc", "trr_sound", "--reserve"][..], &all].concat();
     let live = Live::start(&bed, dir.path(), &reserve);
     let via = bed.name("a0");
     let flow = |port: &'static str| {
@@ -147,7 +151,7 @@ fn requests_are_answered() {
     assert_eq!(live.listed(), ["udp 10.0.0.1:5004 > 10.0.0.2:6000"]);
     let passed = behind.receive(1, Duration::from_secs(2));
     assert_eq!(passed.len(), 1, "the next router hears of it, too");
-    assert_eq!(passed[0][12..18], [0x88, 0xb5, b'G', b'W', 1, 1]);
+    assert_eq!(passed[0][12..18], [0x88, 0xb5, b'G', b'W', 2, 1]);
 
     let (code, out, errors) = ask("10.0.0.1:5006", &["--rate", "501kbit", "--once", "--key-file", &key]);
     assert_eq!((code, &*out), (Some(1), ""));

@@ -96,7 +96,8 @@ impl Trial<'_> {
         let mut taps = Taps::open(bed);
 
         let rate = self.link.to_string();
-        let reserve = ["--reserve", "--reserve-share", "100%", "--reserve-lifetime", &lifetime];
+        let all = ["--reserve-share", "100%", "--reserve-owner-share", "100%", "--reserve-open", "100%"];
+        let reserve = [&["--reserve", "--reserve-lifetime", &lifetime][..], &all].concat();
         let reserve = if self.reserves() { &reserve[..] } else { &[] };
         let live =
             Live::start(bed, dir.path(), &[&["--rate", &rate, "--qdisc", self.spec][..], reserve].concat());
@@ -178,9 +179,11 @@ impl Trial<'_> {
 fn ask_for(host: &mut Host, flow: &Stream) {
     let tuple =
         Tuple { from: [10, 0, 0, 1], to: [10, 0, 0, 2], from_port: flow.port, to_port: 6000, protocol: 17 };
-    let start = Message { kind: Kind::Start, tuple, rate: flow.rate, start: 0, finish: u64::MAX };
+    let sender = [2, 0, 0, 0, 0, 8];
+    let (rate, finish) = (flow.rate, u64::MAX);
+    let start = Message { kind: Kind::Start, tuple, rate, start: 0, finish, sender, number: 1 };
     let kind = EtherTypes::LOCAL.start.to_be_bytes();
-    host.send(&[[&EVERYONE[..], &[2, 0, 0, 0, 0, 8], &kind, &start.encode(None)].concat()]);
+    host.send(&[[&EVERYONE[..], &sender, &kind, &start.encode(None)].concat()]);
     let answers = host.receive(1, Duration::from_secs(2));
     let answer = answers.first().and_then(|frame| Message::decode(&frame[14..], None).ok());
     assert_eq!(answer, Some(start.answer(None)));

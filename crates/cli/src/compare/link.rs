@@ -1,16 +1,18 @@
 //! The link as a scenario that anybody can run again, and the place where its files are.
 
 use std::fs;
-use std::io::BufWriter;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use disciplines::Spec;
 use qdisc::{Rate, Span};
+use record::RunFolder;
 use workload::{Way, Workload};
 
 use super::reading::Read;
-use super::{Mode, shown};
+use super::{Mode, Refused, shown};
+use crate::Outcome;
+use crate::outputs::{Kind, existing, may_write, outcome};
 
 /// The link that the capture is brought to.
 #[derive(Clone, Copy, Debug)]
@@ -26,42 +28,47 @@ const LOCAL: &str = "local";
 const FAR: &str = "far";
 
 /// Where the workload is kept, beside the scenario that names it.
-const WORKLOAD: &str = "workload.jsonl";
+pub const WORKLOAD: &str = "workload.jsonl";
 
-/// The folder for results, or one that goes away.
+/// The folder for results, if they are kept, and one for files that goes away.
 pub struct Place {
     out: Option<PathBuf>,
     /// Whether the folder was not there before.
     made: bool,
-    _gone_after: Option<tempfile::TempDir>,
-    files: PathBuf,
+    scratch: tempfile::TempDir,
 }
 
 impl Place {
-    /// Makes sure that there is a folder.
-    pub fn new(out: Option<&Path>) -> Result<Place, String> {
-        let Some(out) = out else {
-            let folder = tempfile::Builder::new().prefix("giveway-").tempdir();
-            let folder = folder.map_err(|error| format!("there is no place for temporary files: {error}"))?;
-            let files = folder.path().to_owned();
-            return Ok(Place { out: None, made: false, _gone_after: Some(folder), files });
-        };
-        let made = !out.exists();
-        fs::create_dir_all(out).map_err(|error| format!("--out {}: {error}", shown(out)))?;
-        let files = out.canonicalize().map_err(|error| format!("--out {}: {error}", shown(out)))?;
-        Ok(Place { out: Some(out.to_owned()), made, _gone_after: None, files })
+    /// Makes sure that there is a folder, and that it may be used for the results of these links.
+    pub fn new(out: Option<&Path>, links: &[Link], force: bool) -> Result<Place, Refused> {
+        let scratch = tempfile::Builder::new()
+            .prefix("giveway-")
+            .tempdir()
+            .map_err(|error| (format!("there is no place for temporary files: {error}"), Outcome::Failed))?;
+        let Some(out) = out else { return Ok(Place { out: None, made: false, scratch }) };
+        let place = Place { out: Some(out.to_owned()), made: !out.exists(), scratch };
+        for folder in links.iter().filter_map(|link| place.folder(link, links.len())) {
+            RunFolder::inspect(&folder, None, existing(force))
+                .map_err(|error| (error.to_string(), outcome(&error)))?;
+        }
+        if links.len() > 1 {
+            may_write(&out.join(record::REPORT), Kind::Page, force)
+                .map_err(|sentence| (sentence, Outcome::Wrong))?;
+        }
+        fs::create_dir_all(out)
+            .map_err(|error| (format!("--out {}: {error}", shown(out)), Outcome::Failed))?;
+        Ok(place)
     }
 
-    /// The folder for the results of one link, if they are kept, and the one for its files. Links of a sweep have a
-    /// folder each.
-    pub fn folders(&self, link: &Link, links: usize) -> Result<(Option<PathBuf>, PathBuf), String> {
-        let Some(out) = &self.out else { return Ok((None, self.files.clone())) };
-        if links == 1 {
-            return Ok((Some(out.clone()), self.files.clone()));
-        }
-        let (folder, files) = (out.join(link.name()), self.files.join(link.name()));
-        fs::create_dir_all(&files).map_err(|error| format!("{}: {error}", shown(&folder)))?;
-        Ok((Some(folder), files))
+    /// The folder for the results of one link, if they are kept. Links of a sweep have a folder each.
+    pub fn folder(&self, link: &Link, links: usize) -> Option<PathBuf> {
+        let out = self.out.as_ref()?;
+        Some(if links == 1 { out.clone() } else { out.join(link.name()) })
+    }
+
+    /// The folder for files that the scenarios of all links name while they run.
+    pub fn files(&self) -> &Path {
+        self.scratch.path()
     }
 }
 
@@ -74,16 +81,13 @@ impl Drop for Place {
     }
 }
 
-/// Writes the workload: beside its place and then there, so that it is never half of one.
-pub fn keep(workload: &Workload, folder: &Path) -> Result<(), String> {
+/// Writes the workload, and says where it is.
+pub fn keep(workload: &Workload, folder: &Path) -> Result<PathBuf, String> {
     let wrong = |error: std::io::Error| format!("the workload cannot be kept in {}: {error}", shown(folder));
-    // Readable like all that is kept beside it.
-    let all = fs::Permissions::from_mode(0o644);
-    let mut beside = tempfile::Builder::new().permissions(all).tempfile_in(folder).map_err(wrong)?;
-    workload.write(BufWriter::new(beside.as_file_mut())).map_err(wrong)?;
-    beside.as_file().sync_all().map_err(wrong)?;
-    beside.persist(folder.join(WORKLOAD)).map_err(|error| wrong(error.error))?;
-    Ok(())
+    let path = folder.join(WORKLOAD);
+    let mut out = BufWriter::new(fs::File::create(&path).map_err(wrong)?);
+    workload.write(&mut out).and_then(|()| out.flush()).map_err(wrong)?;
+    Ok(path)
 }
 
 impl Link {

@@ -72,7 +72,7 @@ impl Read {
         let (workload, seen) = extraction.finish(&local);
         // Beyond a few months the clock of a run would not reach.
         let days = seen.span / 86_400_000_000_000;
-        if days > 200 {
+        if seen.span > Workload::LONGEST {
             return Err(format!("{} spans {days} days; at most 200 can be done again", shown(path)));
         }
         Ok(Read { workload, seen, local, why, damage })

@@ -1,15 +1,17 @@
 //! The files of an export: which run writes which, and that they are there whole or not at all.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use qdisc::Probe;
+use record::NewFile;
 use scenario::{Build, Cell, Finished, Network, Scenario};
 use sim::Segment;
 
 use super::{Both, Exporter};
+use crate::Outcome;
+use crate::outputs::{Kind, may_write};
 
 /// The files that the runs of a scenario write: one for the first seed of each discipline.
 #[derive(Default)]
@@ -21,21 +23,13 @@ pub struct Exports<'a> {
     files: Vec<Target>,
 }
 
-/// A file that one run writes: beside its place, until it is whole.
+/// A file that one run writes: beside its place, until it is whole. What was not finished is not kept.
 pub struct Target {
     place: PathBuf,
+    /// Taken by the run that writes it.
+    file: Mutex<Option<NewFile>>,
     /// Packets or operations written, or what went wrong.
     outcome: OnceLock<io::Result<u64>>,
-}
-
-/// What was not finished is not kept.
-impl Drop for Target {
-    fn drop(&mut self) {
-        if !matches!(self.outcome.get(), Some(Ok(_))) {
-            // It may be gone already.
-            let _ = fs::remove_file(self.beside());
-        }
-    }
 }
 
 impl<'a> Exports<'a> {
@@ -47,17 +41,22 @@ impl<'a> Exports<'a> {
     /// Makes room for the files, so that a place that takes none is known before anything runs.
     ///
     /// # Errors
-    /// A sentence that names the file, or says why there is nothing to write.
-    pub fn begin(file: &Path, scenario: &'a Scenario) -> Result<Exports<'a>, String> {
+    /// A sentence that names the file, or says why there is nothing to write, and what that means for the program.
+    pub fn begin(file: &Path, scenario: &'a Scenario, force: bool) -> Result<Exports<'a>, (Outcome, String)> {
         let host = scenario.host.name();
         let network = scenario.network().ok_or_else(|| {
-            format!("--export writes the packets of a network; the host \"{host}\" has none that others could read")
+            let sentence = format!(
+                "--export writes the packets of a network; the host \"{host}\" has none that others could read"
+            );
+            (Outcome::Failed, sentence)
         })?;
         let seed = scenario.seeds[0];
         let kinds: Vec<&str> = network.disciplines.iter().map(|spec| spec.name()).collect();
         // Made one by one, so that those that are there are removed when the next cannot be made.
         let mut exports = Exports { seed, network: Some(network), files: Vec::new() };
-        for place in places(file, &kinds) {
+        let places = places(file, &kinds);
+        Target::may_begin(&places, Kind::Capture, force)?;
+        for place in places {
             exports.files.push(Target::begin(place)?);
         }
         Ok(exports)
@@ -78,15 +77,23 @@ impl<'a> Exports<'a> {
 }
 
 impl Target {
-    /// A file that is to be written at `place`. Makes it once, so that a place that takes none is known before anything runs.
+    /// Checks that a file of the kind `kind` may be written at each of `places`: nothing is there, or such a file, or `force` is given.
     ///
     /// # Errors
-    /// A sentence that names the file.
-    pub fn begin(place: PathBuf) -> Result<Target, String> {
-        let target = Target { place, outcome: OnceLock::new() };
-        match target.make() {
-            Ok(_) => Ok(target),
-            Err(error) => Err(target.sentence(&error)),
+    /// A sentence that names the first that may not, and what that means for the program.
+    pub fn may_begin(places: &[PathBuf], kind: Kind, force: bool) -> Result<(), (Outcome, String)> {
+        let look = |place: &PathBuf| may_write(place, kind, force);
+        places.iter().try_for_each(look).map_err(|sentence| (Outcome::Wrong, sentence))
+    }
+
+    /// A file that is to be written at `place`. Makes it, so that a place that takes none is known before anything runs.
+    ///
+    /// # Errors
+    /// A sentence that names the file, and what that means for the program.
+    pub fn begin(place: PathBuf) -> Result<Target, (Outcome, String)> {
+        match NewFile::begin(&place) {
+            Ok(file) => Ok(Target { place, file: Mutex::new(Some(file)), outcome: OnceLock::new() }),
+            Err(error) => Err((Outcome::Failed, format!("cannot write {}: {error}", place.display()))),
         }
     }
 
@@ -103,12 +110,13 @@ impl Target {
         let _ = self.outcome.set(outcome);
     }
 
-    /// Makes the file beside its place. A device or a folder is not replaced.
-    pub fn make(&self) -> io::Result<File> {
-        if fs::metadata(&self.place).is_ok_and(|there| !there.is_file()) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "what is there is not a file"));
-        }
-        File::create(self.beside())
+    /// The file, for the one run that writes it.
+    ///
+    /// # Errors
+    /// When it was taken before.
+    pub fn take(&self) -> io::Result<NewFile> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
+        file.ok_or_else(|| io::Error::other("it was written before"))
     }
 
     /// Runs a cell and writes what its queues do; `probe` hears what it would hear without. A file that cannot be
@@ -121,14 +129,18 @@ impl Target {
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
-        let out = self.make().map(|file| BufWriter::with_capacity(1 << 18, file));
-        let finished = match out.and_then(|out| Exporter::new(out, network, cell)) {
-            Ok(exporter) => {
+        let begin = |file: &NewFile| {
+            let out = BufWriter::with_capacity(1 << 18, file.file().try_clone()?);
+            Exporter::new(out, network, cell)
+        };
+        let begun = self.take().and_then(|file| Ok((begin(&file)?, file)));
+        let finished = match begun {
+            Ok((exporter, file)) => {
                 let mut both = Both { first: probe, exporter };
                 let finished = network.run_built(cell, build, &mut both, go_on)?;
-                let kept = both.exporter.finish().and_then(|(out, packets)| {
-                    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-                    self.keep(&file).map(|()| packets)
+                let kept = both.exporter.finish().and_then(|(mut out, packets)| {
+                    out.flush()?;
+                    file.keep().map(|()| packets)
                 });
                 self.ended(kept);
                 finished
@@ -139,21 +151,6 @@ impl Target {
             }
         };
         Some(finished)
-    }
-
-    /// Puts the finished file in its place.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn keep(&self, file: &File) -> io::Result<()> {
-        file.sync_all()?;
-        fs::rename(self.beside(), &self.place)
-    }
-
-    /// A hidden name in the same folder.
-    fn beside(&self) -> PathBuf {
-        let name = self.place.file_name().unwrap_or_default().to_string_lossy();
-        self.place.with_file_name(format!(".{name}.tmp"))
     }
 
     fn sentence(&self, error: &io::Error) -> String {

@@ -314,7 +314,7 @@ fn a_run_that_is_stopped_leaves_what_was_there() {
     std::fs::write(&file, "an earlier export").unwrap();
     let scenario = scenario(|text| text);
     let cell = &scenario.cells()[0];
-    let exports = Exports::begin(&file, &scenario).unwrap();
+    let exports = Exports::begin(&file, &scenario, true).unwrap();
     let (target, network) = exports.of(cell).expect("it is the first seed");
     let ran = target.run(network, cell, &|_, spec, site| spec.build(site), &mut (), &|share| share < 0.5);
     assert!(ran.is_none());

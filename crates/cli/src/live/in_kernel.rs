@@ -1,30 +1,36 @@
-//! `giveway live --qdisc bpf:efd`: the discipline stands in the kernel, and so does the wire between the interfaces.
+//! `giveway live --qdisc bpf:efd`: the discipline stands in the kernel, and so does the wire between the
+//! interfaces.
 //!
-//! - Each direction's discipline is a BPF qdisc at the root of the interface at which it leaves; the kernel hands what comes in at one
-//!   interface to the other. No frame comes here: this program loads, watches, tells what the kernel counts, and takes away.
+//! - Each direction's discipline is a BPF qdisc at the root of the interface at which it leaves; the kernel
+//!   hands what comes in at one interface to the other. No frame comes here: this program loads, watches,
+//!   tells what the kernel counts, and takes away.
 //! - Both directions are on one side, the kernel's or this program's.
-//! - What needs to see packets cannot be: a line with delay and loss, records, captures, traces. Each is refused by name.
-//! - When this program ends, the wire is parted first, what is queued leaves, and then the disciplines go. When it is killed, both stay
-//!   and traffic goes on; the next start takes them away.
+//! - What needs to see packets cannot be: a line with delay and loss, records, captures, traces. Each is
+//!   refused by name.
+//! - When this program ends, the wire is parted first, what is queued leaves, and then the disciplines go.
+//!   When it is killed, both stay and traffic goes on; the next start takes them away.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use control::ControlApi;
+use control::config::{self, UNLIMITED};
+use control::settings::Setting;
 use kernel::Trouble;
 use kernel::attach::{self, Attached, Order, Source};
 use kernel::plan::{Kind, Plan};
 use kernel::redirect;
 use live::clock::monotonic_ns;
+use live::privilege::{self, Confinement};
 use qdisc::{Backlog, DropReason, Rate};
 use serde_json::{Map, Value, json};
 use watch::{Direction, Drops, Quantiles, Recent, Snapshot};
 
-use super::operator::Answers;
-use super::settings::{self, UNLIMITED};
-use super::{Args, Signals, control, look_around, metrics, pause, say, wrong};
+use super::preparing::{self, Prepared};
+use super::{Args, Signals, pause, say, serving, wrong};
 use crate::{Outcome, show, terminal};
 
 const PREFIX: &str = "bpf:";
@@ -32,6 +38,12 @@ const PREFIX: &str = "bpf:";
 const FRAME: i32 = 14;
 /// How often it is looked whether all is still in its place.
 const LOOK_NS: u64 = 2_000_000_000;
+/// How often signals are looked for.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a client waits for `tc` and `bpftool`: less than its connection lives.
+const ANSWER: Duration = Duration::from_millis(1500);
+/// So many questions may wait.
+const QUESTIONS: usize = 8;
 /// How long queued frames are sent at the end.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
@@ -47,8 +59,8 @@ pub struct Wish {
 ///
 /// # Errors
 /// A sentence on what cannot be there.
-pub fn asked(args: &Args, flags: &[(String, String)]) -> Result<Option<[Wish; 2]>, String> {
-    let all = settings::raw(args.settings.as_deref(), flags)?;
+pub fn asked(args: &Args, filed: &[Setting], flags: &[Setting]) -> Result<Option<[Wish; 2]>, String> {
+    let all: Vec<&Setting> = filed.iter().chain(flags).collect();
     let last = |name: &str| {
         let mut found = all.iter().rev().filter(|(other, _)| other.replace('_', "-") == name);
         found.next().map(|(_, value)| value.trim())
@@ -77,7 +89,7 @@ pub fn asked(args: &Args, flags: &[(String, String)]) -> Result<Option<[Wish; 2]
 }
 
 /// What cannot be where no packet comes to this program.
-fn refuse(args: &Args, all: &[(String, String)]) -> Result<(), String> {
+fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
     const OURS: &str = "or take a discipline that runs here, as --qdisc efd";
     let own = ["rate", "rate-back", "qdisc", "qdisc-back"];
     if let Some((name, _)) = all.iter().find(|(name, _)| !own.contains(&name.replace('_', "-").as_str())) {
@@ -130,15 +142,19 @@ struct Keeper {
     ways: [Way; 2],
     rates: std::sync::Mutex<[u64; 2]>,
     began: u64,
-    stopped: AtomicBool,
 }
 
 /// Loads, joins, watches, parts, unloads.
 pub fn live(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> io::Result<Outcome> {
-    if !look_around(args) {
-        return Ok(Outcome::Wrong);
-    }
-    match carry(args, wishes, out) {
+    let user = match preparing::user(args) {
+        Ok(user) => user,
+        Err(sentence) => return Ok(wrong(&sentence)),
+    };
+    let Some(prepared) = preparing::prepare(args) else { return Ok(Outcome::Wrong) };
+    // The threads that serve clients become that user. The watching one loads and unloads, and stays root.
+    let user = user.map(|(identity, _)| identity);
+    privilege::confine(Confinement { user, folders: Vec::new() });
+    match carry(args, wishes, prepared, out) {
         Ok(outcome) => Ok(outcome),
         Err(Told::Trouble(trouble)) => {
             show::sentence(&trouble.to_string());
@@ -172,7 +188,12 @@ impl From<io::Error> for Told {
     }
 }
 
-fn carry(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> Result<Outcome, Told> {
+fn carry(
+    args: &Args,
+    wishes: [Wish; 2],
+    mut prepared: Prepared,
+    out: &mut dyn Write,
+) -> Result<Outcome, Told> {
     let ends = [args.inside.as_str(), args.outside.as_str()];
     let more = args.overhead as i32 - FRAME;
     let plan = |wish: &Wish, to: &str| {
@@ -183,8 +204,7 @@ fn carry(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> Result<Outcome,
     let plans = [plan(&wishes[0], ends[1])?, plan(&wishes[1], ends[0])?];
     attach::ready()?;
     let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
-    let listener = args.control.as_deref().map(control::listen).transpose()?;
-    let metrics = args.metrics.map(metrics::listen).transpose()?;
+    let metrics = args.metrics.map(serving::listen).transpose()?;
     let load = |plan: &Plan, device: &str| {
         let source = args.objects.as_deref().map_or(Source::Compiled, Source::Folder);
         attach::load(&Order {
@@ -215,14 +235,12 @@ fn carry(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> Result<Outcome,
         way("forward", Direction::Forth, (ends[0], ends[1]), there, forward),
         way("back", Direction::Back, (ends[1], ends[0]), here, back),
     ];
-    let stopped = AtomicBool::new(false);
-    let keeper = Arc::new(Keeper { ways, rates: rates.into(), began: monotonic_ns(), stopped });
-    if let Some(listener) = listener {
-        control::serve(listener, &keeper);
-    }
-    if let Some(listener) = metrics {
-        metrics::serve(listener, &keeper);
-    }
+    let keeper = Keeper { ways, rates: rates.into(), began: monotonic_ns() };
+    let (questions, asked) = mpsc::sync_channel(QUESTIONS);
+    let stopped = Arc::new(AtomicBool::new(false));
+    let front = Arc::new(Front { questions, stopped: Arc::clone(&stopped) });
+    serving::start(prepared.listener.take(), metrics, &front);
+    let kept = privilege::limit_to_loading();
     if !args.quiet {
         keeper.describe().iter().for_each(|line| show::sentence(line));
         if terminal::watched() {
@@ -234,7 +252,10 @@ fn carry(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> Result<Outcome,
     {
         say(args, &format!("--ready {}: {error}", ready.display()));
     }
-    let whole = watch(args, &keeper, &signals);
+    if let Err(why) = kept {
+        say(args, &format!("not all privileges could be given up: {why}"));
+    }
+    let whole = watch(args, &keeper, &signals, &asked, &stopped, &prepared);
     let parted = redirect::part(&joined);
     if whole {
         drain(&keeper);
@@ -255,10 +276,6 @@ fn carry(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> Result<Outcome,
             Err(trouble) => told(trouble.to_string()),
         }
     }
-    if let Some(socket) = &args.control {
-        // It may be gone already.
-        let _ = std::fs::remove_file(socket);
-    }
     match pictures {
         Ok(pictures) if args.json => writeln!(out, "{}", keeper.json(&pictures))?,
         Ok(pictures) => write!(out, "{}", keeper.summary(&pictures))?,
@@ -268,21 +285,32 @@ fn carry(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> Result<Outcome,
 }
 
 /// Until somebody wants it to end; false when something was taken away from under it.
-fn watch(args: &Args, keeper: &Keeper, signals: &Signals) -> bool {
+fn watch(
+    args: &Args,
+    keeper: &Keeper,
+    signals: &Signals,
+    asked: &mpsc::Receiver<Question>,
+    stopped: &AtomicBool,
+    prepared: &Prepared,
+) -> bool {
     let end = args.duration.map(|span| monotonic_ns() + span.as_ps() / 1000);
     let mut looked = monotonic_ns();
     loop {
-        pause(Duration::from_millis(50));
+        // `front` lives as long as the serving threads do; without them nobody asks, and the time passes all
+        // the same.
+        match asked.recv_timeout(PAUSE) {
+            Ok(question) => question.answer(keeper),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => pause(PAUSE),
+        }
+        prepared.tick();
         if signals.reload() {
             say(
                 args,
                 "SIGHUP: a discipline in the kernel is told its rate by giveway control, and the rest when it begins",
             );
         }
-        if signals.end()
-            || keeper.stopped.load(Ordering::Relaxed)
-            || end.is_some_and(|end| monotonic_ns() >= end)
-        {
+        if signals.end() || stopped.load(Ordering::Relaxed) || end.is_some_and(|end| monotonic_ns() >= end) {
             return true;
         }
         if monotonic_ns() > looked + LOOK_NS {
@@ -369,7 +397,7 @@ impl Keeper {
             let Way { from, to, text, attached, .. } = way;
             format!(
                 "{from} to {to}: {}, {text}; in the kernel, as {}",
-                settings::rate(self.rate(at)),
+                config::rate(self.rate(at)),
                 attached.name
             )
         };
@@ -432,20 +460,14 @@ impl Keeper {
         plan.params.rate = rate.map_or(0, Rate::as_bit);
         attach::tell(&way.attached, &plan).map_err(|trouble| trouble.to_string())?;
         self.rates.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] = plan.params.rate;
-        Ok(format!("the rate from {} to {} is {}", way.from, way.to, settings::rate(self.rate(at))))
+        Ok(format!("the rate from {} to {} is {}", way.from, way.to, config::rate(self.rate(at))))
     }
 }
 
-impl Answers for Keeper {
-    const RUNS_PROGRAMS: bool = true;
-
+impl Keeper {
     fn show(&self) -> Result<String, String> {
         let pictures = self.pictures().map_err(|trouble| trouble.to_string())?;
         Ok(self.json(&pictures).to_string())
-    }
-
-    fn reservations(&self) -> Result<String, String> {
-        Err("in the kernel rates are reserved by the marks of packets: bpftool map dump pinned /sys/fs/bpf/giveway/IF/reservations".to_owned())
     }
 
     fn set(&self, name: &str, value: &str) -> Result<String, String> {
@@ -454,10 +476,6 @@ impl Answers for Keeper {
             "rate-back" => self.set_rate(1, value),
             _ => Err(format!("{name}: in the kernel rate and rate-back can be set, the rest when it begins")),
         }
-    }
-
-    fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
     }
 
     fn snapshots(&self) -> Vec<Snapshot> {
@@ -498,6 +516,61 @@ impl Answers for Keeper {
             }
         };
         self.ways.iter().zip(pictures).enumerate().map(one).collect()
+    }
+}
+
+/// What the threads that serve clients ask the watching thread, the only one that may run `tc` and `bpftool`.
+enum Question {
+    Show(mpsc::Sender<Result<String, String>>),
+    Set(String, String, mpsc::Sender<Result<String, String>>),
+    Snapshots(mpsc::Sender<Vec<Snapshot>>),
+}
+
+impl Question {
+    fn answer(self, keeper: &Keeper) {
+        // A client may have gone meanwhile: then nobody hears the answer.
+        let _ = match self {
+            Question::Show(to) => to.send(keeper.show()).is_ok(),
+            Question::Set(name, value, to) => to.send(keeper.set(&name, &value)).is_ok(),
+            Question::Snapshots(to) => to.send(keeper.snapshots()).is_ok(),
+        };
+    }
+}
+
+/// The bridge as the serving threads see it: they have no privileges and run no programs.
+struct Front {
+    questions: mpsc::SyncSender<Question>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Front {
+    fn ask<T>(&self, question: impl FnOnce(mpsc::Sender<T>) -> Question) -> Result<T, String> {
+        let (to, answer) = mpsc::channel();
+        let busy = || "tc or bpftool took too long to answer: try again".to_owned();
+        self.questions.try_send(question(to)).map_err(|_| busy())?;
+        answer.recv_timeout(ANSWER).map_err(|_| busy())
+    }
+}
+
+impl ControlApi for Front {
+    fn show(&self) -> Result<String, String> {
+        self.ask(Question::Show)?
+    }
+
+    fn reservations(&self) -> Result<String, String> {
+        Err("in the kernel rates are reserved by the marks of packets: bpftool map dump pinned /sys/fs/bpf/giveway/IF/reservations".to_owned())
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<String, String> {
+        self.ask(|to| Question::Set(name.to_owned(), value.to_owned(), to))?
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn snapshots(&self) -> Vec<Snapshot> {
+        self.ask(Question::Snapshots).unwrap_or_default()
     }
 }
 

@@ -1,27 +1,34 @@
-//! `--pcap`: frames as they leave, and those that are dropped with a comment that says why, in a pcapng file of bounded length.
+//! `--pcap`: frames as they leave, and those that are dropped with a comment that says why, in a pcapng file
+//! of bounded length.
 //!
-//! The threads of the directions put frames into a ring of bytes each and never wait; a thread of the capture takes them
-//! out. What does not fit is left out and counted.
+//! The threads of the directions put frames into a ring of bytes each and never wait; a thread of the capture
+//! takes them out. What does not fit is left out and counted.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use capture::{EnhancedPacket, LinkType};
+use live::clock::monotonic_ns;
 use live::direction::{Fate, Tap};
-use live::privilege::{Role, settle};
+use live::privilege::{Identity, Role, settle};
 use qdisc::{Bytes, DropReason};
 use rtrb::{Consumer, Producer, RingBuffer};
 use watch::{Bounded, Interface, Kept};
+
+use super::disk::{Patience, PatientFile};
 
 /// Bytes of each ring: a hundred milliseconds of 300 Mbit/s in whole frames.
 const RING: usize = 4 << 20;
 /// Time, length, bytes kept, what became of it.
 const HEAD: usize = 8 + 4 + 4 + 1;
+/// So many bytes are written at a time when frames come quickly,
+const PIECE: usize = 64 << 10;
+/// and when they come slowly, what there is is written so often.
+const FLUSH_NS: u64 = 1_000_000_000;
 /// How often the rings are emptied.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Neither sent nor dropped has these numbers.
@@ -65,6 +72,31 @@ pub struct Capture {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<watch::Told>>,
     file: PathBuf,
+    patience: Patience,
+}
+
+/// Blocks of the file that are not written yet. They are handed over between two blocks, so that the file has
+/// whole ones only.
+#[derive(Clone, Default)]
+struct Blocks(Arc<Mutex<Vec<u8>>>);
+
+impl Blocks {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    fn bytes(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+impl Write for Blocks {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Capture {
@@ -78,6 +110,7 @@ impl Capture {
         snap: u32,
         ethernet: bool,
         ways: &[(String, String, u64)],
+        user: Option<Identity>,
     ) -> Result<Capture, String> {
         let told = |error: io::Error| format!("--pcap {}: {error}", file.display());
         let snap = if snap == 0 { usize::from(u16::MAX) } else { snap as usize };
@@ -92,13 +125,15 @@ impl Capture {
                 snap: snap as u32,
             })
             .collect();
-        let mut opened = Some(File::create(file).map_err(told)?);
-        let open = move |_| {
-            let file = opened.take().ok_or_else(|| io::Error::other("there is one file"))?;
-            Ok(BufWriter::with_capacity(1 << 16, file))
-        };
+        let blocks = Blocks::default();
+        let buffer = blocks.clone();
+        let open = move |_| Ok(buffer.clone());
         let application = concat!("giveway ", env!("CARGO_PKG_VERSION"));
         let bounded = Bounded::new(open, application, interfaces, limit.0, 1).map_err(told)?;
+        let mut out = PatientFile::create("--pcap", file, user)?;
+        out.write_all(&blocks.take()).map_err(told)?;
+        let patience = out.patience();
+        patience.set(true);
         let (rings, readers): (Vec<_>, Vec<Consumer<u8>>) =
             ways.iter().map(|_| RingBuffer::new(RING)).unzip();
         let (missed, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
@@ -106,11 +141,12 @@ impl Capture {
         let readers = readers.into_iter().map(|ring| Reader { ring, head: None }).collect();
         let thread = std::thread::Builder::new().name("gw-pcap".into());
         let thread = thread.spawn(move || {
-            let _ = settle(Role::Watch);
-            write(bounded, readers, &until)
+            // Told once, by the thread that watches.
+            let _ = settle(Role::Write);
+            write(bounded, &blocks, out, readers, &until)
         });
         let thread = thread.map_err(told)?;
-        Ok(Capture { rings, snap, missed, stop, thread, file: file.to_owned() })
+        Ok(Capture { rings, snap, missed, stop, thread, file: file.to_owned(), patience })
     }
 
     /// Sees the frames of the next direction, in the order of `ways`.
@@ -121,6 +157,8 @@ impl Capture {
 
     /// Writes what is left. Says what is in the file, or what went wrong.
     pub fn finish(self) -> Result<String, String> {
+        // Whatever finds no room now is lost: the program ends.
+        self.patience.set(false);
         self.stop.store(true, Ordering::Release);
         let told = self.thread.join().map_err(|_| "the capture failed".to_owned())?;
         let told = told.map_err(|error| format!("--pcap {}: {error}", self.file.display()))?;
@@ -136,13 +174,16 @@ impl Capture {
 }
 
 /// The thread of the capture.
-fn write<F: FnMut(u32) -> io::Result<BufWriter<File>>>(
-    mut bounded: Bounded<BufWriter<File>, F>,
+fn write<F: FnMut(u32) -> io::Result<Blocks>>(
+    mut bounded: Bounded<Blocks, F>,
+    blocks: &Blocks,
+    mut out: PatientFile,
     mut rings: Vec<Reader>,
     until: &AtomicBool,
 ) -> io::Result<watch::Told> {
     let mut said = false;
     let mut bytes = Vec::with_capacity(1 << 16);
+    let mut flushed = monotonic_ns();
     loop {
         // Asked before the rings are emptied: what was put in before is not forgotten.
         let last = until.load(Ordering::Acquire);
@@ -170,9 +211,19 @@ fn write<F: FnMut(u32) -> io::Result<BufWriter<File>>>(
                     "the capture has reached its limit (--pcap-limit) and gets no more frames",
                 );
             }
+            if blocks.bytes() >= PIECE {
+                out.write_all(&blocks.take())?;
+                flushed = monotonic_ns();
+            }
         }
         if last {
-            return bounded.finish();
+            let told = bounded.finish()?;
+            out.write_all(&blocks.take())?;
+            return Ok(told);
+        }
+        if monotonic_ns() > flushed + FLUSH_NS {
+            flushed = monotonic_ns();
+            out.write_all(&blocks.take())?;
         }
         super::pause(PAUSE);
     }

@@ -1,16 +1,15 @@
-//! `--reserve` and `--flow-hash`: what they ask for, and how reservations are shown.
+//! The flags `--reserve` and `--flow-hash`, and what follows them.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use disciplines::{ALL, Spec};
-use live::reservations::{Settings, Shown};
-use live::station::EVERYONE;
-use qdisc::{FlowHash, Qdisc, Rate, Share, Site, Span, Streams};
-use reserve::{EtherTypes, Malformed, Reservation, Table};
-use serde_json::{Value, json};
+use control::config::{BridgeConfig, Side, UNLIMITED};
+use control::reservations::{config_guarantees, guarantees};
+use disciplines::ALL;
+use live::reservations::Settings;
+use qdisc::{FlowHash, Rate, Share, Span};
+use reserve::{EtherTypes, Limits};
 
-use super::settings::{Side, UNLIMITED, Wish, Wishes};
 use crate::reserve::{ether_types, key};
 
 /// Keep reservations.
@@ -27,12 +26,29 @@ pub struct Reserving {
     #[arg(long, value_name = "TIME", default_value = "30s", requires = "reserve")]
     reserve_lifetime: Span,
     /// The most flows that may have a reservation, in each direction
-    #[arg(long, value_name = "FLOWS", default_value_t = Table::MOST as u32, requires = "reserve",
+    #[arg(long, value_name = "FLOWS", default_value_t = Limits::MOST as u32, requires = "reserve",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     reserve_most: u32,
+    /// The least rate of a reservation
+    #[arg(long, value_name = "RATE", default_value_t = Limits::LEAST, requires = "reserve")]
+    reserve_least: Rate,
+    /// The share of the reservable rate that one machine may reserve
+    #[arg(long, value_name = "SHARE", default_value = "50%", requires = "reserve")]
+    reserve_owner_share: Share,
+    /// The most flows for which one machine may reserve, in each direction
+    #[arg(long, value_name = "FLOWS", default_value_t = Limits::OWNER_FLOWS as u32, requires = "reserve",
+          value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    reserve_owner_flows: u32,
     /// Only who has this key may reserve: a file with 32 hexadecimal digits, as `openssl rand -hex 16` writes
     #[arg(long, value_name = "FILE", requires = "reserve")]
     reserve_key_file: Option<PathBuf>,
+    /// The share of the reservable rate, and of the flows, for all machines without the key together [default: 50%
+    /// without --reserve-key-file, otherwise 0%]
+    #[arg(long, value_name = "SHARE", requires = "reserve")]
+    reserve_open: Option<Share>,
+    /// By how much the clock of a machine with the key may differ from ours
+    #[arg(long, value_name = "TIME", default_value = "60s", requires = "reserve_key_file")]
+    reserve_skew: Span,
     /// The EtherTypes of control packets: one for all, or start,end; 0x0801,0x0802 are those of the paper
     #[arg(long, value_name = "TYPES", default_value = "0x88b5", requires = "reserve", value_parser = ether_types)]
     reserve_types: EtherTypes,
@@ -67,26 +83,12 @@ fn flow_hash(text: &str) -> Result<Telling, String> {
 /// The rate of each direction that keeps reservations.
 type Links = [Option<Rate>; 2];
 
-/// Whether a discipline does anything with a reservation.
-fn guarantees(spec: &Spec, rate: Rate) -> bool {
-    let mut knows = false;
-    if let Ok(built) = spec.build::<live::Frame>(&Site::new(rate, Streams::new(0))) {
-        // Those that do say what they have admitted.
-        built.gauges(&mut |name, _| knows |= name == "reserved_bit");
-    }
-    knows
-}
-
-fn wish_guarantees(wish: &Wish) -> bool {
-    guarantees(&wish.qdisc, wish.rate)
-}
-
 impl Reserving {
     /// How reservations are kept, if they are, and the rate of each direction that keeps them.
     ///
     /// # Errors
     /// A sentence on what is wrong, and what to type instead.
-    pub fn settings(&self, wishes: &Wishes) -> Result<Option<(Settings, Links)>, String> {
+    pub fn settings(&self, config: &BridgeConfig) -> Result<Option<(Settings, Links)>, String> {
         if !self.reserve {
             return Ok(None);
         }
@@ -100,9 +102,22 @@ impl Reserving {
                 self.reserve_lifetime
             ));
         }
+        for (flag, share) in [("owner-share", Some(self.reserve_owner_share)), ("open", self.reserve_open)] {
+            let nothing = share.is_some_and(|share| share.get() <= 0.0);
+            if nothing && !(flag == "open" && self.reserve_key_file.is_some()) {
+                return Err(format!("--reserve-{flag}: with 0 % nobody can reserve: write for example 50%"));
+            }
+        }
+        if self.reserve_skew < Span::s(1) || self.reserve_skew > Span::s(3600) {
+            return Err(format!(
+                "--reserve-skew: {} is not from 1s to 1h: less is finer than clocks agree over a network, and for that long \
+                 messages are remembered",
+                self.reserve_skew
+            ));
+        }
         let links = [Side::Forward, Side::Back].map(|side| {
-            let wish = wishes.of(side);
-            wish_guarantees(wish).then_some(wish.rate)
+            let config = config.of(side);
+            config_guarantees(config).then_some(config.rate)
         });
         if links == [None, None] {
             let names: Vec<&str> = ALL
@@ -112,7 +127,7 @@ impl Reserving {
                 .collect();
             return Err(format!(
                 "--reserve: {} does nothing with a reservation: write --qdisc with one of {}",
-                wishes.of(Side::Forward).qdisc.name(),
+                config.of(Side::Forward).qdisc.name(),
                 names.join(", ")
             ));
         }
@@ -122,13 +137,37 @@ impl Reserving {
                     .to_owned(),
             );
         }
+        let millionths = |share: Share| (share.get() * 1e6).round() as u64;
+        let key = self.reserve_key_file.as_deref().map(|file| key("--reserve-key-file", file)).transpose()?;
+        let open_share = match (self.reserve_open, key) {
+            (Some(share), _) => millionths(share),
+            (None, Some(_)) => 0,
+            (None, None) => Limits::OPEN_SHARE,
+        };
         let settings = Settings {
             types: self.reserve_types,
-            key: self.reserve_key_file.as_deref().map(|file| key("--reserve-key-file", file)).transpose()?,
-            share: (share * 1e6).round() as u64,
+            key,
+            share: millionths(self.reserve_share),
             most: self.reserve_most as usize,
             lifetime: self.reserve_lifetime,
+            least: self.reserve_least,
+            owner_flows: self.reserve_owner_flows as usize,
+            owner_share: millionths(self.reserve_owner_share),
+            open_share,
+            skew: self.reserve_skew,
         };
+        for limits in links.iter().flatten().map(|rate| settings.limits(*rate)) {
+            // What is below the least rate everywhere can never be granted.
+            let open = if key.is_none() { limits.open() } else { limits.capacity };
+            let most = limits.per_owner().min(open);
+            if most < self.reserve_least {
+                return Err(format!(
+                    "--reserve-least: {} is more than one machine may reserve here, {most}: write a lower rate, or a \
+                     larger --reserve-owner-share",
+                    self.reserve_least
+                ));
+            }
+        }
         Ok(Some((settings, links)))
     }
 }
@@ -139,90 +178,6 @@ pub fn not_ethernet(name: &str) -> String {
         "--reserve: control packets have an EtherType, and {name} carries IP packets without one: put it between two Ethernet \
          interfaces (a veth pair will do)"
     )
-}
-
-/// What to say about a discipline that was changed while reservations are kept.
-pub fn about_change(kept: bool, wish: &Wish) -> Option<String> {
-    let name = wish.qdisc.name();
-    match (kept, wish_guarantees(wish)) {
-        (true, false) => Some(format!("{name} does nothing with reservations, which are kept")),
-        (false, true) => {
-            Some(format!("{name} would know reservations, but that direction began without: begin anew"))
-        }
-        _ => None,
-    }
-}
-
-/// What happened, by name: messages that were decided about, reservations that went, messages that were wrong.
-pub fn counts(shown: &Shown) -> Vec<(&'static str, u64)> {
-    let of = &shown.counts;
-    let mut all = vec![
-        ("granted", of.granted),
-        ("refused", of.refused),
-        ("ended", of.ended),
-        ("expired", of.expired),
-        ("revoked", of.revoked),
-        ("unknown_end", of.unknown_ends),
-        ("answer_passed", of.stray_answers),
-        ("overflow", shown.overflow),
-    ];
-    // Without its first two bytes a frame is not one of ours.
-    all.extend(Malformed::NAMES.into_iter().zip(shown.malformed).filter(|(name, _)| *name != "magic"));
-    all
-}
-
-/// For programs.
-pub fn to_json(shown: &Shown) -> Value {
-    let counts: serde_json::Map<String, Value> =
-        counts(shown).into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
-    json!({
-        "reservable_bps": shown.capacity.as_bit(),
-        "reserved_bps": shown.reserved.as_bit(),
-        "flows": shown.list.len(),
-        "messages": counts,
-    })
-}
-
-/// For programs, one reservation. Times are Unix times in seconds; a finish that never comes is null.
-pub fn listed(direction: &str, of: &Reservation) -> Value {
-    let time = |ns: u64| (ns != u64::MAX).then_some(ns as f64 / 1e9);
-    let owner: [u8; 8] = of.owner.to_be_bytes();
-    json!({
-        "direction": direction,
-        "flow": of.tuple.to_string(),
-        "rate_bps": of.rate.as_bit(),
-        "start": time(of.start),
-        "finish": time(of.finish),
-        "lapses": time(of.until),
-        "owner": address(std::array::from_fn(|at| owner[at + 2])),
-    })
-}
-
-/// A link address, for people.
-pub fn address(bytes: [u8; 6]) -> String {
-    if bytes == EVERYONE {
-        return "everyone".to_owned();
-    }
-    bytes.map(|byte| format!("{byte:02x}")).join(":")
-}
-
-/// For people, in a line of the summary; nothing when nobody asked for anything.
-pub fn in_words(shown: &Shown) -> Option<String> {
-    let counts = &shown.counts;
-    let wrong: u64 = shown.malformed.iter().sum();
-    let parts = [
-        ("granted", counts.granted),
-        ("refused", counts.refused),
-        ("ended", counts.ended),
-        ("expired", counts.expired),
-        ("revoked", counts.revoked),
-        ("malformed or forged", wrong),
-        ("lost", shown.overflow),
-    ];
-    let said = parts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}"));
-    let said: Vec<String> = said.collect();
-    (!said.is_empty())
-        .then(|| format!("{}; {} of {} in the end", said.join(", "), shown.reserved, shown.capacity))
 }
 
 #[cfg(test)]
@@ -239,13 +194,5 @@ mod tests {
         assert!(wrong("xor:0").ends_with("write xor:2"), "{}", wrong("xor:0"));
         assert!(wrong("md5").contains("there are keyed and xor:PRIME"));
         assert!(wrong("xor:many").contains("is no number"));
-    }
-
-    /// Which disciplines do something with reservations is not written down twice: they show it.
-    #[test]
-    fn who_guarantees_rates_is_known() {
-        let knows = |name: &str| guarantees(&name.parse().unwrap(), Rate::mbit(10));
-        assert!(["trr_sound", "wfq", "qfq", "vc"].into_iter().all(knows));
-        assert!(!["fifo", "fq_codel", "drr"].into_iter().any(knows));
     }
 }

@@ -5,6 +5,8 @@
 
 #[path = "../../../live/tests/bed/mod.rs"]
 pub mod bed;
+#[path = "../running/mod.rs"]
+mod running;
 
 use std::io::Read;
 use std::ops::Range;
@@ -20,19 +22,11 @@ use qdisc::Rate;
 use serde_json::Value;
 
 use bed::{Bed, Host, nap};
-
-pub const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
+pub use running::{GIVEWAY, said};
 
 /// The value of a variable of the environment, or another.
 pub fn asked(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
-
-/// What a command says: code, output, errors.
-pub fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(GIVEWAY).args(arguments).output().expect("the program runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 /// The program as a bridge.

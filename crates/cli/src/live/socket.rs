@@ -1,14 +1,11 @@
-//! The control socket: one line in, one answer out. `giveway control` is its client, and `nc -U` would do.
+//! The control socket, and `giveway control`, its client. `nc -U` would do.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::operator::Answers;
-use super::settings::NAMES;
 use crate::{Outcome, show};
 
 /// Changes a running `giveway live`, or asks how it is.
@@ -47,8 +44,6 @@ Examples:
   giveway control /run/giveway.sock reservations | jq '.[] | [.flow, .rate_bps]'
   giveway control /run/giveway.sock stop";
 
-/// Nobody sends a longer line.
-const LONGEST: u64 = 4096;
 /// Nobody waits longer for the other side.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -69,51 +64,14 @@ pub fn listen(path: &Path) -> Result<UnixListener, String> {
             return Err(format!("--control {}: somebody listens there already", path.display()));
         }
         std::fs::remove_file(path).map_err(told)?;
+        show::sentence(&format!(
+            "--control {}: removed the socket of an earlier giveway, which is not there any more",
+            path.display()
+        ));
     }
     let listener = UnixListener::bind(path).map_err(told)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(told)?;
     Ok(listener)
-}
-
-/// Answers, in a thread of its own, as long as the process lives.
-pub fn serve<A: Answers>(listener: UnixListener, operator: &Arc<A>) {
-    let operator = Arc::clone(operator);
-    let accept = move || listener.accept().map(|(stream, _)| stream);
-    super::answer_each("gw-control", A::RUNS_PROGRAMS, accept, move |stream| answer(&stream, &*operator));
-}
-
-fn answer(stream: &UnixStream, operator: &impl Answers) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut line = String::new();
-    BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
-    let said = match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
-        ("show", "") => operator.show(),
-        ("reservations", "") => operator.reservations(),
-        ("stop", "") => {
-            operator.stop();
-            Ok("ends".to_owned())
-        }
-        ("set", rest) => set(operator, rest),
-        (verb, _) => {
-            Err(format!("unknown command \"{verb}\": there are show, reservations, set NAME VALUE, and stop"))
-        }
-    };
-    let mut stream = stream;
-    match said {
-        Ok(text) => writeln!(stream, "ok {text}"),
-        Err(sentence) => writeln!(stream, "wrong {sentence}"),
-    }
-}
-
-fn set(operator: &impl Answers, rest: &str) -> Result<String, String> {
-    let Some((name, value)) = rest.trim().split_once(' ') else {
-        return Err(format!(
-            "set needs a name and a value: set NAME VALUE, NAME one of {}",
-            NAMES.join(", ")
-        ));
-    };
-    operator.set(name, value.trim())
 }
 
 /// `giveway control`.

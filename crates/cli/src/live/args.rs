@@ -1,0 +1,207 @@
+//! The flags of `giveway live`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{ArgAction, value_parser};
+use control::config::{NAMES, fragment_type};
+use control::settings::Setting;
+use qdisc::{Bytes, Span};
+
+use super::reserving;
+
+/// Carries real frames between two interfaces, through a discipline and a shaper each way.
+///
+/// A transparent bridge: what comes in at --in leaves at --out, and back, unchanged but for marks of
+/// congestion. Each direction has its own rate and discipline. The machines on both sides notice nothing but
+/// the queue.
+///
+/// It needs root, or four capabilities, which it names when they are missing. Once its sockets are open it
+/// gives all of them up and becomes another user. When something inside it fails, it goes back to plain
+/// forwarding. Ctrl-C or SIGTERM sends what is queued and ends; SIGHUP reads --settings again.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The interface on one side, as in `ip link`; tun:NAME makes a TUN interface of that name
+    #[arg(long = "in", value_name = "IF")]
+    pub(super) inside: String,
+    /// The interface on the other side
+    #[arg(long = "out", value_name = "IF")]
+    pub(super) outside: String,
+    /// The rate from --in to --out, as in 20mbit or "20 Mbit/s"; or unlimited [default: unlimited]
+    #[arg(long, value_name = "RATE")]
+    pub(super) rate: Option<String>,
+    /// The rate from --out to --in [default: unlimited]
+    #[arg(long, value_name = "RATE")]
+    pub(super) rate_back: Option<String>,
+    /// The discipline from --in to --out, as in "fq_codel limit 1000p"; see `giveway list` [default:
+    /// fq_codel]. With bpf:, as in "bpf:efd limit 300p", it stands in the kernel; see `giveway kernel list`
+    #[arg(long, value_name = "SPEC")]
+    pub(super) qdisc: Option<String>,
+    /// The discipline from --out to --in [default: that of --qdisc]
+    #[arg(long, value_name = "SPEC")]
+    pub(super) qdisc_back: Option<String>,
+    /// Delay behind the link, as in 20ms; it counts from the last bit of a frame
+    #[arg(long, value_name = "TIME")]
+    pub(super) delay: Option<String>,
+    /// Delay of the other direction [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub(super) delay_back: Option<String>,
+    /// At most so much more delay, uniformly; frames do not overtake each other
+    #[arg(long, value_name = "TIME")]
+    pub(super) jitter: Option<String>,
+    /// Jitter of the other direction
+    #[arg(long, value_name = "TIME")]
+    pub(super) jitter_back: Option<String>,
+    /// The share of frames that is lost behind the link, as in 0.1%
+    #[arg(long, value_name = "SHARE")]
+    pub(super) loss: Option<String>,
+    /// Loss of the other direction
+    #[arg(long, value_name = "SHARE")]
+    pub(super) loss_back: Option<String>,
+    /// Cut IP frames from --in to --out into fragments of so many bytes behind the Ethernet header, 68 to
+    /// 9000, or none; the TRR paper has 500 and 800. Another giveway with --reassemble must stand behind
+    /// --out
+    #[arg(long, value_name = "BYTES")]
+    pub(super) fragment: Option<String>,
+    /// Cut those of the other direction; then one with --reassemble-back stands behind --in
+    #[arg(long, value_name = "BYTES")]
+    pub(super) fragment_back: Option<String>,
+    /// Put together what comes in at --in in fragments of another giveway
+    #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    pub(super) reassemble: Option<String>,
+    /// Put together what comes in at --out in fragments
+    #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    pub(super) reassemble_back: Option<String>,
+    /// Read any of the above from a TOML file (rate = "20mbit", qdisc-back = "fifo"); flags win. SIGHUP reads
+    /// it again
+    #[arg(long, value_name = "FILE")]
+    pub(super) settings: Option<PathBuf>,
+    /// Bytes that each frame takes on the link beside what stands behind its link header, as in tc: 14 for an
+    /// Ethernet header
+    #[arg(long, value_name = "BYTES", default_value_t = 14, value_parser = value_parser!(u32).range(0..=1024))]
+    pub(super) overhead: u32,
+    /// Minimum packet size: a shorter packet takes this many bytes on the link (tc's mpu)
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = value_parser!(u32).range(0..=1600))]
+    pub(super) mpu: u32,
+    /// The EtherType of fragments, the same on both ends
+    #[arg(long, value_name = "TYPE", default_value = "0x88b6", value_parser = fragment_type)]
+    pub(super) fragment_type: u16,
+    /// How many frames the kernel may have ready for us
+    #[arg(long, value_name = "FRAMES", default_value_t = 4096, value_parser = value_parser!(u32).range(64..=262_144))]
+    pub(super) ring: u32,
+    /// Take what bpf: loads from here, where `giveway kernel build` put it (giveway_efd.o), instead of
+    /// compiling it
+    #[arg(long, value_name = "DIR")]
+    pub(super) objects: Option<PathBuf>,
+    /// The seed of everything random: loss, jitter, keys of flows, disciplines
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Turn off offloads that put several packets into one (TSO, GSO, GRO, LRO in all their kinds), on both
+    /// interfaces. They are turned on again when the program ends, even if it is killed
+    #[arg(long)]
+    pub(super) fix_offloads: bool,
+    /// The user to become once everything is open, by name or number [default: who called sudo, or else
+    /// nobody]
+    #[arg(long, value_name = "USER")]
+    pub(super) user: Option<String>,
+    /// Ordinary scheduling: other programs may make frames late
+    #[arg(long)]
+    pub(super) no_realtime: bool,
+    /// Ends by itself after this time
+    #[arg(long, value_name = "TIME")]
+    pub(super) duration: Option<Span>,
+    /// Listens there for `giveway control`
+    #[arg(long, value_name = "SOCKET")]
+    pub(super) control: Option<PathBuf>,
+    /// Keep the tables that a simulation keeps, for each direction in a folder of its own, DIR/forward and
+    /// DIR/back
+    #[arg(long, value_name = "DIR")]
+    pub(super) record: Option<PathBuf>,
+    /// How often --record writes
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = record_every, requires = "record")]
+    pub(super) record_every: Span,
+    /// Show on the terminal, twice a second: queues, waiting times, drops and marks, the largest flows, use
+    /// of the link
+    #[arg(long)]
+    pub(super) tui: bool,
+    /// Serve OpenMetrics over HTTP there, for Prometheus and its like, as in 127.0.0.1:9100
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(super) metrics: Option<SocketAddr>,
+    /// Write frames to a pcapng file as they leave; dropped ones too, with a comment that says why
+    #[arg(long, value_name = "FILE")]
+    pub(super) pcap: Option<PathBuf>,
+    /// The most that the capture may have
+    #[arg(long, value_name = "SIZE", default_value = "100mb")]
+    pub(super) pcap_limit: Bytes,
+    /// Bytes kept of each frame; 0 for all
+    #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = value_parser!(u32).range(0..=65_535))]
+    pub(super) pcap_snap: u32,
+    /// Write every operation of the disciplines to this file, for `giveway replay-check`
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
+    /// Measure only from SIGUSR1 on: what comes before is warm-up
+    #[arg(long, requires = "record")]
+    pub(super) record_later: bool,
+    /// Packets up to this length are small in what --record keeps
+    #[arg(long, value_name = "BYTES", default_value_t = 256, value_parser = value_parser!(u32).range(1..=65_535))]
+    pub(super) small_packet: u32,
+    /// Write a line into this file (or named pipe) once frames pass
+    #[arg(long, value_name = "FILE")]
+    pub(super) ready: Option<PathBuf>,
+    /// Print one JSON object at the end instead of a table
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Only errors
+    #[arg(long, short, action = ArgAction::SetTrue)]
+    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) reserving: reserving::Reserving,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo giveway live --in eth0 --out eth1 --rate 20mbit
+  sudo giveway live --in eth0 --out eth1 --rate 2mbit --qdisc \"efd limit 300p\" --rate-back 16mbit
+  sudo giveway live --in eth0 --out eth1 --rate 10mbit --delay 20ms --loss 0.1% --jitter 2ms
+  sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-back
+  sudo giveway live --in eth0 --out eth1 --rate 20mbit --qdisc \"bpf:efd limit 300p\"
+  sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
+  sudo giveway control /run/giveway.sock set rate 8mbit
+  sudo giveway live --in eth0 --out eth1 --rate 10mbit --qdisc trr_sound --reserve    # see giveway reserve --help
+
+Exit codes: 0 all is well, 1 a direction failed (and traffic passed on) or an interface was removed, 2 it could not begin.";
+
+fn record_every(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: qdisc::units::UnitError| error.to_string())?;
+    if span < Span::s(1) {
+        Err("write at least 1s: each time everything is written anew".to_owned())
+    } else {
+        Ok(span)
+    }
+}
+
+impl Args {
+    /// The settings that were given as flags, by name.
+    pub fn settings(&self) -> Vec<Setting> {
+        let values = [
+            &self.rate,
+            &self.rate_back,
+            &self.qdisc,
+            &self.qdisc_back,
+            &self.delay,
+            &self.delay_back,
+            &self.jitter,
+            &self.jitter_back,
+            &self.loss,
+            &self.loss_back,
+            &self.fragment,
+            &self.fragment_back,
+            &self.reassemble,
+            &self.reassemble_back,
+        ];
+        let given =
+            NAMES.iter().zip(values).filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
+        given.collect()
+    }
+}

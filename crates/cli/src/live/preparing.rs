@@ -1,0 +1,182 @@
+//! What is done while privileges last, before anything is opened: the user to become, the locks of the
+//! interfaces, what an earlier bridge left, the control socket, offloads, and the process that puts things
+//! back in the end.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use control::leftovers::{self, Changed};
+use control::lock::{self, InterfaceLocks};
+use live::checks;
+use live::cleanup::Cleanup;
+use live::privilege::Identity;
+use nix::net::if_::if_nametoindex;
+use nix::unistd::{Uid, User, geteuid};
+
+use super::{Args, say, socket};
+use crate::show;
+
+/// What lasts as long as the bridge.
+pub struct Prepared {
+    /// Takes what others ask on the control socket.
+    pub listener: Option<UnixListener>,
+    /// Before the locks, so that nobody begins before things are put back.
+    _cleanup: Option<Cleanup>,
+    locks: InterfaceLocks,
+}
+
+impl Prepared {
+    /// Call it now and then while the bridge runs.
+    pub fn tick(&self) {
+        self.locks.forget_clients();
+    }
+}
+
+/// Whom this process becomes, with the name of that user; nobody else where it does not run as root.
+///
+/// # Errors
+/// A sentence.
+pub fn user(args: &Args) -> Result<Option<(Identity, String)>, String> {
+    let of = |user: User| (Identity { user: user.uid.as_raw(), group: user.gid.as_raw() }, user.name);
+    let own = geteuid();
+    if let Some(wanted) = &args.user {
+        let by_number =
+            || wanted.parse().ok().and_then(|number| User::from_uid(Uid::from_raw(number)).ok()?);
+        let found = User::from_name(wanted).ok().flatten().or_else(by_number);
+        let found = found.ok_or_else(|| format!("--user: there is no user \"{wanted}\" on this machine"))?;
+        if !own.is_root() && found.uid != own {
+            return Err(format!("--user: only root can become {wanted}: leave it out, or run it with sudo"));
+        }
+        return Ok(Some(of(found)).filter(|_| own.is_root()));
+    }
+    if !own.is_root() {
+        return Ok(None);
+    }
+    // sudo(8) says who called it. Files then belong to that user, as one would expect.
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    if let Some(user) = number("SUDO_UID").filter(|user| *user != 0) {
+        let known = User::from_uid(Uid::from_raw(user)).ok().flatten();
+        let group = number("SUDO_GID").or(known.as_ref().map(|known| known.gid.as_raw())).unwrap_or(user);
+        return Ok(Some((Identity { user, group }, known.map_or(user.to_string(), |known| known.name))));
+    }
+    let nobody = User::from_name("nobody").ok().flatten().map(of);
+    // The number that the kernel itself uses for a user whom it cannot show.
+    Ok(Some(nobody.unwrap_or((Identity { user: 65_534, group: 65_534 }, "nobody".to_owned()))))
+}
+
+/// Looks around, takes the locks, mends what an earlier bridge left, opens the control socket, and turns
+/// offloads off where that is wanted. None: it cannot begin, and why was told.
+pub fn prepare(args: &Args) -> Option<Prepared> {
+    let ends = [args.inside.as_str(), args.outside.as_str()];
+    let real: Vec<&str> = ends.into_iter().filter(|name| !name.starts_with("tun:")).collect();
+    if look(args, true) {
+        return None;
+    }
+    let prepared = try_to(args, &real);
+    match prepared {
+        Ok(prepared) => {
+            look(args, false);
+            Some(prepared)
+        }
+        Err(sentence) => {
+            show::sentence(&sentence);
+            None
+        }
+    }
+}
+
+fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
+    let locks = lock::take(real)?;
+    for name in real {
+        if let Some(told) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
+            show::sentence(&told);
+        }
+    }
+    let listener = args.control.as_deref().map(socket::listen).transpose()?;
+    let mut changes = Vec::new();
+    for name in real.iter().filter(|_| args.fix_offloads) {
+        let (number, features) = checks::merging_offloads(name)?;
+        if !features.is_empty() {
+            changes.push(Changed { interface: (*name).to_owned(), number, features });
+        }
+    }
+    let mut states = Vec::new();
+    for change in &changes {
+        match change.remember() {
+            Ok(path) => states.push(path),
+            Err(sentence) => say(
+                args,
+                &format!("after a power failure nobody will know that offloads were turned off: {sentence}"),
+            ),
+        }
+    }
+    let socket = args.control.as_deref().map(|path| (path.to_owned(), identity_of(path)));
+    let cleanup = if socket.is_some() || !changes.is_empty() {
+        let work = (socket, changes.clone(), states);
+        let started = Cleanup::start(move || put_back(work));
+        Some(
+            started
+                .map_err(|error| format!("the process that puts things back cannot be started: {error}"))?,
+        )
+    } else {
+        None
+    };
+    for Changed { interface, features, .. } in &changes {
+        match checks::switch_offloads(interface, features, false) {
+            Ok(()) => {
+                let names = checks::list_offloads(features);
+                say(args, &format!("{interface}: turned off {names}; they are turned on again in the end"));
+            }
+            Err(sentence) => show::sentence(&sentence),
+        }
+    }
+    Ok(Prepared { listener, _cleanup: cleanup, locks })
+}
+
+/// A file, whatever its name is later.
+type FileIdentity = Option<(u64, u64)>;
+
+fn identity_of(path: &Path) -> FileIdentity {
+    fs::symlink_metadata(path).ok().map(|of| (of.dev(), of.ino()))
+}
+
+/// What the process does that outlives the bridge.
+fn put_back((socket, changes, states): (Option<(PathBuf, FileIdentity)>, Vec<Changed>, Vec<PathBuf>)) {
+    if let Some((path, was)) = socket
+        // Another one may have taken the place of ours.
+        && was.is_some()
+        && identity_of(&path) == was
+        && let Err(error) = fs::remove_file(&path)
+    {
+        show::sentence(&format!("--control {}: the socket stays: {error}", path.display()));
+    }
+    for Changed { interface, number, features } in changes {
+        // It may have gone, and another one may have its name.
+        if if_nametoindex(interface.as_str()) == Ok(number)
+            && let Err(sentence) = checks::switch_offloads(&interface, &features, true)
+        {
+            show::sentence(&sentence);
+        }
+    }
+    // Nothing is left to mend.
+    states.iter().for_each(|state| drop(fs::remove_file(state)));
+}
+
+/// Looks for what would ruin it: only what makes it impossible, or only the rest. True when there is
+/// something.
+fn look(args: &Args, fatal: bool) -> bool {
+    let own = |name: &str| !name.starts_with("tun:");
+    let (a, b) = (args.inside.as_str(), args.outside.as_str());
+    let mut found = checks::check(Some(a).filter(|name| own(name)), Some(b).filter(|name| own(name)));
+    found.extend(checks::check_ring(args.ring as usize));
+    found.retain(|finding| finding.fatal == fatal);
+    for finding in found.iter().filter(|finding| finding.fatal || !args.quiet) {
+        show::sentence(&finding.what);
+        if !finding.remedy.is_empty() {
+            show::sentence(&format!("  {}", finding.remedy));
+        }
+    }
+    !found.is_empty()
+}

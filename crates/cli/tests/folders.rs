@@ -1,0 +1,472 @@
+//! Folders and files that the program writes, from outside: what it must not take, what it must not believe, and what is
+//! left when it is killed, when the disk is full, and when several of it are at work.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const SCENARIO: &str = r#"
+title = "Two queues"
+duration = "400 ms"
+seeds = 3
+disciplines = ["fifo limit 20p", "fq_codel"]
+
+[[link]]
+from = "home"
+to = "isp"
+rate = "5 Mbit/s"
+delay = "5 ms"
+qdisc = "compare"
+
+[[traffic]]
+kind = "bulk"
+from = "home"
+to = "isp"
+flows = 2
+"#;
+
+/// A folder with a scenario in it.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    fs::write(folder.path().join("home.toml"), SCENARIO).expect("there is room for a file");
+    folder
+}
+
+fn giveway(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
+    command.args(args).current_dir(folder).env("COLUMNS", "100").env("NO_COLOR", "1");
+    command
+}
+
+/// Runs it to its end: exit code, and errors.
+fn ran(folder: &Path, args: &[&str]) -> (i32, String) {
+    let Output { status, stderr, .. } = giveway(folder, args).output().expect("the program starts");
+    (status.code().expect("it ends by itself"), String::from_utf8(stderr).expect("it writes text"))
+}
+
+/// Runs it, and it must do well.
+fn well(folder: &Path, args: &[&str]) -> String {
+    let (code, said) = ran(folder, args);
+    assert_eq!(code, 0, "{args:?}: {said}");
+    said
+}
+
+/// Every file below a folder, hidden ones included, with its content.
+fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(next).expect("it is a folder").map(|entry| entry.expect("it can be read")) {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(dir).expect("it is below").to_string_lossy().into_owned();
+                found.push((name, fs::read(&path).expect("it can be read")));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn names(files: &[(String, Vec<u8>)]) -> Vec<&str> {
+    files.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+/// A folder of runs that nothing disturbed.
+fn undisturbed(seeds: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = folder();
+    well(folder.path(), &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", seeds]);
+    files(&folder.path().join("kept"))
+}
+
+#[test]
+fn a_folder_of_the_user_s_is_left_alone() {
+    let folder = folder();
+    let path = folder.path();
+    for (name, text) in [
+        ("scenario.toml", SCENARIO),
+        ("report.html", "<html>my own</html>"),
+        ("flows.parquet", "my own"),
+        ("notes.txt", "my own"),
+    ] {
+        fs::write(path.join(name), text).unwrap();
+    }
+    let before = files(path);
+    let wrong = ["run", "scenario.toml", "--quiet", "--out", ".", "--export", "x.pcapng"];
+    let (code, said) = ran(path, &wrong);
+    assert_eq!(code, 2, "{said}");
+    for part in [
+        "is no run folder",
+        "flows.parquet, home.toml, notes.txt and 2 more",
+        "Nothing was changed",
+        "--force",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert!(files(path) == before, "nothing was changed");
+    for args in [
+        &["reproduce", "efd", "--quick", "--figure", "1b", "--seeds", "1", "--out", "."][..],
+        &["report", ".", "--out", "home.toml"],
+        &["report", "."],
+        &["run", "home.toml", "--export", "notes.txt", "--set", "disciplines=fifo"],
+        &["run", "home.toml", "--trace-port", "home->isp=notes.txt", "--set", "disciplines=fifo"],
+        &["kernel", "build", "fifo", "--out", "notes.txt"],
+    ] {
+        let (code, said) = ran(path, args);
+        assert_eq!(code, 2, "{args:?}: {said}");
+        assert!(said.contains("Nothing was changed") && said.contains("--force"), "{args:?}: {said}");
+        assert!(files(path) == before, "{args:?}: nothing was changed");
+    }
+
+    // With leave, what goes is named, and the rest stays.
+    let (code, said) = ran(path, &["run", "home.toml", "--quiet", "--out", ".", "--force"]);
+    assert_eq!(code, 0, "{said}");
+    let told: Vec<&str> = said.lines().collect();
+    let removing = |name: &str| format!("giveway: --force: removing ./{name}");
+    assert_eq!(told, ["flows.parquet", "report.html", "scenario.toml"].map(removing));
+    assert_eq!(fs::read_to_string(path.join("notes.txt")).unwrap(), "my own");
+    assert_eq!(fs::read_to_string(path.join("home.toml")).unwrap(), SCENARIO);
+    // From now on it is a run folder, and resumes.
+    well(path, &["run", "home.toml", "--quiet", "--out", "."]);
+}
+
+#[test]
+fn a_changed_scenario_needs_another_folder() {
+    let folder = folder();
+    let path = folder.path();
+    well(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
+    let before = files(&path.join("kept"));
+    let changed = ["run", "home.toml", "--quiet", "--out", "kept", "--set", "link.0.rate=2mbit"];
+    let (code, said) = ran(path, &changed);
+    assert_eq!(code, 2, "{said}");
+    for part in [
+        "kept holds another experiment: \"Two queues\" (scenario home), made on 20",
+        "`giveway run home`",
+        "--force",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert!(files(&path.join("kept")) == before, "nothing was changed");
+    let (code, said) = ran(path, &[&changed[..], &["--force"]].concat());
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("--force: removing kept/cells (6 runs)"), "{said}");
+    let after = files(&path.join("kept"));
+    assert_eq!(names(&after), names(&before), "the same disciplines and seeds");
+    // The folder may be moved, and the scenario may be named from elsewhere: it is still the same experiment.
+    fs::rename(path.join("kept"), path.join("moved")).unwrap();
+    fs::create_dir(path.join("elsewhere")).unwrap();
+    let from = ["run", "../home.toml", "--quiet", "--out", "../moved", "--set", "link.0.rate=2mbit"];
+    well(&path.join("elsewhere"), &from);
+    // But for the report, which has the name of its folder.
+    let tables = |files: Vec<(String, Vec<u8>)>| -> Vec<(String, Vec<u8>)> {
+        files.into_iter().filter(|(name, _)| name != "report.html").collect()
+    };
+    assert!(tables(files(&path.join("moved"))) == tables(after));
+}
+
+#[test]
+fn several_scenarios_are_looked_at_before_the_first_runs() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("other.toml"), SCENARIO.replace("5 Mbit/s", "4 Mbit/s")).unwrap();
+    fs::create_dir_all(path.join("kept/other")).unwrap();
+    fs::write(path.join("kept/other/notes.txt"), "mine").unwrap();
+    let both = ["run", "home.toml", "other.toml", "--quiet", "--out", "kept"];
+    let (code, said) = ran(path, &both);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("kept/other is not empty and is no run folder: it holds notes.txt"), "{said}");
+    assert!(!path.join("kept/home").exists(), "nothing ran");
+    fs::remove_file(path.join("kept/other/notes.txt")).unwrap();
+    well(path, &both);
+    assert!(path.join("kept/home/report.html").is_file() && path.join("kept/other/report.html").is_file());
+
+    fs::create_dir(path.join("more")).unwrap();
+    fs::write(path.join("more/home.toml"), SCENARIO).unwrap();
+    let (code, said) = ran(path, &["run", "home.toml", "more/home.toml", "--quiet", "--out", "twice"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("two scenarios have the same name") && !path.join("twice").exists(), "{said}");
+}
+
+#[test]
+fn comparisons_and_papers_keep_to_their_own_folders() {
+    let folder = folder();
+    let path = folder.path();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/home-uplink.pcapng");
+    let example = example.to_str().expect("it is text");
+    let compare = ["compare", example, "--qdisc", "fifo", "--seeds", "1", "--quiet", "--out", ".", "--rate"];
+    fs::write(path.join("workload.jsonl"), "mine").unwrap();
+    fs::write(path.join("report.html"), "mine").unwrap();
+    let before = files(path);
+    for rates in ["4mbit", "2mbit,4mbit"] {
+        let (code, said) = ran(path, &[&compare[..], &[rates]].concat());
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("Nothing was changed") && said.contains("--force"), "{said}");
+        assert!(files(path) == before, "nothing was changed");
+    }
+    let paper =
+        ["reproduce", "efd", "--quick", "--figure", "1b", "--seeds", "1", "--quiet", "--out", "paper"];
+    well(path, &paper);
+    well(path, &paper);
+    let other = ["reproduce", "bsq", "--quick", "--seeds", "1", "--quiet", "--out", "paper"];
+    let (code, said) = ran(path, &other);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("paper holds the paper efd"), "{said}");
+    // A run's folder is no paper's, and the other way round.
+    well(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
+    assert_eq!(ran(path, &[&paper[..9], &["kept"]].concat()).0, 2);
+    assert_eq!(ran(path, &["run", "home.toml", "--quiet", "--out", "paper"]).0, 2);
+}
+
+/// What is of the same kind is replaced as ever, and so is what is not, with leave.
+#[test]
+fn outputs_replace_their_own_kind() {
+    let folder = folder();
+    let path = folder.path();
+    let one = ["--set", "disciplines=fifo", "--seeds", "1", "--quiet"];
+    for output in [["--export", "x.pcapng"], ["--trace-port", "home->isp=x.trace"]] {
+        let args = [&["run", "home.toml"][..], &output, &one].concat();
+        well(path, &args);
+        well(path, &args);
+        let file = output[1].rsplit('=').next().expect("it names a file");
+        fs::write(path.join(file), "mine").unwrap();
+        let (code, said) = ran(path, &args);
+        assert_eq!(code, 2, "{said}");
+        assert_eq!(fs::read_to_string(path.join(file)).unwrap(), "mine");
+        let said = well(path, &[&args[..], &["--force"]].concat());
+        assert_eq!(said, format!("giveway: --force: replacing {file}\n"));
+        assert!(fs::read(path.join(file)).unwrap().len() > 1000);
+    }
+    well(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
+    well(path, &["report", "kept", "--out", "page.html"]);
+    well(path, &["report", "kept", "--out", "page.html"]);
+    fs::write(path.join("page.html"), "<!DOCTYPE html><p>mine").unwrap();
+    assert_eq!(ran(path, &["report", "kept", "--out", "page.html"]).0, 2);
+    well(path, &["report", "kept", "--out", "page.html", "--force"]);
+}
+
+/// Bits all over a folder: a report is right or refused, and the command that made the folder mends it.
+#[test]
+fn a_damaged_folder_is_noticed_and_mended() {
+    let folder = folder();
+    let path = folder.path();
+    let run = ["run", "home.toml", "--quiet", "--seeds", "1", "--out", "kept"];
+    well(path, &run);
+    let kept = path.join("kept");
+    let right = files(&kept);
+    let mut refused = 0;
+    let listed = right.iter().filter(|(name, content)| !content.is_empty() && name != "report.html");
+    for (number, (name, content)) in listed.enumerate() {
+        for part in 0..3 {
+            // Within the content: the first and the last bytes are tried one by one elsewhere.
+            let byte = (content.len() - 1) * (part * 3 + number % 3) / 8;
+            let mut bytes = content.clone();
+            bytes[byte] ^= 1 << ((number + part) % 8);
+            fs::write(kept.join(name), bytes).unwrap();
+            let (code, said) = ran(path, &["report", "kept", "--out", "page.html"]);
+            assert_eq!(code, 2, "byte {byte} of {name}: {said}");
+            assert!(said.contains(&format!("kept/{name}")) || name == "manifest.json", "{said}");
+            assert!(said.contains("--out kept"), "{said}");
+            assert!(!path.join("page.html").exists());
+            refused += 1;
+            let (code, said) = ran(path, &run);
+            if code != 0 {
+                // A digit of the format was hit.
+                assert!(name == "manifest.json" && said.contains("--force"), "{said}");
+                fs::write(kept.join(name), content).unwrap();
+                continue;
+            }
+            let cell = name.starts_with("cells/");
+            let told = said.contains(&format!("kept/{name} is damaged: "));
+            assert_eq!(told, cell || name == "manifest.json", "{name}: {said}");
+            assert_eq!(cell, said.contains(" with seed 1 again\n"), "{said}");
+            assert!(files(&kept) == right, "byte {byte} of {name} is not mended: {said}");
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
+/// Starts it several times at once.
+fn race(path: &Path, args: &[&str]) -> Vec<Child> {
+    let start = || giveway(path, args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    (0..3).map(|_| start().expect("the program starts")).collect()
+}
+
+fn ended(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().expect("it ends");
+    (output.status.code(), String::from_utf8(output.stderr).expect("it writes text"))
+}
+
+#[test]
+fn one_process_at_a_time_writes_a_folder() {
+    let right = undisturbed("3");
+    for round in 0..5 {
+        let folder = folder();
+        let path = folder.path();
+        // More runs than there is time for: whoever has the folder keeps it until it is killed.
+        let long = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "kept", "--seeds", "50000"];
+        let mut racers = race(path, &long);
+        let mut sent_away = Vec::new();
+        while sent_away.len() < 2 {
+            let over =
+                racers.iter_mut().position(|racer| racer.try_wait().expect("it can be asked").is_some());
+            match over {
+                Some(at) => sent_away.push(ended(racers.remove(at))),
+                None => std::thread::yield_now(),
+            }
+        }
+        let mut winner = racers.remove(0);
+        for (code, said) in sent_away {
+            assert_eq!(code, Some(1), "round {round}: {said}");
+            let who = format!("kept is being written by process {}, since 20", winner.id());
+            assert!(said.contains(&who) && said.lines().count() == 1, "round {round}: {who} in {said}");
+        }
+        let (code, said) = ran(path, &["report", "kept"]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("kept is being written by process "), "{said}");
+        // A killed process leaves no lock behind.
+        winner.kill().expect("it is there");
+        winner.wait().expect("it ends");
+        well(path, &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "3"]);
+        let found = files(&path.join("kept"));
+        for file in &right {
+            assert!(found.contains(file), "round {round}: {} is different", file.0);
+        }
+        assert!(!found.iter().any(|(name, _)| name.contains(".tmp") || name.contains(".old")));
+
+        // The same with runs that end: whoever comes while one is at work is sent away, and the result is that of one.
+        fs::remove_dir_all(path.join("kept")).unwrap();
+        let short = ["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "3"];
+        let codes: Vec<Option<i32>> = race(path, &short).into_iter().map(|racer| ended(racer).0).collect();
+        assert!(codes.contains(&Some(0)), "round {round}: {codes:?}");
+        assert!(codes.iter().all(|code| [Some(0), Some(1)].contains(code)), "round {round}: {codes:?}");
+        assert!(files(&path.join("kept")) == right, "round {round}");
+    }
+}
+
+/// Killed again and again, after more and more time, and then left alone.
+#[test]
+fn a_killed_run_ends_up_as_if_nothing_had_happened() {
+    let right = undisturbed("12");
+    let page = right.iter().find(|(name, _)| name == "report.html").expect("there is a report").1.clone();
+    let folder = folder();
+    let path = folder.path();
+    let mut killed = 0;
+    for milliseconds in [3, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80, 100, 120, 150, 200, 250, 300, 400] {
+        let run = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "kept", "--seeds", "12"];
+        let mut child = giveway(path, &run).stdout(Stdio::null()).spawn().expect("the program starts");
+        let slept = Command::new("sleep").arg(format!("0.{milliseconds:03}")).status();
+        assert!(slept.is_ok_and(|status| status.success()), "there is a sleep");
+        // It may have ended by then.
+        let _ = child.kill();
+        killed += usize::from(!child.wait().expect("it ends").success());
+        // What is there is told as it is: right, or not there.
+        let output = giveway(path, &["report", "kept", "--out", "page.html"]).output().expect("it starts");
+        match output.status.code() {
+            Some(0) => assert!(fs::read(path.join("page.html")).unwrap() == page, "{milliseconds} ms"),
+            code => assert_eq!(code, Some(2), "{}", String::from_utf8_lossy(&output.stderr)),
+        }
+        if killed % 5 == 4 {
+            // And from the beginning.
+            let _ = fs::remove_dir_all(path.join("kept"));
+        }
+    }
+    let _ = writeln!(std::io::stderr(), "{killed} of 18 were killed before their end");
+    well(path, &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "12"]);
+    let found = files(&path.join("kept"));
+    assert_eq!(names(&found), names(&right));
+    assert!(found == right);
+}
+
+/// A file system of its own, which is gone when this is dropped.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// Of so many kilobytes; nothing where this user may not mount.
+    fn new(place: &Path, kilobytes: u32) -> Option<Mount> {
+        fs::create_dir_all(place).expect("there is room for a folder");
+        let size = format!("size={kilobytes}k");
+        let args = ["-t", "tmpfs", "-o", &size, "giveway-test"];
+        let mounted = Command::new("mount").args(args).arg(place).output();
+        let well = mounted.as_ref().is_ok_and(|output| output.status.success());
+        if !well {
+            let why = mounted.map_or_else(
+                |error| error.to_string(),
+                |output| String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            );
+            let _ = writeln!(std::io::stderr(), "skipped: no small disk can be mounted here: {why}");
+        }
+        well.then(|| Mount(place.to_owned()))
+    }
+
+    fn grow(&self) {
+        let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(&self.0).status();
+        assert!(grown.is_ok_and(|status| status.success()), "a disk can be made larger");
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// Disks of different sizes, so that each step is the one that finds no room: told with the file, nothing half-written is
+/// left or believed, and with more room the same command ends as if nothing had happened.
+#[test]
+fn a_full_disk_costs_nothing_but_time() {
+    let right = undisturbed("3");
+    let page = &right.iter().find(|(name, _)| name == "report.html").expect("there is a report").1;
+    let pages = |content: &[u8]| content.len().div_ceil(4096) * 4;
+    // KiB without the report, which is larger than all the rest.
+    let tables: usize = right.iter().map(|(_, content)| pages(content)).sum::<usize>() - pages(page);
+    for part in 0..12 {
+        let folder = folder();
+        let path = folder.path();
+        let room = tables * part / 10 + 4;
+        let Some(disk) = Mount::new(&path.join("disk"), room as u32) else { return };
+        let run = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "disk/kept", "--seeds", "3"];
+        let (code, said) = ran(path, &run);
+        assert_eq!(code, 1, "with {room} KiB, {tables} KiB of tables: {said}");
+        assert!(said.contains("No space left on device"), "{said}");
+        assert!(said.contains("disk/kept"), "the file is named: {said}");
+        if disk.0.join("kept").is_dir() {
+            let left = files(&disk.0.join("kept"));
+            assert!(
+                !names(&left).iter().any(|name| name.contains(".tmp")),
+                "with {room} KiB: {:?}",
+                names(&left)
+            );
+        }
+        let (code, said) = ran(path, &["report", "disk/kept", "--out", "page.html"]);
+        if code == 0 {
+            let told = fs::read(path.join("page.html")).unwrap();
+            let unfinished = String::from_utf8_lossy(&told).contains("This is unfinished: ");
+            assert!(unfinished || told == *page, "with {room} KiB");
+        } else {
+            assert!(!said.is_empty() && code == 2, "with {room} KiB: {said}");
+        }
+        disk.grow();
+        well(path, &run);
+        let found = files(&disk.0.join("kept"));
+        assert_eq!(names(&found), names(&right), "with {room} KiB");
+        assert!(found == right, "with {room} KiB");
+    }
+}
+
+#[test]
+fn the_program_says_what_it_was_built_from() {
+    let folder = folder();
+    let output = giveway(folder.path(), &["--version"]).output().expect("it starts");
+    let said = String::from_utf8(output.stdout).expect("it writes text");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(said.starts_with(&format!("giveway {version} (")) && said.ends_with(")\n"), "{said}");
+    let (_, digest) = said.trim_end_matches(")\n").split_once("sources ").expect("it has a digest");
+    assert!(digest.len() == 16 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{said}");
+    // Results are known by the same digest.
+    well(folder.path(), &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "1"]);
+    let manifest = fs::read_to_string(folder.path().join("kept/manifest.json")).unwrap();
+    assert!(manifest.contains(&format!("\"giveway\": \"{version}, sources {digest}\"")), "{manifest}");
+}

@@ -1,0 +1,93 @@
+//! `giveway live` as a child process of a test.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::bed::{Bed, nap};
+
+pub const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
+
+/// What a command says: code, output, errors.
+pub fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(GIVEWAY).args(arguments).output().expect("the program runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A `giveway live` that runs; it is killed when the test fails.
+pub struct Live {
+    pub child: Child,
+    errors: BufReader<std::process::ChildStderr>,
+}
+
+impl Live {
+    /// Starts it, and returns once frames pass.
+    pub fn start(bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
+        Live::start_with(Command::new(GIVEWAY), bed, dir, arguments)
+    }
+
+    /// The same, with a command that ends in the program's own arguments.
+    pub fn start_with(mut command: Command, bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
+        let ready = dir.join("ready");
+        // A file of an earlier start says nothing about this one.
+        let _ = std::fs::remove_file(&ready);
+        let mut child = command
+            .args(["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--ready"])
+            .arg(&ready)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        for _ in 0..3000 {
+            if ready.exists() || child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                break;
+            }
+            nap(Duration::from_millis(10));
+        }
+        let mut errors = BufReader::new(child.stderr.take().expect("it is piped"));
+        if !ready.exists() {
+            let _ = child.kill();
+            let mut said = String::new();
+            let _ = errors.read_to_string(&mut said);
+            panic!("it did not begin: {said}");
+        }
+        Live { child, errors }
+    }
+
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+    }
+
+    /// Waits for its end: code, output, errors.
+    pub fn end(&mut self) -> (Option<i32>, String, String) {
+        let (mut out, mut errors) = (String::new(), String::new());
+        self.child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("it is text");
+        self.errors.read_to_string(&mut errors).expect("it is text");
+        (self.child.wait().expect("it ends").code(), out, errors)
+    }
+
+    /// The next line of its errors.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).expect("it is text");
+        line
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
