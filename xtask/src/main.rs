@@ -6,6 +6,7 @@
 
 mod example;
 mod format;
+mod fuzz;
 mod kernel;
 mod licences;
 mod new;
@@ -32,6 +33,8 @@ cargo xtask CHORE
   properties [N]   every property on new random cases, N times (10 unless told; about twenty seconds each)
   stories          a million random stories in which no flow may starve (about fifteen minutes)
   bounds           searches 100,000 random cases for violations of each bound on delay and fairness (a few minutes)
+  fuzz [10m]       looks for inputs that make a target of fuzz/ fail, so long for each (nightly compiler, cargo-fuzz);
+                   --runs N: so many inputs instead, --only NAME: this target, --jobs N: so many processes
   papers           does every paper again, in full, and writes its page of the book (about ten minutes each)
   bench            benchmarks of every discipline, then the scenarios under scenarios/bench
   licences         checks what the dependencies are licensed under, against deny.toml
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         ["properties", rounds] => test::properties(&repository, rounds),
         ["stories"] => test::stories(&repository),
         ["bounds"] => test::bounds(&repository),
+        ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["papers"] => papers::in_full(&repository),
         ["bench"] => scenarios::bench(&repository),
         ["licences"] => licences::check(&repository),

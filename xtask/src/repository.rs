@@ -138,6 +138,12 @@ impl Repository {
         Ok(PathBuf::from(target))
     }
 
+    /// The kind of machine that compilers build for here, such as `x86_64-unknown-linux-gnu`.
+    pub fn host(&self) -> Option<String> {
+        let about = self.output("rustc", &["-vV"]).ok()?;
+        about.lines().find_map(|line| Some(line.strip_prefix("host: ")?.to_owned()))
+    }
+
     /// Every file below the root whose name ends so, in order; build folders and results are left out.
     pub fn files(&self, below: &str, extension: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();

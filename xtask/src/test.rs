@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::Steps;
-use crate::{format, kernel, licences, new, scenarios, tools};
+use crate::{format, fuzz, kernel, licences, new, scenarios, tools};
 
 const IN_THE_KERNEL: &str = "in the kernel, in a virtual machine";
 
@@ -31,6 +31,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
         repository.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
     steps.step("tests", || repository.tests(&["--workspace", "--locked"]));
+    steps.step("fuzz, a first look", || fuzz::smoke(repository));
     python(repository, &mut steps);
     steps.step("docs", || repository.docs_are_up_to_date());
     // The programs that it takes into its machine are built by now.

@@ -1,0 +1,166 @@
+//! Inputs that are kept in the repository: examples that are right, and what was found.
+
+use std::path::{Path, PathBuf};
+
+use crate::Target;
+use crate::targets::{folder, trace};
+
+/// An input with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Where it comes from: a path from the root of the repository, or a name.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// Folders outside of `fuzz/` whose files are inputs as they are: target, folder, and how their names end.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("scenario", "scenarios", "toml"),
+    ("scenario", "papers", "toml"),
+    ("switch_trace", "fuzz/seeds/capture", "pcap"),
+];
+
+/// Those of a target, in order: what was found, its seeds, and what is made of files elsewhere.
+///
+/// # Panics
+/// When a folder or file of the repository cannot be read.
+pub fn inputs(target: &Target) -> Vec<Input> {
+    let mut inputs = Vec::new();
+    for kind in ["finds", "seeds"] {
+        inputs.extend(files(&Path::new("fuzz").join(kind).join(target.name), ""));
+    }
+    for (_, folder, end) in ELSEWHERE.iter().filter(|(name, ..)| *name == target.name) {
+        inputs.extend(files(Path::new(folder), end));
+    }
+    inputs.extend(made(target));
+    inputs
+}
+
+/// Inputs that are put together here, because the target takes more than a file.
+fn made(target: &Target) -> Vec<Input> {
+    let all: Vec<Vec<u8>> = match target.name {
+        "folder" => folder::seeds(),
+        "trace" => trace::seeds(),
+        "spec" => disciplines::ALL.iter().flat_map(|entry| (entry.variants)()).map(spelled).collect(),
+        "qdisc" => {
+            // Three packets come, two leave, time passes, and the last one leaves.
+            let operations: Vec<u8> =
+                [[0, 1, 232, 3], [0, 2, 100, 0], [16, 3, 220, 5], [8, 0, 0, 0], [8, 0, 0, 0]]
+                    .into_iter()
+                    .chain([[13, 0, 200, 0], [14, 0, 0, 0], [8, 0, 0, 0]])
+                    .flatten()
+                    .collect();
+            let specs = disciplines::ALL.iter().flat_map(|entry| (entry.variants)());
+            specs.map(|spec| [&spelled(spec)[..], b"\n\x01", &operations].concat()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let name = |at: usize| format!("{} made {at}", target.name);
+    all.into_iter().enumerate().map(|(at, bytes)| Input { name: name(at), bytes }).collect()
+}
+
+fn spelled(spec: disciplines::Spec) -> Vec<u8> {
+    spec.to_string().into_bytes()
+}
+
+/// The words that inputs of a target are made of: from its dictionary, where it has one, and from the registries.
+///
+/// # Panics
+/// When a line of the dictionary is no word: libFuzzer would refuse it as well.
+pub fn dictionary(target: &Target) -> Vec<Vec<u8>> {
+    let path = root().join("fuzz/dictionaries").join(format!("{}.dict", target.name));
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut words: Vec<Vec<u8>> =
+        lines.map(|line| word(line).unwrap_or_else(|| panic!("{}: {line}", path.display()))).collect();
+    words.extend(registered(target).into_iter().map(String::into_bytes));
+    words
+}
+
+/// The same in libFuzzer's format.
+pub fn dictionary_text(target: &Target) -> String {
+    let quoted = |word: &Vec<u8>| word.iter().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
+    dictionary(target).iter().map(|word| format!("\"{}\"\n", quoted(word))).collect()
+}
+
+/// Names and parameters of what a scenario or a command can choose.
+fn registered(target: &Target) -> Vec<String> {
+    let mut words = std::collections::BTreeSet::new();
+    let mut add = |name: &str, schema: Option<&serde_json::Value>| {
+        words.insert(name.to_owned());
+        let properties = schema.and_then(serde_json::Value::as_object).into_iter().flatten();
+        words.extend(properties.map(|(key, _)| key.clone()));
+    };
+    if matches!(target.name, "spec" | "qdisc" | "scenario" | "set" | "settings" | "control_line") {
+        disciplines::ALL.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+    }
+    if matches!(target.name, "scenario" | "set") {
+        switch::ALL.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+        sim::SOURCES.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+        switch::traffic::SOURCES.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+    }
+    words.into_iter().collect()
+}
+
+/// A line of a dictionary: `"word"` or `name="word"`, with `\"`, `\\` and `\x0a`.
+fn word(line: &str) -> Option<Vec<u8>> {
+    let quoted = &line[line.find('"')?..];
+    let mut rest = quoted.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
+    let mut word = Vec::new();
+    while let [first, behind @ ..] = rest {
+        rest = behind;
+        match (*first, behind) {
+            (b'\\', [b'x', high, low, behind @ ..]) => {
+                let digits = [*high, *low];
+                word.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+                rest = behind;
+            }
+            (b'\\', [quoted @ (b'"' | b'\\'), behind @ ..]) => {
+                word.push(*quoted);
+                rest = behind;
+            }
+            (b'\\', _) => return None,
+            (plain, _) => word.push(plain),
+        }
+    }
+    Some(word)
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("the crate lies two folders below the root").to_owned()
+}
+
+/// Every file below a folder whose name ends so, in order; none where there is no such folder.
+fn files(below: &Path, end: &str) -> Vec<Input> {
+    let Ok(entries) = std::fs::read_dir(root().join(below)) else { return Vec::new() };
+    let mut names: Vec<PathBuf> =
+        entries.map(|entry| below.join(entry.expect("the repository can be read").file_name())).collect();
+    names.sort();
+    let mut found = Vec::new();
+    for name in names {
+        let path = root().join(&name);
+        if path.is_dir() {
+            found.extend(files(&name, end));
+        } else if end.is_empty() || path.extension().is_some_and(|extension| extension == end) {
+            let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            found.push(Input { name: name.display().to_string(), bytes });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_as_libfuzzer_reads_them() {
+        assert_eq!(word(r#""rate""#), Some(b"rate".to_vec()));
+        assert_eq!(word(r#"quote="a\"b\\c\x0a""#), Some(b"a\"b\\c\n".to_vec()));
+        assert_eq!(word("rate"), None);
+        assert_eq!(word(r#""\n""#), None);
+    }
+}

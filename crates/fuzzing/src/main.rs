@@ -1,0 +1,140 @@
+//! Runs targets without a fuzzer.
+//!
+//! ```text
+//! giveway-fuzzing                       every target: its kept inputs, and a fixed number of changes to them
+//! giveway-fuzzing smoke NAME...         some of them
+//! giveway-fuzzing run NAME FILE...      a target on files, for a debugger or to see what a find does
+//! giveway-fuzzing kept FOLDER           writes the kept inputs to FOLDER/NAME/ and the words to FOLDER/NAME.dict, and prints the
+//!                                       names of the targets
+//! ```
+
+#![allow(clippy::disallowed_methods, reason = "it says how long it took")]
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fuzzing::{TARGETS, Target, kept, smoke};
+
+/// No input of a target takes so long, unless it never ends.
+const STUCK: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        [] | ["smoke"] => all(TARGETS),
+        ["smoke", names @ ..] => find_all(names).and_then(|targets| all(&targets)),
+        ["run", name, files @ ..] => {
+            find(name).and_then(|target| files.iter().try_for_each(|file| replay(target, file)))
+        }
+        ["kept", folder] => write_kept(Path::new(folder)),
+        _ => Err("write smoke [NAME...], run NAME FILE..., or kept FOLDER".to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn find(name: &str) -> Result<&'static Target, String> {
+    TARGETS.iter().find(|target| target.name == name).ok_or_else(|| {
+        let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+        format!("there is no target {name}; there are {}", names.join(", "))
+    })
+}
+
+fn find_all(names: &[&str]) -> Result<Vec<Target>, String> {
+    names.iter().map(|name| find(name).copied()).collect()
+}
+
+fn replay(target: &Target, file: &str) -> Result<(), String> {
+    let bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+    let begun = Instant::now();
+    (target.run)(&bytes);
+    println!("{file}: passed in {:.3} s", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The kept inputs as files, for libFuzzer.
+fn write_kept(folder: &Path) -> Result<(), String> {
+    for target in TARGETS {
+        let place = folder.join(target.name);
+        std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+        for (at, input) in kept::inputs(target).iter().enumerate() {
+            let path = place.join(format!("{at:04}"));
+            std::fs::write(&path, &input.bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        let path = folder.join(format!("{}.dict", target.name));
+        std::fs::write(&path, kept::dictionary_text(target))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("{}", target.name);
+    }
+    Ok(())
+}
+
+/// Feeds targets, one after the other, and prints a line about each. The first failure ends the program: see [`watch`].
+fn all(targets: &[Target]) -> Result<(), String> {
+    println!("{:<14} {:>7} {:>9} {:>8}  reads", "target", "kept", "inputs", "seconds");
+    watch();
+    for target in targets {
+        let kept = kept::inputs(target);
+        let begun = Instant::now();
+        let mut inputs = 0u64;
+        smoke::inputs(target, &kept, target.smoke, |input| {
+            *CURRENT.lock().unwrap_or_else(|held| held.into_inner()) = Some((target.name, input.to_vec()));
+            DONE.fetch_add(1, Ordering::Relaxed);
+            (target.run)(input);
+            inputs += 1;
+        });
+        let took = begun.elapsed().as_secs_f64();
+        println!("{:<14} {:>7} {inputs:>9} {took:>8.1}  {}", target.name, kept.len(), target.reads);
+    }
+    Ok(())
+}
+
+/// The input that runs.
+static CURRENT: Mutex<Option<(&str, Vec<u8>)>> = Mutex::new(None);
+/// How many have begun.
+static DONE: AtomicU64 = AtomicU64::new(0);
+
+/// Keeps the input that panics, or that does not end, as a file.
+fn watch() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |about| {
+        tell(about);
+        keep("it panics");
+    }));
+    std::thread::spawn(|| {
+        let mut last = 0;
+        loop {
+            std::thread::sleep(STUCK);
+            let now = DONE.load(Ordering::Relaxed);
+            if now == last {
+                keep("it does not end");
+                std::process::exit(1);
+            }
+            last = now;
+        }
+    });
+}
+
+fn keep(what: &str) {
+    let current = CURRENT.lock().unwrap_or_else(|held| held.into_inner());
+    let Some((name, bytes)) = &*current else { return };
+    let path = std::env::temp_dir().join(format!("giveway-{name}-{}", std::process::id()));
+    let kept = std::fs::File::create(&path).and_then(|mut file| file.write_all(bytes));
+    match kept {
+        Ok(()) => eprintln!(
+            "{name}: {what}. To see it again:\n  cargo run -p giveway-fuzzing -- run {name} {0}\nTo keep it, copy {0} to fuzz/finds/{name}/",
+            path.display()
+        ),
+        Err(error) => eprintln!("{name}: {what}, and {} cannot be written: {error}", path.display()),
+    }
+}

@@ -1,0 +1,52 @@
+//! The table of targets.
+
+/// A function that takes any bytes, and what it stands for.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name: that of its file, of its folder of seeds, and of libFuzzer's program.
+    pub name: &'static str,
+    /// Passes when it returns.
+    pub run: fn(&[u8]),
+    /// Which input from outside it reads.
+    pub reads: &'static str,
+    /// How many changed inputs the gate feeds it: about two seconds' worth in the dev profile.
+    pub smoke: u32,
+}
+
+macro_rules! targets {
+    ($($name:ident, $smoke:literal, $reads:literal;)*) => {
+        $(pub mod $name;)*
+
+        /// Every target, in the order of their names.
+        pub const TARGETS: &[Target] = &[$(Target {
+            name: stringify!($name),
+            run: $name::run,
+            reads: $reads,
+            smoke: $smoke,
+        }),*];
+    };
+}
+
+targets! {
+    capture, 60_000, "pcap and pcapng files, and the workload that is taken out of them";
+    contract, 60_000, "operations on every discipline, which must keep the contract";
+    control_line, 6_000, "lines of the control socket";
+    flow_list, 30_000, "the CSV file of the traffic source flow_list, and a run of it";
+    folder, 400, "run folders: manifest.json, summary.json, and Parquet tables that are cut off";
+    fragment, 200_000, "fragments of frames";
+    frames, 20_000, "live frames through the header parser, a discipline and the writer";
+    http, 300_000, "HTTP requests for metrics";
+    journal, 20_000, "what a discipline in the kernel wrote down";
+    key_file, 500_000, "the key file of reservations";
+    label, 500_000, "the label option of IPv4 and IPv6 packets";
+    qdisc, 60_000, "disciplines as text, built and driven with packets";
+    reserve, 300_000, "control packets of reservations";
+    scenario, 6_000, "scenario files with --set changes, and a short run of them";
+    set, 4_000, "--set changes of a scenario that is right";
+    settings, 80_000, "the settings file of a live bridge";
+    spec, 200_000, "disciplines as text";
+    switch_trace, 20_000, "the capture of the switch's traffic source trace, and a run of it";
+    tools, 300_000, "what bpftool, tc and ip print";
+    trace, 50_000, "operation traces";
+    workload, 30_000, "workload files, and a run of them";
+}

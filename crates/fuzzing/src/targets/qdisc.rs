@@ -1,0 +1,24 @@
+//! A discipline of any parameters is refused when it is built, or keeps the contract.
+
+use disciplines::Spec;
+use qdisc::contract::{drive, ops_from_bytes};
+use qdisc::{Rate, Site, Streams};
+
+/// The most operations that are done: more of them find nothing new and take long.
+const MOST: usize = 400;
+
+/// The first line is the discipline. The byte behind it chooses the link; the rest is operations.
+pub fn run(input: &[u8]) {
+    let line = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
+    let (text, rest) = input.split_at(line);
+    let Ok(Ok(spec)) = std::str::from_utf8(text).map(str::parse::<Spec>) else { return };
+    let [_, link, operations @ ..] = rest else { return };
+    let rate = [Rate::kbit(64), Rate::mbit(10), Rate::gbit(1), Rate::gbit(400)][usize::from(link % 4)];
+    let site = Site::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));
+    let Ok(mut qdisc) = spec.build::<u64>(&site) else { return };
+    let mut operations = ops_from_bytes(operations);
+    operations.truncate(MOST);
+    if let Err(violation) = drive(&mut qdisc, spec.nature(&site), &operations) {
+        panic!("{spec} at {rate}: {}", violation.0);
+    }
+}

@@ -1,0 +1,31 @@
+//! Any settings file is refused, or gives a bridge whose disciplines can be built.
+
+use control::config::{LinkLimits, Side};
+use control::{building, settings};
+use qdisc::Streams;
+
+use super::control_line::check;
+
+/// The input is the file.
+pub fn run(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let filed = match settings::parse(text) {
+        Ok(filed) => filed,
+        Err(sentence) => return assert!(!sentence.is_empty()),
+    };
+    let config = match settings::resolve("live.toml", &filed, &[]) {
+        Ok(config) => config,
+        Err(sentence) => return assert!(sentence.starts_with("live.toml: "), "{sentence}"),
+    };
+    check(&config);
+    for ethernet in [true, false] {
+        let _ = config.within(&LinkLimits { ethernet, longest: 1518 });
+    }
+    for side in [Side::Forward, Side::Back] {
+        let one = config.of(side);
+        let mut build = building::builder(one.qdisc.clone(), Streams::new(1), None, "fuzz");
+        let qdisc = build(one.rate);
+        assert_eq!(qdisc.backlog(), qdisc::Backlog::ZERO);
+        assert!(building::rooms(one, &Streams::new(1)) > 0);
+    }
+}

@@ -1,0 +1,49 @@
+//! Any capture is traffic of a switch or is refused, and what is accepted runs.
+
+use qdisc::{Bytes, Packets, Rate, Streams};
+use switch::traffic::TrafficSpec;
+use switch::traffic::trace::{Config, Inputs, Outputs};
+use switch::{Plan, Sim};
+
+use crate::scratch;
+
+/// How many slots are run.
+const SLOTS: u64 = 100;
+/// Longer captures find nothing new.
+const LONGEST: usize = 16 << 10;
+
+/// Three bytes are settings, the rest is the capture.
+pub fn run(input: &[u8]) {
+    let Some(([ports, choice, speed], capture)) = input.split_first_chunk::<3>() else { return };
+    if capture.len() > LONGEST {
+        return;
+    }
+    scratch::file("switch.pcap", capture);
+    let config = Config {
+        file: "switch.pcap".into(),
+        rate: [Rate::gbit(10), Rate::bit(1), Rate::bit(u64::MAX)][usize::from(choice & 3) % 3],
+        cell: Bytes([64, 1, 1500, u64::MAX][usize::from(choice >> 2 & 3)]),
+        inputs: [Inputs::Flow, Inputs::Source, Inputs::Interface][usize::from(choice >> 4 & 3) % 3],
+        outputs: if choice & 64 == 0 { Outputs::Destination } else { Outputs::Flow },
+        speed: (speed & 3 == 1).then(|| [1.0, 1e-300, 1e300, 0.5][usize::from(speed >> 2 & 3)]),
+        load: (speed & 3 == 2).then(|| f64::from(speed >> 2) / 64.0),
+        repeat: choice & 128 != 0,
+        limit: (speed & 3 == 3).then(|| Packets(u64::from(speed >> 2))),
+    };
+    let plan = Plan {
+        ports: 2 + usize::from(ports % 15),
+        scheduler: "islip".parse().expect("it is in the registry"),
+        traffic: TrafficSpec::trace(config),
+        slots: SLOTS,
+        warmup: 0,
+        streams: Streams::new(1),
+        folder: scratch::folder(),
+    };
+    match Sim::new(&plan) {
+        Ok(mut sim) => {
+            sim.step_to(SLOTS);
+            let _ = sim.outcome();
+        }
+        Err(invalid) => assert!(!invalid.to_string().is_empty()),
+    }
+}

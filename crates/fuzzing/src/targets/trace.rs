@@ -1,0 +1,40 @@
+//! Any bytes are a trace of operations, or refused with a place inside them.
+
+use disciplines::Spec;
+use qdisc::{FlowKey, Packet, Port, PortId, Rate, Site, Streams, Time};
+use replay::{Options, Recording, WhenFull};
+
+use crate::memory::Memory;
+
+#[path = "../../../replay/tests/support/bytes.rs"]
+mod bytes;
+
+/// The input is a file, and also the operations inside one.
+pub fn run(input: &[u8]) {
+    bytes::trace(input);
+}
+
+/// Traces of a few packets: seeds.
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    ["fifo limit 2p", "codel limit 20p target 50us interval 500us ecn", "drr limit 3p"].map(recorded).to_vec()
+}
+
+fn recorded(spec: &str) -> Vec<u8> {
+    let memory = Memory::default();
+    let spec: Spec = spec.parse().expect("it is in the registry");
+    let site = Site::new(Rate::mbit(10), Streams::new(1));
+    let options = Options { when_full: WhenFull::Wait, ..Options::default() };
+    let recording = Recording::start(memory.clone(), "fuzz", options).expect("memory takes it");
+    let traced = recording.tracer().build("eth0->eth1", &spec, &site).expect("it can be built");
+    let mut port = Port::new(PortId(0), Box::new(traced), site.rate);
+    for number in 0..6u64 {
+        let packet = Packet::new(FlowKey(number % 2), 600 + 100 * number as u32, number);
+        port.offer(packet, Time::us(100 * number), &mut ());
+    }
+    for number in 0..4 {
+        let _ = port.pull(Time::ms(1 + number), &mut ());
+    }
+    drop(port);
+    recording.finish().expect("memory takes it");
+    memory.take()
+}

@@ -1,0 +1,40 @@
+//! Any bytes are a workload or are refused with a line, and what is accepted is written, read again, and runs.
+
+use scenario::Draft;
+use workload::Workload;
+
+use crate::{moment, scratch};
+
+const SCENARIO: &str = r#"
+duration = "1 s"
+[[link]]
+from = "home"
+to = "isp"
+rate = "10 Mbit/s"
+delay = "1 ms"
+[[traffic]]
+kind = "applications"
+from = "home"
+to = "isp"
+file = "workload.jsonl"
+"#;
+
+/// The input is the file.
+pub fn run(input: &[u8]) {
+    let workload = match Workload::read(input) {
+        Ok(workload) => workload,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let mut written = Vec::new();
+    workload.write(&mut written).expect("memory takes it");
+    assert_eq!(Workload::read(&written[..]).expect("it was just written"), workload);
+    for train in &workload.trains {
+        let _ = train.is_voice_like();
+    }
+    scratch::file("workload.jsonl", input);
+    let draft = Draft::parse(SCENARIO, scratch::folder());
+    match draft.clone().finish() {
+        Ok(scenario) => moment::run(&draft, &scenario),
+        Err(wrong) => assert!(!wrong.diagnostics.is_empty()),
+    }
+}

@@ -1,0 +1,203 @@
+//! Fuzzing with libFuzzer: every target in turn, what is new is kept, and a table at the end.
+//!
+//! The targets are functions of the crate `giveway-fuzzing`; its program prints their names and writes the inputs that are kept
+//! in the repository. The programs for libFuzzer, three lines each, are written here and built by cargo-fuzz.
+
+mod finds;
+mod libfuzzer;
+mod options;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::repository::{Done, Repository, cargo};
+use libfuzzer::{Coverage, Fuzzer};
+use options::Options;
+
+/// What can be asked for.
+pub const HELP: &str = "cargo xtask fuzz [10m] [--runs N] [--only NAME]... [--jobs N]";
+
+/// `cargo xtask fuzz`.
+///
+/// # Errors
+/// What is missing, or how many finds there are.
+pub fn run(repository: &Repository, words: &[&str]) -> Done {
+    let options = Options::parse(words)?;
+    set_up(repository)?;
+    let kept = repository.target()?.join("fuzz/kept");
+    let targets = options.choose(&targets(repository, &kept)?)?;
+    println!("{} targets, {} each", targets.len(), options.bounds_in_words());
+    build(repository, &targets)?;
+    let scratch = scratch()?;
+    let mut lines = Vec::new();
+    for target in &targets {
+        let fuzzer = Fuzzer::new(repository, target, &kept, &scratch);
+        let line = one(&fuzzer, &options);
+        if let Err(why) = &line {
+            println!("{target}: {why}");
+        }
+        lines.push(line.unwrap_or_else(|_| Line::failed(target)));
+    }
+    // It is in memory.
+    let _ = fs::remove_dir_all(&scratch);
+    print(&lines);
+    let found: usize = lines.iter().map(|line| line.finds.len()).sum();
+    let failed = lines.iter().filter(|line| line.failed).count();
+    match (found, failed) {
+        (0, 0) => Ok(()),
+        (0, _) => Err(format!("{failed} targets could not be run: see above")),
+        _ => Err(format!(
+            "{found} finds. They are in fuzz/finds: mend what they show, and commit them with that; cargo test -p giveway-fuzzing \
+             reads them from then on"
+        )),
+    }
+}
+
+/// The step of the gate: every target for a moment, without a fuzzer.
+pub fn smoke(repository: &Repository) -> Done {
+    repository.cargo(&["run", "--quiet", "--package", "giveway-fuzzing", "--locked", "--", "smoke"])
+}
+
+/// A nightly compiler and cargo-fuzz, installed where they are missing.
+fn set_up(repository: &Repository) -> Done {
+    if !repository.has("rustup", &["--version"]) {
+        return Err(
+            "fuzzing needs a nightly compiler, and rustup installs it: https://rustup.rs. Without one, \
+                    cargo run -p giveway-fuzzing feeds every target with changed inputs, which finds less"
+                .to_owned(),
+        );
+    }
+    if !repository.has("rustup", &["run", "nightly", "rustc", "--version"]) {
+        println!("a nightly compiler is missing: installing it");
+        repository.run("rustup", &["toolchain", "install", "nightly", "--profile", "minimal"]).map_err(|why| {
+            format!("{why}\nfuzzing needs a nightly compiler, and it cannot be had here: rustup toolchain install nightly")
+        })?;
+    }
+    if !repository.has(&cargo(), &["fuzz", "--version"]) {
+        println!("cargo-fuzz is missing: installing it");
+        repository.cargo(&["install", "cargo-fuzz", "--locked"]).map_err(|why| {
+            format!("{why}\nfuzzing needs cargo-fuzz, and it cannot be had here: cargo install cargo-fuzz --locked")
+        })?;
+    }
+    Ok(())
+}
+
+/// The names of the targets. Their kept inputs and dictionaries are in `kept` afterwards.
+fn targets(repository: &Repository, kept: &Path) -> Result<Vec<String>, String> {
+    // What is no longer kept must not stay there.
+    match fs::remove_dir_all(kept) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(format!("{}: {error}", kept.display()));
+        }
+        _ => {}
+    }
+    let folder = kept.to_string_lossy();
+    let run = ["run", "--quiet", "--package", "giveway-fuzzing", "--locked", "--", "kept", &folder];
+    Ok(repository.output(&cargo(), &run)?.lines().map(str::to_owned).collect())
+}
+
+/// Writes libFuzzer's programs and builds them.
+fn build(repository: &Repository, targets: &[String]) -> Done {
+    let folder = repository.root.join("fuzz/src/bin");
+    let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    fs::create_dir_all(&folder).map_err(|error| told(&folder, error))?;
+    for target in targets {
+        let path = folder.join(format!("{target}.rs"));
+        let text = program(target);
+        // A file that is written again is built again.
+        if fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            continue;
+        }
+        fs::write(&path, text).map_err(|error| told(&path, error))?;
+    }
+    for target in targets {
+        // Everything that the targets reach is safe Rust, but for device drivers, which they do not reach: an address sanitizer
+        // would find nothing and halve the speed.
+        let build =
+            ["run", "nightly", "cargo", "fuzz", "build", "--fuzz-dir", "fuzz", "--sanitizer", "none", target];
+        repository.run("rustup", &build)?;
+    }
+    Ok(())
+}
+
+fn program(target: &str) -> String {
+    format!(
+        "//! Written by `cargo xtask fuzz`.\n#![no_main]\n\
+         libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzzing::targets::{target}::run(input));\n"
+    )
+}
+
+/// A folder for files of the targets, in memory where that can be had.
+fn scratch() -> Result<PathBuf, String> {
+    let memory = Path::new("/dev/shm");
+    let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let folder = base.join(format!("giveway-fuzz-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// What came of a target.
+struct Line {
+    target: String,
+    inputs: u64,
+    seconds: f64,
+    before: Coverage,
+    after: Coverage,
+    corpus: usize,
+    finds: Vec<PathBuf>,
+    failed: bool,
+}
+
+impl Line {
+    fn failed(target: &str) -> Line {
+        let nothing = Coverage::default();
+        Line {
+            target: target.to_owned(),
+            inputs: 0,
+            seconds: 0.0,
+            before: nothing,
+            after: nothing,
+            corpus: 0,
+            finds: Vec::new(),
+            failed: true,
+        }
+    }
+}
+
+fn one(fuzzer: &Fuzzer, options: &Options) -> Result<Line, String> {
+    println!("\n== {}", fuzzer.target);
+    fuzzer.make_folders()?;
+    let before = fuzzer.coverage()?;
+    let (inputs, seconds) = fuzzer.fuzz(options)?;
+    let corpus = fuzzer.minimise()?;
+    let after = fuzzer.coverage()?;
+    let finds = finds::keep(fuzzer)?;
+    for find in &finds {
+        println!("find: {}", find.display());
+    }
+    Ok(Line { target: fuzzer.target.clone(), inputs, seconds, before, after, corpus, finds, failed: false })
+}
+
+fn print(lines: &[Line]) {
+    println!(
+        "\n{:<14} {:>12} {:>9} {:>15} {:>15} {:>7} {:>6}",
+        "target", "inputs", "per s", "edges", "features", "corpus", "finds"
+    );
+    for line in lines {
+        if line.failed {
+            println!("{:<14} could not be run", line.target);
+            continue;
+        }
+        let from_to = |from: u64, to: u64| format!("{from} > {to}");
+        println!(
+            "{:<14} {:>12} {:>9.0} {:>15} {:>15} {:>7} {:>6}",
+            line.target,
+            line.inputs,
+            line.inputs as f64 / line.seconds.max(0.001),
+            from_to(line.before.edges, line.after.edges),
+            from_to(line.before.features, line.after.features),
+            line.corpus,
+            line.finds.len()
+        );
+    }
+}

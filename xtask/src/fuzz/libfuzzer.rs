@@ -1,0 +1,177 @@
+//! A program of libFuzzer: <https://llvm.org/docs/LibFuzzer.html>.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::options::Options;
+use crate::repository::{Done, Repository};
+
+/// No input takes so long, in seconds.
+const TIMEOUT: &str = "-timeout=10";
+/// No input takes so much memory, in MiB.
+const MEMORY: &str = "-rss_limit_mb=2048";
+/// Longer inputs are slow and find nothing new.
+const LONGEST: &str = "-max_len=16384";
+
+/// What a corpus reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Edges of the control flow.
+    pub edges: u64,
+    /// Edges with how often they are taken, and values that are compared.
+    pub features: u64,
+}
+
+/// A target with its program and folders.
+pub struct Fuzzer {
+    /// Its name.
+    pub target: String,
+    /// Where finds are kept in the repository.
+    pub finds: PathBuf,
+    /// Where libFuzzer writes inputs that fail.
+    pub artifacts: PathBuf,
+    program: PathBuf,
+    /// Inputs that are kept in the repository, as files.
+    kept: PathBuf,
+    dictionary: PathBuf,
+    /// What was found to be interesting.
+    corpus: PathBuf,
+    scratch: PathBuf,
+}
+
+impl Fuzzer {
+    /// That of a target.
+    pub fn new(repository: &Repository, target: &str, kept: &Path, scratch: &Path) -> Fuzzer {
+        let fuzz = repository.root.join("fuzz");
+        let machine = repository.host().unwrap_or_default();
+        Fuzzer {
+            target: target.to_owned(),
+            finds: fuzz.join("finds").join(target),
+            artifacts: fuzz.join("artifacts").join(target),
+            program: fuzz.join("target").join(machine).join("release").join(target),
+            kept: kept.join(target),
+            dictionary: kept.join(format!("{target}.dict")),
+            corpus: fuzz.join("corpus").join(target),
+            scratch: scratch.to_owned(),
+        }
+    }
+
+    /// Makes the folders that it writes to.
+    pub fn make_folders(&self) -> Done {
+        for folder in [&self.artifacts, &self.corpus] {
+            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        Ok(())
+    }
+
+    /// The program with limits, and with these words.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args([TIMEOUT, MEMORY, LONGEST]).args(words);
+        command.env("GIVEWAY_FUZZ_SCRATCH", &self.scratch).stdin(Stdio::null());
+        command
+    }
+
+    fn with_inputs(&self, words: &[&str]) -> Command {
+        let mut command = self.command(words);
+        command.arg(&self.corpus).arg(&self.kept);
+        command
+    }
+
+    /// What the corpus and the kept inputs reach together.
+    pub fn coverage(&self) -> Result<Coverage, String> {
+        let output = self.with_inputs(&["-runs=0"]).output().map_err(|error| self.told(&error))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        // An input that fails ends the program before it counts: what it says until then is better than nothing.
+        said.lines()
+            .rev()
+            .find_map(read_coverage)
+            .ok_or_else(|| format!("it says nothing of coverage:\n{said}"))
+    }
+
+    /// Looks for new inputs. Returns how many were tried, and how many seconds that took.
+    pub fn fuzz(&self, options: &Options) -> Result<(u64, f64), String> {
+        let fork = format!("-fork={}", options.jobs);
+        let time = options.time.map(|time| format!("-max_total_time={}", time.as_secs()));
+        let inputs = options.inputs.map(|inputs| format!("-runs={inputs}"));
+        let artifacts = format!("-artifact_prefix={}/", self.artifacts.display());
+        let dictionary = format!("-dict={}", self.dictionary.display());
+        let go_on = ["-ignore_crashes=1", "-ignore_timeouts=1", "-ignore_ooms=1"];
+        let mut words = vec![&*fork, &*artifacts];
+        words.extend(time.as_deref());
+        words.extend(inputs.as_deref());
+        words.extend(go_on);
+        if fs::metadata(&self.dictionary).is_ok_and(|about| about.len() > 0) {
+            words.push(&dictionary);
+        }
+        let begun = Instant::now();
+        let mut child =
+            self.with_inputs(&words).stderr(Stdio::piped()).spawn().map_err(|error| self.told(&error))?;
+        let mut inputs = 0;
+        for line in BufReader::new(child.stderr.take().expect("it is piped")).lines().map_while(Result::ok) {
+            if let Some(count) = read_inputs(&line) {
+                inputs = count;
+                println!("{line}");
+            }
+        }
+        child.wait().map_err(|error| self.told(&error))?;
+        Ok((inputs, begun.elapsed().as_secs_f64()))
+    }
+
+    /// Leaves out of the corpus what reaches nothing of its own. Returns how many inputs are left.
+    pub fn minimise(&self) -> Result<usize, String> {
+        let smaller = self.corpus.with_extension("smaller");
+        let told = |error: std::io::Error| format!("{}: {error}", smaller.display());
+        if smaller.exists() {
+            fs::remove_dir_all(&smaller).map_err(told)?;
+        }
+        fs::create_dir_all(&smaller).map_err(told)?;
+        let mut merge = self.command(&["-merge=1"]);
+        let merged = merge.arg(&smaller).arg(&self.corpus).arg(&self.kept).output();
+        let merged = merged.map_err(|error| self.told(&error))?;
+        let left = fs::read_dir(&smaller).map_err(told)?.count();
+        if !merged.status.success() || left == 0 {
+            // The larger one does as well.
+            fs::remove_dir_all(&smaller).map_err(told)?;
+            return Ok(fs::read_dir(&self.corpus).map_err(told)?.count());
+        }
+        fs::remove_dir_all(&self.corpus).map_err(told)?;
+        fs::rename(&smaller, &self.corpus).map_err(told)?;
+        Ok(left)
+    }
+
+    fn told(&self, error: &std::io::Error) -> String {
+        format!("{}: {error}", self.program.display())
+    }
+}
+
+/// `#1234  DONE   cov: 56 ft: 78 corp: ...`: edges and features.
+fn read_coverage(line: &str) -> Option<Coverage> {
+    let number = |name: &str| {
+        let (_, rest) = line.split_once(name)?;
+        rest.split_whitespace().next()?.parse().ok()
+    };
+    (line.starts_with('#')).then_some(Coverage { edges: number("cov: ")?, features: number("ft: ")? })
+}
+
+/// `#1234: cov: 56 ft: 78 corp: ...`, as it is said of all processes together: how many inputs were tried.
+fn read_inputs(line: &str) -> Option<u64> {
+    line.strip_prefix('#')?.split_once(": cov: ")?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_libfuzzer_says_is_read() {
+        let all = "#4839: cov: 352 ft: 1120 corp: 211 exec/s: 2419 oom/timeout/crash: 0/0/0 time: 2s job: 1 dft_time: 0";
+        assert_eq!(read_inputs(all), Some(4839));
+        let one = "#15\tDONE   cov: 352 ft: 1120 corp: 14/2Kb lim: 4096 exec/s: 0 rss: 40Mb";
+        assert_eq!(read_coverage(one), Some(Coverage { edges: 352, features: 1120 }));
+        assert_eq!((read_inputs(one), read_coverage("INFO: seed corpus")), (None, None));
+    }
+}
