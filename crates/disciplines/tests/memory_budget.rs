@@ -17,40 +17,14 @@
 //! Tables and stores double, so that most numbers of flows leave some of them unused: `bytes each` is at 32,768 flows, which leave little. While one
 //! doubles, both sizes are there for a moment; that is not counted. Those that know reservations have a second store from the start, for best
 //! effort, with room for up to 4,096 packets: in 128 KiB and 1 MiB that is a good part of what they take, and no flow here uses it.
-//!
-//! An allocator cannot be written without `unsafe`; this one only counts and passes on to the system's.
-#![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use disciplines::{Discipline, Spec, Visit};
 use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Slots, Streams, Time};
 
-/// Bytes that are held.
-static HELD: AtomicI64 = AtomicI64::new(0);
-
-struct Counting;
-
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the promises.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        unsafe { System.dealloc(block, layout) }
-    }
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        HELD.fetch_add(size as i64 - layout.size() as i64, Ordering::Relaxed);
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: counting::Counting = counting::Counting;
 
 /// What the live host carries in place of a payload has as many bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +42,7 @@ impl Visit for Filled {
     fn visit<D: Discipline>(self, config: &D) -> i64 {
         let site = Site::new(Rate::gbit(1000), Streams::new(3).within("budget"));
         let mut out: Outbox<Handle> = Outbox::default();
-        let before = HELD.load(Ordering::Relaxed);
+        let before = counting::held();
         let mut qdisc = config.build::<Handle>(&site).expect("it can be built");
         for flow in 0..self.0 {
             let key = FlowKey(qdisc::hash::mix(flow, 0x5bd1));
@@ -79,9 +53,9 @@ impl Visit for Filled {
         }
         assert_eq!(qdisc.backlog().packets, self.0, "all of them are there");
         assert!(out.dropped.is_empty());
-        let held = HELD.load(Ordering::Relaxed) - before;
+        let held = counting::held() - before;
         drop(qdisc);
-        assert_eq!(HELD.load(Ordering::Relaxed), before, "all of it comes back");
+        assert_eq!(counting::held(), before, "all of it comes back");
         held
     }
 }
@@ -105,7 +79,6 @@ fn most(name: &str, at_first: i64, budget: i64) -> u64 {
     least
 }
 
-/// The only test of this file: another one beside it would be counted, too.
 #[test]
 fn flows_within_a_budget() {
     /// So many fill tables and stores that double.

@@ -1,46 +1,14 @@
 //! A traced discipline allocates nothing per packet in the thread of its host: what the trace needs is there from the start.
-//!
-//! An allocator cannot be written without `unsafe`; this one only counts and passes on to the system's.
-#![allow(unsafe_code)]
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io::Cursor;
 
 use disciplines::Spec;
 use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Time};
 
-thread_local! {
-    /// Of this thread: the writer may allocate.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count() {
-    ALLOCATIONS.with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the promises. The counter needs no
-// initialisation and no destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(block, layout) }
-    }
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: counting::Counting = counting::Counting;
 
 #[test]
 fn nothing_is_allocated_per_packet() {
@@ -49,7 +17,8 @@ fn nothing_is_allocated_per_packet() {
     let mut traced = recording.tracer().build("up", &spec, &support::site(Rate::mbit(10), 1)).unwrap();
     let mut out = Outbox::default();
     let mut pass = |from: u64, until: u64| {
-        let before = ALLOCATIONS.get();
+        // Of this thread: the writer may allocate.
+        let before = counting::calls();
         for number in from..until {
             let now = Time::us(100 * number);
             let mut pkt = Packet::new(FlowKey(number % 7), 1000, number);
@@ -64,7 +33,7 @@ fn nothing_is_allocated_per_packet() {
             out.dropped.clear();
             out.marked.clear();
         }
-        ALLOCATIONS.get() - before
+        counting::calls() - before
     };
     assert!(pass(0, 10_000) > 0, "the first packets find their room");
     assert_eq!(pass(10_000, 100_000), 0);

@@ -2,39 +2,13 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use qdisc::{Rate, Span, Time};
 use sim::world::SourcePlan;
 use sim::{Net, Plan, Sim, Source, TcpConfig};
 use support::Lab;
 
-thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Counts what this thread holds, and how often it asked for memory.
-struct Counting;
-
-// SAFETY: every call is handed on to the system's allocator unchanged; the counters are plain thread-local numbers whose
-// use allocates nothing.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = HELD.try_with(|held| held.set(held.get().wrapping_add(layout.size())));
-        let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        let _ = HELD.try_with(|held| held.set(held.get().wrapping_sub(layout.size())));
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: counting::Counting = counting::Counting;
 
 /// Opens many connections, one each 10 µs, sends a little on each, and leaves them open.
 struct Idle {
@@ -54,7 +28,7 @@ impl Source for Idle {
 
 #[test]
 fn a_hundred_thousand_idle_connections_fit_200_megabytes() {
-    let before = HELD.get();
+    let before = counting::held();
     let mut lab = Lab::new(2, 1);
     lab.wire(0, 1, Rate::gbit(10), Span::ms(1));
     lab.sources.push(SourcePlan {
@@ -66,7 +40,7 @@ fn a_hundred_thousand_idle_connections_fit_200_megabytes() {
     });
     let mut sim = Sim::new(plan(lab, Time::s(10)));
     sim.step_to(Time::s(10), &mut ());
-    let held = HELD.get() - before;
+    let held = usize::try_from(counting::held() - before).expect("it holds more than before");
     let (_, connections) = sim.connection_memory();
     assert_eq!(connections, 100_000);
     println!("{} bytes per idle connection", held / connections);
@@ -89,9 +63,9 @@ fn a_running_simulation_allocates_nothing_per_packet() {
     let mut sim = Sim::new(plan(lab, Time::s(60)));
     // Queues and scoreboards grow to their largest size first.
     sim.step_to(Time::s(30), &mut ());
-    let (calls, events) = (CALLS.get(), sim.events());
+    let (calls, events) = (counting::calls(), sim.events());
     sim.step_to(Time::s(60), &mut ());
-    let (calls, events) = (CALLS.get() - calls, sim.events() - events);
+    let (calls, events) = (counting::calls() - calls, sim.events() - events);
     assert!(events > 500_000);
     // A scoreboard that sees a wider hole than ever before may still grow; a packet never asks for memory.
     assert!(calls < 20, "{calls} allocations in {events} events");

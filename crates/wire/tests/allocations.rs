@@ -1,51 +1,25 @@
 //! Cutting and joining allocate nothing per packet: once set up, 100,000 packets go through without a single allocation.
-//!
-//! An allocator cannot be written without `unsafe`; this one only counts and passes on to the system's.
-#![allow(unsafe_code)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use qdisc::hash::SipHasher;
 use qdisc::{Span, Time};
 use wire::fragment::{Cutter, ETHER_TYPE, Lost, Plan, Reassembly, Settings, Size, Taken};
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-struct Counting;
-
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the promises.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(block, layout) }
-    }
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: counting::Counting = counting::Counting;
 
-/// The only test of this file: another one beside it would be counted, too. Every tenth packet loses a fragment, so that packets are
-/// given up for their age and for room as well.
+/// Every tenth packet loses a fragment, so that packets are given up for their age and for room as well.
 #[test]
 fn nothing_is_allocated_per_packet() {
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = counting::calls();
     let settings = Settings { memory: 50_000, timeout: Span::ms(500), ..Settings::new(ETHER_TYPE, 1514) };
     let mut reassembly = Reassembly::new(settings, SipHasher::new(1, 2));
-    assert!(ALLOCATIONS.load(Ordering::Relaxed) > before, "the counter works: memory was set aside");
+    assert!(counting::calls() > before, "the counter works: memory was set aside");
 
     let mut cutter = Cutter::new(Size::PUBLISHED[0], ETHER_TYPE, 0);
     let mut frame = [7; 1514];
     frame[12..15].copy_from_slice(&[8, 0, 0x45]);
     let mut fragment = [0; 1514];
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = counting::calls();
     let mut whole = 0;
     for n in 0..100_000u64 {
         let Plan::Cut(cut) = cutter.plan(&frame) else { panic!("it is long enough") };
@@ -61,7 +35,7 @@ fn nothing_is_allocated_per_packet() {
             }
         }
     }
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0);
+    assert_eq!(counting::calls() - before, 0);
     assert_eq!(whole, 90_000);
     let lost = reassembly.counts().lost;
     assert!([Lost::Expired, Lost::CrowdedOut].iter().all(|why| lost[*why as usize] > 0), "{lost:?}");
