@@ -27,6 +27,7 @@ use live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
 use live::{Way, look, reservations};
 use qdisc::{PortId, Span, Streams};
 
+use crate::outputs::{Kind, READY, may_write};
 use crate::{Outcome, show, terminal};
 
 pub use args::Args;
@@ -50,6 +51,9 @@ fn open(name: &str, ring: u32) -> Result<Ends, String> {
 
 /// Does it.
 pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    if let Err(sentence) = may_write_files(args) {
+        return Ok(wrong(&sentence));
+    }
     let flags = args.settings();
     let (file, filed) = match args.settings.as_deref().map(SettingsFile::open).transpose() {
         Ok(opened) => opened.unzip(),
@@ -200,11 +204,7 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     }
     announce(args, &controller, &memory);
     // Frames pass, and whoever gives up privileges may not write everywhere.
-    if let Some(ready) = &args.ready
-        && let Err(error) = std::fs::write(ready, "ready\n")
-    {
-        say(args, &format!("--ready {}: {error}", ready.display()));
-    }
+    say_ready(args);
     settle(args, user.as_ref(), file.as_ref());
     let reload = Reload { file, flags };
     let whole = watch(args, bridge, &controller, &signals, reload, &prepared, out)?;
@@ -213,6 +213,28 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     // The socket goes, and offloads come back, before this process ends.
     drop(prepared);
     outcome
+}
+
+/// Checks that each file that is named holds nothing, or what an earlier start wrote there, or may be replaced.
+fn may_write_files(args: &Args) -> Result<(), String> {
+    let files = [
+        ("--pcap", &args.pcap, Kind::Capture),
+        ("--trace", &args.trace, Kind::Trace),
+        ("--ready", &args.ready, Kind::Ready),
+    ];
+    files.into_iter().try_for_each(|(flag, place, kind)| match place {
+        Some(place) => may_write(place, kind, args.force).map_err(|sentence| format!("{flag}: {sentence}")),
+        None => Ok(()),
+    })
+}
+
+/// Says that frames pass, for `--ready`.
+fn say_ready(args: &Args) {
+    if let Some(ready) = &args.ready
+        && let Err(error) = std::fs::write(ready, READY)
+    {
+        say(args, &format!("--ready {}: {error}", ready.display()));
+    }
 }
 
 /// Says what threads become and may open: the folders that are written, and that of the settings.

@@ -1,7 +1,7 @@
 //! Files that the user names as outputs: one that is there already is replaced only if it is of the same kind, or if the
 //! user says so with `--force`. A slip of the fingers must not cost a scenario.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -16,6 +16,8 @@ pub enum Kind {
     Capture,
     /// A trace of operations, as `--trace-port` writes it.
     Trace,
+    /// What `live --ready` writes.
+    Ready,
     /// A report.
     Page,
     /// What `kernel build` makes.
@@ -28,6 +30,9 @@ pub enum Kind {
     AgainstJson,
 }
 
+/// The content of a file of [`Kind::Ready`].
+pub const READY: &str = "ready\n";
+
 /// How much of a file is looked at. What tells a page from others stands within its first kilobyte.
 const LOOKED_AT: u64 = 4096;
 
@@ -37,6 +42,7 @@ impl Kind {
         match self {
             Kind::Capture => "capture in the format pcapng",
             Kind::Trace => "trace of operations",
+            Kind::Ready => "file that says \"ready\"",
             Kind::Page => "report of Giveway",
             Kind::Object => "object file (ELF)",
             Kind::Claims => "list of claims with their verdicts",
@@ -59,6 +65,7 @@ impl Kind {
             || match self {
                 Kind::Capture => bytes.starts_with(PCAPNG),
                 Kind::Trace => bytes.starts_with(&replay::format::MAGIC),
+                Kind::Ready => bytes == READY.as_bytes(),
                 Kind::Page => {
                     text.starts_with("<!DOCTYPE html>")
                         && text.contains("<meta name=\"generator\" content=\"Giveway ")
@@ -77,10 +84,11 @@ impl Kind {
 /// # Errors
 /// A sentence that says what is there and what to type.
 pub fn may_write(place: &Path, kind: Kind, force: bool) -> Result<(), String> {
-    let Ok(file) = File::open(place) else { return Ok(()) };
-    if !file.metadata().is_ok_and(|data| data.is_file()) {
+    // Before it is opened: opening a named pipe waits for whoever writes.
+    if !fs::metadata(place).is_ok_and(|data| data.is_file()) {
         return Ok(());
     }
+    let Ok(file) = File::open(place) else { return Ok(()) };
     let mut begin = Vec::new();
     let read = file.take(LOOKED_AT).read_to_end(&mut begin);
     if read.is_ok() && kind.begins(&begin) {
@@ -114,9 +122,10 @@ pub fn outcome(error: &FolderError) -> Outcome {
 mod tests {
     use super::*;
 
-    const KINDS: [Kind; 7] = [
+    const KINDS: [Kind; 8] = [
         Kind::Capture,
         Kind::Trace,
+        Kind::Ready,
         Kind::Page,
         Kind::Object,
         Kind::Claims,
@@ -132,6 +141,7 @@ mod tests {
                 file
             }
             Kind::Trace => replay::format::MAGIC.to_vec(),
+            Kind::Ready => READY.as_bytes().to_vec(),
             Kind::Page => {
                 let page = record::report::document::Document::default();
                 page.html().into_bytes()

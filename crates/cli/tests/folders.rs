@@ -247,6 +247,26 @@ fn outputs_replace_their_own_kind() {
     well(path, &["report", "kept", "--out", "page.html", "--force"]);
 }
 
+/// A bridge looks at the files that it is to write before it looks at its interfaces.
+#[test]
+fn a_bridge_replaces_no_foreign_file() {
+    let folder = folder();
+    let path = folder.path();
+    let live = ["live", "--in", "no-such-0", "--out", "no-such-1", "--rate", "1mbit"];
+    for flag in ["--pcap", "--trace", "--ready"] {
+        let (code, said) = ran(path, &[&live[..], &[flag, "home.toml"]].concat());
+        assert_eq!(code, 2, "{said}");
+        let begin = format!("giveway: {flag}: home.toml is there and is no ");
+        assert!(said.starts_with(&begin) && said.contains("add --force"), "{said}");
+        let (_, said) = ran(path, &[&live[..], &[flag, "home.toml", "--force"]].concat());
+        assert!(said.contains("--force: replacing home.toml") && said.contains("no-such-0"), "{said}");
+    }
+    assert_eq!(fs::read_to_string(path.join("home.toml")).unwrap(), SCENARIO, "no interface, no file");
+    fs::write(path.join("ready"), "ready\n").unwrap();
+    let (_, said) = ran(path, &[&live[..], &["--ready", "ready"]].concat());
+    assert!(said.contains("no-such-0"), "what an earlier start wrote is replaced: {said}");
+}
+
 /// Bits all over a folder: a report is right or refused, and the command that made the folder mends it.
 #[test]
 fn a_damaged_folder_is_noticed_and_mended() {

@@ -90,9 +90,8 @@ fn sites() -> Vec<Site> {
 /// What is wrong with a discipline, if anything.
 fn judge(spec: &Spec, site: &Site, operations: &[Op]) -> Result<(), String> {
     let began = worked();
-    let (most, result) = counting::most(|| {
-        catch_unwind(AssertUnwindSafe(|| build_and_drive(spec, site, operations)))
-    });
+    let (most, result) =
+        counting::most(|| catch_unwind(AssertUnwindSafe(|| build_and_drive(spec, site, operations))));
     let work = worked() - began;
     let result = result.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::Target;
-use crate::targets::{folder, trace};
+use crate::targets::{folder, keeper, reserve, trace};
 
 /// An input with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub fn inputs(target: &Target) -> Vec<Input> {
 fn made(target: &Target) -> Vec<Input> {
     let all: Vec<Vec<u8>> = match target.name {
         "folder" => folder::seeds(),
+        "keeper" => keeper::seeds(),
+        "reserve" => reserve::seeds(),
         "trace" => trace::seeds(),
         "spec" => disciplines::ALL.iter().flat_map(|entry| (entry.variants)()).map(spelled).collect(),
         "qdisc" => {

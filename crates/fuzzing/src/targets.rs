@@ -37,8 +37,10 @@ targets! {
     frames, 20_000, "live frames through the header parser, a discipline and the writer";
     http, 300_000, "HTTP requests for metrics";
     journal, 20_000, "what a discipline in the kernel wrote down";
+    keeper, 30_000, "frames with control packets of reservations, and the tables of a bridge";
     key_file, 500_000, "the key file of reservations";
     label, 500_000, "the label option of IPv4 and IPv6 packets";
+    leftovers, 500_000, "the state file of a bridge that was killed";
     qdisc, 60_000, "disciplines as text, built and driven with packets";
     reserve, 300_000, "control packets of reservations";
     scenario, 6_000, "scenario files with --set changes, and a short run of them";

@@ -154,7 +154,7 @@ pub enum FolderError {
     /// The folder is not empty and no run folder.
     #[error(
         "{path} is not empty and is no run folder: it holds {held}. Nothing was changed. Name another folder, or add \
-         --force: that {goes}, and leaves the rest",
+         --force, which {goes}",
         path = path.display(), held = some_of(holds), goes = going(goes)
     )]
     Foreign {
@@ -235,8 +235,8 @@ fn some_of(names: &[String]) -> String {
 
 fn going(names: &[String]) -> String {
     match names {
-        [] => "removes nothing".to_owned(),
-        names => format!("removes {}", names.join(", ")),
+        [] => "writes the run beside that and removes nothing".to_owned(),
+        names => format!("removes {} and nothing else", names.join(", ")),
     }
 }
 

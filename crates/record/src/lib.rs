@@ -59,8 +59,8 @@ mod terminal;
 pub use findings::findings;
 pub use fingerprint::Fingerprint;
 pub use folder::{
-    Cell, Damage, Digest, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile,
-    RECORDED_BY, REPORT, RunFolder,
+    Cell, Damage, Digest, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
+    RunFolder,
 };
 pub use layout::Layout;
 pub use metrics::{Metrics, Summary, jain, responses};

@@ -6,9 +6,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use qdisc::{
-    Backlog, FlowKey, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time,
-};
+use qdisc::{Backlog, FlowKey, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time};
 use record::report::Report;
 use record::{
     Cell, Existing, Fingerprint, FolderError, Kept, LOCK, Layout, Manifest, Record, Recorder, RunFolder,

@@ -295,7 +295,8 @@ fn each_group_of_sources_by_itself() {
 #[test]
 fn fairness_within_a_source() {
     let refused = FlowReport { end: Time::ms(1_000), delivered_measured: 0, ..transfer(4) };
-    let before = FlowReport { start: Time::ms(500), end: Time::ms(900), delivered_measured: 0, ..transfer(5) };
+    let before =
+        FlowReport { start: Time::ms(500), end: Time::ms(900), delivered_measured: 0, ..transfer(5) };
     let stream = |id, start, end, delivered_measured| FlowReport {
         source: 1,
         kind: FlowKind::Datagrams,

@@ -7,8 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use qdisc::{
-    Backlog, DropReason, FlowKey, FlowReport, Meta, Packet, PortId, Probe, Rate, Span,
-    Streams, Time,
+    Backlog, DropReason, FlowKey, FlowReport, Meta, Packet, PortId, Probe, Rate, Span, Streams, Time,
 };
 use record::report::{self, Report};
 use record::{Cell, Layout, Manifest, Record, Recorder, RunFolder, Summary};

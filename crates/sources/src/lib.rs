@@ -17,7 +17,8 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GIVEWAY
 /// The version by which results of simulations are known: `0.1.0, sources 5d41402abc4b2a76`.
 pub const SIMULATION: &str = concat!(env!("CARGO_PKG_VERSION"), ", sources ", env!("GIVEWAY_SIMULATION"));
 
-/// The same for measurements on a test bed, which also depend on the live host and on the disciplines for the kernel.
+/// The version by which results from real frames are known, those of a test bed and recordings of a live bridge. They depend
+/// on the live host and on the disciplines for the kernel, too.
 pub const TESTBED: &str = concat!(env!("CARGO_PKG_VERSION"), ", sources ", env!("GIVEWAY_TESTBED"));
 
 /// The commit of the sources, where git knows it. With the words "with changes" if they were changed since.
@@ -101,7 +102,7 @@ mod tests {
     /// A crate that is new belongs to what results depend on, or is named here as one that they do not depend on.
     #[test]
     fn every_crate_has_its_place() {
-        let apart = ["cli", "fuzzing", "sources"];
+        let apart = ["cli", "counting", "fuzzing", "sources"];
         for entry in fs::read_dir(root().join("crates")).expect("there are crates").flatten() {
             let name = entry.file_name().into_string().expect("a crate's name is text");
             let known = tree::TESTBED.iter().any(|path| path.starts_with(&format!("crates/{name}/")));

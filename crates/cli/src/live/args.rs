@@ -149,6 +149,9 @@ pub struct Args {
     /// Write a line into this file (or named pipe) once frames pass
     #[arg(long, value_name = "FILE")]
     pub(super) ready: Option<PathBuf>,
+    /// Replace the files at --pcap, --trace and --ready, whatever they hold
+    #[arg(long)]
+    pub(super) force: bool,
     /// Print one JSON object at the end instead of a table
     #[arg(long)]
     pub(super) json: bool,

@@ -30,7 +30,7 @@ use serde_json::{Map, Value, json};
 use watch::{Direction, Drops, Quantiles, Recent, Snapshot};
 
 use super::preparing::{self, Prepared};
-use super::{Args, Signals, pause, say, serving, wrong};
+use super::{Args, Signals, pause, say, say_ready, serving, wrong};
 use crate::{Outcome, show, terminal};
 
 const PREFIX: &str = "bpf:";
@@ -247,11 +247,7 @@ fn carry(
             show::sentence("Ctrl-C ends it");
         }
     }
-    if let Some(ready) = &args.ready
-        && let Err(error) = std::fs::write(ready, "ready\n")
-    {
-        say(args, &format!("--ready {}: {error}", ready.display()));
-    }
+    say_ready(args);
     if let Err(why) = kept {
         say(args, &format!("not all privileges could be given up: {why}"));
     }

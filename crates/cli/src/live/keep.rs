@@ -429,7 +429,7 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
     let spec = config.qdisc.to_string();
     let manifest = Manifest {
         scenario: format!("live-{name}"),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: sources::TESTBED.to_owned(),
         disciplines: vec![spec.clone()],
         seeds: vec![1],
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -451,6 +451,7 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
         let told = |error: record::FolderError| error.to_string();
         remove(&beside)?;
         let folder = RunFolder::create(&beside, &text, manifest).map_err(told)?;
+        let folder = folder.with_commit(sources::COMMIT.map(str::to_owned));
         folder.write(&cell, &record).map_err(told)?;
         folder.finish(&[(cell.clone(), record.summary.clone())]).map_err(told)?;
         publish(dir, &beside, &dir.path.join(name))

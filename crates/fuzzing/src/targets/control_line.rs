@@ -19,7 +19,10 @@ pub fn run(input: &[u8]) {
         assert!(answer.ends_with('\n'));
         let after = bridge.0.lock().expect("nobody panicked");
         assert!(answer.starts_with("ok ") || *after == before, "what is refused is not done: {answer}");
-        check(&after);
+        // What has not changed was checked before, and most lines change nothing.
+        if *after != before {
+            check(&after);
+        }
     }
 }
 

@@ -393,8 +393,11 @@ mod tests {
     use super::*;
 
     fn table() -> RecordBatch {
-        let names = (0..200).map(|row| Some(format!("row {}", row % 7))).collect::<arrow_array::StringArray>();
-        let values = (0..200).map(|row| (row % 3 > 0).then_some(f64::from(row))).collect::<arrow_array::Float64Array>();
+        let names =
+            (0..200).map(|row| Some(format!("row {}", row % 7))).collect::<arrow_array::StringArray>();
+        let values = (0..200)
+            .map(|row| (row % 3 > 0).then_some(f64::from(row)))
+            .collect::<arrow_array::Float64Array>();
         let counts = (0..200).map(|row| (row % 5 > 0).then_some(row)).collect::<arrow_array::UInt64Array>();
         RecordBatch::try_from_iter_with_nullable([
             ("name", std::sync::Arc::new(names) as arrow_array::ArrayRef, false),
@@ -419,7 +422,8 @@ mod tests {
             let mut seen = 0.0;
             let read = rows(&path, &["name", "value", "count"], |batch, row| {
                 let length = text(batch, 0).value(row).len() as f64;
-                seen += length + real(batch, 1, row).unwrap_or(0.0) + whole(batch, 2, row).unwrap_or(0) as f64;
+                seen +=
+                    length + real(batch, 1, row).unwrap_or(0.0) + whole(batch, 2, row).unwrap_or(0) as f64;
             });
             if let Err(error) = read {
                 refused += 1;
