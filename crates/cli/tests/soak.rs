@@ -75,10 +75,22 @@ fn it_survives_everything_at_once() {
     }
     let told = bridge.end();
     accounted_for(&told);
+    recorded_to_the_end(&disk, &told);
     // The first rounds touch memory for the first time: pools, tables, series of what is recorded.
     if let [_, _, _, third, .., last] = &seen[..] {
         assert!(last.0 < third.0 + third.0 / 10, "resident memory grew from {} to {} kB", third.0, last.0);
         assert_eq!(last.1, third.1, "descriptors");
+    }
+}
+
+/// A recording that ended on the way says nothing about what came afterwards.
+fn recorded_to_the_end(disk: &Disk, told: &Value) {
+    for (side, direction) in ["forward", "back"].iter().zip(told["directions"].as_array().expect("both")) {
+        let path = format!("{}/record/{side}/manifest.json", disk.path);
+        let text = std::fs::read_to_string(&path).expect("there is a recording");
+        let manifest: Value = serde_json::from_str(&text).expect("it is JSON");
+        let (until, uptime) = (number(&manifest["measured"]["until_s"]), number(&direction["uptime_s"]));
+        assert!(until > uptime - 1.0, "{side}: recorded for {until} s of {uptime}");
     }
 }
 

@@ -572,7 +572,10 @@ impl Core {
     /// Tells its probe how it stands.
     pub fn sample(&mut self, now: Time) {
         if self.listener.probe.is_some() {
-            self.port.sample(now, &mut self.gauges, &mut self.listener);
+            // A frame that the kernel stamped before now may be read later, and a frame of our own may have come after now was
+            // read. Times that the probe hears never go back.
+            self.at = self.at.max(now);
+            self.port.sample(self.at, &mut self.gauges, &mut self.listener);
         }
     }
 

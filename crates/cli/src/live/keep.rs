@@ -28,8 +28,11 @@ use record::{Cell, Existing, Layout, Manifest, QueueRow, RECORDED_BY, Recorder, 
 
 use crate::show;
 
-/// After that recording ends, and says so: series grow with time, and a bridge runs for weeks.
+/// After that recording ends, and says so: a bridge runs for weeks.
 pub const LONGEST: Span = Span::s(6 * 3600);
+/// The most samples that are kept of a direction: twenty minutes of five a second. When there are more, every second one
+/// goes, and of those that come every second one is kept; and so on. So memory and files have a bound.
+const MOST_SAMPLES: usize = 6_000;
 
 /// Samples are taken ten times a second by the host; one of so many is kept.
 const ONE_OF: u32 = 2;
@@ -111,10 +114,11 @@ impl Keeper {
                 recorder.begin(now);
             }
         }
-        // The clock began anew: what comes now is another recording.
-        state.over |= now.since(Time::ZERO) > LONGEST || now < state.last;
+        // A direction's clock begins anew after months, when the recording is over. Until then it does not go back.
+        state.over |= now.since(Time::ZERO) > LONGEST;
         if !state.over {
-            state.last = now;
+            debug_assert!(now >= state.last, "{now} after {}", state.last);
+            state.last = state.last.max(now);
             state.recorder.as_mut().map(tell);
         }
     }
@@ -231,8 +235,11 @@ impl Recording {
     /// What the system says when it has no thread.
     pub fn start(&mut self, controller: &Arc<Controller>) -> io::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
-        let tables =
-            self.directions.iter().cloned().map(|from| Tables { from, series: Vec::new(), newest: None });
+        let tables = self.directions.iter().cloned().map(|from| Tables {
+            from,
+            series: Series::default(),
+            newest: None,
+        });
         let writer = Writer {
             dir: self.dir.clone(),
             every: self.every,
@@ -332,16 +339,59 @@ struct Writer {
 /// What there is to write of one direction.
 struct Tables {
     from: Direction,
-    /// Samples of all parts.
-    series: Vec<QueueRow>,
+    series: Series,
     newest: Option<Part>,
+}
+
+/// The samples of a direction, thinned out where there are many.
+#[derive(Default)]
+struct Series {
+    /// Each sample is one row with what is held, and one row for each gauge.
+    rows: Vec<QueueRow>,
+    /// How many there are.
+    samples: usize,
+    /// How many came.
+    came: u64,
+    /// One of 2 to this power is kept.
+    thinned: u32,
+    /// The sample that came last is kept.
+    keeps: bool,
+}
+
+impl Series {
+    fn add(&mut self, rows: Vec<QueueRow>) {
+        for row in rows {
+            if row.held.is_some() {
+                self.keeps = self.came.is_multiple_of(1 << self.thinned);
+                self.came += 1;
+                self.samples += usize::from(self.keeps);
+            }
+            if self.keeps {
+                self.rows.push(row);
+            }
+        }
+        while self.samples > MOST_SAMPLES {
+            self.thin();
+        }
+    }
+
+    /// Keeps the first sample, the third, and so on: those whose numbers are multiples of the next power of two.
+    fn thin(&mut self) {
+        let mut number = 0;
+        self.rows.retain(|row| {
+            number += usize::from(row.held.is_some());
+            number % 2 == 1
+        });
+        self.samples = self.samples.div_ceil(2);
+        self.thinned += 1;
+    }
 }
 
 impl Tables {
     fn take(&mut self) {
         for part in std::mem::take(&mut *lock(&self.from.handed)) {
             let mut part = part;
-            self.series.append(&mut part.recorder.take_samples());
+            self.series.add(part.recorder.take_samples());
             self.newest = Some(part);
         }
     }
@@ -445,7 +495,7 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
     );
     let cell = Cell { qdisc: spec, seed: 1 };
     // Lent: the samples of all the time are not copied.
-    record.queue = std::mem::take(&mut tables.series);
+    record.queue = std::mem::take(&mut tables.series.rows);
     let beside = dir.path.join(format!(".{name}.new"));
     let write = || -> Result<(), String> {
         let told = |error: record::FolderError| error.to_string();
@@ -457,7 +507,7 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
         publish(dir, &beside, &dir.path.join(name))
     };
     let written = write();
-    tables.series = std::mem::take(&mut record.queue);
+    tables.series.rows = std::mem::take(&mut record.queue);
     if written.is_err() {
         // The first error is the one to tell. What it had written makes room for others.
         let _ = remove(&beside);
@@ -491,5 +541,55 @@ fn remove(folder: &Path) -> Result<(), String> {
             Err(format!("cannot remove {}: {error}", folder.display()))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sample with a gauge each 200 ms, for three hours: samples are as far apart as they must be, and each has its gauge.
+    #[test]
+    fn samples_are_thinned_out_evenly() {
+        let mut series = Series::default();
+        let times: Vec<Time> = (0..3 * 3600 * 5).map(|number| Time::ms(200 * number)).collect();
+        for part in times.chunks(50) {
+            let row = |time, held, gauge| QueueRow { time, port: PortId(0), held, gauge };
+            let sample = |time: &Time| {
+                [row(*time, Some(Backlog::ZERO), None), row(*time, None, Some(("flow_table", 1.0)))]
+            };
+            series.add(part.iter().flat_map(sample).collect());
+            assert!(series.samples <= MOST_SAMPLES);
+        }
+        let [first, .., last] = &series.rows[..] else { panic!("there are many") };
+        assert_eq!((first.time, series.samples), (Time::ZERO, 54_000_usize.div_ceil(16)));
+        assert!(last.time >= times[times.len() - 16]);
+        for (pair, number) in series.rows.chunks(2).zip(0..) {
+            assert_eq!((pair[0].time, pair[1].time), (Time::ms(3200 * number), Time::ms(3200 * number)));
+            assert!(pair[0].held.is_some() && pair[1].gauge.is_some());
+        }
+    }
+
+    #[test]
+    fn a_recording_goes_on() {
+        let layout = Layout { measured: vec![PortId(0)], until: Time::ZERO + LONGEST, ..Layout::default() };
+        let recorder = Some(Recorder::new(layout));
+        let state = State { recorder, last: Time::ZERO, over: false, samples: 0, waits: false };
+        let kept = Arc::new(Mutex::new(state));
+        let direction = Direction {
+            name: "forward",
+            kept: Arc::clone(&kept),
+            wanted: Arc::default(),
+            handed: Arc::default(),
+        };
+        let keeper = Keeper { direction, begun: Arc::new(AtomicBool::new(true)) };
+        let told = |at: Time| {
+            let mut told = false;
+            keeper.tell(at, |_| told = true);
+            told
+        };
+        assert!(told(Time::s(1)) && told(Time::s(1)) && told(Time::ZERO + LONGEST));
+        assert!(!told(Time::ZERO + LONGEST + Span::us(1)) && lock(&kept).over);
+        assert!(!told(Time::s(1)), "the clock began anew");
     }
 }

@@ -12,7 +12,7 @@ use live::device::Refused;
 use live::direction::{Build, Core, Order, Parts};
 use live::look::Counting;
 use live::{Arrival, Fate, Frame, Sender, Status, Tap, clock::Clock, fragments, line};
-use qdisc::{Backlog, Meta, PortId, Probe, Rate, Share, Site, Span, Streams, Time};
+use qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time};
 use wire::fragment::{ETHER_TYPE, Size};
 
 /// What may stand between the two interfaces. The first are cheap; all that change packets or keep state about flows
@@ -54,7 +54,7 @@ pub fn run(input: &[u8]) {
     let sizes = [Size::new(68).expect("it is the least"), Size::PUBLISHED[0], Size::PUBLISHED[1]];
     let cut = (flags & 4 != 0).then(|| sizes[usize::from(flags >> 3 & 3) % 3]);
     let link = if ethernet { LinkType::ETHERNET } else { LinkType::RAW };
-    let watch = Watch { counting, link, left: Arc::default() };
+    let watch = Watch { counting, link, left: Arc::default(), last: Arc::default() };
     let core = Core::new(Parts {
         id: PortId(0),
         rate: Rate::mbit(8),
@@ -220,10 +220,30 @@ struct Watch {
     counting: Counting,
     link: LinkType,
     left: Arc<Mutex<Option<(Meta, Frame)>>>,
+    last: Arc<Mutex<Time>>,
+}
+
+impl Watch {
+    /// Whoever records counts on it that time does not go back.
+    fn hear(&self, now: Time) {
+        let mut last = self.last.lock().expect("nobody panicked");
+        assert!(*last <= now, "{now} after {last}");
+        *last = now;
+    }
 }
 
 impl Probe<Frame> for Watch {
-    fn sent(&mut self, _: PortId, meta: &Meta, frame: &Frame, _: Time) {
+    fn arrived(&mut self, _: PortId, _: &Meta, now: Time) {
+        self.hear(now);
+    }
+    fn dropped(&mut self, _: PortId, _: Packet<Frame>, _: DropReason, now: Time) {
+        self.hear(now);
+    }
+    fn sample(&mut self, _: PortId, _: Backlog, _: &[(&'static str, f64)], now: Time) {
+        self.hear(now);
+    }
+    fn sent(&mut self, _: PortId, meta: &Meta, frame: &Frame, now: Time) {
+        self.hear(now);
         let before = self.left.lock().expect("nobody panicked").replace((*meta, *frame));
         assert!(before.is_none(), "the tap saw nothing of {before:?}");
     }

@@ -136,6 +136,49 @@ fn frames_leave_when_the_link_is_free_and_not_before() {
     assert_eq!((out.names().as_str(), core.holds()), ("AB", 1));
 }
 
+/// Remembers when the last thing happened that it was told of.
+struct LastTime(Rc<RefCell<Time>>);
+
+#[expect(unsafe_code, reason = "the trait wants Send, and this never leaves its thread")]
+// SAFETY: no test moves it to another thread.
+unsafe impl Send for LastTime {}
+
+impl LastTime {
+    fn hear(&self, now: Time) {
+        let before = self.0.replace(now);
+        assert!(before <= now, "{now} after {before}");
+    }
+}
+
+impl Probe<Frame> for LastTime {
+    fn arrived(&mut self, _: PortId, _: &Meta, now: Time) {
+        self.hear(now);
+    }
+    fn sent(&mut self, _: PortId, _: &Meta, _: &Frame, now: Time) {
+        self.hear(now);
+    }
+    fn sample(&mut self, _: PortId, _: Backlog, _: &[(&'static str, f64)], now: Time) {
+        self.hear(now);
+    }
+}
+
+/// A frame was stamped before the direction told its probe how it stands, and is read afterwards. A frame of our own comes
+/// between the reading of the clock and such a sample.
+#[test]
+fn times_that_a_probe_hears_never_go_back() {
+    let last = Rc::new(RefCell::new(Time::ZERO));
+    let probe: Box<dyn Probe<Frame> + Send> = Box::new(LastTime(Rc::clone(&last)));
+    let parts = Parts { probe: Some(probe), ..parts(build("fifo"), RATE, Settings::none()) };
+    let mut core = Core::new(parts);
+    core.sample(Time::ms(10));
+    come(&mut core, &frame(1, 'A'), Time::ms(9), Time::ms(11));
+    assert_eq!(*last.borrow(), Time::ms(10), "it came and left at once");
+    let now = core.clock().now();
+    core.obey(Order::Frame(frame(1, 'B')));
+    core.sample(now);
+    assert!(*last.borrow() > now);
+}
+
 /// Two seconds away with a full queue: no more than 20 ms of the link's time are made up for, 20 frames and the one
 /// whose turn it is.
 #[test]
