@@ -382,7 +382,15 @@ impl RunFolder {
         asked: Option<(&str, &str)>,
         existing: Existing<'_>,
     ) -> Result<(), FolderError> {
-        match (place::look(dir, asked)?, existing) {
+        let found = match place::look(dir, asked)? {
+            // Another process may have been writing meanwhile, and half of a folder looks like somebody else's.
+            Found::Taken(_) => match writer_of(dir) {
+                Some(holder) => return Err(FolderError::Busy { path: dir.to_owned(), holder }),
+                None => place::look(dir, asked)?,
+            },
+            found => found,
+        };
+        match (found, existing) {
             (Found::Taken(refusal), Existing::Keep) => Err(refusal),
             _ => Ok(()),
         }
@@ -721,6 +729,19 @@ mod tests {
         );
         assert_eq!(slug("../../etc"), "etc");
         assert_eq!(slug(&"x ".repeat(50)).len(), 39);
+    }
+
+    /// Whoever looks at a folder without its lock may see half of it, which is nobody's.
+    #[test]
+    fn a_folder_that_is_being_made_is_busy_and_not_foreign() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path()).unwrap();
+        fs::write(dir.path().join(".scenario.toml.tmp"), "duration = ").unwrap();
+        let looked =
+            || RunFolder::inspect(dir.path(), Some(("", "giveway run")), Existing::Keep).unwrap_err();
+        assert!(matches!(looked(), FolderError::Busy { .. }), "{}", looked());
+        drop(lock);
+        assert!(matches!(looked(), FolderError::Foreign { .. }), "{}", looked());
     }
 
     /// A device that is always full.

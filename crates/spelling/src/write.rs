@@ -37,15 +37,24 @@ impl<S: Spelled> Catalogue<S> {
                                 write!(f, "{gap}({text})")?;
                             }
                             Value::String(text) => write!(f, "{gap}{text}")?,
-                            other => write!(f, "{gap}{other}")?,
+                            other => write!(f, "{gap}{}", plain(other))?,
                         }
                     }
                     f.write_str("]")?;
                 }
                 Value::Null => {}
-                other => write!(f, " {name} {other}")?,
+                other => write!(f, " {name} {}", plain(&other))?,
             }
         }
         Ok(())
+    }
+}
+
+/// A value as people write it: small and large numbers without an exponent, which shares and quantities do not have.
+fn plain(value: &Value) -> String {
+    let text = value.to_string();
+    match value.as_f64() {
+        Some(number) if text.contains('e') => number.to_string(),
+        _ => text,
     }
 }
