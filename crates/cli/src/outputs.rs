@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// Whether a file that begins so is of this kind. An empty file is of every kind: somebody made room for us.
+    /// Returns true when a file that begins with `bytes` is of this kind. An empty file counts as every kind.
     fn begins(self, bytes: &[u8]) -> bool {
         // The block type of a section header, the same in both byte orders (draft-ietf-opsawg-pcapng, section 4.1).
         const PCAPNG: &[u8] = &[0x0a, 0x0d, 0x0d, 0x0a];
@@ -78,8 +78,8 @@ impl Kind {
     }
 }
 
-/// Whether a file may be written at `place`: nothing is there, or a file of the same kind, or the user wants it replaced,
-/// which is told then. What is not a file is left to who writes.
+/// Checks that a file may be written at `place`: nothing is there, or a file of the same kind, or `force` is given. A file that
+/// `force` replaces is named on the standard error. A place that is no regular file (a pipe, a device) always passes.
 ///
 /// # Errors
 /// A sentence that says what is there and what to type.

@@ -123,7 +123,7 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
 /// The verdicts, beside the report. They also say of which paper the folder is.
 const CLAIMS: &str = "claims.json";
 
-/// Whether the folder is empty, or has what this paper came to at another time.
+/// Checks that `dir` is empty, or holds an earlier reproduction of the paper `id`, or that `force` is given.
 fn may_take(dir: &Path, id: &str, force: bool) -> Result<(), String> {
     let written = [(record::REPORT, Kind::Page), (CLAIMS, Kind::Claims)];
     let claims = std::fs::read(dir.join(CLAIMS)).unwrap_or_default();

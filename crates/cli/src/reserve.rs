@@ -183,7 +183,7 @@ struct Asker<'a> {
     /// The number of the last message that was sent.
     number: u64,
     stop: Arc<AtomicBool>,
-    /// Whether was said that somebody writes another version.
+    /// True once the user was told that a router speaks another version of the protocol.
     told_version: bool,
     /// Routers that have granted it.
     granted: Vec<[u8; 6]>,

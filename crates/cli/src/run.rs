@@ -165,22 +165,22 @@ impl Session {
         Ok(Session { pool, json, quiet, asked, export: None, traces: Vec::new(), beside: None, force: false })
     }
 
-    /// The same, which replaces what is at the places of its outputs, if `force`.
+    /// Makes this session replace files and folders at the places of its outputs, whatever they hold, if `force` is true.
     pub fn replacing(self, force: bool) -> Session {
         Session { force, ..self }
     }
 
-    /// The same, which keeps a file with the runs.
+    /// Makes this session copy `file` into each run folder, under the name `name`.
     pub fn keeping(self, name: &'static str, file: PathBuf) -> Session {
         Session { beside: Some((name, file)), ..self }
     }
 
-    /// The same, which also writes the first seed of each discipline as a capture.
+    /// Makes this session write a capture of the first seed of each discipline to `export`, if that names a file.
     pub fn exporting(self, export: Option<PathBuf>) -> Session {
         Session { export, ..self }
     }
 
-    /// The same, which also writes the operations of ports, of the first seed of each discipline.
+    /// Makes this session write the operations of these ports in the first seed of each discipline.
     pub fn tracing(self, traces: Vec<PortFile>) -> Session {
         Session { traces, ..self }
     }

@@ -251,7 +251,7 @@ fn reality(
 /// The files beside the two folders.
 const AGAINST: [(&str, Kind); 2] = [("against.md", Kind::AgainstText), ("against.json", Kind::AgainstJson)];
 
-/// Whether the comparison may be written.
+/// Checks that both files of the comparison with the simulation may be written in `dir`.
 fn may_keep(dir: &Path, force: bool) -> Result<(), String> {
     AGAINST.iter().try_for_each(|(file, kind)| may_write(&dir.join(file), *kind, force))
 }

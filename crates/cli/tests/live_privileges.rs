@@ -52,7 +52,7 @@ fn threads(process: u32, names: &[&str]) -> Vec<(String, Vec<Vec<String>>)> {
         .collect()
 }
 
-/// Whether no thread is that of root or has a capability, and each has a filter.
+/// Checks that no thread of the process runs as root or has a capability, and that each has a system call filter.
 fn has_nothing(process: u32) -> Result<(), String> {
     let names =
         ["Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"];

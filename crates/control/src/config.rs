@@ -141,7 +141,7 @@ impl BridgeConfig {
         config.qdisc.build::<live::Frame>(&site).map_err(|invalid| wrong(&invalid)).map(|_| ())
     }
 
-    /// Whether interfaces that limits so far can do it.
+    /// Checks that interfaces with these limits can carry out this configuration.
     ///
     /// # Errors
     /// A sentence that begins with what cannot be done.

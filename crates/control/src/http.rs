@@ -7,7 +7,7 @@ pub const LONGEST_HEAD: usize = 8192;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Whether the head of a request is complete: RFC 9112, section 2.1, ends it with an empty line.
+/// Returns true when `bytes` hold the whole head of an HTTP request. An empty line ends the head (RFC 9112, section 2.1).
 pub fn is_complete(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     // What stands behind the last line feed is not a whole line yet.

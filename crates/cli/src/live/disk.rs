@@ -15,8 +15,8 @@ use crate::show;
 /// How long after a failed attempt to write the next one is made.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Whether a file waits for room on its disk. Not at first, so that what cannot be written is refused at the
-/// start; and not at the end, so that the program ends.
+/// A switch that says whether a [`PatientFile`] waits when its disk is full. It is off at the start, so that a file that cannot
+/// be written is refused. It is off at the end, so that the program can end.
 #[derive(Clone, Debug, Default)]
 pub struct Patience(Arc<AtomicBool>);
 

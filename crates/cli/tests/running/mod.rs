@@ -30,7 +30,7 @@ impl Live {
         Live::start_with(Command::new(GIVEWAY), bed, dir, arguments)
     }
 
-    /// The same, with a command that ends in the program's own arguments.
+    /// Starts `command` with the arguments of `giveway live` behind its own, and returns once frames pass.
     pub fn start_with(mut command: Command, bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
         let ready = dir.join("ready");
         // A file of an earlier start says nothing about this one.
