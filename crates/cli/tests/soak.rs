@@ -39,7 +39,7 @@ use qdisc::Rate;
 use serde_json::Value;
 
 use streams::bed::{Bed, Host, ip, nap};
-use streams::{GIVEWAY, Stream, asked, number, said, signal};
+use streams::{GIVEWAY, Stream, asked, is_ready, number, said, signal};
 
 /// How long each phase takes.
 const PHASE: Duration = Duration::from_secs(4);
@@ -166,13 +166,8 @@ impl Bridge {
             .stderr(Stdio::inherit())
             .spawn()
             .expect("the program runs");
-        for _ in 0..1000 {
-            if ready.exists() || child.try_wait().expect("it is ours").is_some() {
-                break;
-            }
-            nap(Duration::from_millis(10));
-        }
-        assert!(ready.exists(), "it began within ten seconds");
+        let began = is_ready(&mut child, &ready, Duration::from_secs(10));
+        assert!(began, "it began within ten seconds");
         Bridge { child, socket, metrics }
     }
 

@@ -18,6 +18,18 @@ pub fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
+/// Waits until the file of `--ready` is there, the program has ended, or `most` has passed. Returns whether it is there.
+pub fn is_ready(child: &mut Child, ready: &Path, most: Duration) -> bool {
+    const PAUSE: Duration = Duration::from_millis(10);
+    for _ in 0..most.as_millis() / PAUSE.as_millis() {
+        if ready.exists() || child.try_wait().is_ok_and(|ended| ended.is_some()) {
+            break;
+        }
+        nap(PAUSE);
+    }
+    ready.exists()
+}
+
 /// A `giveway live` that runs; it is killed when the test fails.
 pub struct Live {
     pub child: Child,
@@ -43,14 +55,9 @@ impl Live {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program runs");
-        for _ in 0..3000 {
-            if ready.exists() || child.try_wait().is_ok_and(|ended| ended.is_some()) {
-                break;
-            }
-            nap(Duration::from_millis(10));
-        }
+        let began = is_ready(&mut child, &ready, Duration::from_secs(30));
         let mut errors = BufReader::new(child.stderr.take().expect("it is piped"));
-        if !ready.exists() {
+        if !began {
             let _ = child.kill();
             let mut said = String::new();
             let _ = errors.read_to_string(&mut said);

@@ -22,7 +22,7 @@ use qdisc::Rate;
 use serde_json::Value;
 
 use bed::{Bed, Host, nap};
-pub use running::{GIVEWAY, said};
+pub use running::{GIVEWAY, is_ready, said};
 
 /// The value of a variable of the environment, or another.
 pub fn asked(name: &str, otherwise: u64) -> u64 {
@@ -48,13 +48,8 @@ impl Live {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program runs");
-        for _ in 0..500 {
-            if ready.exists() || child.try_wait().expect("it is ours").is_some() {
-                break;
-            }
-            nap(Duration::from_millis(10));
-        }
-        assert!(ready.exists(), "it began within five seconds");
+        let began = is_ready(&mut child, &ready, Duration::from_secs(5));
+        assert!(began, "it began within five seconds");
         Live { child, socket }
     }
 
