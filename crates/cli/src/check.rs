@@ -56,10 +56,6 @@ pub fn read_as(file: &Path, sets: &[String], short: bool, seeds: Option<u32>) ->
         scenario = scenario.short().map_err(|wrong| show::wrong(&wrong)).ok()?;
     }
     Some(match seeds {
-        Some(count) if count > Scenario::MOST_SEEDS => {
-            show::sentence(&format!("--seeds: {count} are too many: write {} at most", Scenario::MOST_SEEDS));
-            return None;
-        }
         Some(count) => scenario.with_seeds(count),
         None => scenario,
     })

@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run with seeds 1 to N
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
     seeds: Option<u32>,
     /// How many runs at a time; by default as many as there are processors
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, value_parser};
 use qdisc::units::nearest;
-use scenario::{Cell, Crossbar, Host};
+use scenario::{Cell, Crossbar, Host, Scenario};
 use switch::traffic::TrafficSpec;
 use switch::{Outcome as Ran, Sim, Spec};
 
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "LOAD", default_value_t = 0.002, value_parser = width)]
     width: f64,
     /// Run with seeds 1 to N
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
     seeds: Option<u32>,
     /// How many runs at a time; by default as many as there are processors
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
