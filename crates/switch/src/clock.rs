@@ -34,6 +34,15 @@ impl Clock {
         self.tick + self.fabric_ticks
     }
 
+    /// A slot of the fabric begins, and with it a slot of the links when that has come as well. No more than one has, since
+    /// the fabric's slots are not longer.
+    #[inline]
+    pub fn begin(&mut self) {
+        if self.slot * self.slot_ticks <= self.tick {
+            self.slot += 1;
+        }
+    }
+
     /// On to the next slot of the fabric.
     #[inline]
     pub fn advance(&mut self) {

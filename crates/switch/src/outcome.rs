@@ -2,7 +2,7 @@
 
 use crate::links::Links;
 use crate::packet::{Class, Kind};
-use crate::tally::{Packets, Slots, Sums, Tally};
+use crate::tally::{Packets, Slots, Sums, Tally, mean_slots};
 
 /// What a run comes to. Times are in slots of a link, loads in cells per slot and port.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,8 +86,7 @@ impl Batch {
             };
             let count = sum(&|sums, class| sums.of[class].count);
             let through = sum(&|sums, class| sums.of[class].through_count);
-            let mean =
-                |ticks: u64, count: u64| (count > 0).then(|| ticks as f64 / slot_ticks as f64 / count as f64);
+            let mean = |ticks: u64, count: u64| mean_slots(ticks, count, slot_ticks);
             Means {
                 count,
                 wait: mean(sum(&|sums, class| sums.of[class].wait), count),

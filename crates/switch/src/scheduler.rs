@@ -41,7 +41,7 @@ pub enum Phases {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// As soon as it could not run out of cells: at a speedup of 1, with its first cell.
+    /// As soon as it could not run out of cells, to the exact time: at a speedup of 1, with its first cell.
     #[default]
     CutThrough,
     /// When all of it is there. Its time of arrival is that of its last cell.

@@ -126,23 +126,23 @@ impl<const W: usize> Switch<W> {
             folder: plan.folder.clone(),
         })?;
         let short_first = matches!(plan.scheduler.mode(), Mode::Spf | Mode::Preemptive);
-        let tally = Tally::new(offered.kinds.clone(), ports, clock.slot_ticks, clock.fabric_ticks);
+        // With its queues at the outputs a switch takes all cells that are there in one slot, and with them a packet whose
+        // cells come all at once.
+        let whole = plan.scheduler.queueing() == Queueing::Output && !offered.serial;
+        let crossing = |cells: u32| clock.fabric_ticks * if whole { 1 } else { u64::from(cells) };
+        let tally = Tally::new(offered.kinds.clone(), ports, clock.slot_ticks, crossing);
         let links = Links::new(ports, &offered.kinds, short_first, clock.slot_ticks);
         let shared = Shared::new(clock, tally, links);
         let begin = match (plan.scheduler.queueing(), plan.scheduler.options.input.unwrap_or_default()) {
             (Queueing::Output, _) => Begin::Complete,
             (_, Input::StoreAndForward) => Begin::LastCell,
-            (Queueing::Combined, Input::CutThrough) => {
-                Begin::Paced { slower: 0, slot_ticks: clock.slot_ticks }
-            }
-            (_, Input::CutThrough) => {
-                Begin::Paced { slower: clock.slot_ticks - clock.fabric_ticks, slot_ticks: clock.slot_ticks }
-            }
+            (Queueing::Combined, Input::CutThrough) => Begin::FirstCell,
+            (_, Input::CutThrough) => Begin::Paced,
         };
         Ok(Switch {
             shared,
             fabric,
-            inputs: Inputs::new(offered, begin, clock.slot_ticks),
+            inputs: Inputs::new(offered, begin, &clock),
             slots: plan.slots,
             warmup: plan.warmup,
             batch_end: plan.warmup,
@@ -152,17 +152,14 @@ impl<const W: usize> Switch<W> {
         })
     }
 
-    /// One slot of the fabric, after all slots of the links that have begun until then.
+    /// One slot of the fabric, after what may begin to cross in it has come to the queues.
     #[inline]
     fn slot(&mut self) {
         let shared = &mut self.shared;
-        while shared.clock.slot * shared.clock.slot_ticks <= shared.clock.tick {
-            let slot = shared.clock.slot;
-            shared.clock.slot += 1;
-            let due = self.inputs.due(slot);
-            if !due.is_empty() {
-                self.fabric.arrive_all(due, &mut self.inputs, shared);
-            }
+        shared.clock.begin();
+        let due = self.inputs.due(shared.clock.fabric);
+        if !due.is_empty() {
+            self.fabric.arrive_all(due, &mut self.inputs, shared);
         }
         self.fabric.slot(shared);
         shared.clock.advance();

@@ -8,21 +8,19 @@ use hdrhistogram::Histogram;
 
 use crate::packet::{Class, Kind};
 
-/// Waits below this are counted one by one, in a table that fits into the nearest cache.
+/// Times below this, in ticks, are counted one by one, in a table that fits into the nearest cache.
 const LINEAR: usize = 1024;
 
-/// Times of packets of a kind: how often each number of whole slots occurred, rounded up, and sums in ticks.
+/// Times of packets of a kind, in ticks: how often each occurred.
 ///
-/// Where a tick is a slot, one count says all about a short time, and adding one is all that a packet costs; sums are
-/// made when anybody asks for them.
+/// One count says all about a short time, and adding one is all that a packet costs; sums are made when anybody asks for
+/// them.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
-    /// Ticks of a slot.
-    slot_ticks: u64,
-    /// By whole slots, since the last `settle`, which comes with every batch.
+    /// By ticks, since the last `settle`, which comes with every batch.
     recent: Box<[u32; LINEAR]>,
     settled: Vec<u64>,
-    /// The longer ones, to three digits.
+    /// The longer ones: exact below 2,048 ticks, then to three digits.
     rest: Histogram<u64>,
     /// Of all that `recent` does not tell.
     told: Totals,
@@ -39,10 +37,10 @@ struct Totals {
 impl Counts {
     fn new(slot_ticks: u64) -> Counts {
         Counts {
-            slot_ticks,
             recent: Box::new([0; LINEAR]),
             settled: vec![0; LINEAR],
-            rest: Histogram::new_with_bounds(1, 1 << 40, 3).expect("the bounds are right"),
+            // A trillion slots.
+            rest: Histogram::new_with_bounds(1, slot_ticks << 40, 3).expect("the bounds are right"),
             told: Totals::default(),
         }
     }
@@ -50,31 +48,24 @@ impl Counts {
     #[inline]
     fn record(&mut self, ticks: u64) {
         match self.recent.get_mut(ticks as usize) {
-            Some(count) if self.slot_ticks == 1 => *count += 1,
-            _ => self.record_apart(ticks),
+            Some(count) => *count += 1,
+            None => self.record_long(ticks),
         }
     }
 
-    /// A long time, or one that is no whole number of slots.
-    fn record_apart(&mut self, ticks: u64) {
+    fn record_long(&mut self, ticks: u64) {
         let told = &mut self.told;
         *told = Totals { count: told.count + 1, sum: told.sum + ticks, max: told.max.max(ticks) };
-        let slots = ticks.div_ceil(self.slot_ticks);
-        match self.recent.get_mut(slots as usize) {
-            Some(count) => *count += 1,
-            None => self.rest.saturating_record(slots),
-        }
+        self.rest.saturating_record(ticks);
     }
 
     /// All that was recorded.
     fn totals(&self) -> Totals {
         let mut all = self.told;
-        if self.slot_ticks == 1 {
-            for (slots, count) in (0..).zip(self.recent.iter()).filter(|(_, count)| **count > 0) {
-                all.count += u64::from(*count);
-                all.sum += u64::from(*count) * slots;
-                all.max = all.max.max(slots);
-            }
+        for (ticks, count) in (0..).zip(self.recent.iter()).filter(|(_, count)| **count > 0) {
+            all.count += u64::from(*count);
+            all.sum += u64::from(*count) * ticks;
+            all.max = all.max.max(ticks);
         }
         all
     }
@@ -93,14 +84,12 @@ impl Counts {
         self.told = Totals::default();
     }
 
-    /// Each value with its count, ascending; values are moved up by `shift`.
-    fn counts(&self, shift: f64) -> impl Iterator<Item = (f64, u64)> + '_ {
+    /// Each time with its count, ascending. A long one stands for all of its range, as the end of that.
+    fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let near = self.settled.iter().zip(self.recent.iter());
-        let linear = near.enumerate().map(|(slots, (old, new))| (slots as f64, old + u64::from(*new)));
-        let rest =
-            self.rest.iter_recorded().map(|step| (step.value_iterated_to() as f64, step.count_at_value()));
-        let all = linear.chain(rest).filter(|(_, count)| *count > 0);
-        all.map(move |(slots, count)| (slots + shift, count))
+        let linear = (0..).zip(near.map(|(old, new)| old + u64::from(*new)));
+        let rest = self.rest.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()));
+        linear.chain(rest).filter(|(_, count)| *count > 0)
     }
 }
 
@@ -117,10 +106,10 @@ struct OfKind {
 }
 
 impl OfKind {
-    fn new(cells: u32, slot_ticks: u64, fabric_ticks: u64) -> OfKind {
+    fn new(cells: u32, slot_ticks: u64, crossing: u64) -> OfKind {
         OfKind {
             cells: u64::from(cells),
-            crossing: u64::from(cells) * fabric_ticks,
+            crossing,
             waits: Counts::new(slot_ticks),
             throughs: Counts::new(slot_ticks),
         }
@@ -171,8 +160,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub fn new(kinds: Vec<Kind>, ports: usize, slot_ticks: u64, fabric_ticks: u64) -> Tally {
-        let of = kinds.iter().map(|kind| OfKind::new(kind.cells, slot_ticks, fabric_ticks)).collect();
+    /// With how long a packet of so many cells crosses when nothing is in its way, in ticks.
+    pub fn new(kinds: Vec<Kind>, ports: usize, slot_ticks: u64, crossing: impl Fn(u32) -> u64) -> Tally {
+        let of = kinds.iter().map(|kind| OfKind::new(kind.cells, slot_ticks, crossing(kind.cells))).collect();
         Tally {
             kinds,
             of,
@@ -257,38 +247,13 @@ impl Tally {
 
     /// What the packets come to that `which` chooses.
     pub fn packets(&self, which: impl Fn(&Kind) -> bool) -> Packets {
-        let chosen: Vec<(&OfKind, Totals, Totals)> = (self.kinds.iter().zip(&self.of))
-            .filter(|(kind, _)| which(kind))
-            .map(|(_, of)| (of, of.waits.totals(), of.throughs.totals()))
-            .filter(|(_, waits, _)| waits.count > 0)
-            .collect();
-        let ticks = |ticks: u64| ticks as f64 / self.slot_ticks as f64;
-        let count: u64 = chosen.iter().map(|(_, waits, _)| waits.count).sum();
-        let wait: u64 = chosen.iter().map(|(_, waits, _)| waits.sum).sum();
-        let crossings: f64 =
-            chosen.iter().map(|(of, waits, _)| waits.count as f64 * ticks(of.crossing)).sum();
-        let through_count: u64 = chosen.iter().map(|(_, _, throughs)| throughs.count).sum();
-        let through: u64 = chosen.iter().map(|(_, _, throughs)| throughs.sum).sum();
-        let largest =
-            |of: &dyn Fn(&(&OfKind, Totals, Totals)) -> u64| ticks(chosen.iter().map(of).max().unwrap_or(0));
-        let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
+        let chosen = (self.kinds.iter().zip(&self.of)).filter(|(kind, _)| which(kind)).map(|(_, of)| of);
+        let slot_ticks = self.slot_ticks;
         Packets {
-            count,
-            wait: Times::new(
-                mean(ticks(wait), count),
-                largest(&|(_, waits, _)| waits.max),
-                chosen.iter().flat_map(|(of, ..)| of.waits.counts(0.0)),
-            ),
-            delay: Times::new(
-                mean(ticks(wait) + crossings, count),
-                largest(&|(of, waits, _)| waits.max + of.crossing),
-                chosen.iter().flat_map(|(of, ..)| of.waits.counts(ticks(of.crossing))),
-            ),
-            through: Times::new(
-                mean(ticks(through), through_count),
-                largest(&|(_, _, throughs)| throughs.max),
-                chosen.iter().flat_map(|(of, ..)| of.throughs.counts(0.0)),
-            ),
+            count: chosen.clone().map(|of| of.waits.totals().count).sum(),
+            wait: Times::new(chosen.clone().map(|of| (&of.waits, 0)), slot_ticks),
+            delay: Times::new(chosen.clone().map(|of| (&of.waits, of.crossing)), slot_ticks),
+            through: Times::new(chosen.map(|of| (&of.throughs, 0)), slot_ticks),
         }
     }
 
@@ -316,6 +281,12 @@ pub(crate) struct ClassSums {
     pub through: u64,
 }
 
+/// The mean of times in ticks, in slots. Divided by the count first: the mean of equal times is that time, and none is above
+/// the largest.
+pub(crate) fn mean_slots(ticks: u64, count: u64, slot_ticks: u64) -> Option<f64> {
+    (count > 0).then(|| ticks as f64 / count as f64 / slot_ticks as f64)
+}
+
 /// What some of the packets come to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packets {
@@ -336,25 +307,43 @@ pub struct Times {
     pub mean: Option<f64>,
     /// Exact.
     pub max: Option<f64>,
-    /// Each time that occurred, with its count, ascending: whole slots rounded up, above 1,023 to three digits.
+    /// Each time that occurred, with its count, ascending. Exact below 2,048 ticks, which are slots without speedup; a
+    /// longer one stands for all of a range that is at most a thousandth wide, as its end.
     pub counts: Vec<(f64, u64)>,
 }
 
 impl Times {
-    fn new(mean: Option<f64>, max: f64, counts: impl Iterator<Item = (f64, u64)>) -> Times {
-        let mut all: Vec<(f64, u64)> = counts.collect();
-        all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        all.dedup_by(|next, kept| {
+    /// Of all that was recorded in these, each with so many ticks on top.
+    fn new<'a>(parts: impl Iterator<Item = (&'a Counts, u64)>, slot_ticks: u64) -> Times {
+        let mut all = Totals::default();
+        let mut counts: Vec<(u64, u64)> = Vec::new();
+        for (part, on_top) in parts {
+            let totals = part.totals();
+            if totals.count > 0 {
+                all.count += totals.count;
+                all.sum += totals.sum + totals.count * on_top;
+                all.max = all.max.max(totals.max + on_top);
+                counts.extend(part.counts().map(|(ticks, count)| (ticks + on_top, count)));
+            }
+        }
+        counts.sort_unstable();
+        counts.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
                 kept.1 += next.1;
             }
             same
         });
-        Times { mean, max: mean.map(|_| max), counts: all }
+        let slots = |ticks: u64| ticks as f64 / slot_ticks as f64;
+        Times {
+            mean: mean_slots(all.sum, all.count, slot_ticks),
+            max: (all.count > 0).then(|| slots(all.max)),
+            counts: counts.into_iter().map(|(ticks, count)| (slots(ticks), count)).collect(),
+        }
     }
 
-    /// The smallest time that at least a share `q` of the packets does not exceed.
+    /// The smallest time of [`counts`](Times::counts) that at least a share `q` of the packets does not exceed, or the longest
+    /// time, where that is less: the end of its range may be more.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let total: u64 = self.counts.iter().map(|(_, count)| count).sum();
         let rank = ((total as f64 * q).ceil() as u64).max(1);
@@ -363,7 +352,8 @@ impl Times {
             so_far += count;
             so_far >= rank
         };
-        self.counts.iter().find(reached).map(|(time, _)| *time)
+        let (time, _) = self.counts.iter().find(reached)?;
+        Some(time.min(self.max?))
     }
 }
 

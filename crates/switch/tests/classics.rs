@@ -19,9 +19,20 @@ fn run_pattern(
     pattern: impl Into<serde_json::Value>,
     slots: u64,
 ) -> Outcome {
+    run_seeded(name, parameters, ports, load, pattern.into(), slots, 11)
+}
+
+fn run_seeded(
+    name: &str,
+    parameters: serde_json::Value,
+    ports: usize,
+    load: f64,
+    pattern: serde_json::Value,
+    slots: u64,
+    seed: u64,
+) -> Outcome {
     let entry = ALL.iter().find(|entry| entry.name == name).expect("it is registered");
     let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
-    let pattern: serde_json::Value = pattern.into();
     let plan = Plan {
         ports,
         scheduler: Spec {
@@ -31,7 +42,7 @@ fn run_pattern(
         traffic: (bernoulli.from_json)(serde_json::json!({ "load": load, "pattern": pattern })).unwrap(),
         slots,
         warmup: slots / 2,
-        streams: Streams::new(11),
+        streams: Streams::new(seed),
         folder: std::path::PathBuf::new(),
     };
     switch::run(&plan).unwrap()
@@ -79,15 +90,29 @@ fn ports_that_choose_by_lot_collide() {
     assert_within(throughput(&run("qps", Some(0), 16, 1.0, 60_000)), 0.643_926);
 }
 
-/// McKeown 1999, section II: the pointers of RRM march in step. A switch of 2 x 2 carries one half; one of 16 x 16 is stable
-/// up to a load of 0.63. (What it carries beyond that depends on how the pointers happened to meet, and is less.)
+/// McKeown 1999, section II: the pointers of RRM march in step. A switch of 2 x 2 carries one half; one of 16 x 16 keeps up at a
+/// load of 0.62. What it carries beyond that depends on how the pointers happened to meet, and is less.
 #[test]
 fn pointers_that_march_in_step_collide() {
     assert_within(throughput(&run("rrm", Some(1), 2, 1.0, 20_000)), 0.5);
     let stable = run("rrm", Some(1), 16, 0.62, 100_000);
     assert!((stable.throughput - stable.offered).abs() < 0.003, "{} of 0.62", stable.throughput);
     let beyond = run("rrm", Some(1), 16, 0.65, 100_000);
-    assert!(beyond.throughput < 0.63, "{} of 0.65", beyond.throughput);
+    assert!(beyond.throughput < 0.6, "{} of 0.65", beyond.throughput);
+}
+
+/// At a load of 0.63 RRM is metastable: over the same time some runs keep up with short queues, and others have tipped over,
+/// with queues that only grow. Longer runs all tip over, so no load there is called stable.
+#[test]
+fn pointers_may_fall_into_step_late() {
+    let one = serde_json::json!({ "iterations": 1 });
+    let lost = |seed: u64| {
+        let outcome = run_seeded("rrm", one.clone(), 16, 0.63, "uniform".into(), 600_000, seed);
+        outcome.offered - outcome.throughput
+    };
+    let lost: Vec<f64> = (7..=10).map(lost).collect();
+    assert!(lost.iter().any(|lost| lost.abs() < 0.003), "{lost:?}");
+    assert!(lost.iter().any(|lost| *lost > 0.05), "{lost:?}");
 }
 
 /// Pointers that slip apart carry everything that is uniform, with a single iteration.
@@ -142,4 +167,23 @@ fn a_fixed_schedule_carries_what_it_was_made_for() {
     }
     let other = run_pattern("tdm", json!({}), 16, 0.95, "diagonal", 20_000).throughput;
     assert!(other < 0.2, "two slots in 16 are all that a diagonal has of a uniform schedule: {other}");
+}
+
+/// Packets of many cells that come all at once cross at once with queues at the outputs: nothing waits at the inputs.
+#[test]
+fn output_queues_take_whole_packets() {
+    let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
+    let parameters = serde_json::json!({ "load": 0.6, "sizes": { "fixed": 9 } });
+    let plan = Plan {
+        ports: 4,
+        scheduler: "oq".parse().unwrap(),
+        traffic: (bernoulli.from_json)(parameters).unwrap(),
+        slots: 20_000,
+        warmup: 0,
+        streams: Streams::new(11),
+        folder: std::path::PathBuf::new(),
+    };
+    let outcome = switch::run(&plan).unwrap();
+    assert!(outcome.all.count > 4_000, "{} packets", outcome.all.count);
+    assert_eq!((outcome.all.wait.max, outcome.all.delay.max), (Some(0.0), Some(1.0)));
 }

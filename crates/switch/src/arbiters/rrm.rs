@@ -6,8 +6,14 @@
 //!   beyond, whether or not the grant will be accepted.
 //! - Every input accepts the granting output that comes next from its own pointer on, which moves to one beyond.
 //! - Outputs that grant the same input move their pointers to the same place, and will grant the same input again: busy
-//!   pointers march in step. With one iteration a switch of 16 ports is stable up to a load of 0.63, and carries much less
-//!   once all queues are filled.
+//!   pointers march in step.
+//! - With one iteration and independent, uniform cells, a switch of 16 ports keeps up at a load of 0.62: over 10,000,000
+//!   slots with seeds 1 to 10, and over 100,000,000 with seeds 1 to 3, no queue grows.
+//! - A load of 0.63 is metastable. Queues stay short until by chance so many are filled that the pointers meet, and then
+//!   they do not part any more: with all of seeds 1 to 10 it tips over within 5,500,000 slots, with some within 150,000, and
+//!   carries 0.31 to 0.45 afterwards. At 0.625 this takes longer: all 10 keep up over 10,000,000 slots, but of seeds 1 to 5
+//!   three do not over 50,000,000. At 0.64 all of seeds 1 to 5 tip over within 500,000. At a load of 1 it carries 0.25 to
+//!   0.31.
 //!
 //! # Deviations
 //! None.
