@@ -6,6 +6,8 @@
 //!   while it is above the middle fifth, and falls by a factor while it is below.
 //! - `max_p` moves slowly, every half second at most, and within 1 % to 50 %: RED does the quick work.
 //! - `min` is half of `target` at the link's rate, and at least 5 packets; `max` is three times `min`.
+//! - Thresholds count packets, and `avpkt` says how long these are: where packets are k times as long, the queue stands at
+//!   k times `target`. Write `avpkt 1500b` where bulk TCP sends full packets.
 //! - The average follows the queue within a second: w = 1 - exp(-1/C), C in packets per second.
 //! - It is `red` with these parameters, in packets, `gentle` and `wait` on. To set thresholds by hand, take
 //!   `red adaptive`.
@@ -27,7 +29,7 @@ use qdisc::{Bytes, Invalid, Limit, Nature, Share, Site, Span, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Advice, Discipline};
 use crate::red::{Red, Setup, Victim};
 use crate::thresholds::Unit;
 
@@ -88,6 +90,9 @@ impl Default for Config {
 /// `min` is at least this many packets, so that slow links are not starved (section 4).
 const LEAST_MIN: f64 = 5.0;
 
+/// Packets that are so many times `avpkt` are a mistake: the default goes with packets of 500 bytes as papers had them.
+const TOO_LARGE: u64 = 2;
+
 impl Config {
     /// C: average packets per second.
     fn packets_per_s(&self, site: &Site) -> f64 {
@@ -97,6 +102,11 @@ impl Config {
     fn curve(&self, site: &Site) -> Curve {
         let min = (self.packets_per_s(site) * self.target.as_s() / 2.0).max(LEAST_MIN);
         Curve { min, max: 3.0 * min, gentle: self.gentle }
+    }
+
+    /// The delay at which the queue stands there, with packets of this length: the middle between the thresholds.
+    fn standing(&self, packet: Bytes, site: &Site) -> Span {
+        site.rate.time_for((2.0 * self.curve(site).min * packet.0 as f64) as u64)
     }
 
     /// How much it holds there.
@@ -172,10 +182,11 @@ impl Discipline for Config {
         let mut warnings = Vec::new();
         let curve = self.curve(site);
         if curve.min <= LEAST_MIN {
-            let standing = site.rate.time_for(((2.0 * curve.min) as u64).saturating_mul(self.avpkt.0));
             warnings.push(format!(
-                "target: {} is out of reach at {}: min is at its floor of 5 packets, and the queue stands near {standing}",
-                self.target, site.rate
+                "target: {} is out of reach at {}: min is at its floor of 5 packets, and the queue stands near {}",
+                self.target,
+                site.rate,
+                self.standing(self.avpkt, site)
             ));
         }
         let packets = match self.limit(site) {
@@ -190,6 +201,24 @@ impl Discipline for Config {
             ));
         }
         warnings
+    }
+
+    fn advice(&self, largest: Bytes, site: &Site) -> Vec<Advice> {
+        // At the floor the thresholds do not depend on `avpkt`, and a warning of its own says where the queue stands.
+        let matters = self.curve(site).min > LEAST_MIN;
+        if !matters || largest.0 < self.avpkt.0.saturating_mul(TOO_LARGE) {
+            return Vec::new();
+        }
+        let times = largest.0 as f64 / self.avpkt.0.max(1) as f64;
+        vec![Advice {
+            warning: format!(
+                "packets of {largest} are {times:.1} times avpkt ({}): the queue stands near {:.1} ms, not at target ({})",
+                self.avpkt,
+                self.standing(largest, site).as_s() * 1e3,
+                self.target
+            ),
+            help: format!("write avpkt {largest}"),
+        }]
     }
 }
 
@@ -269,6 +298,28 @@ mod tests {
         assert!(warnings("ared", Rate::kbit(12_500)).is_empty());
         assert!(warnings("ared", Rate::mbit(1))[0].starts_with("target: 5ms is out of reach at 1mbit"));
         assert!(warnings("ared limit 20p", Rate::kbit(12_500))[0].starts_with("limit: 20p are fewer"));
+        // Packets of 1,500 bytes are three times what the default is made for; twice is the least that is told.
+        let told = |spec: &str, largest, rate| spec.parse::<crate::Spec>().unwrap().advice(largest, &site(rate));
+        let advice = told("ared", Bytes(1500), Rate::mbit(100));
+        assert_eq!(
+            advice[0].warning,
+            "packets of 1500b are 3.0 times avpkt (500b): the queue stands near 15.0 ms, not at target (5ms)"
+        );
+        assert_eq!(advice[0].help, "write avpkt 1500b");
+        assert_eq!(told("tbf rate 50mbit burst 3kb child (ared)", Bytes(1500), Rate::mbit(100)), advice);
+        assert_eq!(told("prio bands 2 children [(fifo) (ared)]", Bytes(1500), Rate::mbit(100)), advice);
+        assert_eq!(told("bsqred", Bytes(1500), Rate::mbit(100)), advice);
+        assert_eq!(told("ared", Bytes(1000), Rate::mbit(100)).len(), 1);
+        for (spec, largest, rate) in [
+            ("ared", Bytes(999), Rate::mbit(100)),
+            ("ared avpkt 1500b", Bytes(1500), Rate::mbit(100)),
+            // At the floor of 5 packets, whatever they are.
+            ("ared", Bytes(1500), Rate::mbit(1)),
+            // Bytes are counted, or packets as they come: their thresholds are written by hand.
+            ("red avpkt 500b", Bytes(1500), Rate::mbit(100)),
+        ] {
+            assert_eq!(told(spec, largest, rate), [], "{spec} at {rate}");
+        }
         let upside_down = Config { bottom: Share::new(0.6).unwrap(), ..Config::default() };
         assert_eq!(
             upside_down.build::<()>(&site(Rate::mbit(1))).map(|_| ()).unwrap_err().parameter,

@@ -33,7 +33,7 @@ use qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Advice, Discipline};
 use crate::thresholds::{Idle, Unit};
 use crate::{ared, bsq};
 
@@ -197,6 +197,10 @@ impl Discipline for Config {
 
     fn warnings(&self, site: &Site) -> Vec<String> {
         self.red().warnings(site)
+    }
+
+    fn advice(&self, largest: Bytes, site: &Site) -> Vec<Advice> {
+        self.red().advice(largest, site)
     }
 }
 

@@ -29,7 +29,7 @@ mod thresholds;
 #[cfg(test)]
 mod trace;
 
-pub use registry::{Discipline, Entry, Visit};
+pub use registry::{Advice, Discipline, Entry, Visit};
 pub use sent::Source;
 pub use spelling::SpecError;
 

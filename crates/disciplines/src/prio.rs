@@ -18,11 +18,11 @@
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
 
-use qdisc::{Backlog, Cx, FlowTable, Guarantee, Invalid, Nature, Next, Packet, Qdisc, Site, Time};
+use qdisc::{Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, Nature, Next, Packet, Qdisc, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Discipline, Spec, fifo};
+use crate::{Advice, Discipline, Spec, fifo};
 
 /// Parameters of `prio`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -112,6 +112,10 @@ impl Discipline for Config {
 
     fn warnings(&self, site: &Site) -> Vec<String> {
         self.specs().flat_map(|spec| spec.warnings(site)).collect()
+    }
+
+    fn advice(&self, largest: Bytes, site: &Site) -> Vec<Advice> {
+        self.specs().flat_map(|spec| spec.advice(largest, site)).collect()
     }
 }
 

@@ -41,6 +41,21 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     fn warnings(&self, _site: &Site) -> Vec<String> {
         Vec::new()
     }
+
+    /// Parameters that are legal but do not go with the packets that come there, the largest of which has this length. A host
+    /// that knows its traffic asks.
+    fn advice(&self, _largest: Bytes, _site: &Site) -> Vec<Advice> {
+        Vec::new()
+    }
+}
+
+/// What is said of a parameter that does not go with the traffic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// What happens, in a sentence.
+    pub warning: String,
+    /// What to write.
+    pub help: String,
 }
 
 /// Something to do with a discipline whose type is then known: the whole loop is compiled for it.
@@ -139,6 +154,13 @@ macro_rules! registry {
             pub fn warnings(&self, site: &qdisc::Site) -> Vec<String> {
                 match self {
                     $(Spec::$name(config) => config.warnings(site)),*
+                }
+            }
+
+            /// Parameters that are legal but do not go with the packets that come, the largest of which has this length.
+            pub fn advice(&self, largest: qdisc::Bytes, site: &qdisc::Site) -> Vec<$crate::Advice> {
+                match self {
+                    $(Spec::$name(config) => config.advice(largest, site)),*
                 }
             }
 

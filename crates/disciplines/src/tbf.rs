@@ -32,7 +32,7 @@ use qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Discipline, Spec, fifo};
+use crate::{Advice, Discipline, Spec, fifo};
 
 /// Parameters of `tbf`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +135,10 @@ impl Discipline for Config {
             warnings.extend(child.warnings(site));
         }
         warnings
+    }
+
+    fn advice(&self, largest: Bytes, site: &Site) -> Vec<Advice> {
+        self.child.iter().flat_map(|child| child.advice(largest, site)).collect()
     }
 }
 
