@@ -84,7 +84,8 @@ impl Ending {
 /// What became of one flow: a transfer, a request with its response, or a stream of datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowReport {
-    /// Its number in the run: in the order of starting, where the source does not say that it numbers its flows otherwise.
+    /// Its number: no other flow of the group of its source has it. Within a source, in the order of starting, where the
+    /// source does not say that it numbers its flows otherwise.
     pub id: u64,
     /// Which traffic source it belongs to: its place in the scenario.
     pub source: u16,
@@ -98,22 +99,25 @@ pub struct FlowReport {
     pub start: Time,
     /// When the last byte reached the receiving application, or when the flow was given up, or the end of the run.
     pub end: Time,
-    /// Bytes that the application wanted to send.
+    /// Data bytes that the application wanted to send; of datagrams those sent within the measurement interval.
     pub bytes: u64,
-    /// Bytes that the receiving application got, in order.
+    /// Data bytes that the receiving application got, in order and in the whole run; of datagrams those of `bytes` that
+    /// arrived.
     pub delivered: u64,
-    /// Bytes that it got within the measured part of the run.
-    pub delivered_measured: u64,
-    /// Data packets sent, retransmissions included.
+    /// Data bytes that reached the receiving host within the measurement interval, in order or not, each counted once,
+    /// whenever they were sent.
+    pub goodput_bytes: u64,
+    /// Data packets sent in the whole run, retransmissions included; of datagrams those sent within the measurement
+    /// interval, without those that are still on their way at the end of the run.
     pub packets: u64,
-    /// Data packets sent again.
+    /// Retransmissions among them.
     pub retransmitted: u64,
-    /// Data packets that never arrived, as far as that is known (datagrams).
-    pub lost: u64,
+    /// How many of these datagrams never arrived; `None` of TCP, whose sender does not know what was lost.
+    pub lost: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Mean one-way delay of its datagrams, or of its data packets where it is a transfer on a connection of its own: of
-    /// those sent within the measured part that arrived, copies too. Zero where there are none.
+    /// those sent within the measurement interval that arrived, copies too. Zero where there are none.
     pub delay_mean: Span,
     /// 99th percentile of that delay.
     pub delay_p99: Span,
@@ -132,6 +136,8 @@ pub struct FlowReport {
 /// The inner state of one sender at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderSample {
+    /// The traffic source that the flow belongs to: its place in the scenario.
+    pub source: u16,
     /// The flow's number.
     pub id: u64,
     /// When.

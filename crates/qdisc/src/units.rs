@@ -42,6 +42,15 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Packets(pub u64);
 
+/// The value of a parameter as tables have it, in a basic unit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Quantity {
+    /// A number with its unit: "packets", "B", "s", "bit/s", or "1" where it has none. A switch is 1 or 0.
+    Number(f64, &'static str),
+    /// Anything else, as it is written.
+    Text(String),
+}
+
 /// A size in packets or in bytes: whichever unit was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {

@@ -76,6 +76,7 @@
 mod catalogue;
 mod error;
 mod kind;
+mod quantity;
 mod read;
 mod schema;
 mod table;
