@@ -97,7 +97,7 @@ proc end {} {
     report goodput_bps $all
     report utilization [expr {([$monitor set bdepartures_] - $bytes) * 8.0 / $span / $opt(rate_bit)}]
     report jain [expr {$all * $all / ($opt(flows) * $squares)}]
-    report queue_mean_packets [expr {([integral] - $sum) / $span}]
+    report backlog_mean_packets [expr {([integral] - $sum) / $span}]
     report drops $lost
     report loss [expr {double($lost) / ([$monitor set parrivals_] - $arrived)}]
     report timeouts [expr {[total nrexmit_] - $timeouts}]

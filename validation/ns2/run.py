@@ -59,14 +59,14 @@ def cases():
         "single",
         {"limit": 50},
         single(qdisc="fifo limit 50p"),
-        {"goodput_bps": 0.001, "queue_mean_packets": 0.03, "drops": 0.05},
+        {"goodput_bps": 0.001, "backlog_mean_packets": 0.03, "drops": 0.05},
     )
     yield Case(
         "one flow, buffer 15 packets (0.4 BDP)",
         "single",
         {"limit": 15},
         single(qdisc="fifo limit 15p"),
-        {"goodput_bps": 0.01, "queue_mean_packets": 0.03, "drops": 0.05},
+        {"goodput_bps": 0.01, "backlog_mean_packets": 0.03, "drops": 0.05},
     )
     for rtt_ms, loss in itertools.product((20, 50, 100), (0.001, 0.01, 0.03)):
         yield Case(
@@ -78,7 +78,7 @@ def cases():
             | {"warmup": "50s", "duration": "1050s"},
             {"goodput_bps": 0.05},
         )
-    shared = {"goodput_bps": 0.005, "queue_mean_packets": 0.03, "drops": 0.05, "jain": 0.05}
+    shared = {"goodput_bps": 0.005, "backlog_mean_packets": 0.03, "drops": 0.05, "jain": 0.05}
     yield Case("ten flows, drop-tail 42 packets (1 BDP)", "dumbbell", {"limit": 42}, single(qdisc="fifo limit 42p"), shared)
     red = {"queue": "red", "limit": 100, "red_min": 10, "red_max": 30, "red_weight": 0.002, "red_probability": 0.1}
     spec = "red limit 100p min 10p max 30p weight 0.002 probability 0.1 avpkt 1500b gentle wait"
@@ -91,11 +91,11 @@ def cases():
     )
     times = [f"fct_{which}_{how}_s" for which in ("", "le15kB", "le150kB", "gt150kB") for how in ("mean", "p50", "p95")]
     times = [name.replace("fct__", "fct_") for name in times]
-    few = {name: 0.05 for name in times} | {"queue_mean_packets": 0.04, "utilization": 0.005}
+    few = {name: 0.05 for name in times} | {"backlog_mean_packets": 0.04, "utilization": 0.005}
     few |= {name: SACK1 for name in ("fct_le150kB_mean_s", "fct_le150kB_p95_s", "drops")}
     for window, limit, metrics in (
         (20, 150, few),
-        (100_000, 42, {name: SACK1 for name in [*times, "queue_mean_packets", "drops", "utilization"]}),
+        (100_000, 42, {name: SACK1 for name in [*times, "backlog_mean_packets", "drops", "utilization"]}),
     ):
         most = f"window {window} packets, " if window < 1000 else ""
         yield Case(

@@ -60,7 +60,7 @@ proc end {} {
     global opt tcp monitor before sum arrived dropped sent again timeouts
     set span [expr {$opt(duration_s) - $opt(warmup_s)}]
     report goodput_bps [expr {([$tcp set ack_] - $before) * 1460 * 8.0 / $span}]
-    report queue_mean_packets [expr {([integral] - $sum) / $span}]
+    report backlog_mean_packets [expr {([integral] - $sum) / $span}]
     report drops [expr {[$monitor set pdrops_] - $dropped}]
     report arrivals [expr {[$monitor set parrivals_] - $arrived}]
     report packets [expr {[$tcp set ndatapack_] - $sent}]

@@ -83,7 +83,7 @@ proc integral {} {
 proc end {} {
     global opt monitor out timeouts again
     close $out
-    report queue_mean_packets [expr {[integral] / $opt(duration_s)}]
+    report backlog_mean_packets [expr {[integral] / $opt(duration_s)}]
     report drops [$monitor set pdrops_]
     report loss [expr {double([$monitor set pdrops_]) / [$monitor set parrivals_]}]
     report timeouts $timeouts

@@ -2,8 +2,14 @@
 //!
 //! Everything that can happen has a *slot* with the time of its next event. A winner tree over the slots knows the
 //! earliest; moving one slot replays only its path to the root, which for the usual case "this event happened, that
-//! is when the same thing happens next" is one pass instead of a heap's pop and push. Ties are broken by the order
-//! in which the times were set, so the result depends on nothing else.
+//! is when the same thing happens next" is one pass instead of a heap's pop and push.
+//!
+//! # Events at the same time
+//! The order of two events at the same time is that of their ranks ([`Rank`]): the class of what happens, the place of its
+//! origin among those of its class, and a number that the origin counts by itself. So the order of two events does not
+//! depend on what else is in the run, on when it was decided that they happen, or on the order in which a scenario lists
+//! its sources. A run that is split into parts has the same order in each part. No two slots share a rank, and a slot has
+//! one pending event at most, so no two pending events have the same key.
 
 use qdisc::Time;
 
@@ -11,77 +17,107 @@ use qdisc::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u32);
 
+/// Which of several events at the same time comes first: the one of lower rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(u64);
+
+/// What kind of event it is; the order is that of events at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Links go down or come up: before any packet that would use them.
+    Outage = 0,
+    /// The measurement interval begins or ends: what happens at its first moment is in it, what happens at its last is not.
+    Measuring = 1,
+    /// A transmitter asks its port for a packet. A packet that leaves a full queue makes room for one that comes at the same
+    /// time, at every port alike.
+    Departure = 2,
+    /// A packet arrives at the far end of a link.
+    Arrival = 3,
+    /// A packet crosses the access link of a host.
+    Access = 4,
+    /// A timer of a connection.
+    Connection = 5,
+    /// A source of traffic wakes.
+    Source = 6,
+    /// Ports are sampled: after all that happens at that time.
+    Sample = 7,
+}
+
+impl Rank {
+    /// The `number`-th of what `origin` has of a class. `origin` is a place among all origins of the class.
+    ///
+    /// # Panics
+    /// When `origin` has more than 20 bits, or `number` more than 40.
+    pub fn new(class: Class, origin: u32, number: u64) -> Rank {
+        assert!(
+            origin < 1 << 20 && number < 1 << 40,
+            "ranks have 20 bits for origins and 40 for what they count"
+        );
+        Rank((class as u64) << 60 | u64::from(origin) << 40 | number)
+    }
+}
+
 /// The agenda. The number of slots grows as needed; a slot that is given back is used again.
 #[derive(Debug)]
 pub struct Agenda {
-    /// Time and sequence number per slot; `Time::NEVER` when nothing is pending.
+    /// Time and rank per slot; `Time::NEVER` when nothing is pending.
     keys: Vec<Key>,
     /// The tree: node `i` has children `2i` and `2i + 1`, the leaves are the slots in order. Holds the slot that wins.
     winners: Vec<u32>,
     /// Number of leaves, a power of two.
     leaves: usize,
     used: usize,
-    free: Vec<u32>,
-    sequence: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     at: Time,
-    sequence: u64,
+    rank: Rank,
 }
 
-const IDLE: Key = Key { at: Time::NEVER, sequence: u64::MAX };
+const IDLE: Key = Key { at: Time::NEVER, rank: Rank(u64::MAX) };
 
 impl Default for Agenda {
     fn default() -> Agenda {
-        let mut agenda = Agenda {
-            keys: Vec::new(),
-            winners: Vec::new(),
-            leaves: 0,
-            used: 0,
-            free: Vec::new(),
-            sequence: 0,
-        };
+        let mut agenda = Agenda { keys: Vec::new(), winners: Vec::new(), leaves: 0, used: 0 };
         agenda.resize(16);
         agenda
     }
 }
 
 impl Agenda {
-    /// A slot for something new, with nothing pending.
-    pub fn add(&mut self) -> Slot {
-        if let Some(slot) = self.free.pop() {
-            return Slot(slot);
-        }
+    /// A slot for something new, with nothing pending. No two slots may have the same rank.
+    pub fn add(&mut self, rank: Rank) -> Slot {
         if self.used == self.leaves {
             self.resize(self.leaves * 2);
         }
         self.used += 1;
-        Slot(u32::try_from(self.used - 1).expect("fewer than 2^32 things happen"))
+        let slot = Slot(u32::try_from(self.used - 1).expect("fewer than 2^32 things happen"));
+        self.reuse(slot, rank);
+        slot
     }
 
-    /// Gives a slot back.
-    pub fn remove(&mut self, slot: Slot) {
-        self.set(slot, Time::NEVER);
-        self.free.push(slot.0);
+    /// A slot that nothing is pending in stands for something else from now on.
+    pub fn reuse(&mut self, slot: Slot, rank: Rank) {
+        let key = &mut self.keys[slot.0 as usize];
+        debug_assert_eq!(key.at, Time::NEVER, "the event of a slot that is used again is not pending");
+        key.rank = rank;
     }
 
     /// When the thing happens next; `Time::NEVER` for not at all.
     #[inline]
     pub fn set(&mut self, slot: Slot, at: Time) {
-        let key = &mut self.keys[slot.0 as usize];
-        if key.at == at {
-            // It keeps its place among equals; idle slots stay idle.
-            return;
+        self.set_ranked(slot, at, self.keys[slot.0 as usize].rank);
+    }
+
+    /// When a thing happens next that stands for events of more than one class, and the rank that the event has.
+    #[inline]
+    pub fn set_ranked(&mut self, slot: Slot, at: Time, rank: Rank) {
+        let key = Key { at, rank };
+        if self.keys[slot.0 as usize] != key {
+            self.keys[slot.0 as usize] = key;
+            self.replay(slot.0 as usize);
         }
-        *key = if at == Time::NEVER {
-            IDLE
-        } else {
-            self.sequence += 1;
-            Key { at, sequence: self.sequence }
-        };
-        self.replay(slot.0 as usize);
     }
 
     /// When the thing happens next.
@@ -144,32 +180,41 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// The same order as a sorted map of (time, sequence), under any mix of setting, moving and removing.
+        /// The same order as a sorted map of (time, rank), under any mix of setting, moving and removing, whatever the order
+        /// in which times were set.
         #[test]
         fn is_a_sorted_map(ops in prop::collection::vec((0..40usize, 0..50u64), 1..500)) {
             let mut agenda = Agenda::default();
             let mut slots = Vec::new();
-            let mut model: BTreeMap<(Time, u64), usize> = BTreeMap::new();
-            let mut key_of = BTreeMap::new();
-            for (serial, (which, at)) in ops.into_iter().enumerate() {
+            // Ranks that fall as slots are added: their order is not that of the slots.
+            let rank_of = |which: usize| Rank::new(Class::Source, 1_000 - which as u32, 0);
+            let mut model: BTreeMap<(Time, Rank), usize> = BTreeMap::new();
+            for (which, at) in ops {
                 while slots.len() <= which {
-                    slots.push(agenda.add());
+                    slots.push(agenda.add(rank_of(slots.len())));
                 }
                 let at = if at == 0 { Time::NEVER } else { Time::us(at) };
-                let before = key_of.get(&which).map_or(Time::NEVER, |(at, _): &(Time, u64)| *at);
                 agenda.set(slots[which], at);
-                if at != before {
-                    if let Some(key) = key_of.remove(&which) {
-                        model.remove(&key);
-                    }
-                    if at != Time::NEVER {
-                        model.insert((at, serial as u64), which);
-                        key_of.insert(which, (at, serial as u64));
-                    }
+                model.retain(|_, known| *known != which);
+                if at != Time::NEVER {
+                    model.insert((at, rank_of(which)), which);
                 }
                 let first = agenda.first().map(|(at, slot)| (at, slots.iter().position(|s| *s == slot).unwrap()));
                 prop_assert_eq!(first, model.first_key_value().map(|((at, _), which)| (*at, *which)));
             }
         }
+    }
+
+    #[test]
+    fn ranks_sort_by_class_then_origin_then_number() {
+        let ranks = [
+            Rank::new(Class::Outage, 5, 9),
+            Rank::new(Class::Departure, 7, 0),
+            Rank::new(Class::Connection, 0, 3),
+            Rank::new(Class::Connection, 1, 0),
+            Rank::new(Class::Connection, 1, 1 << 39),
+            Rank::new(Class::Sample, 0, 0),
+        ];
+        assert!(ranks.is_sorted());
     }
 }

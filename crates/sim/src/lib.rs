@@ -29,5 +29,5 @@ pub use routes::Routes;
 pub use segment::Segment;
 pub use sizes::Sizes;
 pub use tcp::TcpConfig;
-pub use traffic::{Place, SOURCES, Source, Traffic, TrafficEntry, TrafficSpec};
+pub use traffic::{Place, Placed, SOURCES, Source, Traffic, TrafficEntry, TrafficSpec};
 pub use world::{Plan, Sim, Totals};

@@ -4,6 +4,7 @@
 //! connections are state machines. A test bed has another, where they are sockets. So the same source, built from the
 //! same streams of random numbers, asks both for the same.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use qdisc::{Ecn, FlowKey, FlowReport, Rate, Span, Time};
@@ -107,8 +108,8 @@ pub trait Carrier {
     fn close(&mut self, conn: ConnId, side: Side, now: Time);
     /// Data packets that the sender at one end sent, those sent again, and timeouts; zeros where nobody counts them.
     fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64);
-    /// Bytes that the application at one end has received.
-    fn received(&self, conn: ConnId, side: Side) -> u64;
+    /// Of a part of the stream to one end, the bytes that arrived there within the measurement interval, in order or not.
+    fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64;
     /// A stream of datagrams, which reports itself: of a flow that is known already, or of a new one.
     fn stream(&mut self, by: Caller<'_>, ends: (u16, u16), flow: Option<FlowKey>, start: Time) -> StreamId;
     /// Sends a datagram whose IP packet has `bytes` bytes.
@@ -116,11 +117,9 @@ pub trait Carrier {
     /// Sends a datagram that is known already.
     fn datagram_as(&mut self, stream: StreamId, datagram: Datagram, now: Time);
     /// A number for a flow that the source reports itself.
-    fn flow_id(&mut self) -> u64;
+    fn flow_id(&mut self, by: Caller<'_>) -> u64;
     /// A source reports a flow.
     fn report(&mut self, report: FlowReport);
-    /// When the measured part of the run begins.
-    fn measured_from(&self) -> Time;
 }
 
 /// What a source may do.
@@ -187,9 +186,10 @@ impl<'a> Net<'a> {
         self.carrier.counts(conn, side)
     }
 
-    /// Bytes that the application at `side` has received so far.
-    pub fn received(&self, conn: ConnId, side: Side) -> u64 {
-        self.carrier.received(conn, side)
+    /// Of a part of the stream to `side`, the bytes that arrived there within the measurement interval, in order or not.
+    /// `part` counts from the beginning of the connection.
+    pub fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {
+        self.carrier.measured(conn, side, part)
     }
 
     /// A stream of datagrams from one node to another.
@@ -219,16 +219,11 @@ impl<'a> Net<'a> {
 
     /// A number for a flow that the source reports itself.
     pub fn flow_id(&mut self) -> u64 {
-        self.carrier.flow_id()
+        self.carrier.flow_id(self.caller)
     }
 
     /// Reports a flow: for sources whose flows are not connections (a request with its response, a page).
     pub fn report(&mut self, report: FlowReport) {
         self.carrier.report(FlowReport { source: self.caller.source, ..report });
-    }
-
-    /// When the measured part of the run began, or will.
-    pub fn measured_from(&self) -> Time {
-        self.carrier.measured_from()
     }
 }

@@ -7,6 +7,9 @@ use crate::segment::Segment;
 
 /// One direction of a link: the port where packets wait, the transmitter, and the wire.
 pub struct LinkPlan {
+    /// What it is called, such as "home->isp". No two links share a name: its random numbers, and its turn among events at
+    /// the same time, depend on it.
+    pub name: String,
     /// Node that sends.
     pub from: u16,
     /// Node that receives.

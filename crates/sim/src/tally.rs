@@ -39,42 +39,46 @@ impl Pauses {
     }
 }
 
-/// What became of the datagrams of a stream: of those sent within the measured part of the run.
-#[derive(Clone, Debug)]
+/// What became of the datagrams of a stream.
+///
+/// Loss and delay are those of the datagrams that were *sent* within the measurement interval; goodput is what *arrived*
+/// within it. All bytes are data bytes, without headers.
+#[derive(Clone, Debug, Default)]
 pub struct Datagrams {
     sent: u64,
     received: u64,
     bytes_sent: u64,
     bytes_received: u64,
+    goodput_bytes: u64,
     delay_sum: u128,
     delay_max: Span,
     delays: Delays,
-    /// When one of them last arrived.
-    heard: Option<Time>,
-}
-
-impl Default for Datagrams {
-    fn default() -> Datagrams {
-        let delays = Delays::Few(Vec::new());
-        let (sent, received, bytes_sent, bytes_received, delay_sum) = (0, 0, 0, 0, 0);
-        let delay_max = Span::ZERO;
-        Datagrams { sent, received, bytes_sent, bytes_received, delay_sum, delay_max, delays, heard: None }
-    }
+    /// When one of any time last arrived.
+    last: Option<Time>,
 }
 
 impl Datagrams {
-    /// One was sent, an IP packet of so many bytes, within the measured part.
+    /// One with so many data bytes was sent within the interval.
     pub fn sent(&mut self, bytes: u32) {
         self.sent += 1;
         self.bytes_sent += u64::from(bytes);
     }
 
-    /// One of these is still on its way when the run ends: it is neither received nor lost.
+    /// One that was sent within the interval is still on its way when the run ends: it is neither received nor lost. It
+    /// remains one that the application wanted to send.
     pub fn under_way(&mut self) {
         self.sent -= 1;
     }
 
-    /// One of these arrived.
+    /// One arrived, whenever it was sent.
+    pub fn arrived(&mut self, bytes: u32, now: Time, within: bool) {
+        self.last = Some(now);
+        if within {
+            self.goodput_bytes += u64::from(bytes);
+        }
+    }
+
+    /// One that was sent within the interval arrived.
     pub fn received(&mut self, bytes: u32, sent: Time, now: Time) {
         let delay = now.since(sent);
         self.received += 1;
@@ -82,21 +86,20 @@ impl Datagrams {
         self.delay_sum += u128::from(delay.as_ps());
         self.delay_max = self.delay_max.max(delay);
         self.delays.record(delay.as_ps() / 1000);
-        self.heard = Some(now);
     }
 
     /// The report of the stream, at the end of the run: `known` says who it is, the rest is filled in.
     pub fn report(&self, known: FlowReport, now: Time) -> FlowReport {
         let mean = if self.received == 0 { 0 } else { (self.delay_sum / u128::from(self.received)) as u64 };
         FlowReport {
-            end: self.heard.unwrap_or(now),
+            end: self.last.unwrap_or(now),
             bytes: self.bytes_sent,
             delivered: self.bytes_received,
-            delivered_measured: self.bytes_received,
+            goodput_bytes: self.goodput_bytes,
             packets: self.sent,
-            lost: self.sent - self.received,
+            lost: Some(self.sent - self.received),
             delay_mean: Span::from_ps(mean),
-            delay_p99: Span::ns(self.delays.p99()),
+            delay_p99: Span::ns(self.delays.p99()).min(self.delay_max),
             delay_max: self.delay_max,
             ..known
         }
@@ -109,6 +112,12 @@ impl Datagrams {
 enum Delays {
     Few(Vec<u64>),
     Many(Box<Histogram<u32>>),
+}
+
+impl Default for Delays {
+    fn default() -> Delays {
+        Delays::Few(Vec::new())
+    }
 }
 
 impl Delays {

@@ -3,6 +3,9 @@
 //! A source is woken at its start and whenever it asked to be; it hears what happens to its connections. It acts
 //! through [`Net`], which knows the time.
 
+mod rows;
+mod series;
+
 use std::path::PathBuf;
 
 use qdisc::{Bytes, Ending, FlowKind, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
@@ -22,6 +25,11 @@ pub trait Source {
     fn on(&mut self, _event: Event, _net: &mut Net<'_>) {}
     /// The run is over: report what is still open. Transfers and streams report themselves.
     fn finish(&mut self, _net: &mut Net<'_>) {}
+    /// Between which nodes it flows, sender first, where a file says that: each pair once or more. `None` where the scenario
+    /// says it.
+    fn named(&self) -> Option<Vec<(u16, u16)>> {
+        None
+    }
     /// What the user should know about it beside its flows, in one sentence: what it offered, what it refused, why it
     /// stopped early.
     fn remark(&self) -> Option<String> {
@@ -32,7 +40,7 @@ pub trait Source {
 /// Where a source is put.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Pairs of nodes, sender first: one flow, or one process of flows, for each.
+    /// Pairs of nodes, sender first: one flow, or one process of flows, for each. A file that names nodes counts more.
     pub pairs: Vec<(u16, u16)>,
     /// When it begins.
     pub start: Time,
@@ -48,12 +56,23 @@ pub struct Place {
     pub nodes: Vec<String>,
 }
 
+/// Who says between which nodes a source flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placed {
+    /// The scenario, with `from` and `to`.
+    Scenario,
+    /// A file that the source reads.
+    File,
+    /// The file if it names nodes, otherwise the scenario.
+    Either,
+}
+
 /// A source's configuration, which builds it. Every file has one, named `Config`.
 pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// One line for `giveway list`.
     const SUMMARY: &'static str;
-    /// Whether the scenario says between which nodes it flows; false where the source can read that from a file.
-    const PLACED: bool = true;
+    /// Who says between which nodes it flows. Where a file does, the built source says it, too: [`Source::named`].
+    const PLACED: Placed = Placed::Scenario;
     /// Whether the receiver answers, as TCP does: then there must be a way back.
     const ANSWERED: bool = true;
     /// How many flows each pair of nodes has all the time; `None` when flows come and go, or the source cannot tell.
@@ -83,7 +102,7 @@ pub struct TrafficEntry {
     /// Its parameters: JSON Schema of its `Config`.
     pub schema: fn() -> Schema,
     /// [`Traffic::PLACED`].
-    pub placed: bool,
+    pub placed: Placed,
     /// [`Traffic::ANSWERED`].
     pub answered: bool,
     /// It, from named parameters.
@@ -120,7 +139,7 @@ macro_rules! sources {
                 }
             }
             /// [`Traffic::PLACED`].
-            pub fn placed(&self) -> bool {
+            pub fn placed(&self) -> Placed {
                 match self {
                     $(TrafficSpec::$name(_) => <$name::Config as Traffic>::PLACED),*
                 }
@@ -159,10 +178,12 @@ macro_rules! sources {
 sources! {
     bulk,
     cbr,
+    poisson,
     transfers,
     web,
     onoff,
     flow_list,
+    datagram_list,
     audio,
     video,
     capture,
@@ -181,10 +202,10 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
         end: start,
         bytes,
         delivered: 0,
-        delivered_measured: 0,
+        goodput_bytes: 0,
         packets: 0,
         retransmitted: 0,
-        lost: 0,
+        lost: None,
         timeouts: 0,
         delay_mean: Span::ZERO,
         delay_p99: Span::ZERO,

@@ -3,8 +3,12 @@
 //! A connection has two ends and one slot of the agenda for all its timers. The slot is armed lazily: a deadline
 //! that moves back, as the retransmission timer does with every acknowledgement, costs nothing; the early wake-up looks
 //! at the true deadlines and goes back to sleep.
+//!
+//! Everything that has a name or a number takes it from its source: flows, ports, connections. So a flow is the same
+//! flow, with the same key and the same turn among events at the same time, whoever else is in the run.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use qdisc::hash::SipHasher;
@@ -12,7 +16,7 @@ use qdisc::{
     Ecn, Ending, FiveTuple, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
 };
 
-use crate::agenda::{Agenda, Slot};
+use crate::agenda::{Agenda, Class, Rank, Slot};
 use crate::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use crate::segment::{Segment, UDP_HEADER};
 use crate::tally::{Datagrams, Pauses};
@@ -30,15 +34,80 @@ pub(crate) struct Transport {
     /// Hosts that stand beyond their nodes, by number: node and distance. Number 0 is nobody.
     hosts: Vec<(u16, Span)>,
     host_numbers: BTreeMap<(u16, Span), u16>,
-    measured_from: Time,
-    next_flow: u64,
-    next_port: u64,
+    measured: Range<Time>,
+    /// By source.
+    origins: Vec<Origin>,
     /// Packets that the ends sent and that are not on their first link yet.
     pub out: Vec<Packet<Segment>>,
     /// What sources have not heard yet.
     pub events: Vec<(u16, Event)>,
     /// Flows that ended and were not told to the probe yet.
     pub reports: Vec<FlowReport>,
+}
+
+/// A source, as the names of its flows and connections depend on it.
+pub(crate) struct Origin {
+    /// Its place in the order of the sources' names.
+    turn: u32,
+    /// Of its name: part of the addresses of its flows.
+    hash: u64,
+    /// Its place in its group, and how many are there. Flows of a group take their numbers by turns.
+    place: (u64, u64),
+    flows: u64,
+    ports: u64,
+    conns: u64,
+}
+
+impl Origin {
+    /// A source that has sent nothing yet.
+    pub fn new(name: &str, turn: u32, place: (u64, u64)) -> Origin {
+        // The key is fixed: addresses do not depend on the seed.
+        let hash = SipHasher::new(0, 0).hash(name.as_bytes());
+        Origin { turn, hash, place, flows: 0, ports: 0, conns: 0 }
+    }
+
+    /// Its turn among sources that wake at the same time.
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    /// The number of a new flow.
+    fn flow(&mut self) -> u64 {
+        let (place, of) = self.place;
+        self.flows += 1;
+        (self.flows - 1) * of + place
+    }
+
+    /// The turn of a new connection.
+    fn connection(&mut self) -> Rank {
+        self.conns += 1;
+        Rank::new(Class::Connection, self.turn, self.conns - 1)
+    }
+
+    /// The 5-tuple of a new flow: addresses are those of the nodes, ports count up.
+    fn tuple(&mut self, from: u16, to: u16, protocol: u8) -> FiveTuple {
+        self.ports += 1;
+        let address = |node: u16| {
+            let mut address = [0; 16];
+            address[10..12].copy_from_slice(&[0xff, 0xff]);
+            let [high, low] = node.to_be_bytes();
+            address[12..].copy_from_slice(&[10, high, low, 1]);
+            address
+        };
+        let mut from_address = address(from);
+        // Beyond 64,000 flows of a source the client takes another address, as many clients behind a node would.
+        let lap = (self.ports / 64_000) as u32;
+        from_address[..4].copy_from_slice(&lap.to_be_bytes());
+        // 48 bits tell the clients of two sources at one node apart.
+        from_address[4..10].copy_from_slice(&self.hash.to_be_bytes()[..6]);
+        FiveTuple {
+            from: from_address,
+            to: address(to),
+            from_port: 1024 + (self.ports % 64_000) as u16,
+            to_port: 80,
+            protocol,
+        }
+    }
 }
 
 struct Conn {
@@ -53,6 +122,29 @@ struct Conn {
     server: Endpoint,
     /// A one-way transfer closes and reports itself.
     transfer: Option<Transfer>,
+    /// What had arrived at its two ends when the measurement interval began, and when it ended.
+    before: Arrived,
+    after: Arrived,
+}
+
+/// Bytes that have arrived at the two ends of a connection, in order or not, each counted once.
+#[derive(Clone, Copy)]
+struct Arrived {
+    client: u64,
+    server: u64,
+}
+
+impl Arrived {
+    const NOTHING: Arrived = Arrived { client: 0, server: 0 };
+    /// More than will ever arrive: for a moment that has not come yet.
+    const ALL: Arrived = Arrived { client: u64::MAX, server: u64::MAX };
+
+    fn at(self, side: Side) -> u64 {
+        match side {
+            Side::Client => self.client,
+            Side::Server => self.server,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -61,11 +153,9 @@ struct Transfer {
     start: Time,
     /// `u64::MAX`: for ever.
     bytes: u64,
-    /// What had arrived when the measured part of the run began.
-    before: u64,
     pauses: Pauses,
     reported: bool,
-    /// Data packets that arrived and were sent within the measured part, and the sum of their delays.
+    /// Data packets that arrived and were sent within the measurement interval, and the sum of their delays.
     arrived: u64,
     delay_sum: Span,
 }
@@ -83,7 +173,6 @@ struct Stream {
     /// Datagrams and bytes sent so far.
     number: u64,
     offset: u64,
-    /// Of the measured part.
     tally: Datagrams,
 }
 
@@ -103,7 +192,7 @@ impl Carrier for Simulated<'_> {
     }
 
     fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
-        let id = self.transport.next_flow();
+        let id = self.transport.origins[usize::from(by.source)].flow();
         let conn = self.connect(by, ends, HostId::default());
         let bytes = bytes.unwrap_or(u64::MAX);
         let this = &mut self.transport.conns[conn.0 as usize];
@@ -111,14 +200,12 @@ impl Carrier for Simulated<'_> {
             id,
             start: asked,
             bytes,
-            before: 0,
             pauses: Pauses::since(asked),
             reported: false,
             arrived: 0,
             delay_sum: Span::ZERO,
         });
-        this.client.write(bytes - 1);
-        this.client.write(1);
+        this.client.write(bytes);
         if bytes < u64::MAX {
             this.client.close();
         }
@@ -134,20 +221,12 @@ impl Carrier for Simulated<'_> {
     }
 
     fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
-        let conn = &self.transport.conns[conn.0 as usize];
-        let counts = match side {
-            Side::Client => conn.client.counts(),
-            Side::Server => conn.server.counts(),
-        };
+        let counts = self.transport.conns[conn.0 as usize].end(side).counts();
         (counts.packets, counts.retransmitted, counts.timeouts)
     }
 
-    fn received(&self, conn: ConnId, side: Side) -> u64 {
-        let conn = &self.transport.conns[conn.0 as usize];
-        match side {
-            Side::Client => conn.client.delivered(),
-            Side::Server => conn.server.delivered(),
-        }
+    fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {
+        self.transport.conns[conn.0 as usize].measured(side, part)
     }
 
     fn stream(
@@ -158,8 +237,9 @@ impl Carrier for Simulated<'_> {
         start: Time,
     ) -> StreamId {
         let transport = &mut *self.transport;
-        let flow = flow.unwrap_or_else(|| transport.flow_key(from, to, 17));
-        let id = transport.next_flow();
+        let origin = &mut transport.origins[usize::from(by.source)];
+        let flow = flow.unwrap_or_else(|| origin.tuple(from, to, 17).key(&transport.hasher));
+        let id = origin.flow();
         transport.streams.push(Stream {
             id,
             source: by.source,
@@ -186,21 +266,17 @@ impl Carrier for Simulated<'_> {
         self.transport.datagram(stream, datagram, now);
     }
 
-    fn flow_id(&mut self) -> u64 {
-        self.transport.next_flow()
+    fn flow_id(&mut self, by: Caller<'_>) -> u64 {
+        self.transport.origins[usize::from(by.source)].flow()
     }
 
     fn report(&mut self, report: FlowReport) {
         self.transport.reports.push(report);
     }
-
-    fn measured_from(&self) -> Time {
-        self.transport.measured_from
-    }
 }
 
 impl Transport {
-    pub fn new(hasher: SipHasher, measured_from: Time) -> Transport {
+    pub fn new(hasher: SipHasher, measured: Range<Time>, origins: Vec<Origin>) -> Transport {
         Transport {
             conns: Vec::new(),
             free: Vec::new(),
@@ -209,9 +285,8 @@ impl Transport {
             hasher,
             hosts: vec![(u16::MAX, Span::ZERO)],
             host_numbers: BTreeMap::new(),
-            measured_from,
-            next_flow: 0,
-            next_port: 0,
+            measured,
+            origins,
             out: Vec::new(),
             events: Vec::new(),
             reports: Vec::new(),
@@ -242,40 +317,6 @@ impl Transport {
         (segment.host > 0 && at == node).then_some(distance)
     }
 
-    fn next_flow(&mut self) -> u64 {
-        self.next_flow += 1;
-        self.next_flow - 1
-    }
-
-    /// The key of a new flow: addresses are the nodes' numbers, ports count up.
-    fn flow_key(&mut self, from: u16, to: u16, protocol: u8) -> FlowKey {
-        let tuple = self.tuple(from, to, protocol);
-        tuple.key(&self.hasher)
-    }
-
-    fn tuple(&mut self, from: u16, to: u16, protocol: u8) -> FiveTuple {
-        self.next_port += 1;
-        let address = |node: u16| {
-            let mut address = [0; 16];
-            address[10..12].copy_from_slice(&[0xff, 0xff]);
-            // 10.x.y.z, z counting on when ports are used up.
-            let [high, low] = node.to_be_bytes();
-            address[12..].copy_from_slice(&[10, high, low, 1]);
-            address
-        };
-        let mut from_address = address(from);
-        // Beyond 64,000 flows of a run the client takes another address, as many clients behind a node would.
-        let lap = (self.next_port / 64_000) as u32;
-        from_address[..4].copy_from_slice(&lap.to_be_bytes());
-        FiveTuple {
-            from: from_address,
-            to: address(to),
-            from_port: 1024 + (self.next_port % 64_000) as u16,
-            to_port: 80,
-            protocol,
-        }
-    }
-
     fn connect(
         &mut self,
         (from, to, host): (u16, u16, u16),
@@ -284,7 +325,9 @@ impl Transport {
         now: Time,
         agenda: &mut Agenda,
     ) -> ConnId {
-        let tuple = self.tuple(from, to, 6);
+        let origin = &mut self.origins[usize::from(source)];
+        let tuple = origin.tuple(from, to, 6);
+        let rank = origin.connection();
         let flow = tuple.key(&self.hasher);
         let reply_flow = tuple.reversed().key(&self.hasher);
         let place = self.free.pop();
@@ -302,12 +345,21 @@ impl Transport {
             serial,
             source,
             alive: true,
-            slot: place.map_or_else(|| agenda.add(), |place| self.conns[place as usize].slot),
+            slot: match place {
+                Some(place) => {
+                    let slot = self.conns[place as usize].slot;
+                    agenda.reuse(slot, rank);
+                    slot
+                }
+                None => agenda.add(rank),
+            },
             armed: Time::NEVER,
             tcp: Rc::clone(tcp),
             client: end(template, there),
             server: end(reply, back),
             transfer: None,
+            before: if now < self.measured.start { Arrived::ALL } else { Arrived::NOTHING },
+            after: if now < self.measured.end { Arrived::ALL } else { Arrived::NOTHING },
         };
         conn.client.open(now, &mut self.out);
         conn.arm(agenda);
@@ -349,7 +401,7 @@ impl Transport {
             seq: stream.number,
             // The time of sending travels along, so that the receiver knows the delay.
             ack: now.as_ps(),
-            len: bytes.saturating_sub(UDP_HEADER) as u16,
+            len: payload(bytes) as u16,
             ..Segment::default()
         };
         let meta = Meta {
@@ -366,8 +418,8 @@ impl Transport {
         };
         stream.number += 1;
         stream.offset += u64::from(bytes);
-        if now >= self.measured_from {
-            stream.tally.sent(bytes);
+        if self.measured.contains(&now) {
+            stream.tally.sent(payload(bytes));
         }
         self.out.push(Packet { meta, payload: segment });
     }
@@ -376,7 +428,7 @@ impl Transport {
     #[inline]
     pub fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, agenda: &mut Agenda) {
         if segment.has(Segment::DATAGRAM) {
-            return self.streams[segment.conn as usize].deliver(meta, segment, now, self.measured_from);
+            return self.streams[segment.conn as usize].deliver(meta, segment, now, &self.measured);
         }
         let number = segment.conn;
         let conn = &mut self.conns[number as usize];
@@ -386,7 +438,7 @@ impl Transport {
         if let Some(transfer) = &mut conn.transfer
             && segment.len > 0
         {
-            transfer.heard(segment.age(now), now, self.measured_from);
+            transfer.heard(segment.age(now), now, &self.measured);
         }
         let tcp = &*conn.tcp;
         let (end, side) = if segment.has(Segment::REPLY) {
@@ -486,10 +538,7 @@ impl Transport {
             self.events.push((conn.source, Event::Connected(id)));
         }
         if outcome.received {
-            let total = match side {
-                Side::Client => conn.client.delivered(),
-                Side::Server => conn.server.delivered(),
-            };
+            let total = conn.end(side).delivered();
             self.events.push((conn.source, Event::Received { conn: id, side, total }));
         }
     }
@@ -511,13 +560,17 @@ impl Transport {
         }
     }
 
-    /// The measured part of the run begins.
-    pub fn begin_measuring(&mut self) {
+    /// The measurement interval begins or ends now. When that happens next.
+    pub fn measuring(&mut self, now: Time) -> Time {
         for conn in self.conns.iter_mut().filter(|conn| conn.alive) {
-            if let Some(transfer) = &mut conn.transfer {
-                transfer.before = conn.server.delivered();
+            let arrived = Arrived { client: conn.client.arrived(), server: conn.server.arrived() };
+            if now < self.measured.end {
+                conn.before = arrived;
+            } else {
+                conn.after = arrived;
             }
         }
+        if now < self.measured.end { self.measured.end } else { Time::NEVER }
     }
 
     /// The run is over: everything that is still open is reported. `left` are the streams of datagrams that are still on
@@ -529,13 +582,15 @@ impl Transport {
             }
         }
         for (stream, sent) in left {
-            if *sent >= self.measured_from {
+            if self.measured.contains(sent) {
                 self.streams[*stream as usize].tally.under_way();
             }
         }
         for stream in &self.streams {
             self.reports.push(stream.report(now));
         }
+        // By flow: the places of connections depend on which of other sources were open at the same time.
+        self.reports.sort_by_key(|report| (report.source, report.id));
     }
 
     /// Samples of every sender that has something on its way.
@@ -544,6 +599,7 @@ impl Transport {
             let transfer = conn.transfer?;
             let end = &conn.client;
             Some(SenderSample {
+                source: conn.source,
                 id: transfer.id,
                 now,
                 window: end.controller().window(),
@@ -573,6 +629,13 @@ impl Transport {
 }
 
 impl Conn {
+    fn end(&self, side: Side) -> &Endpoint {
+        match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        }
+    }
+
     #[inline]
     fn arm(&mut self, agenda: &mut Agenda) {
         if !self.alive {
@@ -583,6 +646,13 @@ impl Conn {
             self.armed = deadline;
             agenda.set(self.slot, deadline);
         }
+    }
+
+    /// Bytes of a part of the stream to `side` that arrived within the measurement interval. Data that arrived before the
+    /// interval count as those of the first parts, so that the parts of a stream sum to what arrived within it.
+    fn measured(&self, side: Side, part: Range<u64>) -> u64 {
+        let end = self.end(side).arrived().min(self.after.at(side)).min(part.end);
+        end.saturating_sub(part.start.max(self.before.at(side)))
     }
 
     fn report(&self, now: Time, ending: Ending) -> FlowReport {
@@ -601,10 +671,10 @@ impl Conn {
             end: now,
             bytes: if transfer.bytes < u64::MAX { transfer.bytes } else { delivered },
             delivered,
-            delivered_measured: delivered - transfer.before,
+            goodput_bytes: self.measured(Side::Server, 0..u64::MAX),
             packets: counts.packets,
             retransmitted: counts.retransmitted,
-            lost: 0,
+            lost: None,
             timeouts: counts.timeouts,
             delay_mean: transfer.delay_mean(),
             delay_p99: Span::ZERO,
@@ -619,8 +689,9 @@ impl Conn {
 impl Transfer {
     /// A data packet arrived that was on its way for `delay`.
     #[inline]
-    fn heard(&mut self, delay: Span, now: Time, measured_from: Time) {
-        if now.since(measured_from) >= delay {
+    fn heard(&mut self, delay: Span, now: Time, measured: &Range<Time>) {
+        // The time of sending is `now - delay`, to the microsecond.
+        if now >= measured.start + delay && now < measured.end + delay {
             self.arrived += 1;
             self.delay_sum += delay;
         }
@@ -632,10 +703,12 @@ impl Transfer {
 }
 
 impl Stream {
-    fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured_from: Time) {
+    fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured: &Range<Time>) {
+        let bytes = payload(meta.bytes);
+        self.tally.arrived(bytes, now, measured.contains(&now));
         let sent = Time::from_ps(segment.ack);
-        if sent >= measured_from {
-            self.tally.received(meta.bytes, sent, now);
+        if measured.contains(&sent) {
+            self.tally.received(bytes, sent, now);
         }
     }
 
@@ -644,4 +717,9 @@ impl Stream {
         let known = FlowReport { source: self.source, kind: FlowKind::Datagrams, ..known };
         self.tally.report(FlowReport { ending: Ending::Completed, ..known }, now)
     }
+}
+
+/// Data bytes of a datagram whose IP packet has so many.
+fn payload(bytes: u32) -> u32 {
+    bytes.saturating_sub(UDP_HEADER)
 }

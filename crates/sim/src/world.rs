@@ -13,20 +13,23 @@
 //! is on the wire arrives. Where no way is left packets are dropped as unreachable.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::ops::Range;
 use std::rc::Rc;
 
 use qdisc::hash::SipHasher;
-use qdisc::{DropReason, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slots, Span, Streams, Time};
+use qdisc::{
+    DropReason, FlowKey, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slots, Span, Streams, Time,
+};
 
-use crate::agenda::{Agenda, Slot};
+use crate::agenda::{Agenda, Class, Rank, Slot};
 use crate::net::{Caller, Net, Settings};
 use crate::network::Network;
 use crate::routes::Routes;
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::traffic::Source;
-use crate::transport::{Simulated, Transport};
+use crate::transport::{Origin, Simulated, Transport};
 
 /// What to run.
 pub struct Plan {
@@ -36,8 +39,8 @@ pub struct Plan {
     pub sources: Vec<SourcePlan>,
     /// When the run ends.
     pub until: Time,
-    /// When its measured part begins.
-    pub measured_from: Time,
+    /// The measurement interval: from its first moment to its end, which is not part of it.
+    pub measured: Range<Time>,
     /// How often ports are sampled; `None` never.
     pub sample: Option<Span>,
     /// Whether senders are sampled too.
@@ -50,6 +53,11 @@ pub struct Plan {
 
 /// A source and how its packets are sent.
 pub struct SourcePlan {
+    /// What tells it apart from all others. Its flows, and its turn among events at the same time, depend on it, and not on
+    /// its place in the list.
+    pub name: String,
+    /// The group that it is measured with. Flows of a group have different numbers.
+    pub group: String,
     /// When it is first woken.
     pub start: Time,
     /// The application.
@@ -60,6 +68,22 @@ pub struct SourcePlan {
     pub class: u16,
     /// The rate that is reserved for each of its flows; zero for none.
     pub reserved: Rate,
+}
+
+impl SourcePlan {
+    /// A source that starts at once, alone in its group, with the usual TCP.
+    pub fn new(name: impl Into<String>, source: Box<dyn Source>) -> SourcePlan {
+        let name = name.into();
+        SourcePlan {
+            group: name.clone(),
+            name,
+            start: Time::ZERO,
+            source,
+            tcp: TcpConfig::default(),
+            class: 0,
+            reserved: Rate::default(),
+        }
+    }
 }
 
 /// What a run cost.
@@ -129,6 +153,9 @@ struct Link {
     /// On the wire, in order of arrival.
     flight: VecDeque<(Time, Packet<Segment>)>,
     slot: Slot,
+    /// Its turn among transmitters that ask at the same time, and among links at whose far ends packets arrive then.
+    departure: Rank,
+    arrival: Rank,
 }
 
 struct Running {
@@ -142,8 +169,8 @@ impl Sim {
     pub fn new(plan: Plan) -> Sim {
         let mut agenda = Agenda::default();
         let mut owners = Vec::new();
-        let mut claim = |from: &mut Agenda, owner: Owner| {
-            let slot = from.add();
+        let mut claim = |from: &mut Agenda, owner: Owner, rank: Rank| {
+            let slot = from.add(rank);
             set_owner(&mut owners, slot, owner);
             slot
         };
@@ -157,8 +184,9 @@ impl Sim {
             }
         }
         changes.sort_unstable_by(|a, b| b.cmp(a));
-        let links = plan.network.links.into_iter().enumerate().map(|(number, link)| {
-            let place = plan.streams.within("wire").within(&number.to_string());
+        let turns = turns(plan.network.links.iter().map(|link| link.name.as_str()));
+        let links = plan.network.links.into_iter().zip(turns).enumerate().map(|(number, (link, turn))| {
+            let departure = Rank::new(Class::Departure, turn, 0);
             Link {
                 port: Port::new(PortId(number as u32), link.qdisc, link.rate),
                 from: link.from,
@@ -168,34 +196,39 @@ impl Sim {
                 delay: link.delay,
                 jitter: link.jitter,
                 loss: link.loss.get(),
-                rng: place.rng(),
+                rng: plan.streams.within("wire").within(&link.name).rng(),
                 ask: Time::NEVER,
                 flight: VecDeque::new(),
-                slot: claim(&mut agenda, Owner::Link(number as u32)),
+                slot: claim(&mut agenda, Owner::Link(number as u32), departure),
+                departure,
+                arrival: Rank::new(Class::Arrival, turn, 0),
             }
         });
         let links = links.collect();
-        let sources = plan.sources.into_iter().enumerate().map(|(number, source)| {
-            let slot = claim(&mut agenda, Owner::Source(number as u16));
+        let mut keys = plan.streams.within("flows").rng();
+        let hasher = SipHasher::new(keys.word(), keys.word());
+        let origins = origins(&plan.sources);
+        let sources = plan.sources.into_iter().zip(&origins).enumerate().map(|(number, (source, origin))| {
+            let rank = Rank::new(Class::Source, origin.turn(), 0);
+            let slot = claim(&mut agenda, Owner::Source(number as u16), rank);
             agenda.set(slot, source.start);
             let settings =
                 Settings { tcp: Rc::new(source.tcp), class: source.class, reserved: source.reserved };
             Running { source: Some(source.source), settings, slot }
         });
         let sources = sources.collect();
-        let beyond = Beyond::new(claim(&mut agenda, Owner::Beyond));
-        let measuring = claim(&mut agenda, Owner::Measuring);
-        agenda.set(measuring, plan.measured_from);
+        let alone = |class: Class| Rank::new(class, 0, 0);
+        let beyond = Beyond::new(claim(&mut agenda, Owner::Beyond, alone(Class::Access)));
+        let measuring = claim(&mut agenda, Owner::Measuring, alone(Class::Measuring));
+        agenda.set(measuring, plan.measured.start);
         if let Some(every) = plan.sample {
-            let slot = claim(&mut agenda, Owner::Sample);
+            let slot = claim(&mut agenda, Owner::Sample, alone(Class::Sample));
             agenda.set(slot, Time::ZERO + every);
         }
         if let Some(first) = changes.last() {
-            let slot = claim(&mut agenda, Owner::Outage);
+            let slot = claim(&mut agenda, Owner::Outage, alone(Class::Outage));
             agenda.set(slot, first.at);
         }
-        let mut keys = plan.streams.within("flows").rng();
-        let hasher = SipHasher::new(keys.word(), keys.word());
         Sim {
             now: Time::ZERO,
             until: plan.until,
@@ -206,7 +239,7 @@ impl Sim {
             routes,
             lookahead: plan.lookahead,
             changes,
-            transport: Transport::new(hasher, plan.measured_from),
+            transport: Transport::new(hasher, plan.measured, origins),
             sources,
             beyond,
             sample: plan.sample,
@@ -238,8 +271,8 @@ impl Sim {
                 }
                 Owner::Beyond => self.beyond_event(probe),
                 Owner::Measuring => {
-                    self.agenda.set(slot, Time::NEVER);
-                    self.transport.begin_measuring();
+                    let next = self.transport.measuring(at);
+                    self.agenda.set(slot, next);
                 }
                 Owner::Sample => self.sample(slot, probe),
                 Owner::Outage => self.outage(slot),
@@ -289,20 +322,21 @@ impl Sim {
         self.transport.memory()
     }
 
-    /// A link is done with a packet, or a packet arrives at its far end, or both.
+    /// A link's transmitter is free, or else a packet arrives at the link's far end. Where both happen at the same time these
+    /// are two events: all transmitters that are free come before all arrivals.
     #[inline]
     fn link_event<R: Probe<Segment>>(&mut self, number: u32, probe: &mut R) {
         let now = self.now;
         let link = &mut self.links[number as usize];
         if link.ask <= now {
             link.pull(now, probe);
+        } else {
+            let to = link.to;
+            while let Some((_, pkt)) = self.links[number as usize].flight.pop_front_if(|(at, _)| *at <= now) {
+                self.arrive(to, pkt, probe);
+            }
         }
-        let to = link.to;
-        while let Some((_, pkt)) = self.links[number as usize].flight.pop_front_if(|(at, _)| *at <= now) {
-            self.arrive(to, pkt, probe);
-        }
-        let after = &self.links[number as usize];
-        self.agenda.set(after.slot, after.next_event());
+        self.links[number as usize].schedule(&mut self.agenda);
     }
 
     /// A packet is at a node: its host takes it, or it goes on.
@@ -356,7 +390,7 @@ impl Sim {
         } else if link.ask == Time::NEVER {
             link.ask = link.port.free_at();
         }
-        self.agenda.set(link.slot, link.next_event());
+        link.schedule(&mut self.agenda);
     }
 
     /// Links go down or come up: from now on packets take other ways.
@@ -367,7 +401,7 @@ impl Sim {
             link.up = change.up;
             let waits = link.port.books().held().packets > 0;
             link.ask = if change.up && waits { link.port.free_at().max(self.now) } else { Time::NEVER };
-            self.agenda.set(link.slot, link.next_event());
+            link.schedule(&mut self.agenda);
         }
         let up = self.links.iter().zip(0..).filter(|(link, _)| link.up);
         self.routes =
@@ -446,6 +480,39 @@ impl Sim {
     }
 }
 
+/// The turn of each name: its place in the order of the names.
+fn turns<'a>(names: impl Iterator<Item = &'a str>) -> Vec<u32> {
+    let mut sorted: Vec<(&str, usize)> = names.zip(0..).collect();
+    sorted.sort_unstable();
+    let mut turns = vec![0; sorted.len()];
+    for (turn, (_, place)) in (0..).zip(sorted) {
+        turns[place] = turn;
+    }
+    turns
+}
+
+/// What the transport has to know about each source to name its flows.
+fn origins(sources: &[SourcePlan]) -> Vec<Origin> {
+    let turns = turns(sources.iter().map(|source| source.name.as_str()));
+    let named = sources.iter().zip(turns).zip(places(sources));
+    named.map(|((source, turn), place)| Origin::new(&source.name, turn, place)).collect()
+}
+
+/// The place of each source among those of its group, in the order of their names, and how many these are.
+pub fn places(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for source in sources {
+        groups.entry(&source.group).or_default().push(&source.name);
+    }
+    groups.values_mut().for_each(|names| names.sort_unstable());
+    let place = |source: &SourcePlan| {
+        let group = &groups[source.group.as_str()];
+        let place = group.binary_search(&source.name.as_str()).expect("it is in its group");
+        (place as u64, group.len() as u64)
+    };
+    sources.iter().map(place).collect()
+}
+
 fn set_owner(owners: &mut Vec<Owner>, slot: Slot, owner: Owner) {
     let index = Agenda::index(slot);
     if owners.len() <= index {
@@ -478,17 +545,23 @@ impl Link {
         }
     }
 
+    /// Sets its next event.
     #[inline]
-    fn next_event(&self) -> Time {
+    fn schedule(&self, agenda: &mut Agenda) {
         let arrival = self.flight.front().map_or(Time::NEVER, |(at, _)| *at);
-        arrival.min(self.ask)
+        if self.ask <= arrival {
+            agenda.set_ranked(self.slot, self.ask, self.departure);
+        } else {
+            agenda.set_ranked(self.slot, arrival, self.arrival);
+        }
     }
 }
 
 /// Packets between nodes and the hosts beyond them: each host has a distance of its own, so they are sorted by time.
 struct Beyond {
-    /// When they reach the other end, in order of setting out at equal times, and where they are kept.
-    order: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    /// When they reach the other end, and where they are kept. At equal times flows have their turns by their keys, and the
+    /// packets of a flow stay in order: by how many packets of all flows had set out before.
+    order: BinaryHeap<Reverse<(Time, FlowKey, u64, u32)>>,
     /// Packets with the nodes that they come from or that their hosts stand behind.
     packets: Slots<(u16, Packet<Segment>)>,
     all: List,
@@ -509,14 +582,15 @@ impl Beyond {
     }
 
     fn add(&mut self, at: Time, pkt: (u16, Packet<Segment>), agenda: &mut Agenda) {
+        let flow = pkt.1.meta.flow;
         let place = self.packets.push_back(&mut self.all, pkt);
-        self.order.push(Reverse((at, self.count, place.index())));
+        self.order.push(Reverse((at, flow, self.count, place.index())));
         self.count += 1;
         agenda.set(self.slot, self.first());
     }
 
     fn pop(&mut self, now: Time) -> Option<(u16, Packet<Segment>)> {
-        let Reverse((at, _, index)) = self.order.peek()?;
+        let Reverse((at, _, _, index)) = self.order.peek()?;
         if *at > now {
             return None;
         }

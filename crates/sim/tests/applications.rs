@@ -79,12 +79,12 @@ fn run_at(rate: Rate, seed: u64, lines: &[Value], more: &Value, until: Time) -> 
     let lab = lab(seed, rate);
     let source = spec(parameters).build(&place(&lab)).unwrap();
     let tcp = TcpConfig::default();
-    let source = SourcePlan { start: Time::ZERO, source, tcp, class: 0, reserved: Rate::default() };
+    let source = SourcePlan { tcp, ..SourcePlan::new("applications", source) };
     let mut sim = Sim::new(Plan {
         network: lab.network,
         sources: vec![source],
         until,
-        measured_from: Time::ZERO,
+        measured: Time::ZERO..until,
         sample: None,
         sample_senders: false,
         streams: lab.streams.within("run"),
@@ -121,7 +121,7 @@ fn a_request_takes_its_round_trips_and_the_thinking() {
     assert_eq!(times(&log), [(0, 230)]);
     let [report] = log.of(FlowKind::Transfer)[..] else { panic!("one transfer") };
     assert_eq!((report.from, report.to), (1, 0), "an answer that is longer than its request goes down");
-    assert_eq!((report.bytes, report.delivered, report.delivered_measured), (9_000, 9_000, 9_000));
+    assert_eq!((report.bytes, report.delivered, report.goodput_bytes), (9_000, 9_000, 9_000));
     assert_eq!((report.packets, report.ending), (7, Ending::Completed));
 }
 

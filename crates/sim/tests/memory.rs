@@ -31,13 +31,7 @@ fn a_hundred_thousand_idle_connections_fit_200_megabytes() {
     let before = counting::held();
     let mut lab = Lab::new(2, 1);
     lab.wire(0, 1, Rate::gbit(10), Span::ms(1));
-    lab.sources.push(SourcePlan {
-        start: Time::ZERO,
-        source: Box::new(Idle { left: 100_000 }),
-        tcp: TcpConfig::default(),
-        class: 0,
-        reserved: Rate::default(),
-    });
+    lab.sources.push(SourcePlan::new("idle", Box::new(Idle { left: 100_000 })));
     let mut sim = Sim::new(plan(lab, Time::s(10)));
     sim.step_to(Time::s(10), &mut ());
     let held = usize::try_from(counting::held() - before).expect("it holds more than before");
@@ -76,7 +70,7 @@ fn plan(lab: Lab, until: Time) -> Plan {
         network: lab.network,
         sources: lab.sources,
         until,
-        measured_from: Time::ZERO,
+        measured: Time::ZERO..until,
         sample: None,
         sample_senders: false,
         streams: lab.streams.within("run"),

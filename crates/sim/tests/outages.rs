@@ -75,7 +75,7 @@ fn run(outages: &[(u64, u64)], around: bool) -> Log {
         network: lab.network,
         sources: lab.sources,
         until: Time::s(10),
-        measured_from: Time::ZERO,
+        measured: Time::ZERO..Time::s(10),
         sample: None,
         sample_senders: false,
         streams: lab.streams.within("run"),

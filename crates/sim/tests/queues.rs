@@ -5,7 +5,7 @@
 
 mod support;
 
-use qdisc::{DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
+use qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
 use sim::world::SourcePlan;
 use sim::{Net, Segment, Source, StreamId, TcpConfig};
 use support::Lab;
@@ -116,19 +116,16 @@ fn run(spec: &str, what: What, load: f64, seconds: u64, seed: u64) -> Waits {
         What::Transfers => 20.5 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64,
     };
     let streams = lab.streams.within("poisson");
-    lab.sources.push(SourcePlan {
-        start: Time::ZERO,
-        source: Box::new(Poisson {
+    lab.sources.push(SourcePlan::new(
+        "poisson",
+        Box::new(Poisson {
             arrivals: streams.within("arrivals").rng(),
             lengths: streams.within("lengths").rng(),
             mean_gap: mean_work / load,
             what,
             stream: None,
         }),
-        tcp: TcpConfig::default(),
-        class: 0,
-        reserved: Rate::default(),
-    });
+    ));
     let mut waits = Waits::default();
     lab.run(Time::s(seconds), Time::NEVER, &mut waits);
     waits
@@ -169,6 +166,22 @@ fn the_wait_is_pollaczek_and_khinchines() {
     // The special forms say the same as the general one.
     let md1 = theory::queues::md1_waiting(600.0, MEAN_S).unwrap();
     assert!((md1 - theory::queues::mg1_waiting(600.0, MEAN_S, 1e-6).unwrap()).abs() < 1e-12);
+}
+
+/// The source that users write: one flow, and four that share the load.
+#[test]
+fn the_source_poisson_waits_as_md1_says() {
+    for (load, flows) in [(0.5, 1), (0.8, 4)] {
+        let mut lab = Lab::new(2, 11);
+        lab.link(0, 1, RATE, Span::ZERO, "fifo limit 1000000p");
+        let rate = Rate::bit((RATE.as_bit() as f64 * load) as u64 / u64::from(flows));
+        let config = sim::traffic::poisson::Config { rate, packet: Bytes(MEAN_BYTES as u64), flows };
+        lab.source(&config, &[(0, 1)], &TcpConfig::default());
+        let mut waits = Waits::default();
+        lab.run(Time::s(2000), Time::NEVER, &mut waits);
+        let theory = theory::queues::md1_waiting(load / MEAN_S, MEAN_S).unwrap();
+        agrees(&format!("M/D/1 at {load} of {flows} flows"), &waits.waits, theory, 0.12);
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn goodput(tcp: &TcpConfig, rate: Rate, rtt: Span, buffer: u64, from: Time, unti
     lab.bulk(&[(0, 1)], None, tcp);
     let mut tally = Tally::default();
     lab.run(until, from, &mut tally);
-    tally.flows[0].delivered_measured as f64 * 8.0 / until.since(from).as_s()
+    tally.flows[0].goodput_bytes as f64 * 8.0 / until.since(from).as_s()
 }
 
 /// Asserts that `got` lies within `share` of `expected`.
@@ -143,6 +143,7 @@ fn rate_under_loss(losses: Losses, sack: bool, rtt: Span, loss: f64) -> (f64, f6
         let qdisc = Box::new(Rounds { queue: VecDeque::new(), loss, round: rtt / 2, lost_at: None, rng });
         let (jitter, none) = (Span::ZERO, Share::default());
         lab.network.link(LinkPlan {
+            name: "0->1".into(),
             from: 0,
             to: 1,
             rate,

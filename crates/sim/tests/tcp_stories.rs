@@ -33,6 +33,7 @@ fn path(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Lab {
     let mut lab = Lab::new(2, 1);
     let (rate, delay) = (Rate::mbit(8), Span::ms(50));
     lab.network.link(LinkPlan {
+        name: "0->1".into(),
         from: 0,
         to: 1,
         rate,

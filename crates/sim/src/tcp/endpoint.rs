@@ -180,6 +180,10 @@ impl Endpoint {
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
+    /// Data bytes that arrived, in order or not, each counted once.
+    pub fn arrived(&self) -> u64 {
+        self.receiver.arrived_bytes()
+    }
     /// Data bytes that the other end acknowledged.
     pub fn acknowledged_bytes(&self) -> u64 {
         (self.board.una() - 1).min(self.end - 1)

@@ -49,6 +49,15 @@ impl Receiver {
         (self.next - u64::from(self.finished())).saturating_sub(1)
     }
 
+    /// Data bytes received, in order or not, each counted once.
+    #[inline]
+    pub fn arrived_bytes(&self) -> u64 {
+        // A FIN beyond a gap is one of the numbers there.
+        let fin = self.fin.is_some_and(|fin| self.islands.iter().any(|(_, to)| *to > fin));
+        let beyond: u64 = self.islands.iter().map(|(from, to)| to - from).sum();
+        self.delivered() + beyond - u64::from(fin)
+    }
+
     /// A segment that takes `room` sequence numbers from `seq` on.
     #[inline]
     pub fn arrived(&mut self, seq: u64, room: u64, fin: bool) -> Arrival {

@@ -165,7 +165,6 @@ struct Talk {
     before: (u64, u64),
     /// Sender's counts when the last exchange was over.
     counted: [(u64, u64, u64); 2],
-    measured: [u64; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -317,11 +316,7 @@ impl Applications {
     fn received(&mut self, number: usize, side: Side, total: u64, net: &mut Net<'_>) {
         let end = if side == Side::Client { End::Client } else { End::Server };
         let talk = &mut self.talks[number];
-        let news = total - talk.half(end).received;
         talk.half(end).received = total;
-        if net.now() >= net.measured_from() {
-            talk.measured[end as usize] += news;
-        }
         talk.finish_exchanges(&mut self.pages, net);
         if talk.is_done()
             && let Some(conn) = talk.conn
@@ -379,7 +374,6 @@ impl Talk {
             begun_writes: 0,
             before: (0, 0),
             counted: [(0, 0, 0); 2],
-            measured: [0, 0],
         }
     }
 
@@ -458,14 +452,15 @@ impl Talk {
             None => self.counted[heavy as usize],
         };
         let counted = std::mem::replace(&mut self.counted[heavy as usize], counts);
-        let arrived_at = heavy.other() as usize;
-        let measured = self.measured[arrived_at].min(delivered);
-        self.measured[arrived_at] -= measured;
+        let goodput_bytes = match self.conn {
+            Some(conn) => net.measured(conn, transport(heavy.other()), before..before + bytes),
+            None => 0,
+        };
         let whole = flow(net.flow_id(), nodes, start, bytes);
         net.report(FlowReport {
             end: net.now(),
             delivered,
-            delivered_measured: measured,
+            goodput_bytes,
             packets: counts.0 - counted.0,
             retransmitted: counts.1 - counted.1,
             timeouts: counts.2 - counted.2,

@@ -4,6 +4,11 @@
 //! - One TCP connection per pair of nodes, which always has data to send.
 //! - Connections begin within `spread` of the start, each at a random moment, since flows that begin in the same
 //!   picosecond stay in step.
+//! - A study of convergence wants flows that come one after the other: with `stagger` flow k begins exactly k times
+//!   `stagger` after the source, and nothing is random.
+//! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes them, then
+//!   the second of each pair, and so on. With `stagger` the flow numbers in reports follow this order: the k-th smallest
+//!   `id` among the flows of the source is flow k. Without, flows are alike and numbered as they begin.
 //!
 //! # Deviations
 //! - None.
@@ -18,6 +23,7 @@ use qdisc::{Bytes, Invalid, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::series::Series;
 use super::{Place, Source, Traffic, check_count, spread};
 use crate::net::Net;
 
@@ -29,13 +35,18 @@ pub struct Config {
     pub flows: u32,
     /// Bytes per connection; without it they never end.
     pub size: Option<Bytes>,
-    /// Connections begin at a random moment within this time after the start.
-    pub spread: Span,
+    /// Connections begin at a random moment within this time after the start. Default: 100 ms, and with `stagger` none.
+    pub spread: Option<Span>,
+    /// How much later each connection begins than the one before it, the first with the source.
+    pub stagger: Option<Span>,
 }
+
+/// How far beginnings are spread where nothing is written.
+const SPREAD: Span = Span::ms(100);
 
 impl Default for Config {
     fn default() -> Config {
-        Config { flows: 1, size: None, spread: Span::ms(100) }
+        Config { flows: 1, size: None, spread: None, stagger: None }
     }
 }
 
@@ -54,20 +65,54 @@ impl Traffic for Config {
             ));
         }
         check_count("flows", self.flows, place)?;
-        let mut rng = place.streams.rng();
-        let mut starts: Vec<(Time, u16, u16)> = (0..self.flows)
-            .flat_map(|_| &place.pairs)
-            .map(|(from, to)| (spread(place.start, self.spread, &mut rng), *from, *to))
-            .filter(|(at, ..)| *at < place.stop)
-            .collect();
+        let mut starts = match (self.stagger, self.spread) {
+            (Some(stagger), Some(_)) => {
+                let message = format!(
+                    "with a stagger of {stagger} each flow begins at a moment that is known, and nothing is spread: leave \
+                     spread or stagger out"
+                );
+                return Err(Invalid::new("spread", message));
+            }
+            (Some(stagger), None) => self.one_by_one(stagger, place)?,
+            (None, spread) => self.at_random(spread.unwrap_or(SPREAD), place),
+        };
         // Latest first, so that the next one is taken from the end.
-        starts.sort_by(|a, b| b.cmp(a));
+        starts.reverse();
         Ok(Box::new(Bulk { starts, size: self.size }))
     }
 }
 
+/// When a connection begins, and between which nodes.
+type Start = (Time, u16, u16);
+
+impl Config {
+    /// The pairs of all flows, in the order of their numbers.
+    fn flows<'a>(&self, place: &'a Place) -> impl Iterator<Item = &'a (u16, u16)> + use<'a> {
+        (0..self.flows).flat_map(|_| &place.pairs)
+    }
+
+    /// All starts, the earliest first.
+    fn one_by_one(&self, stagger: Span, place: &Place) -> Result<Vec<Start>, Invalid> {
+        let count = u64::from(self.flows) * place.pairs.len() as u64;
+        let series = Series::new(stagger, count, false, place)?;
+        let flows = self.flows(place).zip(0..);
+        Ok(flows.map(|((from, to), number)| (series.begin(number), *from, *to)).collect())
+    }
+
+    /// The starts before the source's stop, the earliest first.
+    fn at_random(&self, over: Span, place: &Place) -> Vec<Start> {
+        let mut rng = place.streams.rng();
+        let flows = self.flows(place);
+        let starts = flows.map(|(from, to)| (spread(place.start, over, &mut rng), *from, *to));
+        let mut starts: Vec<Start> = starts.filter(|(at, ..)| *at < place.stop).collect();
+        starts.sort_unstable();
+        starts
+    }
+}
+
 struct Bulk {
-    starts: Vec<(Time, u16, u16)>,
+    /// The latest first.
+    starts: Vec<Start>,
     size: Option<Bytes>,
 }
 

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use capture::{CaptureError, Ip, Packet, Reader};
 use qdisc::blocks::FlowMap;
 use qdisc::hash::SipHasher;
-use qdisc::{Ecn, Invalid, Packets, Span, Time};
+use qdisc::{FlowKey, Ecn, Invalid, Packets, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{Local, Way};
@@ -190,8 +190,13 @@ impl Source for Capture {
 
 impl Replay {
     fn send(&mut self, packet: &Packet, ip: &Ip, net: &mut Net<'_>) {
-        let flow = ip.tuple.key(&HASHER);
-        let stream = *self.flows.entry(flow, || net.stream_of(self.from, self.to, flow));
+        let captured = ip.tuple.key(&HASHER);
+        let stream = *self.flows.entry(captured, || {
+            // The same addresses between other nodes are other machines, as where a capture is played at several places.
+            let ends = (u64::from(self.from) << 16) | u64::from(self.to);
+            let flow = FlowKey(HASHER.hash(&[captured.0.to_be_bytes(), ends.to_be_bytes()].concat()));
+            net.stream_of(self.from, self.to, flow)
+        });
         let ecn = if self.keep_ecn { ip.ecn } else { Ecn::NotCapable };
         net.datagram_as(stream, Datagram { bytes: packet.bytes, short: ip.short, ecn });
     }

@@ -29,6 +29,7 @@ use qdisc::{Bytes, Invalid, Rate, Rng, Share, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::series::Series;
 use super::{Place, Source, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
@@ -86,12 +87,12 @@ impl Traffic for Config {
         let bytes = check_packet("packet", self.packet)?;
         check_count("flows", self.flows, place)?;
         let count = u64::from(self.flows) * place.pairs.len() as u64;
-        self.check_series(count, place)?;
+        let series = self.series(count, place)?;
         let mut rng = place.streams.rng();
         let flows = (0..self.flows).flat_map(|_| &place.pairs).zip(0..).map(|((from, to), number)| {
             let interval = self.rate_of(number).time_for(bytes.into());
-            let begin = match self.stagger {
-                Some(_) => place.start + self.delay_of(number, count),
+            let begin = match &series {
+                Some(series) => series.begin(number),
                 None => spread(place.start, interval, &mut rng),
             };
             let jitter = Span::from_s_f64(interval.as_s() * self.jitter.get());
@@ -100,43 +101,25 @@ impl Traffic for Config {
         let flows: Vec<Flow> = flows.collect();
         let order = flows.iter().zip(0..).map(|(flow, number)| Reverse((flow.begin, number)));
         let order = order.filter(|Reverse((begin, _))| *begin < place.stop).collect();
-        let in_order = self.step > Rate::default() || self.stagger.is_some();
+        let in_order = self.step > Rate::default() || series.is_some();
         Ok(Box::new(Cbr { flows, order, bytes, to_number: in_order, stop: place.stop, rng }))
     }
 }
 
 impl Config {
-    /// Refuses series that say nothing, or that leave flows out.
-    fn check_series(&self, count: u64, place: &Place) -> Result<(), Invalid> {
+    /// When flows begin, if that is not random.
+    fn series(&self, count: u64, place: &Place) -> Result<Option<Series>, Invalid> {
         if self.fastest_first && (self.stagger.is_none() || self.step == Rate::default()) {
             let message = "it turns round in which order flows of different rates begin: it needs a step, such as \
                            step = \"500kbit\", and a stagger, such as stagger = \"50ms\"";
             return Err(Invalid::new("fastest_first", message));
         }
-        let late = (0..count).find(|number| self.delay_of(*number, count) >= place.stop.since(place.start));
-        match (self.stagger, late) {
-            (Some(stagger), Some(number)) => {
-                let message = format!(
-                    "flow {number} of 0 to {} would begin {} after the source, which stops before that: \
-                     write less than {stagger}",
-                    count - 1,
-                    self.delay_of(number, count),
-                );
-                Err(Invalid::new("stagger", message))
-            }
-            _ => Ok(()),
-        }
+        self.stagger.map(|stagger| Series::new(stagger, count, self.fastest_first, place)).transpose()
     }
 
     /// The rate of a flow.
     fn rate_of(&self, number: u64) -> Rate {
         Rate::bit(self.rate.as_bit().saturating_add(self.step.as_bit().saturating_mul(number)))
-    }
-
-    /// How long after the source a flow begins.
-    fn delay_of(&self, number: u64, count: u64) -> Span {
-        let turn = if self.fastest_first { count - 1 - number } else { number };
-        self.stagger.unwrap_or_default() * turn
     }
 }
 

@@ -15,14 +15,15 @@
 //! # References
 //! - CSV as RFC 4180 describes it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use qdisc::units::nearest;
-use qdisc::{Invalid, Span, Time};
+use qdisc::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic};
+use super::rows::{self, Row};
+use super::{Place, Placed, Source, Traffic};
 use crate::net::Net;
 
 /// Parameters of `flow_list`.
@@ -37,30 +38,34 @@ const COLUMNS: [&str; 4] = ["start_s", "src", "dst", "size_bytes"];
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "TCP transfers from a CSV file: start_s,src,dst,size_bytes";
-    const PLACED: bool = false;
+    const PLACED: Placed = Placed::File;
 
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
         let path = place.folder.join(&self.file);
-        let rows = read(&path, &place.nodes)
+        let list = read(&path, &place.nodes)
             .map_err(|message| Invalid::new("file", format!("{}: {message}", path.display())))?;
-        let mut rows: Vec<Row> = rows
+        // Those of rows that are left out, too: who takes part does not depend on when the source stops.
+        let named: BTreeSet<(u16, u16)> = list.iter().map(|transfer| (transfer.from, transfer.to)).collect();
+        let mut transfers: Vec<Transfer> = list
             .into_iter()
-            .map(|row| Row { at: place.start + row.at.since(Time::ZERO), ..row })
-            .filter(|row| row.at < place.stop)
+            .map(|transfer| Transfer { at: place.start + transfer.at.since(Time::ZERO), ..transfer })
+            .filter(|transfer| transfer.at < place.stop)
             .collect();
         // Latest first, so that the next one is taken from the end; equal times keep the order of the file.
-        rows.reverse();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.at));
-        Ok(Box::new(FlowList { rows }))
+        transfers.reverse();
+        transfers.sort_by_key(|transfer| std::cmp::Reverse(transfer.at));
+        Ok(Box::new(FlowList { transfers, named: named.into_iter().collect() }))
     }
 }
 
 struct FlowList {
-    rows: Vec<Row>,
+    transfers: Vec<Transfer>,
+    /// Pairs of nodes that the file names.
+    named: Vec<(u16, u16)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct Transfer {
     at: Time,
     from: u16,
     to: u16,
@@ -69,86 +74,43 @@ struct Row {
 
 impl Source for FlowList {
     fn wake(&mut self, net: &mut Net<'_>) {
-        while let Some(row) = self.rows.pop_if(|row| row.at <= net.now()) {
-            net.transfer(row.from, row.to, Some(row.bytes));
+        while let Some(transfer) = self.transfers.pop_if(|transfer| transfer.at <= net.now()) {
+            net.transfer(transfer.from, transfer.to, Some(transfer.bytes));
         }
-        if let Some(row) = self.rows.last() {
-            net.wake_at(row.at);
+        if let Some(transfer) = self.transfers.last() {
+            net.wake_at(transfer.at);
         }
+    }
+
+    fn named(&self) -> Option<Vec<(u16, u16)>> {
+        Some(self.named.clone())
     }
 }
 
-fn read(path: &Path, nodes: &[String]) -> Result<Vec<Row>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .trim(csv::Trim::All)
-        .comment(Some(b'#'))
-        .from_reader(text.as_bytes());
-    let mut rows = Vec::new();
-    let mut record = csv::StringRecord::new();
-    while reader.read_record(&mut record).map_err(|error| error.to_string())? {
-        if rows.is_empty() && record.iter().eq(COLUMNS) {
-            continue;
-        }
-        let parsed = row(&record, nodes);
-        rows.push(parsed.map_err(|what| format!("row {}{what}", line_of(&record, &text)))?);
-    }
-    Ok(rows)
+fn read(path: &Path, nodes: &[String]) -> Result<Vec<Transfer>, String> {
+    let mut transfers = Vec::new();
+    rows::read(path, &[&COLUMNS], |row| {
+        let at = row.time("start_s")?;
+        let (from, to) = row.nodes(nodes)?.expect("each row has these columns");
+        transfers.push(Transfer { at, from, to, bytes: size(&row)? });
+        Ok(())
+    })?;
+    Ok(transfers)
 }
 
-/// The line on which a record stands. Its position is where the reader began to look for it: skip what is no record.
-fn line_of(record: &csv::StringRecord, text: &str) -> usize {
-    let begin = record.position().map_or(0, |position| position.byte() as usize);
-    let skipped =
-        text[begin..].lines().take_while(|line| line.trim().is_empty() || line.starts_with('#')).count();
-    text[..begin].lines().count() + skipped + 1
-}
-
-/// Reads one row; the error continues "row n".
-fn row(record: &csv::StringRecord, nodes: &[String]) -> Result<Row, String> {
-    if record.len() != COLUMNS.len() {
-        return Err(format!(
-            " has {} columns; expected {}: {}",
-            record.len(),
-            COLUMNS.len(),
-            COLUMNS.join(",")
-        ));
+/// How many bytes the application sends.
+fn size(row: &Row<'_>) -> Result<u64, String> {
+    match row.text("size_bytes").unwrap_or_default().parse() {
+        Ok(bytes) if bytes > 0 => Ok(bytes),
+        _ => Err(row.bad("size_bytes", "a whole number of bytes, 1 or more")),
     }
-    let bad = |column: usize, expected: String| {
-        format!(", column {}: found {:?}, expected {expected}", COLUMNS[column], &record[column])
-    };
-    let start: f64 = match record[0].parse() {
-        Ok(start) if (0.0..=10_000_000.0).contains(&start) => start,
-        _ => return Err(bad(0, "seconds from 0 to 10,000,000".to_owned())),
-    };
-    let node = |column: usize| match nodes.iter().position(|name| *name == record[column]) {
-        Some(number) => Ok(number as u16),
-        None => Err(bad(
-            column,
-            match nearest(&record[column], nodes.iter().map(String::as_str)) {
-                Some(name) => format!("the name of a node, perhaps {name:?}"),
-                None => "the name of a node".to_owned(),
-            },
-        )),
-    };
-    let (from, to) = (node(1)?, node(2)?);
-    if from == to {
-        return Err(bad(2, "another node than src".to_owned()));
-    }
-    let bytes = match record[3].parse::<u64>() {
-        Ok(bytes) if bytes > 0 => bytes,
-        _ => return Err(bad(3, "a whole number of bytes, 1 or more".to_owned())),
-    };
-    Ok(Row { at: Time::ZERO + Span::from_s_f64(start), from, to, bytes })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read_text(text: &str) -> Result<Vec<Row>, String> {
+    fn read_text(text: &str) -> Result<Vec<Transfer>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("flows.csv");
         std::fs::write(&path, text).unwrap();

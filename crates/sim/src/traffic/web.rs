@@ -341,7 +341,7 @@ impl Web {
     fn received(&mut self, conn: ConnId, side: Side, total: u64, net: &mut Net<'_>) {
         let Some(line) = self.lines.get_mut(&conn) else { return };
         if side == self.kind.reader() {
-            self.kind.count_bytes(line, total, net);
+            self.kind.count_bytes(line, total);
         }
         if side == Side::Server && total >= line.up && !line.answered {
             line.answered = true;
@@ -452,18 +452,20 @@ impl Kind {
     }
 
     /// Bytes of the object have arrived; `total` counts from the beginning of the connection.
-    fn count_bytes(&self, line: &mut Line, total: u64, net: &Net<'_>) {
-        let end = if self.config.upload { line.up } else { line.down };
-        let here = line.object.saturating_sub(end.saturating_sub(total));
-        let news = here - line.got.bytes;
-        line.got.bytes = here;
-        if net.now() >= net.measured_from() {
-            line.got.measured += news;
-        }
+    fn count_bytes(&self, line: &mut Line, total: u64) {
+        let end = self.end(line);
+        line.got.bytes = line.object.saturating_sub(end.saturating_sub(total));
+    }
+
+    /// Where the object ends in the stream to its reader.
+    fn end(&self, line: &Line) -> u64 {
+        if self.config.upload { line.up } else { line.down }
     }
 
     /// What the connection did for this object.
     fn account(&self, conn: ConnId, line: &mut Line, net: &Net<'_>) {
+        let end = self.end(line);
+        line.got.measured = net.measured(conn, self.reader(), end - line.object..end);
         let now = net.counts(conn, self.writer());
         line.got.packets = now.0 - line.before.0;
         line.got.retransmitted = now.1 - line.before.1;
@@ -493,7 +495,7 @@ impl Kind {
         net.report(FlowReport {
             end: net.now(),
             delivered: got.bytes,
-            delivered_measured: got.measured,
+            goodput_bytes: got.measured,
             packets: got.packets,
             retransmitted: got.retransmitted,
             timeouts: got.timeouts,

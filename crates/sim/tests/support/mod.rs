@@ -31,6 +31,7 @@ impl Lab {
         let qdisc = spec.parse::<Spec>().unwrap().build(&site).unwrap();
         let loss = Share::new(loss).unwrap();
         self.network.link(LinkPlan {
+            name: format!("{from}->{to}"),
             from,
             to,
             rate,
@@ -56,7 +57,8 @@ impl Lab {
         let site = Site::new(rate, self.streams.within(&format!("{from}->{to}")));
         let qdisc = spec.parse::<Spec>().unwrap().build(&site).unwrap();
         let (jitter, loss) = (Span::ZERO, Share::default());
-        self.network.link(LinkPlan { from, to, rate, delay, jitter, loss, cost: 1, outages, qdisc })
+        let name = format!("{from}->{to}");
+        self.network.link(LinkPlan { name, from, to, rate, delay, jitter, loss, cost: 1, outages, qdisc })
     }
 
     /// Both directions, wide queues.
@@ -82,17 +84,17 @@ impl Lab {
     }
 
     pub fn source_at(&mut self, config: &impl Traffic, place: &Place) {
+        let name = format!("source-{}", self.sources.len());
         self.sources.push(SourcePlan {
             start: place.start,
-            source: config.build(place).unwrap(),
             tcp: place.tcp.clone(),
-            class: 0,
-            reserved: Rate::default(),
+            ..SourcePlan::new(name, config.build(place).unwrap())
         });
     }
 
     pub fn bulk(&mut self, pairs: &[(u16, u16)], size: Option<u64>, tcp: &TcpConfig) {
-        let config = bulk::Config { size: size.map(qdisc::Bytes), spread: Span::ZERO, ..Default::default() };
+        let config =
+            bulk::Config { size: size.map(qdisc::Bytes), spread: Some(Span::ZERO), ..Default::default() };
         self.source(&config, pairs, tcp);
     }
 
@@ -101,7 +103,7 @@ impl Lab {
             network: self.network,
             sources: self.sources,
             until,
-            measured_from,
+            measured: measured_from..until,
             sample: None,
             sample_senders: false,
             streams: self.streams.within("run"),

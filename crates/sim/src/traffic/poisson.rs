@@ -1,0 +1,129 @@
+//! Poisson: datagrams of one size at random times, without memory, whatever the network does. The arrivals of queueing
+//! theory: with one link behind them they make M/D/1.
+//!
+//! # Principles
+//! - The times between the datagrams of a flow are exponential; their mean is what a packet takes at `rate`.
+//! - A flow's first datagram comes such a time after its start: no flow has a datagram at the start itself, and none needs a
+//!   random phase.
+//! - Flows are independent, and each has random numbers of its own. All of them together are a Poisson process again, at
+//!   the sum of their rates; more flows leave the times of the others as they are.
+//!
+//! # Deviations
+//! - Times are whole picoseconds, so that two datagrams may come at the same one.
+//! - Packets of real networks do not arrive like this: they come in bursts on every scale of time. `onoff` makes those.
+//!
+//! # Cost
+//! - One event per packet, and O(log n) for n flows.
+//!
+//! # References
+//! - L. Kleinrock, "Queueing Systems", volume 1, 1975, chapter 2: the process; section 5.7: the wait behind it.
+//! - Paxson and Floyd, "Wide-area traffic: the failure of Poisson modeling", 1995: where it does not hold.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Place, Source, Traffic, check_count, check_packet, check_rate};
+use crate::net::{Net, StreamId};
+
+/// Parameters of `poisson`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Mean rate of each flow, IP packets counted whole.
+    pub rate: Rate,
+    /// Length of each IP packet.
+    #[serde(default = "default_packet")]
+    pub packet: Bytes,
+    /// How many flows each pair of nodes has.
+    #[serde(default = "default_flows")]
+    pub flows: u32,
+}
+
+fn default_packet() -> Bytes {
+    Bytes(1000)
+}
+fn default_flows() -> u32 {
+    1
+}
+
+impl Traffic for Config {
+    const SUMMARY: &'static str = "UDP datagrams at the times of a Poisson process";
+    const ANSWERED: bool = false;
+
+    fn lasting(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+    fn largest(&self) -> Option<Bytes> {
+        Some(self.packet)
+    }
+
+    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+        check_rate("rate", self.rate, "64kbit")?;
+        let bytes = check_packet("packet", self.packet)?;
+        check_count("flows", self.flows, place)?;
+        let pairs = (0..self.flows).flat_map(|_| &place.pairs).enumerate();
+        let flows = pairs.map(|(number, (from, to))| {
+            let times = place.streams.within(&number.to_string()).rng();
+            Flow { times, from: *from, to: *to, stream: None }
+        });
+        let mut source = Poisson {
+            flows: flows.collect(),
+            order: BinaryHeap::new(),
+            bytes,
+            mean_gap_s: f64::from(bytes) / self.rate.bytes_per_s(),
+            stop: place.stop,
+        };
+        for number in 0..source.flows.len() {
+            source.schedule(number as u32, place.start);
+        }
+        Ok(Box::new(source))
+    }
+}
+
+struct Poisson {
+    flows: Vec<Flow>,
+    /// When each sends next; of equals the first.
+    order: BinaryHeap<Reverse<(Time, u32)>>,
+    bytes: u32,
+    mean_gap_s: f64,
+    stop: Time,
+}
+
+struct Flow {
+    times: Rng,
+    from: u16,
+    to: u16,
+    stream: Option<StreamId>,
+}
+
+impl Source for Poisson {
+    fn wake(&mut self, net: &mut Net<'_>) {
+        while let Some(Reverse((at, number))) =
+            self.order.peek().copied().filter(|Reverse((at, _))| *at <= net.now())
+        {
+            self.order.pop();
+            let flow = &mut self.flows[number as usize];
+            let stream = *flow.stream.get_or_insert_with(|| net.stream(flow.from, flow.to));
+            net.datagram(stream, self.bytes);
+            self.schedule(number, at);
+        }
+        if let Some(Reverse((earliest, _))) = self.order.peek() {
+            net.wake_at(*earliest);
+        }
+    }
+}
+
+impl Poisson {
+    /// Draws when a flow sends next.
+    fn schedule(&mut self, number: u32, last: Time) {
+        let gap = self.flows[number as usize].times.exponential(self.mean_gap_s);
+        let next = last + Span::from_s_f64(gap);
+        if next < self.stop {
+            self.order.push(Reverse((next, number)));
+        }
+    }
+}

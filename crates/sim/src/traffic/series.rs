@@ -1,0 +1,46 @@
+//! Flows that begin one after the other: each a fixed time after the one before it.
+//!
+//! Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes them, then the
+//! second of each pair, and so on.
+
+use qdisc::{Invalid, Span, Time};
+
+use super::Place;
+
+/// When each flow of a source begins.
+pub(super) struct Series {
+    start: Time,
+    stagger: Span,
+    count: u64,
+    /// The last flow begins first.
+    turned: bool,
+}
+
+impl Series {
+    /// The first of `count` flows begins with the source, each other one `stagger` later; `turned` puts the last one first.
+    ///
+    /// # Errors
+    /// When the source stops before all of them have begun: a study would miss flows without a word.
+    pub fn new(stagger: Span, count: u64, turned: bool, place: &Place) -> Result<Series, Invalid> {
+        let series = Series { start: place.start, stagger, count, turned };
+        let late = (0..count).find(|number| series.begin(*number) >= place.stop);
+        match late {
+            Some(number) => {
+                let message = format!(
+                    "flow {number} of 0 to {} would begin {} after the source, which stops before that: \
+                     write less than {stagger}",
+                    count - 1,
+                    series.begin(number).since(place.start),
+                );
+                Err(Invalid::new("stagger", message))
+            }
+            None => Ok(series),
+        }
+    }
+
+    /// When a flow begins.
+    pub fn begin(&self, number: u64) -> Time {
+        let turn = if self.turned { self.count - 1 - number } else { number };
+        self.start + self.stagger * turn
+    }
+}
