@@ -25,6 +25,8 @@ pub(crate) struct Top {
     pub duration: Option<Length>,
     /// The first part, which is not measured. Default: 0 s.
     pub warmup: Option<Length>,
+    /// The last part, which is not measured: what began before can come to its end in it. On a network only. Default: 0 s.
+    pub cooldown: Option<Length>,
     /// How many runs, with seeds 1, 2, ...; or the seeds themselves. Default: 1.
     #[schemars(with = "Seeds")]
     pub seeds: IgnoredAny,
@@ -79,6 +81,8 @@ pub(crate) struct Short {
     pub duration: Option<Length>,
     /// Default: as large a part as in the scenario.
     pub warmup: Option<Length>,
+    /// Default: as large a part as in the scenario.
+    pub cooldown: Option<Length>,
     /// How many seeds. Default: 1.
     pub seeds: Option<u32>,
 }

@@ -1,5 +1,8 @@
 //! Where a scenario runs, and what every place to run has.
 
+use qdisc::Quantity;
+use spelling::Spelled;
+
 use crate::crossbar::Crossbar;
 use crate::live::Live;
 use crate::network::Network;
@@ -34,6 +37,16 @@ impl Host {
         }
     }
 
+    /// All parameters of each of them, by name.
+    pub(crate) fn parameters(&self) -> Vec<Vec<(String, Quantity)>> {
+        match self {
+            Host::Network(network) => quantities(&network.disciplines),
+            Host::Switch(crossbar) => quantities(&crossbar.schedulers),
+            // Some of them are not disciplines of Giveway.
+            Host::Live(live) => live.names().iter().map(|_| Vec::new()).collect(),
+        }
+    }
+
     /// Every text in it that may be the name of a file.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
         match self {
@@ -42,4 +55,8 @@ impl Host {
             Host::Live(live) => live.network.visit_texts(visit),
         }
     }
+}
+
+fn quantities<S: Spelled>(specs: &[S]) -> Vec<Vec<(String, Quantity)>> {
+    specs.iter().map(|spec| S::catalogue().quantities(spec)).collect()
 }

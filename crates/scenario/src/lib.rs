@@ -53,6 +53,8 @@ pub use draft::Draft;
 pub use excerpt::Excerpt;
 pub use host::Host;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, Live};
-pub use network::{Bound, Build, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds};
-pub use scenario::{Cell, Scenario};
-pub use schema::schema;
+pub use network::{
+    Bound, Build, Crossed, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds,
+};
+pub use scenario::{Cell, Compared, Scenario};
+pub use schema::{schema, traffic_keys};

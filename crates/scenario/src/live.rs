@@ -422,6 +422,8 @@ impl Plan<'_> {
         let network = self.network;
         let paths = network.paths();
         for stream in &network.traffic {
+            // Nodes that the scenario does not name stand in a file.
+            let named = stream.table.place(if stream.table.has("to") { "to" } else { "file" });
             for (from, to) in &stream.pairs {
                 let name = |node: u16| &self.network.nodes[usize::from(node)];
                 let (left, right) = if near.contains(from) { (*from, *to) } else { (*to, *from) };
@@ -432,7 +434,7 @@ impl Plan<'_> {
                         name(*from),
                         name(*to)
                     );
-                    self.refuse(stream.table.place("to"), message, "let it cross the bottleneck");
+                    self.refuse(named, message, "let it cross the bottleneck");
                     return None;
                 }
                 let way = |a, b| network.delay(&paths, a, b);
@@ -448,14 +450,14 @@ impl Plan<'_> {
                         here.0 + here.1,
                         known.0 + known.1
                     );
-                    self.refuse(
-                        stream.table.place("to"),
-                        message,
-                        "give all of them links of the same delay",
-                    );
+                    self.refuse(named, message, "give all of them links of the same delay");
                     return None;
                 }
             }
+        }
+        if all.is_none() {
+            let place = self.root.place("traffic");
+            self.refuse(place, "the files of its traffic name no nodes", "let it cross the bottleneck");
         }
         all
     }

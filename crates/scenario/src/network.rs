@@ -32,7 +32,7 @@ use sim::Segment;
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub(crate) use self::keys::{Common, Ends, Parts, Record, Way};
 pub(crate) use self::paths::Paths;
-pub use self::run::{Build, Finished, Measured};
+pub use self::run::{Build, Crossed, Finished, Measured};
 pub use self::topology::{Port, Queue};
 use self::topology::{Topology, onward};
 pub use self::traffic::Stream;
@@ -75,13 +75,13 @@ pub struct Network {
 
 impl Network {
     /// How long the links between two nodes take, one way, in a network that has a path between them.
-    pub(crate) fn delay(&self, paths: &Paths<'_>, from: u16, to: u16) -> Span {
+    pub(crate) fn delay(&self, paths: &Paths, from: u16, to: u16) -> Span {
         let path = paths.path(from, to).unwrap_or_default();
         path.iter().fold(Span::ZERO, |sum, at| sum + self.ports[*at].delay)
     }
 
     /// The paths between its nodes.
-    pub(crate) fn paths(&self) -> Paths<'_> {
+    pub(crate) fn paths(&self) -> Paths {
         Paths::new(self.nodes.len(), &self.ports)
     }
 

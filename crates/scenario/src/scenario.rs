@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use qdisc::Span;
+use qdisc::{Quantity, Span};
 
 use crate::crossbar;
 use crate::diagnostic::{Diagnostic, Origin, Wrong};
@@ -27,6 +27,8 @@ pub struct Scenario {
     pub duration: Span,
     /// The first part, which is not measured.
     pub warmup: Span,
+    /// The last part, which is not measured.
+    pub cooldown: Span,
     /// One run of each discipline for each of them.
     pub seeds: Vec<u64>,
     /// Where it runs, and what is there.
@@ -43,6 +45,7 @@ pub struct Scenario {
 struct Settled {
     duration: Span,
     warmup: Span,
+    cooldown: Span,
     seeds: u32,
 }
 
@@ -57,6 +60,17 @@ pub struct Cell {
     pub seed: u64,
 }
 
+/// One of those that are compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// How it is written, defaults left out.
+    pub name: String,
+    /// How the scenario spells it.
+    pub written: String,
+    /// All its parameters, those with their defaults, too.
+    pub parameters: Vec<(String, Quantity)>,
+}
+
 impl Scenario {
     /// Reads a scenario from its text; file names in it are relative to `folder`.
     ///
@@ -64,6 +78,18 @@ impl Scenario {
     /// Everything that is wrong with it.
     pub fn parse(text: &str, folder: impl Into<PathBuf>) -> Result<Scenario, Wrong> {
         Draft::parse(text, folder).finish()
+    }
+
+    /// What is compared: how it is named in results, how the scenario spells it, and its parameters.
+    pub fn compared(&self) -> Vec<Compared> {
+        let written = self.draft.root.get("disciplines").map(Node::items).unwrap_or_default();
+        let names = self.host.compared();
+        let each = names.into_iter().zip(self.host.parameters()).enumerate();
+        let compared = |(place, (name, parameters)): (usize, (String, Vec<_>))| {
+            let written = written.get(place).and_then(Node::text).unwrap_or(&name).to_owned();
+            Compared { name, written, parameters }
+        };
+        each.map(compared).collect()
     }
 
     /// Where its words come from, for showing its [`warnings`](Scenario::warnings).
@@ -102,14 +128,14 @@ impl Scenario {
     /// # Errors
     /// When it makes no sense in that time.
     pub fn short(&self) -> Result<Scenario, Wrong> {
-        let Settled { duration, warmup, seeds } = self.short;
+        let Settled { duration, warmup, cooldown, seeds } = self.short;
         let flag = "--short";
-        self.draft
-            .clone()
-            .apply(flag, &format!("duration={duration}"))
-            .apply(flag, &format!("warmup={warmup}"))
-            .apply(flag, &format!("seeds={seeds}"))
-            .finish()
+        let mut draft = self.draft.clone();
+        draft = draft.apply(flag, &format!("duration={duration}")).apply(flag, &format!("warmup={warmup}"));
+        if self.cooldown != cooldown {
+            draft = draft.apply(flag, &format!("cooldown={cooldown}"));
+        }
+        draft.apply(flag, &format!("seeds={seeds}")).finish()
     }
 
     /// The network, where it runs on one.
@@ -170,11 +196,12 @@ pub(crate) struct Around<'a> {
     pub folder: &'a Path,
 }
 
-/// Duration and warm-up.
+/// How long a run lasts, and which parts of it are not measured: the first and the last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub duration: Span,
     pub warmup: Span,
+    pub cooldown: Span,
 }
 
 /// The hosts that there are.
@@ -195,6 +222,7 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
         Kind::Switch => crossbar::slot(reading, root),
     };
     let times = times(reading, root, &top, slot);
+    check_cooldown(reading, root, kind, times);
     let short = short(reading, root, times, slot);
     let around = Around { root, times, folder: &draft.folder };
     let known = |parts: Vec<String>| [keys::<Top>(), parts].concat();
@@ -212,13 +240,14 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
             live::read(reading, &around).map(|live| Host::Live(Box::new(live)))
         }
     }?;
-    let Times { duration, warmup } = times?;
+    let Times { duration, warmup, cooldown } = times?;
     traps::bytes_for_bits(reading, root);
     Some(Scenario {
         title: top.title.unwrap_or_default(),
         description: top.description.unwrap_or_default(),
         duration,
         warmup,
+        cooldown,
         seeds: seeds?,
         host,
         warnings: Vec::new(),
@@ -316,7 +345,30 @@ fn times(reading: &mut Reading, root: &Table, top: &Top, slot: Option<Span>) -> 
         reading.tell(Diagnostic::error(root.place("warmup"), message));
         return None;
     }
-    Some(Times { duration, warmup })
+    let cooldown = match top.cooldown {
+        None if root.has("cooldown") => return None,
+        None => Span::ZERO,
+        Some(cooldown) => length(reading, root, "cooldown", cooldown, slot)?,
+    };
+    if cooldown >= duration - warmup {
+        let message = format!(
+            "cooldown: {cooldown} leaves nothing of the duration of {duration} to measure, after {warmup} of warm-up"
+        );
+        reading.tell(Diagnostic::error(root.place("cooldown"), message));
+        return None;
+    }
+    Some(Times { duration, warmup, cooldown })
+}
+
+/// Refuses a cool-down where nothing waits for what is on its way.
+fn check_cooldown(reading: &mut Reading, root: &Table, kind: Kind, times: Option<Times>) {
+    if kind == Kind::Network || times.is_none_or(|times| times.cooldown.is_zero()) {
+        return;
+    }
+    let place = if kind == Kind::Switch { "a switch" } else { "a test bed" };
+    let wrong =
+        Diagnostic::error(root.place("cooldown"), format!("cooldown: {place} is measured to its end"));
+    reading.tell(wrong.help("leave it out"));
 }
 
 /// A length as a time.
@@ -366,9 +418,18 @@ fn short(reading: &mut Reading, root: &Table, times: Option<Times>, slot: Option
         Some(warmup) => length(reading, place, "warmup", warmup, slot)?,
         None => full.warmup.scale(duration.as_ps(), full.duration.as_ps()),
     };
-    if duration.is_zero() || warmup >= duration {
+    let cooldown = match short.cooldown {
+        Some(cooldown) => length(reading, place, "cooldown", cooldown, slot)?,
+        None => full.cooldown.scale(duration.as_ps(), full.duration.as_ps()),
+    };
+    if duration.is_zero() || warmup + cooldown >= duration {
         let place = table.map_or_else(|| reading.end(), |table| table.place("warmup"));
-        let message = format!("[short]: a warm-up of {warmup} leaves nothing of {duration} to measure");
+        let parts = if cooldown.is_zero() {
+            format!("a warm-up of {warmup} leaves")
+        } else {
+            format!("a warm-up of {warmup} and a cool-down of {cooldown} leave")
+        };
+        let message = format!("[short]: {parts} nothing of {duration} to measure");
         reading.tell(Diagnostic::error(place, message));
         return None;
     }
@@ -379,5 +440,5 @@ fn short(reading: &mut Reading, root: &Table, times: Option<Times>, slot: Option
         reading.tell(wrong.help(format!("write {MOST_SEEDS} at most")));
         return None;
     }
-    Some(Settled { duration, warmup, seeds })
+    Some(Settled { duration, warmup, cooldown, seeds })
 }

@@ -4,7 +4,7 @@ use disciplines::Spec;
 use schemars::generate::SchemaGenerator;
 use schemars::{Schema, schema_for};
 use serde_json::{Value as Json, json};
-use sim::{SOURCES, TcpConfig};
+use sim::{Placed, SOURCES, TcpConfig};
 
 use crate::crossbar::{self, Switch};
 use crate::file::{Short, Top};
@@ -40,6 +40,20 @@ pub fn schema() -> Schema {
     top.try_into().expect("a schema is an object")
 }
 
+/// JSON Schema of the keys that every source of traffic on a network has, whatever its kind. Sources that read their nodes from
+/// a file may do without two of them ([`sim::Placed`]).
+pub fn traffic_keys() -> Schema {
+    let mut keys = common();
+    keys["required"] = json!(["kind", "from", "to"]);
+    keys.try_into().expect("a schema is an object")
+}
+
+fn common() -> Json {
+    let mut keys = plain(schema_for!(Common));
+    put(&mut keys, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
+    keys
+}
+
 fn link() -> Json {
     let mut way = plain(schema_for!(Way));
     let discipline = json!({ "anyOf": [{ "const": "compare" }, { "$ref": "#/$defs/Discipline" }] });
@@ -55,12 +69,11 @@ fn link() -> Json {
 /// The keys of one kind of traffic, the common ones included.
 fn source(entry: &sim::TrafficEntry) -> Json {
     let mut source = plain((entry.schema)());
-    adopt(&mut source, &plain(schema_for!(Common)));
+    adopt(&mut source, &common());
     put(&mut source, "kind", json!({ "const": entry.name }));
-    put(&mut source, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     let mut required = source["required"].as_array().cloned().unwrap_or_default();
     required.push("kind".into());
-    if entry.placed {
+    if entry.placed == Placed::Scenario {
         required.extend(["from".into(), "to".into()]);
     }
     source["required"] = Json::Array(required);

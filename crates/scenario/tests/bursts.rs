@@ -55,7 +55,7 @@ fn records(scenario: &Scenario) -> Vec<Record> {
     let measured = network.measured();
     let layout = Layout {
         measured: measured.ports,
-        ways: measured.ways,
+        crossed: Some(record::Crossed::new(measured.crossed)),
         port_names: (0..).map(PortId).zip(measured.port_names).collect(),
         source_names: measured.sources,
         from: measured.from,

@@ -137,6 +137,7 @@ fn numbers_that_fill_the_memory_are_refused() {
     for (kind, key, more) in [
         ("bulk", "flows", ""),
         ("cbr", "flows", "rate = \"1kbit\"\n"),
+        ("poisson", "flows", "rate = \"1kbit\"\n"),
         ("audio", "flows", ""),
         ("video", "flows", ""),
         ("web", "users", ""),

@@ -69,6 +69,45 @@ fn the_bottleneck_has_two_sides() {
     assert!(live.back.queue.is_usual());
 }
 
+/// Nodes that stand in a file only are hosts like others, and are refused like others.
+#[test]
+fn files_name_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |kind: &str, rows: &str| {
+        std::fs::write(folder.path().join("rows.csv"), rows).unwrap();
+        let (links, _) = RIGHT.split_once("[[traffic]]").unwrap();
+        let text = format!("{links}[[traffic]]\nkind = \"{kind}\"\nfile = \"rows.csv\"\n");
+        Scenario::parse(&text, folder.path()).map_err(|wrong| wrong.to_string())
+    };
+    let rows = "0,client2,server1,1000\n1,server2,client2,50\n";
+    for kind in ["flow_list", "datagram_list"] {
+        let scenario = read(kind, rows).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let live = scenario.live().unwrap();
+        let names = |nodes: &[u16]| -> Vec<&str> {
+            nodes.iter().map(|node| live.network.nodes[usize::from(*node)].as_str()).collect()
+        };
+        assert_eq!(
+            (names(&live.near), names(&live.far)),
+            (vec!["client2"], vec!["server1", "server2"]),
+            "{kind}"
+        );
+    }
+    insta::assert_snapshot!(read("flow_list", "0,client1,client2,1000\n").unwrap_err(), @r#"
+    error: traffic "flow_list": "client1" and "client2" are on the same side of the bottleneck
+      --> scenario:30:8
+    30 | file = "rows.csv"
+       |        ^^^^^^^^^^ a test bed cannot be this
+       = help: let it cross the bottleneck
+    "#);
+    insta::assert_snapshot!(read("flow_list", "").unwrap_err(), @r#"
+    error: the files of its traffic name no nodes
+      --> scenario:28:1
+    28 | [[traffic]]
+       | ^^^^^^^^^^^ a test bed cannot be this
+       = help: let it cross the bottleneck
+    "#);
+}
+
 #[test]
 fn ours_and_the_kernels_take_turns_in_their_order() {
     let scenario = Scenario::parse(RIGHT, ".").unwrap();

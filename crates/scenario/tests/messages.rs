@@ -568,11 +568,11 @@ fn runs_that_show_nothing_are_refused() {
     28 | stop = "2 s"
        |        ^^^^^ it starts at 5s
     "#);
-    insta::assert_snapshot!(told("[record]", "[[traffic]]\nkind = \"bulk\"\nname = \"upload\"\nfrom = \"server\"\nto = \"home\"\n[record]"), @r#"
-    error: the name "upload" is taken
-      --> scenario:32:8
-    32 | name = "upload"
-       |        ^^^^^^^^ by the traffic in line 24
+    insta::assert_snapshot!(told("warmup = \"1 s\"", "warmup = \"1 s\"\ncooldown = \"9 s\""), @r#"
+    error: cooldown: 9s leaves nothing of the duration of 10s to measure, after 1s of warm-up
+     --> scenario:5:12
+    5 | cooldown = "9 s"
+      |            ^^^^^
     "#);
     insta::assert_snapshot!(told("[record]", "[short]\nduration = \"2 s\"\nwarmup = \"3 s\"\n[record]"), @r#"
     error: [short]: a warm-up of 3s leaves nothing of 2s to measure
@@ -715,6 +715,14 @@ fn traps_are_told() {
     27 | start = "20 s"
        |         ^^^^^^
     "#);
+    insta::assert_snapshot!(warned("fifo limit 100p", "ared target 20ms"), @r#"
+    warning: packets of 1500b are 3.0 times avpkt (500b): the queue stands near 60.0 ms, not at target (20ms)
+     --> scenario:6:16
+    6 | disciplines = ["ared target 20ms"]
+      |                ^^^^^^^^^^^^^^^^^^ at home->isp, 10mbit, with traffic "upload"
+      = help: write avpkt 1500b
+    "#);
+    assert_eq!(warned("fifo limit 100p", "ared target 20ms avpkt 1500b"), "");
     insta::assert_snapshot!(warned("congestion = \"cubic\"", "mss = \"8kb\""), @r#"
     warning: packets of 8232 bytes are larger than the mtu of home->isp, 1500b
      --> scenario:9:7
@@ -724,46 +732,119 @@ fn traps_are_told() {
     "#);
 }
 
-/// What is told about a scenario with a flow list.
-fn listed(rows: Option<&str>, keys: &str) -> String {
+/// What is told about a scenario with a list in a file.
+fn listed(kind: &str, rows: Option<&str>, keys: &str) -> String {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     if let Some(rows) = rows {
-        std::fs::write(folder.path().join("flows.csv"), rows).expect("there is room for a file");
+        std::fs::write(folder.path().join("rows.csv"), rows).expect("there is room for a file");
     }
-    let entry = format!("[[traffic]]\nkind = \"flow_list\"\nfile = \"flows.csv\"\n{keys}\n[record]");
+    let entry = format!("[[traffic]]\nkind = \"{kind}\"\nfile = \"rows.csv\"\n{keys}\n[record]");
     let text = RIGHT.replace("[record]", &entry);
-    let told = Scenario::parse(&text, folder.path()).map(|scenario| scenario.files().len());
-    let told = told.map_or_else(|wrong| wrong.to_string(), |files| format!("{files} file"));
+    let told = Scenario::parse(&text, folder.path()).map(|scenario| {
+        let pairs = &scenario.network().unwrap().traffic[1].pairs;
+        format!("{} file, {} pairs", scenario.files().len(), pairs.len())
+    });
+    let told = told.unwrap_or_else(|wrong| wrong.to_string());
     told.replace(&folder.path().display().to_string(), "FOLDER")
 }
 
 #[test]
 fn flow_lists_are_read_when_the_scenario_is() {
-    assert_eq!(listed(Some("0,home,server,1000\n"), ""), "1 file");
-    insta::assert_snapshot!(listed(Some("0,home,server,1000\n1,home,sever,1000\n"), ""), @r#"
-    error: traffic "flow_list": file: FOLDER/flows.csv: row 2, column dst: found "sever", expected the name of a node, perhaps "server"
+    assert_eq!(listed("flow_list", Some("0,home,server,1000\n"), ""), "1 file, 1 pairs");
+    insta::assert_snapshot!(listed("flow_list", Some("0,home,server,1000\n1,home,sever,1000\n"), ""), @r#"
+    error: traffic "flow_list": file: FOLDER/rows.csv: row 2, column dst: found "sever", expected the name of a node, perhaps "server"
       --> scenario:32:8
-    32 | file = "flows.csv"
-       |        ^^^^^^^^^^^
+    32 | file = "rows.csv"
+       |        ^^^^^^^^^^
     "#);
-    insta::assert_snapshot!(listed(Some("0,home,server,many\n"), ""), @r#"
-    error: traffic "flow_list": file: FOLDER/flows.csv: row 1, column size_bytes: found "many", expected a whole number of bytes, 1 or more
+    insta::assert_snapshot!(listed("flow_list", Some("0,home,server,many\n"), ""), @r#"
+    error: traffic "flow_list": file: FOLDER/rows.csv: row 1, column size_bytes: found "many", expected a whole number of bytes, 1 or more
       --> scenario:32:8
-    32 | file = "flows.csv"
-       |        ^^^^^^^^^^^
+    32 | file = "rows.csv"
+       |        ^^^^^^^^^^
     "#);
-    insta::assert_snapshot!(listed(None, ""), @r#"
-    error: traffic "flow_list": file: FOLDER/flows.csv: cannot be read: No such file or directory (os error 2)
+    insta::assert_snapshot!(listed("flow_list", None, ""), @r#"
+    error: traffic "flow_list": file: FOLDER/rows.csv: cannot be read: No such file or directory (os error 2)
       --> scenario:32:8
-    32 | file = "flows.csv"
-       |        ^^^^^^^^^^^
+    32 | file = "rows.csv"
+       |        ^^^^^^^^^^
     "#);
-    insta::assert_snapshot!(listed(Some("0,home,server,1000\n"), "from = \"home\""), @r#"
+    insta::assert_snapshot!(listed("flow_list", Some("0,home,server,1000\n"), "from = \"home\""), @r#"
     error: traffic "flow_list": flow_list names its nodes in its file
       --> scenario:33:8
     33 | from = "home"
        |        ^^^^^^
        = help: leave from out
+    "#);
+}
+
+/// Nodes that a file names must be reached as those that the scenario names.
+#[test]
+fn lists_lead_somewhere() {
+    let alone = "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nback = false\n";
+    insta::assert_snapshot!(listed("flow_list", Some("0,home,server,1000\n1,home,a,1000\n"), alone), @r#"
+    error: traffic "flow_list": no link leads on from "home" towards "a"
+      --> scenario:32:8
+    32 | file = "rows.csv"
+       |        ^^^^^^^^^^ it cannot be reached
+    "#);
+    insta::assert_snapshot!(listed("flow_list", Some("0,a,b,1000\n"), alone), @r#"
+    error: traffic "flow_list": acknowledgements have no way back from "b" to "a"
+      --> scenario:32:8
+    32 | file = "rows.csv"
+       |        ^^^^^^^^^^
+       = help: a [[link]] has both directions unless it says back = false
+    "#);
+    assert_eq!(listed("datagram_list", Some("0,a,b,1000\n"), alone), "1 file, 1 pairs");
+}
+
+#[test]
+fn datagram_lists_have_their_nodes_from_one_place() {
+    let ends = "from = \"home\"\nto = \"server\"";
+    assert_eq!(listed("datagram_list", Some("0,1000\n"), ends), "1 file, 1 pairs");
+    let both_ways = "0,home,server,1000,1\n1,server,home,100,1\n2,home,server,50,2\n";
+    assert_eq!(listed("datagram_list", Some(both_ways), ""), "1 file, 2 pairs");
+    insta::assert_snapshot!(listed("datagram_list", Some("0,1000\n"), ""), @r#"
+    error: traffic "datagram_list": the file names no nodes
+      --> scenario:32:8
+    32 | file = "rows.csv"
+       |        ^^^^^^^^^^
+       = help: write from and to, or give it the columns src and dst
+    "#);
+    insta::assert_snapshot!(listed("datagram_list", Some("0,1000\n"), "from = \"home\""), @r#"
+    error: traffic "datagram_list" needs "to"
+      --> scenario:30:1
+    30 | [[traffic]]
+       | ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(listed("datagram_list", Some("0,home,server,1000\n"), ends), @r#"
+    error: traffic "datagram_list": datagram_list names its nodes in its file
+      --> scenario:33:8
+    33 | from = "home"
+       |        ^^^^^^
+       = help: leave from out
+
+    error: traffic "datagram_list": datagram_list names its nodes in its file
+      --> scenario:34:6
+    34 | to = "server"
+       |      ^^^^^^^^
+       = help: leave to out
+    "#);
+    insta::assert_snapshot!(listed("datagram_list", Some("0,home,server,20\n"), ""), @r#"
+    error: traffic "datagram_list": file: FOLDER/rows.csv: row 1, column size_bytes: found "20", expected the length of an IP packet in bytes, 28 to 65,535
+      --> scenario:32:8
+    32 | file = "rows.csv"
+       |        ^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn a_spread_and_a_stagger_contradict_each_other() {
+    insta::assert_snapshot!(told("to = \"server\"\n\n[record]", "to = \"server\"\nspread = \"1 s\"\nstagger = \"1 s\"\n\n[record]"), @r#"
+    error: traffic "upload": spread: with a stagger of 1s each flow begins at a moment that is known, and nothing is spread: leave spread or stagger out
+      --> scenario:29:10
+    29 | spread = "1 s"
+       |          ^^^^^
     "#);
 }
 

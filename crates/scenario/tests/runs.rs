@@ -107,6 +107,16 @@ fn traffic_pairs_and_is_named_by_its_kind() {
 }
 
 #[test]
+fn nodes_may_be_numbers() {
+    let text = DUMBBELL.replace("s[1-3]", "[1-3]").replace("\"s1\"", "\"1\"");
+    let scenario = Scenario::parse(&text, ".").expect("it is right");
+    let network = network(&scenario);
+    assert_eq!(network.nodes[..4], ["1", "left", "2", "3"]);
+    assert_eq!(network.ports[0].name, "1->left");
+    assert_eq!(network.traffic[0].pairs.len(), 3);
+}
+
+#[test]
 fn every_discipline_runs_with_every_seed() {
     let cells: Vec<String> =
         dumbbell().cells().iter().map(|cell| format!("{} #{}", cell.name, cell.seed)).collect();
@@ -324,4 +334,29 @@ fn a_link_is_down_in_both_directions() {
     let down = heard(&Scenario::parse(&down, ".").expect("it is right"), 0).delivered;
     let up = heard(&dumbbell(), 0).delivered;
     assert!((up / 10..up * 7 / 10).contains(&down), "{down} of {up}");
+}
+
+/// Entries of one name are one group of the tables; each has random numbers of its own, which belong to its nodes.
+#[test]
+fn entries_that_share_a_name_are_told_apart() {
+    let text = |order: [&str; 3]| {
+        let head = "duration = \"2 s\"\ndisciplines = [\"fifo\"]\n\
+                    [[link]]\nfrom = \"[1-3]\"\nto = \"d\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqdisc = \"compare\"\n";
+        let entry = |from: &str| {
+            format!(
+                "[[traffic]]\nkind = \"poisson\"\nname = \"rain\"\nfrom = \"{from}\"\nto = \"d\"\nrate = \"100kbit\"\n"
+            )
+        };
+        format!("{head}{}", order.map(entry).concat())
+    };
+    let ids = |order| {
+        let scenario =
+            Scenario::parse(&text(order), "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
+        let network = scenario.network().expect("it is one").clone();
+        let named = network.traffic.iter().map(|stream| (stream.name.clone(), stream.id.clone()));
+        named.collect::<Vec<_>>()
+    };
+    let named = |id: &str| ("rain".to_owned(), id.to_owned());
+    assert_eq!(ids(["1", "2", "3"]), ["rain 1->d", "rain 2->d", "rain 3->d"].map(named));
+    assert_eq!(ids(["3", "1", "1"]), ["rain 3->d", "rain 1->d", "rain 1->d #2"].map(named));
 }

@@ -118,7 +118,7 @@ fn what_is_of_a_network_is_not_of_a_switch() {
      --> scenario:7:3
     7 | [[link]]
       |   ^^^^
-      = help: there are title, description, host, duration, warmup, seeds, disciplines, switch, traffic, short
+      = help: there are title, description, host, duration, warmup, cooldown, seeds, disciplines, switch, traffic, short
     "#);
     insta::assert_snapshot!(told("ports = 8", "ports = 1"), @r#"
     error: ports: 1: a switch has 2 to 1024

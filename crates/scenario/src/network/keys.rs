@@ -40,7 +40,7 @@ pub(crate) enum Names {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Ends {
-    /// The node that it begins at; "s[1-10]" are ten nodes with a link each.
+    /// The node that it begins at; "s[1-10]" are ten nodes with a link each, "[1-5]" are the nodes 1 to 5.
     pub from: Option<String>,
     /// The node that it leads to; a range here pairs with a range there.
     pub to: Option<String>,
@@ -89,9 +89,10 @@ pub(crate) struct Common {
     /// Which source, see giveway list traffic.
     #[schemars(with = "Option<String>")]
     pub kind: IgnoredAny,
-    /// What it is called in tables; its random numbers depend on it. Default: the kind.
+    /// What it is called in tables; its random numbers depend on it. Entries that share a name are measured together.
+    /// Default: the kind.
     pub name: Option<String>,
-    /// The node that sends, or several: "s[1-10]".
+    /// The node that sends, or several: "s[1-10]", "[1-5]".
     pub from: Option<String>,
     /// The node that receives; a range here pairs with a range there, one node serves a whole range.
     pub to: Option<String>,

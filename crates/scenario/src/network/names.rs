@@ -1,4 +1,4 @@
-//! Names of nodes, and ranges of them: "s[1-10]" are s1 to s10.
+//! Names of nodes, and ranges of them: "s[1-10]" are s1 to s10, "[1-5]" are 1 to 5.
 
 use std::ops::Range;
 
@@ -49,6 +49,9 @@ impl Reading {
 /// The names that a text stands for.
 fn expand(text: &str) -> Result<Vec<String>, (Range<usize>, String)> {
     let Some(open) = text.find('[') else {
+        if text.is_empty() {
+            return Err((0..0, "a node needs a name".to_owned()));
+        }
         check(text, 0..text.len())?;
         return Ok(vec![text.to_owned()]);
     };
@@ -57,10 +60,9 @@ fn expand(text: &str) -> Result<Vec<String>, (Range<usize>, String)> {
         return Err((whole, "this range has no end".to_owned()));
     };
     let (before, inner, after) = (&text[..open], &text[open + 1..close], &text[close + 1..]);
+    // Either may be empty: the number is a name by itself.
     check(before, 0..open)?;
-    if !after.is_empty() {
-        check(after, close + 1..text.len())?;
-    }
+    check(after, close + 1..text.len())?;
     let span = open..close + 1;
     let bounds = inner.split_once('-').and_then(|(first, last)| Some((number(first)?, number(last)?)));
     let Some((first, last)) = bounds else {
@@ -80,11 +82,9 @@ fn number(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok())?
 }
 
-fn check(name: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
-    if name.is_empty() {
-        return Err((span, "a node needs a name".to_owned()));
-    }
-    match name.char_indices().find(|(_, c)| !(c.is_alphanumeric() || "-_.".contains(*c))) {
+/// Refuses what no name, and no part of one, may have.
+fn check(part: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
+    match part.char_indices().find(|(_, c)| !(c.is_alphanumeric() || "-_.".contains(*c))) {
         Some((at, c)) => {
             let place = span.start + at..span.start + at + c.len_utf8();
             Err((
@@ -130,9 +130,18 @@ mod tests {
         assert_eq!(names("home"), "home");
         assert_eq!(names("s[1-3]"), "s1 s2 s3");
         assert_eq!(names("rack[8-10].top"), "rack8.top rack9.top rack10.top");
+        assert_eq!(names("[1-5]"), "1 2 3 4 5");
+        assert_eq!(names("[9-10]th"), "9th 10th");
+        assert_eq!(names("[7-7]"), "7");
         assert_eq!(names("s[3-1]"), "\"[3-1]\": this range is empty: 3 is above 1");
         assert_eq!(names("s[a-b]"), "\"[a-b]\": \"a-b\" is not a range of numbers");
         assert_eq!(names("s[1-10"), "\"[1-10\": this range has no end");
+        assert_eq!(names("[]"), "\"[]\": \"\" is not a range of numbers");
+        assert_eq!(names("[-]"), "\"[-]\": \"-\" is not a range of numbers");
+        assert_eq!(
+            names("[1-2][3-4]"),
+            "\"[\": the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"[\""
+        );
         assert_eq!(names("s[0-99999]"), "\"[0-99999]\": this range has more than 10000 nodes");
         assert_eq!(
             names("home->isp"),

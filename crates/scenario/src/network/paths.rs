@@ -4,18 +4,27 @@ use sim::Routes;
 
 use super::topology::Port;
 
-/// The ports of a network with the routes over them. Routes are computed for the destinations that are asked for, so
-/// whoever asks more than once keeps this.
-pub(crate) struct Paths<'a> {
-    ports: &'a [Port],
+/// The routes of a network. They are computed for the destinations that are asked for, so whoever asks more than once keeps
+/// this.
+pub(crate) struct Paths {
+    /// Where each port leads, by number.
+    targets: Vec<u16>,
     routes: Routes,
 }
 
-impl<'a> Paths<'a> {
+impl Paths {
     /// Paths over these ports between so many nodes.
-    pub fn new(nodes: usize, ports: &'a [Port]) -> Paths<'a> {
-        let links = ports.iter().map(|port| (port.from, port.to, port.cost));
-        Paths { ports, routes: Routes::new(nodes, links) }
+    pub fn new(nodes: usize, ports: &[Port]) -> Paths {
+        let links: Vec<(u16, u16, u32)> = ports.iter().map(|port| (port.from, port.to, port.cost)).collect();
+        Paths::over(nodes, &links)
+    }
+
+    /// The same over links as (from, to, cost), in the order of their ports.
+    pub fn over(nodes: usize, links: &[(u16, u16, u32)]) -> Paths {
+        Paths {
+            targets: links.iter().map(|(_, to, _)| *to).collect(),
+            routes: Routes::new(nodes, links.iter().copied()),
+        }
     }
 
     /// The numbers of the ports from one node to another, in their order; `None` where no path leads.
@@ -25,7 +34,7 @@ impl<'a> Paths<'a> {
         while at != to {
             let port = self.routes.next(at, to)? as usize;
             ports.push(port);
-            at = self.ports[port].to;
+            at = self.targets[port];
         }
         Some(ports)
     }

@@ -10,7 +10,7 @@ use crate::fields::Reading;
 use crate::tree::Value;
 
 /// Refuses the first reservation on each link that does not fit beside those written before it.
-pub(crate) fn check(reading: &mut Reading, traffic: &[Stream], topology: &Topology, paths: &Paths<'_>) {
+pub(crate) fn check(reading: &mut Reading, traffic: &[Stream], topology: &Topology, paths: &Paths) {
     if !topology.whole {
         return;
     }

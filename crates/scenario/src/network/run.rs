@@ -1,13 +1,16 @@
 //! Runs on a network: one for each discipline and seed, each alone and repeatable.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use disciplines::Spec;
 use qdisc::{Bytes, Invalid, PortId, Probe, Qdisc, Rate, Site, Streams, Time};
 use sim::world::SourcePlan;
 use sim::{LinkPlan, Plan, Segment, Sim, Totals};
 
-use super::Network;
 use super::topology::{Port, onward};
-use crate::scenario::Cell;
+use super::{Network, Paths};
+use crate::scenario::{Cell, Times};
 
 /// What came of a run, beside what its probe heard.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,13 +24,17 @@ pub struct Finished {
 /// Builds the discipline of a port of a run.
 pub type Build<'a> = &'a dyn Fn(&Port, &Spec, &Site) -> Result<Box<dyn Qdisc<Segment>>, Invalid>;
 
+/// Which of the measured ports flows cross: for each pair of nodes, sender first, in their order. Routes are those of a
+/// network whose links are all up.
+pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
+
 /// What a recorder needs to know about a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct Measured {
     /// The measured ports; the first is the bottleneck of the tables.
     pub ports: Vec<PortId>,
-    /// Where there are several: between which nodes flows go over each of them, sender first.
-    pub ways: Vec<(PortId, Vec<(u16, u16)>)>,
+    /// Which of them flows cross.
+    pub crossed: Crossed,
     /// Names of all ports, by number.
     pub port_names: Vec<String>,
     /// Rates of the links behind all ports, by number.
@@ -36,9 +43,9 @@ pub struct Measured {
     pub nodes: Vec<String>,
     /// Names of the traffic, by number of the source.
     pub sources: Vec<String>,
-    /// When the measured part begins.
+    /// When the measurement interval begins.
     pub from: Time,
-    /// When the run ends.
+    /// When it ends.
     pub until: Time,
     /// Upper ends of the classes of transfer sizes, where the scenario has its own.
     pub size_classes: Option<Vec<Bytes>>,
@@ -54,57 +61,46 @@ impl Network {
 
     /// What a recorder needs to know; the same for every cell.
     pub fn measured(&self) -> Measured {
+        let interval = self.interval();
         Measured {
             ports: self.measured.clone(),
-            ways: self.ways(),
+            crossed: self.crossed(),
             port_names: self.ports.iter().map(|port| port.name.clone()).collect(),
             rates: self.ports.iter().map(|port| port.rate).collect(),
             nodes: self.nodes.clone(),
             sources: self.traffic.iter().map(|stream| stream.name.clone()).collect(),
-            from: Time::ZERO + self.times.warmup,
-            until: Time::ZERO + self.times.duration,
+            from: interval.start,
+            until: interval.end,
             size_classes: self.size_classes.clone(),
             small_packet: self.small_packet,
         }
     }
 
-    /// Which flows go over which of the measured ports, where there are several: those between the nodes of the traffic,
-    /// both ways.
-    fn ways(&self) -> Vec<(PortId, Vec<(u16, u16)>)> {
-        if self.measured.len() < 2 {
-            return Vec::new();
-        }
-        let paths = self.paths();
-        let mut pairs: Vec<(u16, u16)> = Vec::new();
-        for (from, to) in self.traffic.iter().flat_map(|stream| &stream.pairs) {
-            pairs.extend([(*from, *to), (*to, *from)]);
-        }
-        if self.traffic.iter().any(|stream| stream.pairs.is_empty()) {
-            // It names its nodes in a file: all of them may talk.
-            let nodes = || 0..self.nodes.len() as u16;
-            pairs.extend(nodes().flat_map(|from| nodes().map(move |to| (from, to))));
-        }
-        pairs.sort_unstable();
-        pairs.dedup();
-        let mut ways: Vec<(PortId, Vec<(u16, u16)>)> =
-            self.measured.iter().map(|port| (*port, Vec::new())).collect();
-        // Where each port is among those that are measured.
-        let mut places = vec![None; self.ports.len()];
-        for (place, (port, _)) in ways.iter().enumerate() {
-            places[port.0 as usize].get_or_insert(place);
-        }
-        for (from, to) in pairs {
-            for port in paths.path(from, to).unwrap_or_default() {
-                if let Some(place) = places[port] {
-                    ways[place].1.push((from, to));
-                }
-            }
-        }
-        ways
+    /// The measurement interval: from the end of the warm-up to the beginning of the cool-down.
+    fn interval(&self) -> Range<Time> {
+        let Times { duration, warmup, cooldown } = self.times;
+        Time::ZERO + warmup..Time::ZERO + (duration - cooldown)
     }
 
-    /// The simulation of a cell, ready to begin. Random streams are named by place, and those of the traffic do not
-    /// depend on the discipline: all disciplines meet the same arrivals.
+    /// Which of the measured ports flows cross. Routes are computed for the destinations that are asked for.
+    fn crossed(&self) -> Crossed {
+        let nodes = self.nodes.len();
+        let links: Vec<(u16, u16, u32)> =
+            self.ports.iter().map(|port| (port.from, port.to, port.cost)).collect();
+        let measured = self.measured.clone();
+        Arc::new(move |pairs| {
+            let paths = Paths::over(nodes, &links);
+            let crossed = |(from, to): &(u16, u16)| {
+                let path = paths.path(*from, *to).unwrap_or_default();
+                let is_on_it = |port: &PortId| path.contains(&(port.0 as usize));
+                measured.iter().copied().filter(is_on_it).collect()
+            };
+            pairs.iter().map(crossed).collect()
+        })
+    }
+
+    /// The simulation of a cell, ready to begin. Random streams are named: those of a link by its name, those of traffic by
+    /// [`Stream::id`](super::Stream::id). They do not depend on the discipline, so all disciplines meet the same arrivals.
     ///
     /// # Panics
     /// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read.
@@ -125,6 +121,7 @@ impl Network {
             let qdisc = build(port, port.queue.spec(compared), &port.site(&streams, &onward));
             let qdisc = qdisc.expect("it was built when the scenario was read");
             network.link(LinkPlan {
+                name: port.name.clone(),
                 from: port.from,
                 to: port.to,
                 rate: port.rate,
@@ -140,6 +137,8 @@ impl Network {
             let place = stream.place(&streams, &self.folder, &self.nodes);
             let source = stream.spec.build(&place);
             SourcePlan {
+                name: stream.id.clone(),
+                group: stream.name.clone(),
                 start: stream.start,
                 source: source.unwrap_or_else(|invalid| panic!("{}: {invalid}", stream.name)),
                 tcp: stream.tcp.clone(),
@@ -151,7 +150,7 @@ impl Network {
             sources: sources.collect(),
             network,
             until: Time::ZERO + self.times.duration,
-            measured_from: Time::ZERO + self.times.warmup,
+            measured: self.interval(),
             sample: Some(self.sample),
             sample_senders: self.senders,
             streams,

@@ -1,11 +1,12 @@
 //! Traffic as it is written, made into sources with their places.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 
 use qdisc::{Rate, Span, Streams, Time};
 use serde_json::{Map, Value as Json};
-use sim::{Place, SOURCES, TcpConfig, TrafficEntry, TrafficSpec};
+use sim::{Place, Placed, SOURCES, TcpConfig, TrafficEntry, TrafficSpec};
 
 use super::Paths;
 use super::keys::Common;
@@ -19,8 +20,11 @@ use crate::tree::{Node, Table, Value};
 /// One entry of the traffic. Its place in the list is its number in reports.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// What it is called in tables.
+    /// What it is called in tables. Entries that share a name are measured together.
     pub name: String,
+    /// What tells it apart from all others: its random numbers depend on it. Its name; where others share that, with its
+    /// nodes as they are written, and where others share these, too, with a number in the order of the file.
+    pub id: String,
     /// The source, with its parameters.
     pub spec: TrafficSpec,
     /// Pairs of nodes, sender first.
@@ -47,10 +51,10 @@ impl Stream {
             start: self.start,
             stop: self.stop,
             tcp: self.tcp.clone(),
-            streams: streams.within("traffic").within(&self.name),
+            streams: streams.within("traffic").within(&self.id),
             folder: folder.to_owned(),
             // Only sources that read names from a file need them. Copies for thousands of sources would add up.
-            nodes: if self.spec.placed() { Vec::new() } else { nodes.to_vec() },
+            nodes: if self.spec.placed() == Placed::Scenario { Vec::new() } else { nodes.to_vec() },
         }
     }
 }
@@ -62,7 +66,7 @@ const MOST_STREAMS: usize = 65_535;
 pub(crate) struct Around<'a> {
     pub topology: &'a Topology,
     /// None while the network has mistakes of its own.
-    pub paths: Option<&'a Paths<'a>>,
+    pub paths: Option<&'a Paths>,
     pub duration: Option<Span>,
     pub folder: &'a Path,
 }
@@ -96,19 +100,23 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> 
         return Vec::new();
     }
     let mut names = Names::default();
-    let streams = entries.iter().filter_map(|node| {
-        let table = reading.table(node, "traffic", "[[traffic]] with kind, from and to")?;
-        let name = names.of(reading, table);
-        entry(reading, table, name, defaults.as_ref(), around)
-    });
-    streams.collect()
+    let mut streams: Vec<Stream> = entries
+        .iter()
+        .filter_map(|node| {
+            let table = reading.table(node, "traffic", "[[traffic]] with kind, from and to")?;
+            let name = names.of(reading, table);
+            entry(reading, table, name, defaults.as_ref(), around)
+        })
+        .collect();
+    tell_apart(&mut streams);
+    streams
 }
 
 /// Names that are taken.
 #[derive(Default)]
 struct Names {
-    /// With the line of the traffic that took it.
-    taken: BTreeMap<String, usize>,
+    /// All of them, as long as entries are read.
+    taken: BTreeSet<String>,
     /// For each kind the number to try next: names are never given back, so smaller ones stay taken.
     next: BTreeMap<String, u64>,
 }
@@ -116,21 +124,12 @@ struct Names {
 impl Names {
     /// The name of an entry: its own, or its kind, with a number where that is taken.
     fn of(&mut self, reading: &mut Reading, table: &Table) -> String {
-        let line = reading.origin.place(&table.span).line;
         if let Some(node) = table.get("name") {
             let name = node.text().unwrap_or_default().to_owned();
             if name.is_empty() && node.text().is_some() {
                 reading.tell(Diagnostic::error(node.span.clone(), "name: it cannot be empty"));
             }
-            match self.taken.get(&name) {
-                Some(first) => {
-                    let wrong = Diagnostic::error(node.span.clone(), format!("the name \"{name}\" is taken"));
-                    reading.tell(wrong.label(format!("by the traffic in line {first}")));
-                }
-                None => {
-                    self.taken.insert(name.clone(), line);
-                }
-            }
+            self.taken.insert(name.clone());
             return name;
         }
         let kind = table.get("kind").and_then(Node::text).unwrap_or("traffic");
@@ -138,12 +137,31 @@ impl Names {
         let name = loop {
             let name = if *next == 1 { kind.to_owned() } else { format!("{kind}-{next}") };
             *next += 1;
-            if !self.taken.contains_key(&name) {
+            if !self.taken.contains(&name) {
                 break name;
             }
         };
-        self.taken.insert(name.clone(), line);
+        self.taken.insert(name.clone());
         name
+    }
+}
+
+/// Fills in what tells entries apart: [`Stream::id`].
+fn tell_apart(streams: &mut [Stream]) {
+    let mut sharing: BTreeMap<String, u32> = BTreeMap::new();
+    streams.iter().for_each(|stream| *sharing.entry(stream.name.clone()).or_default() += 1);
+    let mut taken: BTreeSet<String> = sharing.keys().cloned().collect();
+    for stream in streams {
+        if sharing[&stream.name] == 1 {
+            stream.id = stream.name.clone();
+            continue;
+        }
+        let text = |key: &str| stream.table.get(key).and_then(Node::text).unwrap_or_default();
+        let placed = format!("{} {}->{}", stream.name, text("from"), text("to"));
+        let numbered = (2..).map(|number: u64| format!("{placed} #{number}"));
+        let id = std::iter::once(placed.clone()).chain(numbered).find(|id| !taken.contains(id));
+        stream.id = id.expect("there are more numbers than entries");
+        taken.insert(stream.id.clone());
     }
 }
 
@@ -180,7 +198,8 @@ fn entry(
         reading.tell(Diagnostic::error(table.place("stop"), message).label(format!("it starts at {start}")));
         return None;
     }
-    let stream = Stream {
+    let mut stream = Stream {
+        id: name.clone(),
         name,
         spec: spec?,
         pairs: pairs?,
@@ -191,14 +210,16 @@ fn entry(
         tcp: tcp?.1,
         table: table.clone(),
     };
-    if let Err(invalid) =
-        stream.spec.build(&stream.place(&Streams::new(0), around.folder, &around.topology.nodes))
-    {
-        let place = table
-            .get(invalid.parameter)
-            .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
-        reading.tell(Diagnostic::error(place, format!("{what}: {invalid}")));
-        return None;
+    let built = stream.spec.build(&stream.place(&Streams::new(0), around.folder, &around.topology.nodes));
+    match built {
+        Ok(built) => stream.pairs = settled(reading, &stream, &what, source?, built.named(), around)?,
+        Err(invalid) => {
+            let place = table
+                .get(invalid.parameter)
+                .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
+            reading.tell(Diagnostic::error(place, format!("{what}: {invalid}")));
+            return None;
+        }
     }
     Some(stream)
 }
@@ -225,7 +246,7 @@ fn kind(reading: &mut Reading, table: &Table, what: &str) -> Option<&'static Tra
     found
 }
 
-/// The pairs of nodes between which it flows, all of which have a way.
+/// The pairs of nodes that the scenario says it flows between, all of which have a way; none where a file says it.
 fn pairs(
     reading: &mut Reading,
     table: &Table,
@@ -234,18 +255,19 @@ fn pairs(
     every_pair: bool,
     around: &Around<'_>,
 ) -> Option<Vec<(u16, u16)>> {
-    if !source.placed {
-        for key in ["from", "to"].into_iter().filter(|key| table.has(key)) {
-            let wrong = Diagnostic::error(
-                table.place(key),
-                format!("{what}: {} names its nodes in its file", source.name),
-            );
-            reading.tell(wrong.help(format!("leave {key} out")));
+    match source.placed {
+        Placed::File => {
+            refuse_ends(reading, table, what, source);
+            // With links missing it would miss their nodes, too.
+            return around.topology.whole.then(Vec::new);
         }
-        // With links missing it would miss their nodes, too.
-        return around.topology.whole.then(Vec::new);
+        // Whether the file names nodes is known when it was read.
+        Placed::Either if !ENDS.iter().any(|key| table.has(key)) => {
+            return around.topology.whole.then(Vec::new);
+        }
+        Placed::Either | Placed::Scenario => {}
     }
-    for key in ["from", "to"].into_iter().filter(|key| !table.has(key)) {
+    for key in ENDS.into_iter().filter(|key| !table.has(key)) {
         reading.missing(table, what, key);
     }
     let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
@@ -267,30 +289,83 @@ fn pairs(
         reading.tell(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
         return None;
     }
-    let paths = around.paths?;
+    around.paths?;
     let from_known = all_known(reading, table, "from", &from, around.topology);
     let to_known = all_known(reading, table, "to", &to, around.topology);
     if !from_known || !to_known {
         return None;
     }
     let number = |name: &str| around.topology.node(name).expect("it was just found");
-    let mut numbers = Vec::with_capacity(pairs.len());
-    for (here, there) in &pairs {
-        let (a, b) = (number(here), number(there));
-        if !paths.leads(a, b) {
-            let message = format!("{what}: no link leads on from \"{here}\" towards \"{there}\"");
-            reading.tell(Diagnostic::error(table.place("to"), message).label("it cannot be reached"));
-            return None;
-        }
-        if source.answered && !paths.leads(b, a) {
-            let message = format!("{what}: acknowledgements have no way back from \"{there}\" to \"{here}\"");
-            let wrong = Diagnostic::error(table.place("to"), message);
-            reading.tell(wrong.help("a [[link]] has both directions unless it says back = false"));
-            return None;
-        }
-        numbers.push((a, b));
+    let numbers: Vec<(u16, u16)> = pairs.iter().map(|(here, there)| (number(here), number(there))).collect();
+    all_lead(reading, table.place("to"), what, source, &numbers, around).then_some(numbers)
+}
+
+/// Where the scenario says between which nodes traffic flows.
+const ENDS: [&str; 2] = ["from", "to"];
+
+/// Refuses nodes that stand in the scenario where the file names them; whether there are any.
+fn refuse_ends(reading: &mut Reading, table: &Table, what: &str, source: &TrafficEntry) -> bool {
+    let written = || ENDS.into_iter().filter(|key| table.has(key));
+    for key in written() {
+        let message = format!("{what}: {} names its nodes in its file", source.name);
+        reading.tell(Diagnostic::error(table.place(key), message).help(format!("leave {key} out")));
     }
-    Some(numbers)
+    written().next().is_some()
+}
+
+/// The pairs of nodes between which it flows: those that its file names, or those of the scenario.
+fn settled(
+    reading: &mut Reading,
+    stream: &Stream,
+    what: &str,
+    source: &TrafficEntry,
+    named: Option<Vec<(u16, u16)>>,
+    around: &Around<'_>,
+) -> Option<Vec<(u16, u16)>> {
+    let place = stream.table.place("file");
+    let Some(mut named) = named else {
+        if source.placed == Placed::Either && stream.pairs.is_empty() {
+            let wrong = Diagnostic::error(place, format!("{what}: the file names no nodes"));
+            reading.tell(wrong.help("write from and to, or give it the columns src and dst"));
+            return None;
+        }
+        return Some(stream.pairs.clone());
+    };
+    if source.placed == Placed::Either && refuse_ends(reading, &stream.table, what, source) {
+        return None;
+    }
+    named.sort_unstable();
+    named.dedup();
+    all_lead(reading, place, what, source, &named, around).then_some(named)
+}
+
+/// Whether packets have a way between the nodes of each pair, and so have the answers, where there are any. The first pair
+/// without one is told.
+fn all_lead(
+    reading: &mut Reading,
+    place: Range<usize>,
+    what: &str,
+    source: &TrafficEntry,
+    pairs: &[(u16, u16)],
+    around: &Around<'_>,
+) -> bool {
+    let Some(paths) = around.paths else { return false };
+    let name = |node: u16| &around.topology.nodes[usize::from(node)];
+    for (a, b) in pairs {
+        let (here, there) = (name(*a), name(*b));
+        if !paths.leads(*a, *b) {
+            let message = format!("{what}: no link leads on from \"{here}\" towards \"{there}\"");
+            reading.tell(Diagnostic::error(place, message).label("it cannot be reached"));
+            return false;
+        }
+        if source.answered && !paths.leads(*b, *a) {
+            let message = format!("{what}: acknowledgements have no way back from \"{there}\" to \"{here}\"");
+            let wrong = Diagnostic::error(place, message);
+            reading.tell(wrong.help("a [[link]] has both directions unless it says back = false"));
+            return false;
+        }
+    }
+    true
 }
 
 fn all_known(reading: &mut Reading, table: &Table, key: &str, names: &[String], topology: &Topology) -> bool {

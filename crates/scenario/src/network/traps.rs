@@ -1,7 +1,8 @@
-//! What is legal in a network but hardly meant: buffers out of proportion, runs that end before they begin.
+//! What is legal in a network but hardly meant: buffers out of proportion, queues made for packets of another length, runs that
+//! end before they begin.
 
 use disciplines::Spec;
-use qdisc::{Limit, Onward, Span, Streams, Time};
+use qdisc::{Bytes, Limit, Onward, Span, Streams, Time};
 use sim::SOURCES;
 
 use super::topology::{Port, Queue, Topology};
@@ -21,11 +22,11 @@ pub(crate) fn look(
     network: &Network,
     root: &Table,
     topology: &Topology,
-    paths: &Paths<'_>,
+    paths: &Paths,
 ) {
-    let trips = round_trips(network, topology, paths);
-    queues(reading, network, root, &trips);
-    let longest = trips.iter().flatten().map(|trips| trips.longest).max();
+    let crossings = crossings(network, topology, paths);
+    queues(reading, network, root, &crossings);
+    let longest = crossings.iter().flatten().map(|crossing| crossing.longest).max();
     if let Some(longest) = longest
         && network.times.duration < longest * 10
     {
@@ -45,37 +46,60 @@ pub(crate) fn look(
     segments(reading, network, root, topology, paths);
 }
 
-/// The base round trips of the traffic that crosses a port.
+/// What is known of the traffic that crosses a port.
 #[derive(Clone, Copy)]
-struct Trips {
+struct Crossing<'a> {
+    /// Its base round trips.
     shortest: Span,
     longest: Span,
+    /// Its largest packets, as far as sources can tell, and whose they are.
+    largest: Option<(Bytes, &'a str)>,
 }
 
-/// For each port, the base round trips of the traffic that crosses it: propagation both ways and the transmission of
-/// one full packet on the way there.
-fn round_trips(network: &Network, topology: &Topology, paths: &Paths<'_>) -> Vec<Option<Trips>> {
-    let mut trips: Vec<Option<Trips>> = vec![None; topology.ports.len()];
-    for (from, to) in network.traffic.iter().flat_map(|stream| &stream.pairs) {
-        let there = paths.path(*from, *to).unwrap_or_default();
-        let back = paths.path(*to, *from).unwrap_or_default();
-        let port = |at: &usize| &topology.ports[*at];
-        let propagation = there.iter().chain(&back).map(|at| port(at).delay).fold(Span::ZERO, |a, b| a + b);
-        let transmission = there.iter().map(|at| port(at).rate.time_for(port(at).mtu.0));
-        let trip = transmission.fold(propagation, |a, b| a + b);
-        for at in there {
-            let known = trips[at].get_or_insert(Trips { shortest: trip, longest: trip });
-            known.shortest = known.shortest.min(trip);
-            known.longest = known.longest.max(trip);
+/// For each port, the traffic that crosses it. A base round trip is propagation both ways and the transmission of one full
+/// packet on the way there.
+fn crossings<'a>(network: &'a Network, topology: &Topology, paths: &Paths) -> Vec<Option<Crossing<'a>>> {
+    let mut crossings: Vec<Option<Crossing<'a>>> = vec![None; topology.ports.len()];
+    for stream in &network.traffic {
+        let packet = packet(stream);
+        for (from, to) in &stream.pairs {
+            let there = paths.path(*from, *to).unwrap_or_default();
+            let back = paths.path(*to, *from).unwrap_or_default();
+            let port = |at: &usize| &topology.ports[*at];
+            let propagation =
+                there.iter().chain(&back).map(|at| port(at).delay).fold(Span::ZERO, |a, b| a + b);
+            let transmission = there.iter().map(|at| port(at).rate.time_for(port(at).mtu.0));
+            let trip = transmission.fold(propagation, |a, b| a + b);
+            for at in there {
+                let new = Crossing { shortest: trip, longest: trip, largest: None };
+                let known = crossings[at].get_or_insert(new);
+                known.shortest = known.shortest.min(trip);
+                known.longest = known.longest.max(trip);
+                if let Some(packet) = packet
+                    && known.largest.is_none_or(|(largest, _)| packet > largest)
+                {
+                    known.largest = Some((packet, stream.name.as_str()));
+                }
+            }
         }
     }
-    trips
+    crossings
+}
+
+/// The largest packet of a stream; `None` when its source cannot tell.
+fn packet(stream: &Stream) -> Option<Bytes> {
+    stream.spec.largest().or_else(|| stream.spec.answered().then(|| full_segment(stream)))
+}
+
+/// The IP packet of a full segment of the stream's TCP.
+fn full_segment(stream: &Stream) -> Bytes {
+    Bytes(stream.tcp.mss.0.saturating_add(sim::segment::TCP_HEADER.into()))
 }
 
 /// Buffers against the bandwidth-delay product, and what disciplines themselves find strange.
-fn queues(reading: &mut Reading, network: &Network, root: &Table, trips: &[Option<Trips>]) {
+fn queues(reading: &mut Reading, network: &Network, root: &Table, crossings: &[Option<Crossing<'_>>]) {
     let compared = root.get("disciplines").map(Node::items).unwrap_or_default();
-    for (port, crossing) in network.ports.iter().zip(trips) {
+    for (port, crossing) in network.ports.iter().zip(crossings) {
         match (&port.queue, &port.written) {
             (Queue::Compare, _) => {
                 for (spec, node) in network.disciplines.iter().zip(compared) {
@@ -89,18 +113,25 @@ fn queues(reading: &mut Reading, network: &Network, root: &Table, trips: &[Optio
     }
 }
 
-fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, trips: Option<Trips>) {
+fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing: Option<Crossing<'_>>) {
     let site = port.site(&Streams::new(0), &Onward::default());
     for warning in spec.warnings(&site) {
         let wrong = Diagnostic::warning(node.span.clone(), warning);
         reading.tell(wrong.label(format!("at {}, {} with packets of {}", port.name, port.rate, port.mtu)));
+    }
+    if let Some((largest, name)) = crossing.and_then(|crossing| crossing.largest) {
+        for advice in spec.advice(largest, &site) {
+            let wrong = Diagnostic::warning(reading.parameter(node, "avpkt"), advice.warning);
+            let label = format!("at {}, {}, with traffic \"{name}\"", port.name, port.rate);
+            reading.tell(wrong.label(label).help(advice.help));
+        }
     }
     let Some(limit) = spec.nature(&site).limit else { return };
     let bytes = match limit {
         Limit::Packets(packets) => packets as f64 * port.mtu.0 as f64,
         Limit::Bytes(bytes) => bytes as f64,
     };
-    let Some(Trips { shortest, longest }) = trips else { return };
+    let Some(Crossing { shortest, longest, .. }) = crossing else { return };
     let product = |trip: Span| port.rate.bytes_per_s() * trip.as_s();
     let place = reading.parameter(node, "limit");
     if bytes * PROPORTION < product(shortest) {
@@ -142,13 +173,12 @@ fn controls_its_delay(spec: &Spec) -> bool {
 }
 
 /// Segments that no link could carry in reality.
-fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &Topology, paths: &Paths<'_>) {
-    const HEADERS: u64 = 40;
+fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &Topology, paths: &Paths) {
     // Datagrams have the length that their source gives them.
     let is_tcp =
         |stream: &&Stream| SOURCES.iter().any(|entry| entry.name == stream.spec.name() && entry.answered);
     for stream in network.traffic.iter().filter(is_tcp) {
-        let packet = stream.tcp.mss.0.saturating_add(HEADERS);
+        let packet = full_segment(stream).0;
         let ways = stream.pairs.iter().filter_map(|(from, to)| paths.path(*from, *to));
         let narrow = ways.flatten().map(|at| &topology.ports[at]).find(|port| port.mtu.0 < packet);
         let Some(port) = narrow else { continue };
