@@ -1,167 +1,165 @@
-//! Rows become Parquet. Times are in seconds, sizes in bytes; what is missing is null.
+//! Rows become Parquet. Times are in seconds, sizes in bytes; what is missing is null. `tables.rs` lists the columns.
 
+pub(crate) mod tables;
+
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use qdisc::{DropReason, Ending, FlowKind, FlowReport};
+use qdisc::{DropReason, Ending, FlowKind, FlowReport, Quantity};
 
+use crate::discipline::{Discipline, column};
 use crate::folder::{Cell, Digest, Hashing};
-use crate::metrics::{Summary, unnamed};
+use crate::metrics::{Named, Summary, named, unnamed};
 use crate::rows::Record;
 
 /// Rows of a row group: what a reader holds in memory at a time.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// The columns of a table: name, values, whether a value may be missing.
-type Columns = Vec<(&'static str, ArrayRef, bool)>;
-
-/// One row per flow. `response_s` only of completed transfers and groups.
+/// One row per flow.
 pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     let flows = &record.flows;
     let whole_thing = |flow: &FlowReport| matches!(flow.kind, FlowKind::Transfer | FlowKind::Group);
     let completed = |flow: &&FlowReport| whole_thing(flow) && flow.ending == Ending::Completed;
-    let response =
-        |flow: &FlowReport| Some(flow).filter(completed).map(|flow| flow.end.since(flow.start).as_s());
-    // Whether its response time is one of the summary.
-    let measured = |flow: &FlowReport| record.layout.measures(flow.start);
+    let fct = |flow: &FlowReport| Some(flow).filter(completed).map(|flow| flow.end.since(flow.start).as_s());
+    let in_interval = |flow: &FlowReport| record.layout.measures(flow.start);
     let delay = |flow: &FlowReport, delay: qdisc::Span| (!flow.delay_mean.is_zero()).then_some(delay.as_s());
+    // The 99th percentile and the largest are known of datagrams only.
+    let of_datagrams =
+        |flow: &FlowReport, span: qdisc::Span| delay(flow, span).filter(|_| flow.kind == FlowKind::Datagrams);
     let pause =
         |flow: &FlowReport, pause: qdisc::Span| (!flow.longest_pause.is_zero()).then_some(pause.as_s());
-    batch(vec![
-        ("id", whole(flows, |flow| flow.id), false),
-        ("source", text(flows, |flow| record.layout.source_name(flow.source)), false),
-        ("kind", text(flows, |flow| flow.kind.name().to_owned()), false),
-        ("from", text(flows, |flow| record.layout.node_name(flow.from)), false),
-        ("to", text(flows, |flow| record.layout.node_name(flow.to)), false),
-        ("start_s", real(flows, |flow| Some(flow.start.as_s())), false),
-        ("measured", Arc::new(BooleanArray::from_iter(flows.iter().map(|flow| Some(measured(flow))))), false),
-        ("end_s", real(flows, |flow| Some(flow.end.as_s())), false),
-        ("response_s", real(flows, response), true),
-        ("ending", text(flows, |flow| flow.ending.name().to_owned()), false),
-        ("bytes", whole(flows, |flow| flow.bytes), false),
-        ("delivered", whole(flows, |flow| flow.delivered), false),
-        ("delivered_measured", whole(flows, |flow| flow.delivered_measured), false),
-        ("packets", whole(flows, |flow| flow.packets), false),
-        ("retransmitted", whole(flows, |flow| flow.retransmitted), false),
-        ("lost", whole(flows, |flow| flow.lost), false),
-        ("timeouts", whole(flows, |flow| flow.timeouts), false),
-        ("delay_mean_s", real(flows, |flow| delay(flow, flow.delay_mean)), true),
-        ("delay_p99_s", real(flows, |flow| delay(flow, flow.delay_p99)), true),
-        ("delay_max_s", real(flows, |flow| delay(flow, flow.delay_max)), true),
-        ("longest_pause_s", real(flows, |flow| pause(flow, flow.longest_pause)), true),
-        ("paused_s", real(flows, |flow| pause(flow, flow.paused)), true),
+    tables::FLOWS.batch(vec![
+        text(flows, |flow| record.layout.source_name(flow.source)),
+        whole(flows, |flow| flow.id),
+        text(flows, |flow| flow.kind.name().to_owned()),
+        text(flows, |flow| record.layout.node_name(flow.from)),
+        text(flows, |flow| record.layout.node_name(flow.to)),
+        real(flows, |flow| Some(flow.start.as_s())),
+        Arc::new(BooleanArray::from_iter(flows.iter().map(|flow| Some(in_interval(flow))))),
+        real(flows, |flow| Some(flow.end.as_s())),
+        real(flows, fct),
+        text(flows, |flow| flow.ending.name().to_owned()),
+        whole(flows, |flow| flow.bytes),
+        whole(flows, |flow| flow.delivered),
+        whole(flows, |flow| flow.goodput_bytes),
+        whole(flows, |flow| flow.packets),
+        whole(flows, |flow| flow.retransmitted),
+        maybe_whole(flows, |flow| flow.lost),
+        whole(flows, |flow| flow.timeouts),
+        real(flows, |flow| delay(flow, flow.delay_mean)),
+        real(flows, |flow| of_datagrams(flow, flow.delay_p99)),
+        real(flows, |flow| of_datagrams(flow, flow.delay_max)),
+        real(flows, |flow| pause(flow, flow.longest_pause)),
+        real(flows, |flow| pause(flow, flow.paused)),
     ])
 }
 
-/// One row per sample with `packets` and `bytes`, then one per gauge with `gauge` and `value`.
+/// One row per sample of a backlog.
 pub(crate) fn queue(record: &Record) -> Result<RecordBatch, ArrowError> {
-    let rows = &record.queue;
-    let gauges = rows.iter().map(|row| row.gauge.map(|(name, _)| name));
-    batch(vec![
-        ("time_s", real(rows, |row| Some(row.time.as_s())), false),
-        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
-        ("packets", maybe_whole(rows, |row| row.held.map(|held| held.packets)), true),
-        ("bytes", maybe_whole(rows, |row| row.held.map(|held| held.bytes)), true),
-        ("gauge", Arc::new(StringArray::from_iter(gauges)), true),
-        ("value", real(rows, |row| row.gauge.map(|(_, value)| value)), true),
+    let rows: Vec<_> = record.queue.iter().filter_map(|row| Some((row, row.held?))).collect();
+    tables::QUEUE.batch(vec![
+        real(&rows, |(row, _)| Some(row.time.as_s())),
+        text(&rows, |(row, _)| record.layout.port_name(row.port)),
+        whole(&rows, |(_, held)| held.packets),
+        whole(&rows, |(_, held)| held.bytes),
     ])
 }
 
-/// One row per port; a column for each reason to drop.
+/// One row per gauge and sample.
+pub(crate) fn gauges(record: &Record) -> Result<RecordBatch, ArrowError> {
+    let rows: Vec<_> = record.queue.iter().filter_map(|row| Some((row, row.gauge?))).collect();
+    tables::GAUGES.batch(vec![
+        real(&rows, |(row, _)| Some(row.time.as_s())),
+        text(&rows, |(row, _)| record.layout.port_name(row.port)),
+        text(&rows, |(_, (name, _))| (*name).to_owned()),
+        real(&rows, |(_, (_, value))| Some(*value)),
+    ])
+}
+
+/// One row per port; two columns for each reason to drop.
 pub(crate) fn links(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.links;
-    let mut columns: Columns = vec![
-        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
-        ("rate_bps", maybe_whole(rows, |row| row.rate.map(|rate| rate.as_bit())), true),
-        ("utilization", real(rows, |row| row.utilization), true),
-        ("arrived_packets", maybe_whole(rows, |row| row.arrived.map(|all| all.packets)), true),
-        ("arrived_bytes", maybe_whole(rows, |row| row.arrived.map(|all| all.bytes)), true),
-        ("sent_packets", maybe_whole(rows, |row| row.sent.map(|all| all.packets)), true),
-        ("sent_bytes", maybe_whole(rows, |row| row.sent.map(|all| all.bytes)), true),
-        ("dropped_packets", whole(rows, |row| row.dropped.packets), false),
-        ("dropped_bytes", whole(rows, |row| row.dropped.bytes), false),
-        ("marked_packets", whole(rows, |row| row.marked), false),
+    let mut columns = vec![
+        text(rows, |row| record.layout.port_name(row.port)),
+        maybe_whole(rows, |row| row.rate.map(|rate| rate.as_bit())),
+        real(rows, |row| row.utilization),
+        maybe_whole(rows, |row| row.arrived.map(|all| all.packets)),
+        maybe_whole(rows, |row| row.arrived.map(|all| all.bytes)),
+        maybe_whole(rows, |row| row.sent.map(|all| all.packets)),
+        maybe_whole(rows, |row| row.sent.map(|all| all.bytes)),
+        whole(rows, |row| row.dropped.packets),
+        whole(rows, |row| row.dropped.bytes),
+        whole(rows, |row| row.marked),
     ];
-    for why in DropReason::ALL {
-        columns.push((why.name(), whole(rows, |row| row.drops[why as usize]), false));
-    }
-    for why in DropReason::ALL {
-        let measured = maybe_whole(rows, |row| row.drops_measured.map(|drops| drops[why as usize]));
-        columns.push((measured_name(why), measured, true));
-    }
-    batch(columns)
+    columns.extend(DropReason::ALL.map(|why| whole(rows, |row| row.drops[why as usize])));
+    columns.extend(
+        DropReason::ALL
+            .map(|why| maybe_whole(rows, |row| row.drops_measured.map(|drops| drops[why as usize]))),
+    );
+    tables::LINKS.batch(columns)
 }
 
-/// The column of drops within the measured part.
-pub(crate) const fn measured_name(why: DropReason) -> &'static str {
-    match why {
-        DropReason::Overlimit => "overlimit_measured",
-        DropReason::Pushout => "pushout_measured",
-        DropReason::Early => "early_measured",
-        DropReason::Congested => "congested_measured",
-        DropReason::FlowLimit => "flow_limit_measured",
-        DropReason::TooLarge => "too_large_measured",
-        DropReason::NoClass => "no_class_measured",
-        DropReason::Policy => "policy_measured",
-        DropReason::Reset => "reset_measured",
-        DropReason::Wire => "wire_measured",
-        DropReason::Unreachable => "unreachable_measured",
-    }
+/// The columns of drops within the measurement interval, by reason.
+pub(crate) fn drops_in_interval() -> [&'static str; DropReason::ALL.len()] {
+    let columns = tables::LINKS.columns;
+    DropReason::ALL.map(|why| columns[columns.len() - DropReason::ALL.len() + why as usize].name)
 }
 
-/// Distributions of waiting times: one row per port, kind of packets and share.
-pub(crate) fn delays(record: &Record) -> Result<RecordBatch, ArrowError> {
+/// Distributions of sojourn times: one row per port, kind of packets and share.
+pub(crate) fn sojourn(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.delays;
-    batch(vec![
-        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
-        ("what", text(rows, |row| row.what.name().to_owned()), false),
-        ("share", real(rows, |row| Some(row.share)), false),
-        ("delay_s", real(rows, |row| Some(row.delay_s)), false),
+    tables::SOJOURN.batch(vec![
+        text(rows, |row| record.layout.port_name(row.port)),
+        text(rows, |row| row.what.name().to_owned()),
+        real(rows, |row| Some(row.share)),
+        real(rows, |row| Some(row.delay_s)),
     ])
 }
 
 /// Who got how much: one row per port, stretch of time and source.
 pub(crate) fn shares(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.shares;
-    batch(vec![
-        ("time_s", real(rows, |row| Some(row.time.as_s())), false),
-        ("span_s", real(rows, |row| Some(row.span.as_s())), false),
-        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
-        ("source", text(rows, |row| record.layout.source_name(row.source)), false),
-        ("bytes", whole(rows, |row| row.bytes), false),
+    tables::SHARES.batch(vec![
+        real(rows, |row| Some(row.time.as_s())),
+        real(rows, |row| Some(row.span.as_s())),
+        text(rows, |row| record.layout.port_name(row.port)),
+        text(rows, |row| record.layout.source_name(row.source)),
+        whole(rows, |row| row.bytes),
     ])
 }
 
-/// Samples of senders: one row per sample and flow; `id` is that of the table of flows.
+/// Samples of senders: one row per sample and flow.
 pub(crate) fn senders(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.progress;
-    batch(vec![
-        ("time_s", real(rows, |row| Some(row.time.as_s())), false),
-        ("id", whole(rows, |row| row.id), false),
-        ("acked", whole(rows, |row| row.acked), false),
-        ("window", whole(rows, |row| row.window), false),
+    tables::SENDERS.batch(vec![
+        real(rows, |row| Some(row.time.as_s())),
+        text(rows, |row| record.layout.source_name(row.source)),
+        whole(rows, |row| row.id),
+        whole(rows, |row| row.acked),
+        whole(rows, |row| row.window),
     ])
 }
 
 /// How often flows became backlogged: one row per port and flow.
 pub(crate) fn episodes(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.episodes;
-    batch(vec![
-        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
-        ("flow", text(rows, |row| format!("{:016x}", row.flow.0)), false),
-        ("packets", whole(rows, |row| row.packets), false),
-        ("bytes", whole(rows, |row| row.bytes), false),
-        ("data_packets", whole(rows, |row| row.data_packets), false),
-        ("episodes", whole(rows, |row| row.episodes), false),
+    tables::EPISODES.batch(vec![
+        text(rows, |row| record.layout.port_name(row.port)),
+        text(rows, |row| format!("{:016x}", row.flow.0)),
+        whole(rows, |row| row.packets),
+        whole(rows, |row| row.bytes),
+        whole(rows, |row| row.data_packets),
+        whole(rows, |row| row.episodes),
     ])
 }
 
@@ -169,40 +167,118 @@ pub(crate) fn episodes(record: &Record) -> Result<RecordBatch, ArrowError> {
 pub(crate) fn bursts(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.bursts;
     let onward = rows.iter().map(|row| row.onward.map(|node| record.layout.node_name(node)));
-    let mut columns: Columns = vec![
-        ("port", text(rows, |row| record.layout.port_name(row.port)), false),
-        ("onward", Arc::new(StringArray::from_iter(onward)), true),
-        ("packets", whole(rows, |row| row.packets), false),
-        ("runs", whole(rows, |row| row.runs), false),
-        ("run_longest", whole(rows, |row| row.run_longest), false),
-        ("run_weighted", real(rows, |row| Some(row.run_weighted)), false),
+    let mut columns = vec![
+        text(rows, |row| record.layout.port_name(row.port)),
+        Arc::new(StringArray::from_iter(onward)),
+        whole(rows, |row| row.packets),
+        whole(rows, |row| row.runs),
+        whole(rows, |row| row.run_longest),
+        real(rows, |row| Some(row.run_weighted)),
     ];
-    let windows = ["idc_1ms", "idc_10ms", "idc_100ms", "idc_1s"];
-    columns.extend(
-        windows.iter().enumerate().map(|(at, name)| (*name, real(rows, |row| row.dispersions[at]), true)),
-    );
-    columns.push(("peakedness", real(rows, |row| row.peakedness), true));
-    batch(columns)
+    columns.extend((0..4).map(|window| real(rows, |row| row.dispersions[window])));
+    columns.push(real(rows, |row| row.peakedness));
+    tables::BURSTS.batch(columns)
 }
 
-/// One row per run, a column for each metric that any of them has.
-pub(crate) fn summary(runs: &[(Cell, Summary)]) -> Result<RecordBatch, ArrowError> {
+/// One row per run, a column for each parameter that any of the disciplines has, and one for each metric that any of the
+/// runs has.
+pub(crate) fn summary(
+    disciplines: &[Discipline],
+    runs: &[(Cell, Summary)],
+) -> Result<RecordBatch, ArrowError> {
     let mut names: Vec<&str> = Vec::new();
+    let mut known: BTreeSet<&str> = BTreeSet::new();
     for (_, run) in runs {
-        let new: Vec<&str> =
-            run.metrics.iter().map(|(name, _)| name).filter(|name| !names.contains(name)).collect();
-        names.extend(new);
+        names.extend(run.metrics.iter().map(|(name, _)| name).filter(|name| known.insert(name)));
     }
-    let mut columns: Vec<(&str, ArrayRef, bool)> = vec![
-        ("qdisc", text(runs, |(cell, _)| cell.qdisc.clone()), false),
-        ("seed", whole(runs, |(cell, _)| cell.seed), false),
-        ("fingerprint", text(runs, |(_, run)| run.fingerprint.to_string()), false),
-    ];
+    let of = |cell: &Cell| disciplines.iter().find(|discipline| discipline.qdisc == cell.qdisc);
+    let [qdisc, discipline, seed, fingerprint] = tables::SUMMARY.columns else {
+        unreachable!("the summary has these columns")
+    };
+    let mut fields = Vec::new();
+    let mut columns = Vec::new();
+    let mut push = |field: Field, values: ArrayRef| {
+        fields.push(field);
+        columns.push(values);
+    };
+    push(qdisc.field(&DataType::Utf8), text(runs, |(cell, _)| cell.qdisc.clone()));
+    let written = |cell: &Cell| of(cell).map_or(&cell.qdisc, |discipline| &discipline.written).clone();
+    push(discipline.field(&DataType::Utf8), text(runs, |(cell, _)| written(cell)));
+    for (field, values) in parameters(runs, &of) {
+        push(field, values);
+    }
+    push(seed.field(&DataType::UInt64), whole(runs, |(cell, _)| cell.seed));
+    push(fingerprint.field(&DataType::Utf8), text(runs, |(_, run)| run.fingerprint.to_string()));
     for name in names {
         let value = |(_, run): &(Cell, Summary)| run.metrics.entry(name).unwrap_or_else(|| unnamed(name));
-        columns.push((name, real(runs, value), true));
+        let field = Field::new(name, DataType::Float64, true);
+        let field = match named(name) {
+            Some(Named { definition, .. }) => {
+                tables::described(field, definition.unit.symbol(), definition.what)
+            }
+            None => field,
+        };
+        push(field, real(runs, value));
     }
-    batch(columns)
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// The columns of the disciplines' parameters: one for each name and unit.
+fn parameters<'a>(
+    runs: &[(Cell, Summary)],
+    of: &impl Fn(&Cell) -> Option<&'a Discipline>,
+) -> Vec<(Field, ArrayRef)> {
+    const WHAT: &str = "A parameter of the discipline; null of those that have none of this name.";
+    let mut known: Vec<(String, &'static str, bool)> = Vec::new();
+    for parameter in runs.iter().filter_map(|(cell, _)| of(cell)).flat_map(|one| &one.parameters) {
+        let new = column(parameter);
+        if !known.contains(&new) {
+            known.push(new);
+        }
+    }
+    let values = |wanted: &(String, &'static str, bool)| {
+        let found = |cell: &Cell| {
+            let parameter = of(cell)?.parameters.iter().find(|parameter| column(parameter) == *wanted);
+            parameter.map(|(_, value)| value)
+        };
+        let (name, unit, is_text) = wanted;
+        let values: ArrayRef = if *is_text {
+            Arc::new(StringArray::from_iter(runs.iter().map(|(cell, _)| match found(cell)? {
+                Quantity::Text(text) => Some(text),
+                Quantity::Number(..) => None,
+            })))
+        } else {
+            real(runs, |(cell, _)| match found(cell)? {
+                Quantity::Number(number, _) => Some(*number),
+                Quantity::Text(_) => None,
+            })
+        };
+        let field = Field::new(name, values.data_type().clone(), true);
+        (tables::described(field, unit, WHAT), values)
+    };
+    known.iter().map(values).collect()
+}
+
+/// One row per metric and run.
+pub(crate) fn metrics(runs: &[(Cell, Summary)]) -> Result<RecordBatch, ArrowError> {
+    let all = runs.iter().flat_map(|(cell, run)| {
+        run.metrics.iter().filter_map(move |(name, value)| Some((cell, name, named(name), value?)))
+    });
+    let rows: Vec<_> = all.collect();
+    let maybe = |value: &dyn Fn(&Named<'_>) -> Option<String>| -> ArrayRef {
+        Arc::new(StringArray::from_iter(rows.iter().map(|(_, _, named, _)| value(named.as_ref()?))))
+    };
+    let unit =
+        |named: &Option<Named<'_>>| named.map_or("1", |named| named.definition.unit.symbol()).to_owned();
+    tables::METRICS.batch(vec![
+        text(&rows, |(cell, ..)| cell.qdisc.clone()),
+        whole(&rows, |(cell, ..)| cell.seed),
+        maybe(&|named| named.source.map(str::to_owned)),
+        maybe(&|named| named.port.map(str::to_owned)),
+        text(&rows, |(_, name, named, _)| named.map_or(*name, |named| named.metric).to_owned()),
+        real(&rows, |(.., value)| Some(*value)),
+        text(&rows, |(_, _, named, _)| unit(named)),
+    ])
 }
 
 /// Writes a table and hands it to the disk.
@@ -253,14 +329,12 @@ fn merge_parts<'a>(
 
 fn with_cell(cell: &Cell, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let each = vec![(); rows.num_rows()];
-    let schema = rows.schema();
-    let kept = schema.fields().iter().zip(rows.columns());
-    let mut columns: Vec<(&str, ArrayRef, bool)> = vec![
-        ("qdisc", text(&each, |()| cell.qdisc.clone()), false),
-        ("seed", whole(&each, |()| cell.seed), false),
-    ];
-    columns.extend(kept.map(|(field, column)| (field.name().as_str(), column.clone(), field.is_nullable())));
-    batch(columns)
+    let [qdisc, seed] = tables::OF_RUN;
+    let mut fields = vec![qdisc.field(&DataType::Utf8), seed.field(&DataType::UInt64)];
+    fields.extend(rows.schema().fields().iter().map(|field| field.as_ref().clone()));
+    let mut columns: Vec<ArrayRef> = vec![text(&each, |()| cell.qdisc.clone()), whole(&each, |()| cell.seed)];
+    columns.extend(rows.columns().iter().cloned());
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
 fn writer(path: &Path, rows: &RecordBatch) -> Result<ArrowWriter<Hashing<File>>, ParquetError> {
@@ -276,10 +350,6 @@ fn close(writer: ArrowWriter<Hashing<File>>) -> Result<Digest, ParquetError> {
     let (file, digest) = writer.into_inner()?.finish();
     file.sync_all()?;
     Ok(digest)
-}
-
-fn batch(columns: Vec<(&str, ArrayRef, bool)>) -> Result<RecordBatch, ArrowError> {
-    RecordBatch::try_from_iter_with_nullable(columns)
 }
 
 fn whole<T>(rows: &[T], value: impl Fn(&T) -> u64) -> ArrayRef {

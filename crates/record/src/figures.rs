@@ -54,14 +54,14 @@ const DISPERSION: (&str, &[Column]) = (
     "IDC, 10 ms",
     &[
         column("in", "arrivals_idc_10ms", Kind::Count("")),
-        column("onward", "onward_idc_10ms", Kind::Count("")),
+        column("onward", "downstream_idc_10ms", Kind::Count("")),
     ],
 );
 const PEAKEDNESS: (&str, &[Column]) = (
     "peakedness",
     &[
         column("in", "arrivals_peakedness", Kind::Count("")),
-        column("onward", "onward_peakedness", Kind::Count("")),
+        column("onward", "downstream_peakedness", Kind::Count("")),
     ],
 );
 
@@ -117,10 +117,10 @@ const GROUPS: [(&str, &[Column]); 11] = [
         ],
     ),
     (
-        "pages",
+        "page load",
         &[
-            column("p50", "page_p50_s", TIME),
-            column("p95", "page_p95_s", TIME),
+            column("p50", "page_load_p50_s", TIME),
+            column("p95", "page_load_p95_s", TIME),
             column("not done", "pages_incomplete", Kind::Count("")),
         ],
     ),
@@ -130,7 +130,7 @@ const GROUPS: [(&str, &[Column]); 11] = [
     ),
     CALLS,
     (
-        "packet delay",
+        "sojourn time",
         &[
             column("small p99", "small_sojourn_p99_s", TIME),
             column("p50", "sojourn_p50_s", TIME),
@@ -144,7 +144,7 @@ const GROUPS: [(&str, &[Column]); 11] = [
     (
         "queue",
         &[
-            column("mean", "queue_mean_packets", Kind::Count("pkts")),
+            column("mean", "backlog_mean_packets", Kind::Count("pkts")),
             column("drops", "drops", Kind::Count("")),
             column("marks", "marks", Kind::Count("")),
             column("table", "flow_table_mean", Kind::Count("flows")),
@@ -158,11 +158,11 @@ const GROUPS: [(&str, &[Column]); 11] = [
 /// What is told about one direction of a link, in the order in which it matters to its users.
 const DETAILED: [(&str, &[Column]); 10] = [
     (
-        "pages",
+        "page load",
         &[
-            column("p50", "page_p50_s", TIME),
-            column("p95", "page_p95_s", TIME),
-            column("p99", "page_p99_s", TIME),
+            column("p50", "page_load_p50_s", TIME),
+            column("p95", "page_load_p95_s", TIME),
+            column("p99", "page_load_p99_s", TIME),
             column("not done", "pages_incomplete", Kind::Count("")),
         ],
     ),
@@ -177,7 +177,7 @@ const DETAILED: [(&str, &[Column]); 10] = [
     ),
     CALLS,
     (
-        "waiting",
+        "sojourn time",
         &[
             column("small p50", "small_sojourn_p50_s", TIME),
             column("p99", "small_sojourn_p99_s", TIME),
@@ -196,7 +196,7 @@ const DETAILED: [(&str, &[Column]); 10] = [
     (
         "queue",
         &[
-            column("mean", "queue_mean_packets", Kind::Count("pkts")),
+            column("mean", "backlog_mean_packets", Kind::Count("pkts")),
             column("drops", "drops", Kind::Count("")),
             column("marks", "marks", Kind::Count("")),
         ],
@@ -215,7 +215,7 @@ const DETAILED: [(&str, &[Column]); 10] = [
 ];
 
 /// The group that sizes follow where they are told.
-const RESPONSES: &str = "response time";
+const RESPONSES: &str = "completion time";
 
 /// A column with its numbers written out.
 pub(crate) struct Written {
@@ -233,7 +233,7 @@ pub(crate) struct Group {
     pub columns: Vec<Written>,
 }
 
-/// All groups that these rows have something in. What no row has would only take room: response times where nothing is
+/// All groups that these rows have something in. What no row has would only take room: completion times where nothing is
 /// transferred, a table of flows.
 pub(crate) fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
     let known = |column: &Column| rows.iter().any(|row| row.mean(&column.metric).is_some());
@@ -271,7 +271,7 @@ fn hurst(rows: &[&Row]) -> Vec<Column> {
     names.filter_map(column).collect()
 }
 
-/// Response times by size, a group for each class that the metrics name.
+/// Completion times by size, a group for each class that the metrics name.
 fn classes(rows: &[&Row]) -> Vec<(String, [Column; 3])> {
     let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name.as_str()));
     let class = |name: &str| {
@@ -390,7 +390,7 @@ mod tests {
             ("run_length_mean", Some(1.25)),
             ("run_length_weighted", Some(3.0)),
             ("arrivals_idc_10ms", Some(12.25)),
-            ("onward_idc_10ms", Some(8.0)),
+            ("downstream_idc_10ms", Some(8.0)),
             ("src.background.hurst", Some(0.8123)),
             ("src.background.hurst_rs", Some(0.7)),
             ("src.calls.hurst", None),

@@ -37,7 +37,7 @@ enum Better {
 
 /// What users feel; the order is that of the sentences.
 const BENEFITS: [Question; 5] = [
-    Question { metric: "page_p50_s", what: "median time of a page", better: Better::Low, kind: TIME },
+    Question { metric: "page_load_p50_s", what: "median time of a page", better: Better::Low, kind: TIME },
     Question { metric: "fct_p50_s", what: "median completion time", better: Better::Low, kind: TIME },
     Question {
         metric: "fct_p99_s",
@@ -47,7 +47,7 @@ const BENEFITS: [Question; 5] = [
     },
     Question {
         metric: "small_sojourn_p99_s",
-        what: "99th percentile of the waiting times of small packets",
+        what: "99th percentile of the sojourn times of small packets",
         better: Better::Low,
         kind: TIME,
     },
@@ -57,7 +57,7 @@ const BENEFITS: [Question; 5] = [
 /// What is asked instead where there are no small packets.
 const ALL_PACKETS: Question = Question {
     metric: "sojourn_p99_s",
-    what: "99th percentile of the waiting times of packets",
+    what: "99th percentile of the sojourn times of packets",
     better: Better::Low,
     kind: TIME,
 };
@@ -299,7 +299,7 @@ mod tests {
             ("efd", &[("small_sojourn_p99_s", &about(0.005)), ("flows_incomplete", &[3.0, 4.0, 3.0])]),
         ]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
-        efd and drr have the lowest 99th percentile of the waiting times of small packets (5.00 ± 0.12 ms to 5.10 ± 0.13 ms), with no difference beyond the uncertainty among them; 400 ± 10 ms with fifo.
+        efd and drr have the lowest 99th percentile of the sojourn times of small packets (5.00 ± 0.12 ms to 5.10 ± 0.13 ms), with no difference beyond the uncertainty among them; 400 ± 10 ms with fifo.
         No difference beyond the uncertainty in the number of unfinished transfers: 3.33 ± 1.43.
         Means over 3 seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is not claimed.
         ");

@@ -4,11 +4,16 @@
 //! measured port. Each step is a bijection of the state, so a single difference is never lost again. It guards
 //! against mistakes, not against attackers. Only integers go in: the value does not depend on the machine, on the number
 //! of threads or on how the program was built.
+//!
+//! A run has one chain for each measured port, of the packets that were sent and dropped there, and one for each group of
+//! sources, of its flows in the order of their numbers. The fingerprint combines the chains in the order of the names.
+//! So it does not depend on the order in which a scenario lists ports and sources, and the parts of a run that is split can
+//! each make their chains.
 
 use std::fmt;
 use std::str::FromStr;
 
-use qdisc::{DropReason, FlowKind, FlowReport, Meta, PortId, Time};
+use qdisc::{DropReason, FlowReport, Meta, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// 128 bits that stand for a run, a file, or several runs in order. Written as 32 hexadecimal digits.
@@ -53,35 +58,42 @@ impl Fingerprint {
         format!("{:016x}", self.number())
     }
 
+    /// Of a thing with a name: `print` stands for what happened there.
+    pub(crate) fn named(name: &str, print: Fingerprint) -> Fingerprint {
+        Fingerprint::combined([Fingerprint::of(name), print])
+    }
+
     #[inline]
-    pub(crate) fn sent(&mut self, at: PortId, meta: &Meta, now: Time) {
-        self.packet(SENT, at, meta, now);
+    pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
+        self.packet(SENT, meta, now);
     }
 
-    pub(crate) fn dropped(&mut self, at: PortId, meta: &Meta, why: DropReason, now: Time) {
-        self.packet(DROPPED + ((why as u64) << 56), at, meta, now);
+    pub(crate) fn dropped(&mut self, meta: &Meta, why: DropReason, now: Time) {
+        self.packet(DROPPED + ((why as u64) << 56), meta, now);
     }
 
-    /// Pauses and transfers' delays are left out: they follow from what is in it, and older fingerprints stay as they are.
+    /// All of a report but the number of its source, which is its place in a list.
     pub(crate) fn flow(&mut self, report: &FlowReport) {
-        let FlowReport { id, source, kind, from, to, start, end, bytes, .. } = *report;
-        let FlowReport { delivered, delivered_measured, packets, retransmitted, lost, timeouts, .. } =
+        let FlowReport { id, kind, from, to, start, end, bytes, delivered, goodput_bytes, .. } = *report;
+        let FlowReport { packets, retransmitted, lost, timeouts, delay_mean, delay_p99, delay_max, .. } =
             *report;
-        let nodes = u64::from(source) << 32 | u64::from(from) << 16 | u64::from(to);
         let words = [
-            FLOW | (kind as u64) << 48 | nodes,
+            FLOW | (kind as u64) << 48 | u64::from(from) << 16 | u64::from(to),
             id,
             start.as_ps(),
             end.as_ps(),
             bytes,
             delivered,
-            delivered_measured,
+            goodput_bytes,
             packets,
             retransmitted,
-            lost,
+            lost.unwrap_or(u64::MAX),
             timeouts,
-            if kind == FlowKind::Datagrams { report.delay_mean.as_ps() } else { 0 },
-            report.delay_p99.as_ps(),
+            delay_mean.as_ps(),
+            delay_p99.as_ps(),
+            delay_max.as_ps(),
+            report.longest_pause.as_ps(),
+            report.paused.as_ps(),
             report.ending as u64,
         ];
         for word in words {
@@ -90,9 +102,8 @@ impl Fingerprint {
     }
 
     #[inline]
-    fn packet(&mut self, kind: u64, at: PortId, meta: &Meta, now: Time) {
-        // Port numbers are small; a huge one would only touch the kind, which mixes all the same.
-        self.fold(kind ^ (u64::from(at.0) << 32) ^ u64::from(meta.bytes));
+    fn packet(&mut self, kind: u64, meta: &Meta, now: Time) {
+        self.fold(kind ^ u64::from(meta.bytes));
         self.fold(now.as_ps());
         self.fold(meta.flow.0);
     }

@@ -6,19 +6,21 @@
 //! scenario.toml             what was asked
 //! report.html               the report, when somebody asked for it
 //! flows.parquet             a row per flow: who, when, how many bytes, how long it took
-//! queue.parquet             a row per sample of a port, and one per gauge of its discipline
-//! delays.parquet            a row per measured port and point of its distribution of waiting times
+//! queue.parquet             a row per sample of a port
+//! gauges.parquet            a row per sample of a port and gauge of its discipline
+//! sojourn.parquet           a row per measured port and point of its distribution of sojourn times
 //! shares.parquet            a row per measured port, stretch of time and traffic source: bytes sent
 //! links.parquet             a row per port: what came, left, was dropped and why
 //! senders.parquet           a row per sample of a sender, where senders are sampled
 //! episodes.parquet          a row per measured port and flow: how often it became backlogged, where that is counted
 //! bursts.parquet            a row per measured port and link beyond it: how bursty what goes on is, where that is measured
-//! summary.parquet           a row per run: its metrics
+//! summary.parquet           a row per run: parameters of its discipline, and its metrics
+//! metrics.parquet           the same in the long form: a row per run and metric
 //! cells/efd-limit-300p-HASH/seed-1/  the same tables of one run, and summary.json
 //! .giveway.lock             who writes the folder just now, if anybody does
 //! ```
 //!
-//! The tables at the top hold all runs, with the columns `qdisc` and `seed` in front.
+//! The tables at the top hold all runs, with the columns `qdisc` and `seed` in front. `columns/tables.rs` lists every column.
 //!
 //! A cell, one discipline under one seed, is written beside its place, handed to the disk, and then renamed: it is there
 //! whole or not at all. Files at the top are replaced in the same way. The manifest is the first file of a folder, so that
@@ -56,7 +58,8 @@ use parquet::errors::ParquetError;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::columns;
+use crate::columns::{self, tables};
+use crate::discipline::Discipline;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::metrics::Summary;
@@ -82,7 +85,7 @@ pub struct Cell {
 }
 
 /// What is known about a comparison before it starts. It has no clock of its own: whoever has one fills it in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
     /// The scenario's name.
     pub scenario: String,
@@ -90,14 +93,14 @@ pub struct Manifest {
     /// version are run again.
     pub version: String,
     /// The disciplines, in order.
-    pub disciplines: Vec<String>,
+    pub disciplines: Vec<Discipline>,
     /// The seeds, in order.
     pub seeds: Vec<u64>,
     /// The machine, in words.
     pub machine: String,
-    /// The command that made it.
+    /// The command that made it, with all its flags.
     pub created_by: String,
-    /// When, as text.
+    /// When it began to be made: RFC 3339, UTC.
     pub created: Option<String>,
     /// What the scenario is about, in a line.
     pub title: String,
@@ -119,7 +122,12 @@ pub struct Manifest {
 /// 4: where it was asked for, the table `bursts`.
 ///
 /// 5: digests of all tables, in the summaries and in the manifest; both have one of their own content.
-pub(crate) const FORMAT: u64 = 5;
+///
+/// 6: every column has its unit and its description in the file; columns and metrics have other names; the tables `gauges`,
+/// which was in `queue`, `sojourn`, which was `delays`, and `metrics`; in `summary` the columns of parameters; in the manifest
+/// how the scenario spells each discipline, and the command with its flags. Measures count otherwise: see the table of
+/// metrics.
+pub(crate) const FORMAT: u64 = 6;
 
 /// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -286,26 +294,28 @@ pub(crate) struct Finished {
 }
 
 /// The tables of a cell, each with what makes it. They are merged at the top under the same names.
-const TABLES: [(&str, MakeTable); 8] = [
-    ("flows.parquet", columns::flows),
-    ("queue.parquet", columns::queue),
-    ("delays.parquet", columns::delays),
-    ("shares.parquet", columns::shares),
-    ("links.parquet", columns::links),
+const TABLES: [(&str, MakeTable); 9] = [
+    (tables::FLOWS.file, columns::flows),
+    (tables::QUEUE.file, columns::queue),
+    (tables::GAUGES.file, columns::gauges),
+    (tables::SOJOURN.file, columns::sojourn),
+    (tables::SHARES.file, columns::shares),
+    (tables::LINKS.file, columns::links),
     (SENDERS, columns::senders),
     (EPISODES, columns::episodes),
     (BURSTS, columns::bursts),
 ];
 /// These are only there when they were asked for.
-const SENDERS: &str = "senders.parquet";
-const EPISODES: &str = "episodes.parquet";
-const BURSTS: &str = "bursts.parquet";
+const SENDERS: &str = tables::SENDERS.file;
+const EPISODES: &str = tables::EPISODES.file;
+const BURSTS: &str = tables::BURSTS.file;
 type MakeTable = fn(&Record) -> Result<RecordBatch, ArrowError>;
 
 /// The folder of the single runs.
 const CELLS: &str = "cells";
 pub(crate) const SUMMARY: &str = "summary.json";
-const SUMMARY_TABLE: &str = "summary.parquet";
+/// The tables at the top that are made of the summaries of all runs.
+const SUMMARY_TABLES: [&str; 2] = [tables::SUMMARY.file, tables::METRICS.file];
 /// Where the report of a folder is.
 pub const REPORT: &str = "report.html";
 pub(crate) const SCENARIO: &str = "scenario.toml";
@@ -513,8 +523,8 @@ impl RunFolder {
         }
         put?;
         sync_dir(&self.path).map_err(|source| write_error(&self.path, source))?;
-        let planned = self.manifest.disciplines.iter().flat_map(|qdisc| {
-            self.manifest.seeds.iter().map(|seed| Cell { qdisc: qdisc.clone(), seed: *seed })
+        let planned = self.manifest.disciplines.iter().flat_map(|discipline| {
+            self.manifest.seeds.iter().map(|seed| Cell { qdisc: discipline.qdisc.clone(), seed: *seed })
         });
         let complete = planned.into_iter().all(|cell| runs.iter().any(|(run, _)| *run == cell));
         let tables = written.into_iter().filter_map(|(name, digest)| Some((name.to_owned(), digest?)));
@@ -531,15 +541,17 @@ impl RunFolder {
         if runs.is_empty() {
             return Ok(());
         }
-        let names = self.tables().map(|(name, _)| name).chain([SUMMARY_TABLE]);
+        let names = self.tables().map(|(name, _)| name).chain(SUMMARY_TABLES);
         for name in names {
             let place = self.path.join(name);
             let beside = beside(&place, "tmp");
             written.push((name, None));
-            let digest = if name == SUMMARY_TABLE {
-                columns::summary(runs)
-                    .map_err(ParquetError::from)
-                    .and_then(|rows| columns::write(&beside, &rows))
+            let digest = if SUMMARY_TABLES.contains(&name) {
+                let rows = match name == tables::SUMMARY.file {
+                    true => columns::summary(&self.manifest.disciplines, runs),
+                    false => columns::metrics(runs),
+                };
+                rows.map_err(ParquetError::from).and_then(|rows| columns::write(&beside, &rows))
             } else {
                 let parts = runs.iter().map(|(cell, _)| (cell, self.cell_path(cell).join(name)));
                 columns::merge(&beside, parts)
@@ -665,13 +677,15 @@ impl RunFolder {
 
     /// The merged tables and the report of another version would be read as the answer of this one.
     fn remove_answers(&self) -> Result<(), FolderError> {
-        let names = TABLES.iter().map(|(name, _)| *name).chain([SUMMARY_TABLE, REPORT]);
+        let names = TABLES.iter().map(|(name, _)| *name).chain(SUMMARY_TABLES).chain([REPORT]);
         names.map(|name| self.path.join(name)).try_for_each(|path| remove_file(&path))
     }
 
     /// What a killed run left beside its places. Nobody else writes here: the folder is locked.
     fn clear_leftovers(&self) -> Result<(), FolderError> {
-        for name in TABLES.iter().map(|(name, _)| *name).chain([SUMMARY_TABLE, REPORT, SCENARIO, MANIFEST]) {
+        for name in
+            TABLES.iter().map(|(name, _)| *name).chain(SUMMARY_TABLES).chain([REPORT, SCENARIO, MANIFEST])
+        {
             remove_file(&beside(&self.path.join(name), "tmp"))?;
         }
         for discipline in place::folders(&self.cells()) {
@@ -749,7 +763,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_full_disk_is_told_with_the_table() {
         let path = Path::new("/dev/full");
-        let rows = columns::summary(&[]).unwrap();
+        let rows = columns::summary(&[], &[]).unwrap();
         let source = columns::write(path, &rows).unwrap_err();
         let error = FolderError::Table { path: path.to_owned(), source }.to_string();
         assert!(error.contains("/dev/full") && error.contains("No space left"), "{error}");

@@ -1,6 +1,50 @@
 //! What the recorder is told about a run before it starts: which ports matter, what things are called, when to measure.
 
+use std::fmt;
+use std::sync::Arc;
+
 use qdisc::{Ending, FlowReport, PortId, Rate, Span, Time};
+
+/// Which of the measured ports flows cross: for each pair of nodes, sender first, in their order.
+#[derive(Clone)]
+pub struct Crossed(Arc<Ask>);
+
+type Ask = dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync;
+
+impl Crossed {
+    /// Asks `answer`.
+    pub fn new(answer: Arc<Ask>) -> Crossed {
+        Crossed(answer)
+    }
+
+    /// Restricts the answers to `port`: flows that do not cross it cross nothing.
+    pub fn only(&self, port: PortId) -> Crossed {
+        let all = self.clone();
+        Crossed(Arc::new(move |pairs| {
+            let crossed = all.of(pairs).into_iter();
+            crossed.map(|ports| ports.into_iter().filter(|known| *known == port).collect()).collect()
+        }))
+    }
+
+    /// For each pair of nodes the measured ports that its flows cross.
+    pub(crate) fn of(&self, pairs: &[(u16, u16)]) -> Vec<Vec<PortId>> {
+        (self.0)(pairs)
+    }
+}
+
+impl fmt::Debug for Crossed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Crossed")
+    }
+}
+
+impl PartialEq for Crossed {
+    /// True if both hold the same function: functions have no other equality.
+    fn eq(&self, other: &Crossed) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for Crossed {}
 
 /// The plan of a recording. Fill in what is known and take the rest from [`Layout::default`].
 ///
@@ -9,18 +53,19 @@ use qdisc::{Ending, FlowReport, PortId, Rate, Span, Time};
 pub struct Layout {
     /// The ports whose packets form the summary; the first is "the bottleneck".
     pub measured: Vec<PortId>,
-    /// Where there are several: between which nodes flows go over each of them, sender first. Their summary is told for
-    /// each port by itself, too.
-    pub ways: Vec<(PortId, Vec<(u16, u16)>)>,
+    /// Which of them flows cross. Goodput counts flows that cross the bottleneck; where several ports are measured, each has a
+    /// summary of its own with the flows that cross it. Where no port is measured, goodput counts flows that cross any.
+    /// `None`: not known; then all flows count everywhere.
+    pub crossed: Option<Crossed>,
     /// What ports are called in tables.
     pub port_names: Vec<(PortId, String)>,
     /// What nodes are called, by number.
     pub node_names: Vec<String>,
     /// What traffic sources are called, by their place in the scenario. Sources of one name are one group.
     pub source_names: Vec<String>,
-    /// The end of the warm-up: where measuring begins.
+    /// When the measurement interval begins.
     pub from: Time,
-    /// Where measuring ends.
+    /// When it ends; what happens at this moment is not in it.
     pub until: Time,
     /// The rates of the links behind the ports.
     pub rates: Vec<(PortId, Rate)>,
@@ -46,7 +91,7 @@ impl Default for Layout {
     fn default() -> Layout {
         Layout {
             measured: Vec::new(),
-            ways: Vec::new(),
+            crossed: None,
             port_names: Vec::new(),
             node_names: Vec::new(),
             source_names: Vec::new(),

@@ -37,6 +37,7 @@
 
 mod bursts;
 mod columns;
+mod discipline;
 mod emissions;
 mod episodes;
 mod figures;
@@ -56,14 +57,18 @@ mod student;
 mod table;
 mod terminal;
 
+pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
+pub use discipline::Discipline;
 pub use findings::findings;
 pub use fingerprint::Fingerprint;
 pub use folder::{
     Cell, Damage, Digest, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
     RunFolder,
 };
-pub use layout::Layout;
-pub use metrics::{Metrics, Summary, jain, responses};
+pub use layout::{Crossed, Layout};
+pub use metrics::{
+    Definition, METRICS, Metrics, Named, Of, Summary, Unit, jain, named, page as metrics_page, responses,
+};
 pub use names::short_names;
 pub use recorder::Recorder;
 pub use rows::{BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};

@@ -1,9 +1,10 @@
 //! What is measured at one port while the packets go by.
 
-use qdisc::{Backlog, Books, DropReason, Meta, PortId, Span, Time};
+use qdisc::{Backlog, Books, DropReason, Meta, PortId, Rate, Span, Time};
 
 use crate::bursts::Bursts;
 use crate::episodes::Episodes;
+use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::quantile::Delays;
 use crate::shares::Shares;
@@ -24,7 +25,17 @@ pub(crate) struct Meter {
     pub books: Books,
     /// Data packets sent, in the whole run.
     pub data_packets: u64,
-    /// From here on: the measured part only.
+    /// Of what was sent and dropped, in the whole run.
+    pub fingerprint: Fingerprint,
+    /// The rate of the link, if the layout has it.
+    rate: Option<Rate>,
+    /// When the latest packet began to be sent, and its length.
+    latest: (Time, u32),
+    /// How long the link was busy with packets that began before the interval, and how long after its end with those that
+    /// began in it.
+    busy_before: Span,
+    busy_after: Span,
+    /// From here on: within the measurement interval only. Packets that began to be sent in it.
     pub bytes_sent: u64,
     pub marks: u64,
     pub drops: Drops,
@@ -54,13 +65,18 @@ pub(crate) struct Level {
 }
 
 impl Meter {
-    pub(crate) fn new(layout: &Layout) -> Meter {
+    pub(crate) fn new(layout: &Layout, port: PortId) -> Meter {
         Meter {
             from: layout.from,
             until: layout.until,
             small_packet_bytes: layout.small_packet_bytes,
             books: Books::default(),
             data_packets: 0,
+            fingerprint: Fingerprint::EMPTY,
+            rate: layout.rate(port),
+            latest: (Time::ZERO, 0),
+            busy_before: Span::ZERO,
+            busy_after: Span::ZERO,
             bytes_sent: 0,
             marks: 0,
             drops: Drops::default(),
@@ -91,6 +107,12 @@ impl Meter {
     pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
         self.books.sent.add(meta.bytes);
         self.data_packets += u64::from(carries_data(meta));
+        self.fingerprint.sent(meta, now);
+        let is_passed = |edge: Time| (self.latest.0 < edge) != (now < edge);
+        if is_passed(self.from) || is_passed(self.until) {
+            self.edges(now);
+        }
+        self.latest = (now, meta.bytes);
         self.level.stand(now, self.from, self.until);
         self.level.take(meta.bytes);
         self.left(meta);
@@ -120,6 +142,36 @@ impl Meter {
             self.left(meta);
         }
         self.drops[why as usize] += measured;
+        self.fingerprint.dropped(meta, why, now);
+    }
+
+    /// A packet begins to be sent at `now`, after the latest one: if an edge of the interval lies between the two, the
+    /// latest may have been on the link at the edge.
+    #[cold]
+    fn edges(&mut self, now: Time) {
+        let (began, bytes) = self.latest;
+        let Some(rate) = self.rate.filter(|rate| rate.as_bit() > 0) else { return };
+        let ended = began + rate.time_for(bytes.into());
+        if began < self.from && self.from <= now {
+            self.busy_before = ended.min(self.until).since(self.from);
+        }
+        if self.from <= began && began < self.until && self.until <= now {
+            self.busy_after = ended.since(self.until);
+        }
+    }
+
+    /// The part of the interval for which the link was busy, 0 to 1. `None` where its rate is not known, or the interval is
+    /// empty. To be asked after [`close`](Meter::close).
+    pub(crate) fn utilization(&self) -> Option<f64> {
+        let rate = self.rate.filter(|rate| rate.as_bit() > 0)?;
+        let began_in_it = self.bytes_sent as f64 / rate.bytes_per_s();
+        let busy = began_in_it + self.busy_before.as_s() - self.busy_after.as_s();
+        let interval = self.until.since(self.from).as_s();
+        let share = busy / interval;
+        // Times are rounded to whole picoseconds, so that a link that never rests is busy for a few too many. What is more
+        // than that is not rounding, and is shown: the rate of a live link can be raised while it runs.
+        let rounded = share > 1.0 && share < 1.0 + 1e-5;
+        (interval > 0.0).then_some(if rounded { 1.0 } else { share })
     }
 
     #[inline]
@@ -134,20 +186,21 @@ impl Meter {
         self.marks += u64::from(self.measures(now));
     }
 
-    /// The measured part begins as the plan says now.
+    /// The measurement interval begins when the plan says now.
     pub(crate) fn begins(&mut self, layout: &Layout) {
         self.from = layout.from;
         self.shares = layout.keep_series.then(|| Shares::new(layout));
     }
 
-    /// The measured part ends then.
+    /// The measurement interval ends then.
     pub(crate) fn ends(&mut self, until: Time) {
         self.until = until;
     }
 
-    /// Closes the books at the end of the measured part: the last level stands until then.
+    /// Closes the books at the end of the measurement interval: the last level stands until then.
     pub(crate) fn close(&mut self) {
         self.level.stand(self.until, self.from, self.until);
+        self.edges(self.until);
         if let Some(bursts) = &mut self.bursts {
             bursts.close();
         }
@@ -196,7 +249,7 @@ impl Level {
         self.held.sub(bytes);
     }
 
-    /// Time averages over the measured part: packets and bytes.
+    /// Time averages over the measurement interval: packets and bytes.
     pub(crate) fn means(&self, measured: Span) -> Option<(f64, f64)> {
         let over = measured.as_ps() as f64;
         (over > 0.0).then(|| (self.packet_time as f64 / over, self.byte_time as f64 / over))

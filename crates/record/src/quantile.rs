@@ -1,5 +1,5 @@
 //! Quantiles, all by one definition: the smallest value that at least the wanted share of all values does not exceed
-//! (nearest rank). Response times keep every value and are exact; waiting times of packets are too many and go
+//! (nearest rank). Completion times keep every value and are exact; sojourn times of packets are too many and go
 //! through a histogram with three significant digits.
 
 use hdrhistogram::Histogram;
@@ -50,13 +50,14 @@ impl Times {
     }
 }
 
-/// Waiting times of packets: a histogram in nanoseconds, and their exact sum.
+/// Sojourn times of packets: a histogram in nanoseconds, and their exact sum.
 ///
-/// A quantile is the upper end of its bucket: exact up to 2 µs, at most 0.1 % too large above.
+/// A quantile is the upper end of its bucket, and never above the largest: exact up to 2 µs, at most 0.1 % too large above.
 #[derive(Clone)]
 pub(crate) struct Delays {
     histogram: Histogram<u32>,
     sum_ps: u128,
+    most_ns: u64,
     saturated: u64,
 }
 
@@ -67,13 +68,14 @@ impl Delays {
     pub(crate) fn new() -> Delays {
         let histogram =
             Histogram::new_with_bounds(1, Delays::LONGEST_NS, 3).expect("bounds that are in order");
-        Delays { histogram, sum_ps: 0, saturated: 0 }
+        Delays { histogram, sum_ps: 0, most_ns: 0, saturated: 0 }
     }
 
     #[inline]
     pub(crate) fn add(&mut self, delay: Span) {
         let ns = delay.as_ps().saturating_add(500) / 1_000;
         self.sum_ps += u128::from(delay.as_ps());
+        self.most_ns = self.most_ns.max(ns);
         if ns > Delays::LONGEST_NS {
             self.saturated += 1;
         }
@@ -83,6 +85,7 @@ impl Delays {
     pub(crate) fn merge(&mut self, other: &Delays) {
         self.histogram.add(&other.histogram).expect("all of them have the same bounds");
         self.sum_ps += other.sum_ps;
+        self.most_ns = self.most_ns.max(other.most_ns);
         self.saturated += other.saturated;
     }
 
@@ -108,7 +111,10 @@ impl Delays {
         for bucket in self.histogram.iter_recorded() {
             below += bucket.count_since_last_iteration();
             while let Some(ppm) = next.filter(|ppm| part_rank(n, *ppm, WHOLE) <= below) {
-                points.push((ppm as f64 / WHOLE as f64, bucket.value_iterated_to() as f64 / 1e9));
+                points.push((
+                    ppm as f64 / WHOLE as f64,
+                    bucket.value_iterated_to().min(self.most_ns) as f64 / 1e9,
+                ));
                 next = shares.next();
             }
         }
@@ -119,7 +125,7 @@ impl Delays {
         let n = self.histogram.len();
         // Half a rank below: however the histogram rounds, it arrives at the rank.
         let share = (rank(n, per_mille) as f64 - 0.5) / n as f64;
-        (n > 0).then(|| self.histogram.value_at_quantile(share) as f64 / 1e9)
+        (n > 0).then(|| self.histogram.value_at_quantile(share).min(self.most_ns) as f64 / 1e9)
     }
 }
 
@@ -198,6 +204,8 @@ mod tests {
             let exact = Times::new(spans).quantile_s(per_mille).unwrap();
             let found = delays.quantile_s(per_mille).unwrap();
             prop_assert!(found >= exact * (1.0 - 1e-12) && found <= exact * 1.001 + 1e-12, "{found} for {exact}");
+            let most = *delays_ns.iter().max().unwrap() as f64 / 1e9;
+            prop_assert!(found <= most, "{found} is above the largest, {most}");
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The probe of a run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use qdisc::{Backlog, Books, DropReason, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
 
 use crate::emissions::Emissions;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::meter::{Losses, Meter, index, was_queued};
-use crate::metrics::{Heard, Summary, hurst, metrics, utilization};
+use crate::metrics::{Observed, Summary, hurst, metrics};
 use crate::rows::{
     BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow,
 };
@@ -23,7 +25,6 @@ pub struct Recorder<P = ()> {
     meters: Vec<Option<Box<Meter>>>,
     /// By port number.
     losses: Vec<Losses>,
-    fingerprint: Fingerprint,
     flows: Vec<FlowReport>,
     queue: Vec<QueueRow>,
     progress: Vec<ProgressRow>,
@@ -49,7 +50,7 @@ impl<P> Recorder<P> {
         let ports = layout.ports().last().map_or(0, |port| index(*port) + 1);
         let mut meters: Vec<Option<Box<Meter>>> = std::iter::repeat_with(|| None).take(ports).collect();
         for port in &layout.measured {
-            meters[index(*port)] = Some(Box::new(Meter::new(&layout)));
+            meters[index(*port)] = Some(Box::new(Meter::new(&layout, *port)));
         }
         let emissions = layout.bursts.then(|| Emissions::new(&layout));
         Recorder {
@@ -58,7 +59,6 @@ impl<P> Recorder<P> {
             who: |_| 0,
             meters,
             losses: vec![Losses::default(); ports],
-            fingerprint: Fingerprint::EMPTY,
             flows: Vec::new(),
             queue: Vec::new(),
             progress: Vec::new(),
@@ -104,7 +104,6 @@ impl<P> Recorder<P> {
             who: self.who,
             meters: self.meters.clone(),
             losses: self.losses.clone(),
-            fingerprint: self.fingerprint,
             flows: self.flows.clone(),
             queue,
             progress: self.progress.clone(),
@@ -123,19 +122,29 @@ impl<P> Recorder<P> {
     /// The end of the run.
     pub fn finish(mut self) -> Record {
         self.meters.iter_mut().flatten().for_each(|meter| meter.close());
-        self.flows.sort_by_key(|report| report.id);
-        let mut all = metrics(&self.heard(&self.layout.measured, |_| true));
+        // By name, so that sums of rates do not depend on the order in which a scenario lists its sources.
+        let ranks = name_ranks(&self.layout.source_names);
+        let rank = |source: u16| ranks.get(usize::from(source)).copied().unwrap_or(usize::MAX);
+        self.flows.sort_by_key(|flow| (rank(flow.source), flow.id, flow.kind, flow.start));
+        let crossed = Crossing::new(&self.layout, &self.flows);
+        let over_bottleneck = |flow: &FlowReport| match self.layout.bottleneck() {
+            Some(bottleneck) => crossed.is_over(bottleneck, flow),
+            None => crossed.any(flow),
+        };
+        let mut all = metrics(&self.observed(&self.layout.measured, |_| true, over_bottleneck));
         if let Some(emissions) = &self.emissions {
             hurst(&self.layout, emissions, &mut all);
         }
-        for (port, pairs) in &self.layout.ways {
-            let name = self.layout.port_name(*port);
-            let over_it = |flow: &FlowReport| pairs.contains(&(flow.from, flow.to));
-            for (metric, value) in metrics(&self.heard(&[*port], over_it)).iter() {
-                all.push(format!("at.{name}.{metric}"), value);
+        if self.layout.measured.len() > 1 {
+            for port in &self.layout.measured {
+                let name = self.layout.port_name(*port);
+                let over_it = |flow: &FlowReport| crossed.is_over(*port, flow);
+                for (metric, value) in metrics(&self.observed(&[*port], over_it, over_it)).iter() {
+                    all.push(format!("at.{name}.{metric}"), value);
+                }
             }
         }
-        let summary = Summary { fingerprint: self.fingerprint, events: 0, metrics: all };
+        let summary = Summary { fingerprint: self.fingerprint(), events: 0, metrics: all };
         Record {
             summary,
             links: self.links(),
@@ -150,14 +159,39 @@ impl<P> Recorder<P> {
         }
     }
 
-    /// What was heard at these ports, of some of the flows.
-    fn heard(&self, ports: &[PortId], whose: impl Fn(&FlowReport) -> bool) -> Heard<'_> {
+    /// Of everything that happened at the measured ports and to the flows: see [`crate::fingerprint`].
+    fn fingerprint(&self) -> Fingerprint {
+        let ports = self.measured().map(|(port, meter)| (self.layout.port_name(port), meter.fingerprint));
+        let mut groups: BTreeMap<String, Vec<&FlowReport>> = BTreeMap::new();
+        for flow in &self.flows {
+            groups.entry(self.layout.source_name(flow.source)).or_default().push(flow);
+        }
+        // In each group they are in the order of their numbers: `finish` has sorted them.
+        let flows = groups.into_iter().map(|(name, flows)| {
+            let mut chain = Fingerprint::EMPTY;
+            flows.into_iter().for_each(|flow| chain.flow(flow));
+            (name, chain)
+        });
+        let named = |chains: BTreeMap<String, Fingerprint>| {
+            Fingerprint::combined(chains.into_iter().map(|(name, chain)| Fingerprint::named(&name, chain)))
+        };
+        Fingerprint::combined([named(ports.collect()), named(flows.collect())])
+    }
+
+    /// What is known of these ports and of some of the flows; of some of these goodput counts.
+    fn observed(
+        &self,
+        ports: &[PortId],
+        whose: impl Fn(&FlowReport) -> bool,
+        crosses: impl Fn(&FlowReport) -> bool,
+    ) -> Observed<'_> {
         let bottleneck = ports.first().and_then(|port| Some((*port, self.meter(*port)?)));
         let flow_table = ports.first().and_then(|port| self.flow_tables.get(index(*port)));
-        Heard {
+        Observed {
             layout: &self.layout,
             bottleneck,
             measured: ports.iter().filter_map(|port| self.meter(*port)).collect(),
+            crossing: self.flows.iter().filter(|flow| crosses(flow)).collect(),
             flows: self.flows.iter().filter(|flow| whose(flow)).collect(),
             flow_table: flow_table.copied().unwrap_or_default(),
         }
@@ -177,7 +211,7 @@ impl<P> Recorder<P> {
         self.layout.measured.iter().filter_map(|port| Some((*port, self.meter(*port)?)))
     }
 
-    /// The distributions of waiting times at the measured ports.
+    /// The distributions of sojourn times at the measured ports.
     fn delays(&self) -> Vec<DelayRow> {
         if !self.layout.keep_series {
             return Vec::new();
@@ -220,7 +254,7 @@ impl<P> Recorder<P> {
             sent: books.map(|books| books.sent),
             dropped: losses.dropped,
             marked: losses.marked,
-            utilization: meter.and_then(|meter| utilization(&self.layout, port, meter)),
+            utilization: meter.and_then(Meter::utilization),
             drops: losses.by_reason,
             drops_measured: meter.map(|meter| meter.drops),
         }
@@ -242,7 +276,6 @@ impl<P> Probe<P> for Recorder<P> {
             if let Some(shares) = &mut meter.shares {
                 shares.sent((self.who)(payload), meta.bytes, now);
             }
-            self.fingerprint.sent(at, meta, now);
         }
     }
 
@@ -255,7 +288,6 @@ impl<P> Probe<P> for Recorder<P> {
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
             meter.dropped(&pkt.meta, (self.who)(&pkt.payload), why, now);
-            self.fingerprint.dropped(at, &pkt.meta, why, now);
         }
     }
 
@@ -276,7 +308,6 @@ impl<P> Probe<P> for Recorder<P> {
     }
 
     fn flow(&mut self, report: &FlowReport) {
-        self.fingerprint.flow(report);
         self.flows.push(report.clone());
     }
 
@@ -295,9 +326,43 @@ impl<P> Probe<P> for Recorder<P> {
 
     fn sender(&mut self, sample: &SenderSample) {
         if self.layout.senders {
-            let SenderSample { id, now, acked, window, .. } = *sample;
-            self.progress.push(ProgressRow { time: now, id, acked, window });
+            let SenderSample { source, id, now, acked, window, .. } = *sample;
+            self.progress.push(ProgressRow { time: now, source, id, acked, window });
         }
+    }
+}
+
+/// The place of each name in the order of all names; equal names have equal places.
+fn name_ranks(names: &[String]) -> Vec<usize> {
+    let mut sorted: Vec<&String> = names.iter().collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    names.iter().map(|name| sorted.partition_point(|other| *other < name)).collect()
+}
+
+/// Which of the measured ports the flows of a run cross.
+struct Crossing {
+    /// By pair of nodes; `None` where nobody knows.
+    ports: Option<BTreeMap<(u16, u16), Vec<PortId>>>,
+}
+
+impl Crossing {
+    fn new(layout: &Layout, flows: &[FlowReport]) -> Crossing {
+        let ports = layout.crossed.as_ref().map(|crossed| {
+            let pairs: BTreeSet<(u16, u16)> = flows.iter().map(|flow| (flow.from, flow.to)).collect();
+            let pairs: Vec<(u16, u16)> = pairs.into_iter().collect();
+            let ports = crossed.of(&pairs);
+            pairs.into_iter().zip(ports).collect()
+        });
+        Crossing { ports }
+    }
+
+    fn any(&self, flow: &FlowReport) -> bool {
+        self.ports.as_ref().is_none_or(|ports| !ports[&(flow.from, flow.to)].is_empty())
+    }
+
+    fn is_over(&self, port: PortId, flow: &FlowReport) -> bool {
+        self.ports.as_ref().is_none_or(|ports| ports[&(flow.from, flow.to)].contains(&port))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::metrics::Summary;
 pub struct Record {
     /// The metrics, and the fingerprint.
     pub summary: Summary,
-    /// Every flow, in the order of the flows' numbers.
+    /// Every flow, in the order of the names of the sources, then of the flows' numbers.
     pub flows: Vec<FlowReport>,
     /// The samples of queues, in the order of time; empty unless [`Layout::keep_series`].
     pub queue: Vec<QueueRow>,
@@ -45,7 +45,7 @@ pub struct QueueRow {
     pub gauge: Option<(&'static str, f64)>,
 }
 
-/// A point of a distribution of waiting times: `share` of the packets waited no longer than `delay_s`. Of packets that
+/// A point of a distribution of sojourn times: `share` of the packets waited no longer than `delay_s`. Of packets that
 /// were sent within the measured part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayRow {
@@ -55,7 +55,7 @@ pub struct DelayRow {
     pub what: Packets,
     /// 0 to 1, ascending; closer to each other towards 1.
     pub share: f64,
-    /// Waiting time in seconds.
+    /// Sojourn time in seconds.
     pub delay_s: f64,
 }
 
@@ -98,6 +98,8 @@ pub struct ShareRow {
 pub struct ProgressRow {
     /// When.
     pub time: Time,
+    /// The source of the flow: its place in the scenario.
+    pub source: u16,
     /// The flow's number, as in [`FlowReport::id`].
     pub id: u64,
     /// Data bytes that were acknowledged, all in order.

@@ -10,7 +10,7 @@ pub struct Style {
     pub width: usize,
     /// Plain ASCII: `+-`, `us` and `-----`.
     pub ascii: bool,
-    /// Response times by size, too.
+    /// Completion times by size, too.
     pub detailed: bool,
 }
 
@@ -159,7 +159,7 @@ mod tests {
         "small_sojourn_p99_s",
         "sojourn_p50_s",
         "sojourn_p99_s",
-        "queue_mean_packets",
+        "backlog_mean_packets",
         "drops",
         "marks",
         "flow_table_mean",
@@ -198,12 +198,12 @@ mod tests {
         let text = table.render(Style::default());
         assert!(text.lines().all(|line| line.chars().count() <= 120));
         insta::assert_snapshot!(text, @r"
-                          link                 response time    unfinished   packet delay         queue
-                          used goodput  Jain    p50  p95  p99                small p99  p50 p99   mean drops marks table
-                             %  Mbit/s           ms   ms   ms   flows   MB          ms   ms  ms   pkts             flows
-        ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-        fifo limit 300p   98.7    9.60 0.812    431 2310 7900      12 1.40         322  120 330    187  4812     0     -
-        efd limit 300p    99.1    9.71 0.874   52.3 1120 6400       3 8.20        2.10 87.4 420    171  4950     0  23.4
+                          link                 completion time   unfinished   sojourn time         queue
+                          used goodput  Jain     p50  p95  p99                small p99  p50 p99   mean drops marks table
+                             %  Mbit/s            ms   ms   ms   flows   MB          ms   ms  ms   pkts             flows
+        ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+        fifo limit 300p   98.7    9.60 0.812     431 2310 7900      12 1.40         322  120 330    187  4812     0     -
+        efd limit 300p    99.1    9.71 0.874    52.3 1120 6400       3 8.20        2.10 87.4 420    171  4950     0  23.4
         ");
     }
 
@@ -215,13 +215,13 @@ mod tests {
         let text = table.render(Style { width: 100, ascii: true, detailed: false });
         assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 100));
         insta::assert_snapshot!(text, @r"
-                          link                                 response time
+                          link                                 completion time
                                 used    goodput         Jain        p50       p95        p99
                                    %     Mbit/s                      ms        ms         ms
         ------------------------------------------------------------------------------------
         fifo limit 300p   98.7+-24.5 9.60+-2.38 0.812+-0.202   431+-107 2310+-574 7900+-1962
 
-                          unfinished         packet delay                queue
+                          unfinished         sojourn time                queue
                                              small p99     p50     p99      mean      drops marks table
                           flows         MB          ms      ms      ms      pkts                  flows
         -----------------------------------------------------------------------------------------------
@@ -236,17 +236,17 @@ mod tests {
         let text = table.render(Style { width: 70, ascii: false, detailed: false });
         assert!(text.lines().all(|line| line.chars().count() <= 70));
         insta::assert_snapshot!(text, @r"
-                                       link                 response time
-                                       used goodput  Jain    p50  p95  p99
-                                          %  Mbit/s           ms   ms   ms
-        ──────────────────────────────────────────────────────────────────
-        fq_codel limit 10240p target   99.1    9.71 0.874   52.3 1120 6400
+                                       link                 completion time
+                                       used goodput  Jain     p50  p95  p99
+                                          %  Mbit/s            ms   ms   ms
+        ───────────────────────────────────────────────────────────────────
+        fq_codel limit 10240p target   99.1    9.71 0.874    52.3 1120 6400
           5ms interval 100ms quantum
           1514b memory_limit 32mb
           noecn
-        fifo                              -       -     -      -    -    -
+        fifo                              -       -     -       -    -    -
 
-                                       unfinished   packet delay
+                                       unfinished   sojourn time
                                                     small p99  p50 p99
                                        flows   MB          ms   ms  ms
         ──────────────────────────────────────────────────────────────

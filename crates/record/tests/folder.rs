@@ -20,7 +20,7 @@ fn manifest(version: &str) -> Manifest {
     Manifest {
         scenario: "quick".into(),
         version: version.into(),
-        disciplines: vec!["fifo limit 300p".into(), "efd".into()],
+        disciplines: ["fifo limit 300p", "efd"].map(record::Discipline::named).into(),
         seeds: vec![1, 2],
         machine: "two cores".into(),
         created_by: "giveway run quick.toml".into(),
@@ -35,7 +35,7 @@ fn cell(qdisc: &str, seed: u64) -> Cell {
 
 fn plan() -> Vec<Cell> {
     let m = manifest("0.1.0");
-    m.disciplines.iter().flat_map(|qdisc| m.seeds.iter().map(|seed| cell(qdisc, *seed))).collect()
+    m.disciplines.iter().flat_map(|one| m.seeds.iter().map(|seed| cell(&one.qdisc, *seed))).collect()
 }
 
 /// A run with as many flows as its seed, two samples, and one third as a metric.
@@ -54,7 +54,7 @@ fn record(seed: u64) -> Record {
             end: Time::s(1),
             bytes: 1,
             delivered: 1,
-            delivered_measured: 1,
+            goodput_bytes: 1,
             ..transfer(id)
         };
         Probe::<()>::flow(&mut recorder, &flow);
@@ -135,6 +135,7 @@ fn tables_that_were_asked_for() {
     Probe::<()>::sender(
         &mut recorder,
         &SenderSample {
+            source: 0,
             id: 7,
             now: Time::ms(1),
             window: 2_920,
@@ -149,17 +150,21 @@ fn tables_that_were_asked_for() {
     folder.finish(&[(run.clone(), record.summary.clone())]).unwrap();
 
     let (columns, rows) = table(&dir.path().join("senders.parquet"));
-    assert_eq!((columns.join(" ").as_str(), rows), ("qdisc seed time_s id acked window", 1));
+    assert_eq!(
+        (columns.join(" ").as_str(), rows),
+        ("qdisc seed time_s source flow acked_bytes cwnd_bytes", 1)
+    );
     let (columns, rows) = table(&dir.path().join("episodes.parquet"));
     assert_eq!(
         (columns.join(" ").as_str(), rows),
-        ("qdisc seed port flow packets bytes data_packets episodes", 1)
+        ("qdisc seed port flow_key packets bytes data_packets episodes", 1)
     );
     let (columns, rows) = table(&dir.path().join("bursts.parquet"));
     assert_eq!(
         (columns.join(" ").as_str(), rows),
         (
-            "qdisc seed port onward packets runs run_longest run_weighted idc_1ms idc_10ms idc_100ms idc_1s peakedness",
+            "qdisc seed port next_node packets runs run_longest_packets run_weighted_packets idc_1ms idc_10ms \
+             idc_100ms idc_1s peakedness",
             1
         )
     );
@@ -192,22 +197,29 @@ fn a_whole_run() {
     let efd = format!("cells/efd-{}/seed-2/summary.json", short("efd"));
     let fifo = format!("cells/fifo-limit-300p-{}/seed-1/flows.parquet", short("fifo limit 300p"));
     assert!(names.contains(&efd) && names.contains(&fifo), "{names:?}");
-    assert_eq!(names.len(), 4 * 6 + 9, "nothing is left over: {names:?}");
+    assert_eq!(names.len(), 4 * 7 + 11, "nothing is left over: {names:?}");
     assert!(fs::read(dir.path().join(LOCK)).unwrap().starts_with(b"process "), "it is locked");
     drop(folder);
     assert_eq!(fs::read(dir.path().join(LOCK)).unwrap(), b"", "and it is not any more");
 
     // Flows: 1 + 2 under each discipline. Queue: two samples with a gauge each, four times. Links: one port.
     let (flows, queue) = (table(&dir.path().join("flows.parquet")), table(&dir.path().join("queue.parquet")));
-    assert_eq!((flows.0[..3].join(" "), flows.1), ("qdisc seed id".to_owned(), 6));
+    assert_eq!((flows.0[..3].join(" "), flows.1), ("qdisc seed source".to_owned(), 6));
     assert_eq!(
         (queue.0.join(" "), queue.1),
-        ("qdisc seed time_s port packets bytes gauge value".to_owned(), 16)
+        ("qdisc seed time_s port backlog_packets backlog_bytes".to_owned(), 8)
     );
+    let gauges = table(&dir.path().join("gauges.parquet"));
+    assert_eq!((gauges.0.join(" "), gauges.1), ("qdisc seed time_s port gauge value".to_owned(), 8));
     assert_eq!(table(&dir.path().join("links.parquet")).1, 4);
     let (columns, rows) = table(&dir.path().join("summary.parquet"));
-    assert_eq!((columns[..4].join(" "), rows), ("qdisc seed fingerprint utilization".to_owned(), 4));
+    assert_eq!((columns[..4].join(" "), rows), ("qdisc discipline seed fingerprint".to_owned(), 4));
     assert_eq!(columns.last().unwrap(), "third");
+    // The long form: as many rows as the wide one has numbers.
+    let (columns, rows) = table(&dir.path().join("metrics.parquet"));
+    assert_eq!(columns.join(" "), "qdisc seed source port metric value unit");
+    let numbers = runs.iter().flat_map(|(_, run)| run.metrics.iter()).filter(|(_, value)| value.is_some());
+    assert_eq!(rows, numbers.count());
 
     let text = fs::read_to_string(dir.path().join("manifest.json")).unwrap();
     let told: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -318,10 +330,12 @@ fn another_experiment_is_refused() {
         [
             "flows.parquet",
             "queue.parquet",
-            "delays.parquet",
+            "gauges.parquet",
+            "sojourn.parquet",
             "shares.parquet",
             "links.parquet",
             "summary.parquet",
+            "metrics.parquet",
             "scenario.toml",
             "cells (4 runs)",
             "manifest.json"
@@ -654,7 +668,7 @@ fn what_checking_costs() {
                 end: Time::us(1_000_000 + number() % 1_000_000),
                 bytes: number(),
                 delivered: number(),
-                delivered_measured: number(),
+                goodput_bytes: number(),
                 packets: number(),
                 ..transfer(id)
             },

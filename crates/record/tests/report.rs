@@ -33,7 +33,7 @@ fn manifest() -> Manifest {
     Manifest {
         scenario: "quick".into(),
         version: "0.1.0".into(),
-        disciplines: vec!["fifo limit 5p".into(), "efd".into()],
+        disciplines: ["fifo limit 5p", "efd"].map(record::Discipline::named).into(),
         seeds: vec![1, 2],
         created_by: "giveway run quick".into(),
         title: HOSTILE.into(),
@@ -177,7 +177,12 @@ fn burstiness_is_drawn_where_it_was_measured() {
     let page_of = |until| {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout { bursts: true, until, ..layout() };
-        let manifest = Manifest { disciplines: vec!["efd".into()], seeds: vec![1], layout, ..manifest() };
+        let manifest = Manifest {
+            disciplines: ["efd"].map(record::Discipline::named).into(),
+            seeds: vec![1],
+            layout,
+            ..manifest()
+        };
         let folder = RunFolder::create(dir.path(), "", manifest.clone()).unwrap();
         let mut recorder = Recorder::new(manifest.layout).with_sources(|source: &u16| *source);
         let mut rng = Streams::new(1).rng();
@@ -250,12 +255,12 @@ fn folders_without_a_report_are_told_why() {
     let manifest = path.join("manifest.json");
     folder(&path);
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("\"format\": 5", "\"formerly\": 5")).unwrap();
+    fs::write(&manifest, text.replace("\"format\": 6", "\"formerly\": 6")).unwrap();
     told.push(error());
 
     fs::write(&manifest, text).unwrap();
     let cell = fs::read_dir(path.join("cells")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
-    fs::remove_file(cell.join("seed-1/delays.parquet")).unwrap();
+    fs::remove_file(cell.join("seed-1/sojourn.parquet")).unwrap();
     told.push(error().replace(&cell.file_name().unwrap().to_string_lossy().into_owned(), "EFD"));
 
     fs::write(&manifest, "{").unwrap();
@@ -264,8 +269,8 @@ fn folders_without_a_report_are_told_why() {
     there is no folder RUN
     RUN is no run folder: it has no manifest.json; `giveway run SCENARIO --out RUN` makes one
     RUN is unfinished: none of its 4 runs is there. It was made by `giveway run quick`: run that again with --out RUN
-    RUN was written by Giveway 0.1.0, in format 1; this one reads format 5. It was made by `giveway run quick`: run that again with another --out, or with --out RUN --force
-    RUN/cells/EFD/seed-1/delays.parquet is damaged: it is missing. It was made by `giveway run quick`: run that again with --out RUN
+    RUN was written by Giveway 0.1.0, in format 1; this one reads format 6. It was made by `giveway run quick`: run that again with another --out, or with --out RUN --force
+    RUN/cells/EFD/seed-1/sojourn.parquet is damaged: it is missing. It was made by `giveway run quick`: run that again with --out RUN
     RUN/manifest.json is damaged: EOF while parsing an object at line 1 column 1. Run the command that made it again with --out RUN
     ");
 }

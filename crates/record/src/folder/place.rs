@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::disk::{beside, remove_file, write_error};
 use super::lock::{LOCK, when};
 use super::seal::{self, Damage};
-use super::{CELLS, FORMAT, FolderError, MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLE, TABLES};
+use super::{CELLS, FORMAT, FolderError, MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES};
 use crate::fingerprint::Fingerprint;
 
 /// What may become of something that is at the place already and is not a run of the same scenario.
@@ -176,12 +176,18 @@ pub(super) struct Thing {
     dirs: Vec<PathBuf>,
 }
 
+/// The tables of runs, those of older formats included.
+fn tables() -> impl Iterator<Item = &'static str> {
+    /// Up to format 5.
+    const OLD: [&str; 1] = ["delays.parquet"];
+    TABLES.iter().map(|(name, _)| *name).chain(OLD)
+}
+
 /// Everything in a folder that has the name of something that Giveway writes there. The manifest is the last: while it is
 /// there, the folder is known as what it was.
 pub(super) fn own_things(dir: &Path) -> Vec<Thing> {
     let mut things = Vec::new();
-    let tables = TABLES.iter().map(|(name, _)| *name);
-    let single = tables.chain([SUMMARY_TABLE, REPORT, WORKLOAD, SCENARIO]);
+    let single = tables().chain(SUMMARY_TABLES).chain([REPORT, WORKLOAD, SCENARIO]);
     for name in single {
         things.extend(file(dir, name));
     }
@@ -209,9 +215,8 @@ fn cells(dir: &Path) -> Option<Thing> {
             if !name.trim_start_matches('.').starts_with("seed-") {
                 continue;
             }
-            let tables = TABLES.iter().map(|(name, _)| *name);
             files.extend(
-                tables.chain([SUMMARY]).filter_map(|name| file(&run, name)).flat_map(|one| one.files),
+                tables().chain([SUMMARY]).filter_map(|name| file(&run, name)).flat_map(|one| one.files),
             );
             dirs.push(run);
             runs += 1;

@@ -17,9 +17,10 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use qdisc::DropReason;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::{ReportError, file_error, table_error};
-use crate::columns::{self, measured_name};
+use crate::columns::{self, drops_in_interval, tables};
 use crate::fingerprint::Fingerprint;
 use crate::folder::{
     Cell, Damage, Digest, FORMAT, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, check_tables, open_sealed,
@@ -51,7 +52,7 @@ pub(super) struct Manifest {
     pub scenario: String,
     pub title: String,
     pub description: String,
-    pub disciplines: Vec<String>,
+    disciplines: Vec<IgnoredAny>,
     pub seeds: Vec<u64>,
     pub measured: Measured,
     pub machine: String,
@@ -238,31 +239,35 @@ impl Folder {
     pub fn completions(&self, qdisc: &str) -> Result<Vec<(f64, f64)>, ReportError> {
         let mut found = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
-            let columns = ["kind", "measured", "response_s", "bytes"];
-            rows(&dir.join("flows.parquet"), &columns, |batch, row| {
+            let columns = ["kind", "in_interval", "fct_s", "bytes"];
+            rows(&dir.join(tables::FLOWS.file), &columns, |batch, row| {
                 let transfer = text(batch, 0).value(row) == "transfer";
-                let measured = batch.column(1).as_boolean().value(row);
-                if let (true, true, Some(response)) = (transfer, measured, real(batch, 2, row)) {
-                    found.push((whole(batch, 3, row).unwrap_or(0) as f64, response));
+                let in_interval = batch.column(1).as_boolean().value(row);
+                if let (true, true, Some(fct)) = (transfer, in_interval, real(batch, 2, row)) {
+                    found.push((whole(batch, 3, row).unwrap_or(0) as f64, fct));
                 }
             })?;
         }
         Ok(found)
     }
 
-    /// The distributions of waiting times, one list per seed.
+    /// The distributions of sojourn times, one list per seed.
     pub fn delays(&self, qdisc: &str) -> Result<Vec<Vec<DelayPoint>>, ReportError> {
         let mut seeds = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
             let mut found = Vec::new();
-            rows(&dir.join("delays.parquet"), &["port", "what", "share", "delay_s"], |batch, row| {
-                found.push(DelayPoint {
-                    port: text(batch, 0).value(row).to_owned(),
-                    small: text(batch, 1).value(row) == "small",
-                    share: real(batch, 2, row).unwrap_or(0.0),
-                    delay_s: real(batch, 3, row).unwrap_or(0.0),
-                });
-            })?;
+            rows(
+                &dir.join(tables::SOJOURN.file),
+                &["port", "packets", "share", "sojourn_s"],
+                |batch, row| {
+                    found.push(DelayPoint {
+                        port: text(batch, 0).value(row).to_owned(),
+                        small: text(batch, 1).value(row) == "small",
+                        share: real(batch, 2, row).unwrap_or(0.0),
+                        delay_s: real(batch, 3, row).unwrap_or(0.0),
+                    });
+                },
+            )?;
             seeds.push(found);
         }
         Ok(seeds)
@@ -272,7 +277,7 @@ impl Folder {
     pub fn queue(&self, qdisc: &str, port: &str) -> Result<Vec<(f64, f64)>, ReportError> {
         let mut found = Vec::new();
         if let Some((_, dir)) = self.runs_of(qdisc).next() {
-            rows(&dir.join("queue.parquet"), &["time_s", "port", "packets"], |batch, row| {
+            rows(&dir.join(tables::QUEUE.file), &["time_s", "port", "backlog_packets"], |batch, row| {
                 if let (Some(packets), true) = (whole(batch, 2, row), text(batch, 1).value(row) == port) {
                     found.push((real(batch, 0, row).unwrap_or(0.0), packets as f64));
                 }
@@ -285,8 +290,8 @@ impl Folder {
     pub fn shares(&self, qdisc: &str) -> Result<Vec<SharePoint>, ReportError> {
         let mut found = Vec::new();
         if let Some((_, dir)) = self.runs_of(qdisc).next() {
-            let columns = ["time_s", "span_s", "port", "source", "bytes"];
-            rows(&dir.join("shares.parquet"), &columns, |batch, row| {
+            let columns = ["time_s", "duration_s", "port", "source", "bytes"];
+            rows(&dir.join(tables::SHARES.file), &columns, |batch, row| {
                 found.push(SharePoint {
                     time_s: real(batch, 0, row).unwrap_or(0.0),
                     span_s: real(batch, 1, row).unwrap_or(0.0),
@@ -301,12 +306,12 @@ impl Folder {
 
     /// The links, one list per seed.
     pub fn links(&self, qdisc: &str) -> Result<Vec<Vec<Link>>, ReportError> {
-        let reasons = DropReason::ALL.map(measured_name);
+        let reasons = drops_in_interval();
         let columns: Vec<&str> = ["port", "rate_bps"].into_iter().chain(reasons).collect();
         let mut seeds = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
             let mut found = Vec::new();
-            rows(&dir.join("links.parquet"), &columns, |batch, row| {
+            rows(&dir.join(tables::LINKS.file), &columns, |batch, row| {
                 let mut drops = Some([0; DropReason::ALL.len()]);
                 for why in DropReason::ALL {
                     match (whole(batch, 2 + why as usize, row), &mut drops) {

@@ -13,7 +13,8 @@ use crate::report::series::number;
 use crate::table::Table;
 
 /// What is counted, as metrics and readers call it.
-const STREAMS: [(&str, &str); 2] = [("arrivals", "what comes"), ("onward", "what goes on to each next node")];
+const STREAMS: [(&str, &str); 2] =
+    [("arrivals", "what comes"), ("downstream", "what goes on to each next node")];
 /// The three estimators, likewise.
 const ESTIMATORS: [(&str, &str); 3] =
     [("hurst_rs", "rescaled range"), ("hurst_variance", "variance-time"), ("hurst_wavelet", "wavelet")];

@@ -1,4 +1,4 @@
-//! Distributions of waiting times, small packets first.
+//! Distributions of sojourn times, small packets first.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
         of_port().filter(|point| point.small == small).map(|point| point.delay_s).fold(0.0, f64::max);
     if longest == 0.0 {
         let words = match of_port().next() {
-            None => "No packet was sent within the measured part, so nothing is known of waiting times.",
+            None => "No packet was sent within the measured part, so nothing is known of sojourn times.",
             Some(_) => "No packet ever waited.",
         };
         return Chart::words(title, words);
@@ -59,10 +59,10 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
     let seeds = folder.manifest.seeds.len();
     let about = if small {
         format!(
-            "Waiting times at the port of packets of at most {most} bytes: calls, games, name look-ups, acknowledgements."
+            "Sojourn times at the port of packets of at most {most} bytes: calls, games, name look-ups, acknowledgements."
         )
     } else {
-        format!("Waiting times at the port of all packets; none had at most {most} bytes.")
+        format!("Sojourn times at the port of all packets; none had at most {most} bytes.")
     };
     let seeds_told = if seeds > 1 {
         format!("Lines are medians over {seeds} seeds, bands reach from the lowest seed to the highest.")
@@ -76,7 +76,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
         number(floor_ms)
     );
     let x = |field| {
-        let mut x = json!({ "field": field, "type": "quantitative", "title": "waiting time (ms)" });
+        let mut x = json!({ "field": field, "type": "quantitative", "title": "sojourn time (ms)" });
         logarithmic(&mut x, floor_ms, longest * 1e3, PLAIN);
         x
     };

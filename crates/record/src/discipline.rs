@@ -1,0 +1,44 @@
+//! A discipline as tables and manifests name it.
+
+use qdisc::Quantity;
+use serde::Serialize;
+
+/// One of the compared disciplines.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Discipline {
+    /// As Giveway writes it, with parameters that have their defaults left out. No two of a comparison are written alike.
+    pub qdisc: String,
+    /// As the scenario spells it.
+    #[serde(rename = "discipline")]
+    pub written: String,
+    /// All its parameters with their names, those with their defaults, too. A parameter of a discipline inside has the name of
+    /// the parameter that holds it in front: `child.limit`.
+    #[serde(skip)]
+    pub parameters: Vec<(String, Quantity)>,
+}
+
+impl Discipline {
+    /// One of which only the spelling is known.
+    pub fn named(qdisc: impl Into<String>) -> Discipline {
+        let qdisc = qdisc.into();
+        Discipline { written: qdisc.clone(), qdisc, parameters: Vec::new() }
+    }
+}
+
+/// The column of a parameter: its name, its unit, and whether it holds text. Equal names with different units are different
+/// columns, since a limit may count packets or bytes.
+pub(crate) fn column((name, value): &(String, Quantity)) -> (String, &'static str, bool) {
+    match value {
+        Quantity::Text(_) => (format!("param.{name}"), "", true),
+        Quantity::Number(_, unit) => {
+            let ending = match *unit {
+                "packets" => "_packets",
+                "B" => "_bytes",
+                "s" => "_s",
+                "bit/s" => "_bps",
+                _ => "",
+            };
+            (format!("param.{name}{ending}"), unit, false)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What happened at the measured ports: sojourn times, backlog, losses, bursts.
+
+use qdisc::DropReason;
+
+use super::{Metrics, Observed};
+use crate::bursts::{Stream, WINDOWS};
+use crate::meter::was_queued;
+use crate::quantile::{Delays, REPORTED};
+
+pub(super) fn sojourn_times(run: &Observed<'_>, out: &mut Metrics) {
+    let (mut all, mut small) = (Delays::new(), Delays::new());
+    for meter in &run.measured {
+        all.merge(&meter.waits);
+        small.merge(&meter.small_waits);
+    }
+    for (prefix, delays) in [("sojourn", &all), ("small_sojourn", &small)] {
+        out.push(format!("{prefix}_mean_s"), delays.mean_s());
+        for (per_mille, word) in REPORTED {
+            out.push(format!("{prefix}_{word}_s"), delays.quantile_s(per_mille));
+        }
+    }
+    out.push("sojourn_saturated", run.any_port().then(|| all.saturated() as f64));
+}
+
+pub(super) fn backlog(run: &Observed<'_>, out: &mut Metrics) {
+    let means = run.bottleneck.and_then(|(_, meter)| meter.level.means(run.layout.measured_time()));
+    out.push("backlog_mean_packets", means.map(|(packets, _)| packets));
+    out.push("backlog_mean_bytes", means.map(|(_, bytes)| bytes));
+    let most = run.bottleneck.map(|(_, meter)| meter.level.most_packets as f64);
+    out.push("backlog_max_packets", most.filter(|_| means.is_some()));
+}
+
+/// Only named where they are measured.
+pub(super) fn bursts(run: &Observed<'_>, out: &mut Metrics) {
+    let Some(bursts) = run.bottleneck.and_then(|(_, meter)| meter.bursts.as_ref()) else { return };
+    let runs = bursts.runs();
+    out.push("run_length_mean", runs.mean());
+    out.push("run_length_weighted", runs.weighted());
+    out.push("run_length_longest", (runs.runs > 0).then_some(runs.longest as f64));
+    for (at, (window, _)) in WINDOWS.iter().enumerate() {
+        out.push(format!("arrivals_idc_{window}"), bursts.arrivals.dispersions()[at]);
+    }
+    out.push("arrivals_peakedness", bursts.arrivals.peakedness());
+    for (at, (window, _)) in WINDOWS.iter().enumerate() {
+        out.push(format!("downstream_idc_{window}"), bursts.onward_mean(|stream| stream.dispersions()[at]));
+    }
+    out.push("downstream_peakedness", bursts.onward_mean(Stream::peakedness));
+}
+
+pub(super) fn losses(run: &Observed<'_>, out: &mut Metrics) {
+    let dropped = |why: DropReason| run.measured.iter().map(|meter| meter.drops[why as usize]).sum::<u64>();
+    let queued: u64 = DropReason::ALL.into_iter().filter(|why| was_queued(*why)).map(dropped).sum();
+    let marks: u64 = run.measured.iter().map(|meter| meter.marks).sum();
+    out.push("drops", run.any_port().then_some(queued as f64));
+    out.push("marks", run.any_port().then_some(marks as f64));
+    for why in DropReason::ALL {
+        let count = dropped(why);
+        if count > 0 {
+            out.push(format!("drops_{}", why.name()), Some(count as f64));
+        }
+    }
+}
+
+/// What a metric is worth in a run whose summary does not name it. Reasons for dropping are named only where they
+/// occurred, so there the answer is none at all; anything else is missing.
+pub(crate) fn unnamed(name: &str) -> Option<f64> {
+    name.starts_with("drops_").then_some(0.0)
+}

@@ -1,0 +1,284 @@
+//! Metrics of runs that are small enough to be worked out by hand, one test for each that `recorder.rs` has none of. The
+//! last test asks whether every metric has one.
+
+mod support;
+
+use qdisc::{
+    Ahead, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, PortId, Probe, Span, Time,
+};
+use record::{Layout, METRICS, Of, Recorder, Unit, named};
+use support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
+
+/// A packet that is sent as it comes, and the node beyond the neighbour that it goes on to.
+fn pass(recorder: &mut Recorder, bytes: u32, onward: Option<u16>, now: Time) {
+    let meta = Meta { bytes, arrived: now, flow: FlowKey(7), ahead: Ahead::new(onward), ..Meta::default() };
+    Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
+    Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
+}
+
+/// 1,250 bytes take 10 ms. One packet has 4 ms of them after the beginning of the interval, one all 10 ms in it, and one
+/// 3 ms before its end: 17 ms of a second. One is over before, and one begins after.
+#[test]
+fn the_link_is_busy_for_the_time_within_the_interval() {
+    let mut recorder = Recorder::new(layout());
+    for ms in [500, 994, 1_500, 1_997, 2_100] {
+        pass(&mut recorder, 1_250, None, Time::ms(ms));
+    }
+    close(&recorder.finish(), "utilization", 0.017);
+    // The interval ends while a packet is on the link, and nothing comes after.
+    let mut recorder = Recorder::new(layout());
+    pass(&mut recorder, 1_250, None, Time::ms(1_995));
+    close(&recorder.finish(), "utilization", 0.005);
+    // One packet that takes longer than the whole interval: 250,000 bytes take 2 s.
+    let mut recorder = Recorder::new(layout());
+    pass(&mut recorder, 250_000, None, Time::ms(500));
+    close(&recorder.finish(), "utilization", 1.0);
+    close(&Recorder::<()>::new(layout()).finish(), "utilization", 0.0);
+}
+
+/// Of the data bytes of the flows that cross the bottleneck, those that arrived within the interval: 1,000 and 500 of 1 s.
+/// The third flow takes another route, over the other measured port; a group is told of in its transfers.
+#[test]
+fn goodput_is_that_of_flows_over_the_measured_ports() {
+    let crossed = record::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
+        pairs.iter().map(|pair| vec![if *pair == (0, 1) { BOTTLENECK } else { PortId(2) }]).collect()
+    }));
+    let measured = vec![BOTTLENECK, PortId(2)];
+    let mut recorder = Recorder::new(Layout { crossed: Some(crossed), measured, ..layout() });
+    let began_before = FlowReport { start: Time::ZERO, delivered: 9_000, goodput_bytes: 500, ..transfer(2) };
+    let elsewhere = FlowReport { from: 1, to: 0, goodput_bytes: 70_000, ..transfer(3) };
+    let group = FlowReport { kind: FlowKind::Group, goodput_bytes: 1_500, ..transfer(4) };
+    for flow in [transfer(1), began_before, elsewhere, group] {
+        Probe::<()>::flow(&mut recorder, &flow);
+    }
+    let record = recorder.finish();
+    close(&record, "goodput_bps", 12_000.0);
+    close(&record, "at.port-1.goodput_bps", 12_000.0);
+    close(&record, "at.port-2.goodput_bps", 560_000.0);
+    // A group of sources has all of its own.
+    close(&record, "src.web.goodput_bps", 572_000.0);
+}
+
+/// Transfers of 10 kB in 0.1, 0.2 and 0.3 s: ranks 2, 3 and 3 of 3.
+#[test]
+fn completion_times_of_a_class_of_sizes() {
+    let flows = (1..=3).map(|n| FlowReport { bytes: 10_000, end: Time::ms(1_000 + 100 * n), ..transfer(n) });
+    let record = with_flows(flows);
+    close(&record, "fct_p95_s", 0.3);
+    close(&record, "fct_le30kB_p50_s", 0.2);
+    close(&record, "fct_le30kB_p99_s", 0.3);
+}
+
+/// Pages that took 0.2 and 0.6 s, one that is not complete, one that began before: the quantiles of two are the first and
+/// the second.
+#[test]
+fn pages_are_groups() {
+    let page = |id, start, end, ending| FlowReport {
+        kind: FlowKind::Group,
+        start: Time::ms(start),
+        end: Time::ms(end),
+        ending,
+        ..transfer(id)
+    };
+    let record = with_flows([
+        page(1, 1_000, 1_200, Ending::Completed),
+        page(2, 1_900, 2_500, Ending::Completed),
+        page(3, 1_500, 3_000, Ending::Unfinished),
+        page(4, 900, 1_100, Ending::Completed),
+    ]);
+    close(&record, "pages_completed", 2.0);
+    close(&record, "pages_incomplete", 1.0);
+    close(&record, "page_load_mean_s", 0.4);
+    close(&record, "page_load_p50_s", 0.2);
+    close(&record, "page_load_p95_s", 0.6);
+    close(&record, "page_load_p99_s", 0.6);
+    let none = with_flows([transfer(1)]);
+    missing(&none, "pages_completed");
+    missing(&none, "pages_incomplete");
+    missing(&none, "page_load_p50_s");
+}
+
+/// 100 kB in 0.5 s and 200 kB in 0.5 s: rates of 1 : 2, so 9/(2·5). One of a byte less and one that began before do not
+/// count.
+#[test]
+fn fairness_among_large_transfers() {
+    let large = |id, bytes| FlowReport { bytes, delivered: bytes, end: Time::ms(1_500), ..transfer(id) };
+    let early = FlowReport { start: Time::ms(900), ..large(4, 900_000) };
+    let record = with_flows([large(1, 100_000), large(2, 200_000), large(3, 99_999), early.clone()]);
+    close(&record, "jain_large", 0.9);
+    missing(&with_flows([large(1, 100_000), early]), "jain_large");
+}
+
+fn stream(id: u64, start: Time, packets: u64, lost: u64, delay_ms: u64) -> FlowReport {
+    FlowReport {
+        source: 1,
+        kind: FlowKind::Datagrams,
+        start,
+        end: Time::s(2),
+        bytes: 172 * packets,
+        packets,
+        lost: Some(lost),
+        delay_mean: Span::ms(delay_ms),
+        delay_p99: Span::ms(2 * delay_ms),
+        ..transfer(id)
+    }
+}
+
+/// Mean delays of 10, 20 and 60 ms: ranks 2 and 3 of 3. A stream of which nothing arrived has none.
+#[test]
+fn delays_from_stream_to_stream() {
+    let streams = [10, 20, 60].into_iter().zip(1..).map(|(ms, id)| stream(id, Time::ZERO, 5, 0, ms));
+    let lost = stream(4, Time::ZERO, 5, 5, 0);
+    let record = with_flows(streams.chain([lost]));
+    close(&record, "flow_delay_p50_s", 0.02);
+    close(&record, "flow_delay_p95_s", 0.06);
+    let alone = with_flows([stream(1, Time::ZERO, 5, 0, 10)]);
+    missing(&alone, "flow_delay_p50_s");
+    missing(&alone, "flow_delay_p95_s");
+}
+
+/// Two calls: one through the whole second, 50 packets of 172 bytes, one of them lost; one that began an hour before, of
+/// which 60 packets were sent within the second. Mean delays 10 and 30 ms, worst 99th percentile 60 ms, 1 of 110 lost.
+///
+/// No calls: 9 packets a second; packets of 1,000 bytes; one that was there for less than a second.
+#[test]
+fn streams_that_look_like_calls() {
+    let hour = Time::s(3_600);
+    let mut recorder = Recorder::new(Layout { from: hour, until: hour + Span::s(1), ..layout() });
+    let end = hour + Span::s(1);
+    let call = |id, start, packets, lost, ms| FlowReport { end, ..stream(id, start, packets, lost, ms) };
+    let slow = call(3, hour, 9, 0, 500);
+    let large = FlowReport { bytes: 60_000, ..call(4, hour, 60, 0, 500) };
+    let short = call(5, hour + Span::ms(1), 60, 0, 500);
+    for flow in [call(1, hour, 50, 1, 10), call(2, Time::ZERO, 60, 0, 30), slow, large, short] {
+        Probe::<()>::flow(&mut recorder, &flow);
+    }
+    let record = recorder.finish();
+    close(&record, "voice_delay_mean_s", 0.02);
+    close(&record, "voice_delay_p99_s", 0.06);
+    close(&record, "voice_loss", 1.0 / 110.0);
+    let none = with_flows([transfer(1)]);
+    missing(&none, "voice_delay_mean_s");
+    missing(&none, "voice_delay_p99_s");
+    missing(&none, "voice_loss");
+}
+
+/// A packet every 10 ms, all of which go on to one node: that stream is the same as what came. Windows of 1 ms have 0 or 1
+/// packets, 10 % of them 1: variance 0.09 over mean 0.1. Windows of 10 and 100 ms have 1 and 10 each: no variance. Only one
+/// window of 1 s fits.
+#[test]
+fn burstiness_of_what_goes_on() {
+    let mut recorder = Recorder::new(Layout { bursts: true, ..layout() });
+    for n in 0..100 {
+        pass(&mut recorder, 100, Some(5), Time::ms(1_000 + 10 * n));
+    }
+    let record = recorder.finish();
+    let value = |name: &str| record.summary.metrics.value(name);
+    for at in ["arrivals", "downstream"] {
+        let one = value(&format!("{at}_idc_1ms")).unwrap();
+        assert!((one - 0.9).abs() < 1e-3, "{at}: {one}");
+        close(&record, &format!("{at}_idc_10ms"), 0.0);
+        close(&record, &format!("{at}_idc_100ms"), 0.0);
+        missing(&record, &format!("{at}_idc_1s"));
+    }
+    assert_eq!(value("downstream_idc_1ms"), value("arrivals_idc_1ms"));
+    assert_eq!(value("downstream_peakedness"), value("arrivals_peakedness"));
+    assert!(value("downstream_peakedness").is_some_and(|number| number < 1.0), "it is steadier than Poisson");
+    let names = ["downstream_idc_1ms", "downstream_idc_10ms", "downstream_idc_100ms", "downstream_idc_1s"];
+    assert!(names.iter().all(|name| record.summary.metrics.entry(name).is_some()));
+}
+
+/// Of three drops within the interval two are of the calls. One before it, and one on the wire, do not count.
+#[test]
+fn drops_of_a_group() {
+    let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
+    let mut drop_of = |source: u16, why, ms| {
+        let meta = Meta { bytes: 100, arrived: Time::ms(ms), ..Meta::default() };
+        recorder.arrived(BOTTLENECK, &meta, Time::ms(ms));
+        if why == DropReason::Wire {
+            recorder.sent(BOTTLENECK, &meta, &source, Time::ms(ms));
+        }
+        recorder.dropped(BOTTLENECK, Packet { meta, payload: source }, why, Time::ms(ms));
+    };
+    drop_of(1, DropReason::Overlimit, 999);
+    drop_of(1, DropReason::Overlimit, 1_000);
+    drop_of(0, DropReason::Early, 1_100);
+    drop_of(1, DropReason::Early, 1_200);
+    drop_of(1, DropReason::Wire, 1_300);
+    let record = recorder.finish();
+    close(&record, "src.calls.drops", 2.0);
+    close(&record, "src.web.drops", 1.0);
+    close(&record, "drops", 3.0);
+    close(&record, "drops_early", 2.0);
+    close(&record, "drops_wire", 1.0);
+}
+
+#[test]
+fn names_are_taken_apart() {
+    let taken = |name: &'static str| {
+        let named = named(name)?;
+        Some((named.port, named.source, named.metric, named.definition.unit))
+    };
+    assert_eq!(taken("goodput_bps"), Some((None, None, "goodput_bps", Unit::BitPerSecond)));
+    assert_eq!(
+        taken("at.home->isp.src.v1.2.loss"),
+        Some((Some("home->isp"), Some("v1.2"), "loss", Unit::Share))
+    );
+    assert_eq!(
+        taken("at.rack1.top->b.fct_le30kB_p50_s"),
+        Some((Some("rack1.top->b"), None, "fct_le30kB_p50_s", Unit::Seconds))
+    );
+    assert_eq!(named("fct_aged_mean_s").unwrap().definition.names[0], "fct_aged_mean_s");
+    assert_eq!(named("fct_aged_le3MB_mean_s").unwrap().definition.names[0], "fct_aged_mean_s");
+    assert_eq!(taken("drops_pushout"), Some((None, None, "drops_pushout", Unit::Packets)));
+    assert_eq!(taken("src.web.hurst_rs"), Some((None, Some("web"), "hurst_rs", Unit::Number)));
+    for unknown in ["", "goodput", "src.web", "src.goodput_bps.", "at.x", "at.x.nothing", "fct__mean_s"] {
+        assert!(named(unknown).is_none(), "{unknown}");
+    }
+}
+
+/// Every metric that a recorder can name is in the table, and whatever is in the table has been worked out by hand: its name
+/// stands in a test. What a discipline in the kernel counts is tested where it is read.
+#[test]
+fn every_metric_is_defined_and_tested() {
+    let crossed = record::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
+        vec![vec![BOTTLENECK, PortId(2)]; pairs.len()]
+    }));
+    let measured = vec![BOTTLENECK, PortId(2)];
+    let layout = Layout { measured, bursts: true, crossed: Some(crossed), ..layout() };
+    let mut recorder = Recorder::new(layout);
+    for why in DropReason::ALL {
+        let now = Time::ms(1_500);
+        let meta = Meta { bytes: 100, arrived: now, ..Meta::default() };
+        Probe::<()>::arrived(&mut recorder, BOTTLENECK, &meta, now);
+        recorder.dropped(BOTTLENECK, Packet { meta, payload: () }, why, now);
+    }
+    Probe::<()>::flow(&mut recorder, &transfer(1));
+    let record = recorder.finish();
+    for (name, _) in record.summary.metrics.iter() {
+        assert!(named(name).is_some(), "{name} is in no row of the table of metrics");
+    }
+
+    let tests = [include_str!("metrics.rs"), include_str!("recorder.rs")].concat();
+    // "fct_le30kB_p50_s" for "fct_*_p50_s".
+    let stands = |start: &str, pattern: &str| {
+        let (before, after) = pattern.split_once('*').unwrap_or((pattern, ""));
+        let beginning = format!("{start}{before}");
+        tests.match_indices(&beginning).any(|(at, _)| {
+            let rest = &tests[at + beginning.len()..];
+            let word = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            if pattern.contains('*') { rest[..word].ends_with(after) } else { rest[..word].is_empty() }
+        })
+    };
+    let untested: Vec<&str> = METRICS
+        .iter()
+        .filter(|definition| definition.of != Of::Switch && definition.names != ["kernel.*"])
+        .flat_map(|definition| definition.names.iter().map(move |name| (definition.of, *name)))
+        .filter(|(of, name)| match of {
+            Of::Source => !(stands("\"src.web.", name) || stands("\"src.calls.", name)),
+            _ => !stands("\"", name),
+        })
+        .map(|(_, name)| name)
+        .collect();
+    assert_eq!(untested, ["arrivals_idc_1ms"; 0], "these have no test that was worked out by hand");
+}
