@@ -156,7 +156,7 @@ fn prepare(args: &Args) -> Result<Prepared, Refused> {
 impl Prepared {
     fn run(&self, args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         let file = name(&args.capture);
-        let session = Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked(&args.capture));
+        let session = Session::new(args.jobs.unwrap_or(0), args.json, args.quiet);
         let mut session = match session {
             Ok(session) => session.replacing(args.force),
             Err(message) => {
@@ -290,16 +290,6 @@ fn all() -> impl Iterator<Item = Spec> {
     ALL.iter()
         .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
         .filter(move |spec| spec.build::<()>(&site).is_ok() && spec.nature(&site).work_conserving)
-}
-
-/// What the program was asked, without the folder of the capture.
-fn asked(capture: &Path) -> String {
-    let words = std::env::args().skip(1).map(|word| match Path::new(&word) == capture {
-        true => capture.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        false if word.contains(' ') => format!("\"{word}\""),
-        false => word,
-    });
-    std::iter::once("giveway".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// A folder or file, as it is told.

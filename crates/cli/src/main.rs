@@ -18,6 +18,7 @@ mod operations;
 mod outputs;
 mod parameters;
 mod progress;
+mod provenance;
 mod registries;
 mod replay_check;
 mod report;

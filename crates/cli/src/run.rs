@@ -15,7 +15,7 @@ use scenario::{Cell, Crossbar, Direction, Host, Scenario};
 use crate::export::Exports;
 use crate::operations::{PortFile, Traces};
 use crate::progress::{Part, Progress};
-use crate::{Outcome, check, cpu, outputs, show, stop, terminal, trace};
+use crate::{Outcome, check, cpu, outputs, provenance, show, stop, terminal, trace};
 
 /// Runs scenarios: every discipline, with every seed, on the same arrivals.
 ///
@@ -160,8 +160,9 @@ impl Session {
     ///
     /// # Errors
     /// A sentence when the threads cannot be started.
-    pub fn new(jobs: u16, json: bool, quiet: bool, asked: String) -> Result<Session, String> {
+    pub fn new(jobs: u16, json: bool, quiet: bool) -> Result<Session, String> {
         let pool = pool(jobs)?;
+        let asked = provenance::command();
         Ok(Session { pool, json, quiet, asked, export: None, traces: Vec::new(), beside: None, force: false })
     }
 
@@ -211,9 +212,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if let Some(count) = args.trace_slots {
         return trace::slots(&scenarios.into_iter().flatten().collect::<Vec<_>>(), count, out);
     }
-    let asked =
-        format!("giveway run {}", args.files.iter().map(|file| name(file)).collect::<Vec<_>>().join(" "));
-    let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet, asked) {
+    let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet) {
         Ok(session) => session.replacing(args.force),
         Err(sentence) => {
             show::sentence(&sentence);
@@ -485,11 +484,11 @@ impl Session {
         let manifest = Manifest {
             scenario: name.to_owned(),
             version: version.to_owned(),
-            disciplines: scenario.host.compared(),
+            disciplines: papers::disciplines(scenario),
             seeds: scenario.seeds.clone(),
             machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             created_by: self.asked.clone(),
-            created: None,
+            created: Some(provenance::now()),
             title: scenario.title.clone(),
             description: scenario.description.clone(),
             layout: layout(scenario, true),

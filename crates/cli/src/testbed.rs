@@ -102,9 +102,8 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         return Ok(Outcome::Wrong);
     }
     let program = std::env::current_exe()?;
-    let asked = format!("giveway testbed {}", name(&args.file));
     // One run at a time: they would be in each other's way.
-    let session = |jobs| Session::new(jobs, args.json, args.quiet, asked.clone());
+    let session = |jobs| Session::new(jobs, args.json, args.quiet);
     let real = match session(1) {
         Ok(real) => real.replacing(args.force),
         Err(sentence) => {

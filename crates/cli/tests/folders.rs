@@ -36,6 +36,8 @@ fn folder() -> tempfile::TempDir {
 fn giveway(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     command.args(args).current_dir(folder).env("COLUMNS", "100").env("NO_COLOR", "1");
+    // So that folders of the same command are the same.
+    command.env("SOURCE_DATE_EPOCH", "1770000000");
     command
 }
 
@@ -77,9 +79,16 @@ fn names(files: &[(String, Vec<u8>)]) -> Vec<&str> {
 
 /// A folder of runs that nothing disturbed.
 fn undisturbed(seeds: &str) -> Vec<(String, Vec<u8>)> {
+    undisturbed_as(&["run", "home.toml", "--quiet", "--out", "kept", "--seeds", seeds], "kept")
+}
+
+/// Runs the command `run` undisturbed in a new folder and returns the files below `kept`. A manifest holds its command, so
+/// two folders are equal only if their commands are.
+fn undisturbed_as(run: &[&str], kept: &str) -> Vec<(String, Vec<u8>)> {
     let folder = folder();
-    well(folder.path(), &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", seeds]);
-    files(&folder.path().join("kept"))
+    fs::create_dir_all(folder.path().join(kept).parent().expect("it is in the folder")).unwrap();
+    well(folder.path(), run);
+    files(&folder.path().join(kept))
 }
 
 #[test]
@@ -144,7 +153,7 @@ fn a_changed_scenario_needs_another_folder() {
     assert_eq!(code, 2, "{said}");
     for part in [
         "kept holds another experiment: \"Two queues\" (scenario home), made on 20",
-        "`giveway run home`",
+        "`giveway run home.toml --quiet --out kept`",
         "--force",
     ] {
         assert!(said.contains(part), "{part} in {said}");
@@ -160,9 +169,10 @@ fn a_changed_scenario_needs_another_folder() {
     fs::create_dir(path.join("elsewhere")).unwrap();
     let from = ["run", "../home.toml", "--quiet", "--out", "../moved", "--set", "link.0.rate=2mbit"];
     well(&path.join("elsewhere"), &from);
-    // But for the report, which has the name of its folder.
+    // But for the report, which has the name of its folder, and the manifest, which has the command.
     let tables = |files: Vec<(String, Vec<u8>)>| -> Vec<(String, Vec<u8>)> {
-        files.into_iter().filter(|(name, _)| name != "report.html").collect()
+        let is_result = |name: &str| name != "report.html" && name != "manifest.json";
+        files.into_iter().filter(|(name, _)| is_result(name)).collect()
     };
     assert!(tables(files(&path.join("moved"))) == tables(after));
 }
@@ -369,13 +379,13 @@ fn one_process_at_a_time_writes_a_folder() {
 /// Killed again and again, after more and more time, and then left alone.
 #[test]
 fn a_killed_run_ends_up_as_if_nothing_had_happened() {
-    let right = undisturbed("12");
+    let run = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "kept", "--seeds", "12"];
+    let right = undisturbed_as(&run, "kept");
     let page = right.iter().find(|(name, _)| name == "report.html").expect("there is a report").1.clone();
     let folder = folder();
     let path = folder.path();
     let mut killed = 0;
     for milliseconds in [3, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80, 100, 120, 150, 200, 250, 300, 400] {
-        let run = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "kept", "--seeds", "12"];
         let mut child = giveway(path, &run).stdout(Stdio::null()).spawn().expect("the program starts");
         let slept = Command::new("sleep").arg(format!("0.{milliseconds:03}")).status();
         assert!(slept.is_ok_and(|status| status.success()), "there is a sleep");
@@ -394,7 +404,7 @@ fn a_killed_run_ends_up_as_if_nothing_had_happened() {
         }
     }
     let _ = writeln!(std::io::stderr(), "{killed} of 18 were killed before their end");
-    well(path, &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "12"]);
+    well(path, &run);
     let found = files(&path.join("kept"));
     assert_eq!(names(&found), names(&right));
     assert!(found == right);
@@ -437,7 +447,8 @@ impl Drop for Mount {
 /// left or believed, and with more room the same command ends as if nothing had happened.
 #[test]
 fn a_full_disk_costs_nothing_but_time() {
-    let right = undisturbed("3");
+    let run = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "disk/kept", "--seeds", "3"];
+    let right = undisturbed_as(&run, "disk/kept");
     let page = &right.iter().find(|(name, _)| name == "report.html").expect("there is a report").1;
     let pages = |content: &[u8]| content.len().div_ceil(4096) * 4;
     // KiB without the report, which is larger than all the rest.
@@ -447,7 +458,6 @@ fn a_full_disk_costs_nothing_but_time() {
         let path = folder.path();
         let room = tables * part / 10 + 4;
         let Some(disk) = Mount::new(&path.join("disk"), room as u32) else { return };
-        let run = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "disk/kept", "--seeds", "3"];
         let (code, said) = ran(path, &run);
         assert_eq!(code, 1, "with {room} KiB, {tables} KiB of tables: {said}");
         assert!(said.contains("No space left on device"), "{said}");

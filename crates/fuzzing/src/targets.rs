@@ -31,6 +31,7 @@ targets! {
     capture, 60_000, "pcap and pcapng files, and the workload that is taken out of them";
     contract, 60_000, "operations on every discipline, which must keep the contract";
     control_line, 6_000, "lines of the control socket";
+    datagram_list, 15_000, "the CSV file of the traffic source datagram_list, and a run of it";
     flow_list, 30_000, "the CSV file of the traffic source flow_list, and a run of it";
     folder, 400, "run folders: manifest.json, summary.json, and Parquet tables that are cut off";
     fragment, 200_000, "fragments of frames";

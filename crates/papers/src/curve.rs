@@ -273,7 +273,7 @@ fn queue(record: &Record, unit: Held, window: Option<Span>) -> Vec<(f64, f64)> {
 /// Megabytes over seconds since each began, of the largest transfers.
 fn progress(record: &Record, largest: usize) -> Vec<Vec<(f64, f64)>> {
     let line = |flow: &qdisc::FlowReport| {
-        let samples = record.progress.iter().filter(|row| row.id == flow.id);
+        let samples = record.progress.iter().filter(|row| (row.source, row.id) == (flow.source, flow.id));
         let mut line = vec![(0.0, 0.0)];
         line.extend(samples.map(|row| (row.time.since(flow.start).as_s(), row.acked as f64 / 1e6)));
         if flow.ending == Ending::Completed {

@@ -40,7 +40,7 @@ mod study;
 mod verdict;
 
 pub use listing::{counted, json, markdown};
-pub use observe::{layout, observe, observe_network};
+pub use observe::{disciplines, layout, observe, observe_network};
 pub use paper::{Paper, PaperError};
 pub use report::document;
 pub use study::{Job, Results, Scope, Study};

@@ -4,7 +4,7 @@
 //! measure = { kind = "response", source = "web", to = 20 }
 //! measure = { kind = "normalized", source = "tcp" }
 //! measure = { kind = "gauge", name = "fair_share_bps" }
-//! measure = { kind = "metric", name = "queue_mean_bytes" }
+//! measure = { kind = "metric", name = "backlog_mean_bytes" }
 //! ```
 //!
 //! A source is the traffic of that name in the scenario; with a star at its end, `udp-*`, all traffic whose names begin
@@ -228,7 +228,7 @@ impl Measure {
             Measure::OfferedBytes { source } => {
                 let streams = lasting(record, Some(source));
                 let streams = streams.into_iter().filter(|flow| flow.kind == FlowKind::Datagrams);
-                streams.map(|flow| flow.bytes as f64).reduce(|a, b| a + b)
+                streams.map(|flow| ip_bytes(flow, flow.bytes)).reduce(|a, b| a + b)
             }
             Measure::Goodput { source } => {
                 // A group is told of in its transfers, too.
@@ -250,7 +250,7 @@ impl Measure {
             Measure::Correlation { source } => {
                 let streams = lasting(record, source.as_deref());
                 let streams = streams.into_iter().filter(|flow| flow.kind == FlowKind::Datagrams);
-                let both = streams.map(|flow| (flow.bytes as f64, flow.delivered_measured as f64));
+                let both = streams.map(|flow| (flow.bytes as f64, flow.goodput_bytes as f64));
                 correlation(&both.collect::<Vec<_>>())
             }
             Measure::Gauge { name } => {
@@ -263,18 +263,19 @@ impl Measure {
             Measure::Delay { source } => {
                 let flows = of_source(record, source).filter(|flow| !flow.delay_mean.is_zero());
                 let (sum, weight) = flows.fold((0.0, 0.0), |(sum, weight), flow| {
-                    let delivered = flow.delivered_measured as f64;
+                    let delivered = flow.goodput_bytes as f64;
                     (sum + delivered * flow.delay_mean.as_s(), weight + delivered)
                 });
                 (weight > 0.0).then(|| sum / weight)
             }
             Measure::Delivered { source, bytes } => {
-                let delivered = of_source(record, source).map(|flow| flow.delivered_measured as f64);
+                let delivered = of_source(record, source).map(|flow| ip_bytes(flow, flow.goodput_bytes));
                 delivered.reduce(|a, b| a + b).map(|all| all / *bytes as f64)
             }
             Measure::Dropped { source } => dropped(record, source.as_deref()),
             Measure::Unaccounted { source } => {
-                let lost = of_source(record, source).map(|flow| flow.lost as f64).reduce(|a, b| a + b);
+                let lost =
+                    of_source(record, source).filter_map(|flow| Some(flow.lost? as f64)).reduce(|a, b| a + b);
                 Some(lost? - dropped(record, Some(source))?)
             }
             Measure::QueueDeviation { window } => {
@@ -398,8 +399,8 @@ impl Measure {
                 "src.cbr.loss" => "loss of the stream".to_owned(),
                 "src.ftp.retransmitted" => "segments of the transfers sent again".to_owned(),
                 "src.ftp.goodput_bps" => "goodput of the transfers".to_owned(),
-                "queue_mean_bytes" | "queue_mean_packets" => "queue, mean".to_owned(),
-                "queue_max_packets" => "queue, most".to_owned(),
+                "backlog_mean_bytes" | "backlog_mean_packets" => "queue, mean".to_owned(),
+                "backlog_max_packets" => "queue, most".to_owned(),
                 "flow_table_bytes" => "memory for flows, most".to_owned(),
                 "goodput_bps" => "goodput of all".to_owned(),
                 other => of_metric(other).unwrap_or_else(|| other.to_owned()),
@@ -615,9 +616,19 @@ pub(crate) fn lasting<'a>(record: &'a Record, source: Option<&str>) -> Vec<&'a F
     flows
 }
 
-/// What a flow delivered within the measured part, bit/s.
+/// What arrived of a flow within the measured part, bit/s; see [`ip_bytes`].
 fn throughput(flow: &FlowReport, record: &Record) -> f64 {
-    flow.delivered_measured as f64 * 8.0 / record.layout.measured_time().as_s()
+    ip_bytes(flow, flow.goodput_bytes) * 8.0 / record.layout.measured_time().as_s()
+}
+
+/// So many data bytes of a flow as its paper counts them: papers count datagrams as whole IP packets and give shares of a
+/// link's rate, and count transfers by their data. Datagrams of a stream are taken to be as long as those that arrived are on
+/// average.
+fn ip_bytes(flow: &FlowReport, data: u64) -> f64 {
+    let arrived = flow.lost.map_or(0, |lost| flow.packets - lost);
+    let header = f64::from(sim::segment::UDP_HEADER) * arrived as f64;
+    let share = if flow.delivered > 0 { header / flow.delivered as f64 } else { 0.0 };
+    data as f64 * (1.0 + share)
 }
 
 /// Flows of a source; a group is told of in its transfers, too.
@@ -780,10 +791,10 @@ pub(crate) mod tests {
             end: Time::s(2),
             bytes: 1_460,
             delivered: 1_460,
-            delivered_measured: 1_460,
+            goodput_bytes: 1_460,
             packets: 1,
             retransmitted: 0,
-            lost: 0,
+            lost: None,
             timeouts: 0,
             delay_mean: Span::ZERO,
             delay_p99: Span::ZERO,
@@ -817,9 +828,9 @@ pub(crate) mod tests {
     /// A flow that sent and delivered so many kilobytes within the two measured seconds.
     pub fn lasting_flow(id: u64, source: u16, kind: FlowKind, sent: u64, delivered: u64) -> FlowReport {
         // What came before is not measured.
-        let delivered_measured = delivered * 1_000;
-        let delivered = delivered_measured + 5_000;
-        FlowReport { source, bytes: sent * 1_000, delivered, delivered_measured, ..flow(id, kind) }
+        let goodput_bytes = delivered * 1_000;
+        let delivered = goodput_bytes + 5_000;
+        FlowReport { source, bytes: sent * 1_000, delivered, goodput_bytes, ..flow(id, kind) }
     }
 
     /// One TCP and three streams that get the less the more they send; and two transfers of 1 s and 3 s.
@@ -961,7 +972,12 @@ pub(crate) mod tests {
             let pkt = qdisc::Packet { meta, payload: source };
             recorder.dropped(BOTTLENECK, pkt, qdisc::DropReason::Overlimit, now);
         }
-        let lost = |id, source, lost| FlowReport { source, lost, ..flow(id, FlowKind::Datagrams) };
+        let lost = |id, source, lost| FlowReport {
+            source,
+            lost: Some(lost),
+            packets: 5,
+            ..flow(id, FlowKind::Datagrams)
+        };
         Probe::flow(&mut recorder, &lost(1, 1, 3));
         Probe::flow(&mut recorder, &lost(2, 2, 1));
         let run = recorder.finish();
@@ -1024,8 +1040,8 @@ pub(crate) mod tests {
             is("normalised bandwidth of tcp", Unit::Plain)
         );
         assert_eq!(told("kind = 'gauge', name = 'fair_share_bps'"), is("fair share, mean", Unit::Rate));
-        assert_eq!(told("kind = 'metric', name = 'queue_mean_bytes'"), is("queue, mean", Unit::Room));
-        assert_eq!(told("kind = 'metric', name = 'queue_mean_packets'"), is("queue, mean", Unit::Packets));
+        assert_eq!(told("kind = 'metric', name = 'backlog_mean_bytes'"), is("queue, mean", Unit::Room));
+        assert_eq!(told("kind = 'metric', name = 'backlog_mean_packets'"), is("queue, mean", Unit::Packets));
         assert_eq!(
             told("kind = 'metric', name = 'flow_table_bytes'"),
             is("memory for flows, most", Unit::Room)

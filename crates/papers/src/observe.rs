@@ -1,8 +1,10 @@
 //! A run of a scenario, observed: what a recorder is told, and what it has to say in the end.
 
 use qdisc::{Backlog, PortId, Time};
-use record::{DelayRow, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, Summary};
-use scenario::{Cell, Crossbar, Finished, Host, Network, Scenario};
+use record::{
+    Crossed, DelayRow, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, Summary,
+};
+use scenario::{Cell, Compared, Crossbar, Finished, Host, Network, Scenario};
 use sim::Segment;
 use switch::Outcome;
 
@@ -43,6 +45,13 @@ pub fn observe_network(
     let mut record = recorder.finish();
     record.summary.events = finished.totals.events;
     Some((record, finished.remarks))
+}
+
+/// What a scenario compares, as a record names it.
+pub fn disciplines(scenario: &Scenario) -> Vec<Discipline> {
+    let each = scenario.compared().into_iter();
+    each.map(|Compared { name, written, parameters }| Discipline { qdisc: name, written, parameters })
+        .collect()
 }
 
 /// The plan of a recording of this scenario. `keep_series`: whether what changes over time is kept, too.
@@ -97,7 +106,8 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
         sent: None,
         dropped: Backlog::default(),
         marked: 0,
-        utilization: Some(*crossed as f64 / outcome.slots as f64),
+        // What has crossed beyond what the link can send waits at the output.
+        utilization: Some((*crossed as f64 / outcome.slots as f64).min(1.0)),
         drops: Default::default(),
         drops_measured: None,
     };
@@ -133,7 +143,7 @@ fn of_network(network: &Network, keep_series: bool) -> Layout {
     let default = Layout::default();
     Layout {
         measured: measured.ports,
-        ways: measured.ways,
+        crossed: Some(Crossed::new(measured.crossed)),
         port_names: measured
             .port_names
             .into_iter()

@@ -75,7 +75,7 @@ curve = { kind = "over", measure = { kind = "normalized", source = "tcp" }, axis
 title = "side by side"
 experiments = ["tcp-udp"]
 disciplines = ["fifo", "drr"]
-curve = { kind = "bars", measure = { kind = "metric", name = "queue_mean_bytes" }, axis = "queue (kB)", log_y = true }
+curve = { kind = "bars", measure = { kind = "metric", name = "backlog_mean_bytes" }, axis = "queue (kB)", log_y = true }
 [[figure.panel]]
 title = "by packet"
 experiments = ["tcp-udp-3"]

@@ -155,15 +155,16 @@ impl Bed {
             keep: keep.as_deref(),
             objects: self.objects.as_deref(),
         })?;
-        let mut recorder =
-            Recorder::<()>::new(Layout { measured: Vec::new(), ways: Vec::new(), ..layout.clone() });
+        // No packet is seen here, so no port is measured; but goodput is that of flows over the bottleneck, as in a simulation.
+        let crossed = layout.crossed.as_ref().zip(layout.bottleneck()).map(|(all, port)| all.only(port));
+        let mut recorder = Recorder::<()>::new(Layout { measured: Vec::new(), crossed, ..layout.clone() });
         // The traffic is the same whoever's turn it is.
         let of_network = Cell { discipline: 0, ..cell.clone() };
         let driven = thread::scope(|scope| {
             let driving = scope.spawn(|| {
                 let plan = live.network.plan(&of_network);
                 let load =
-                    Load { sources: plan.sources, until: plan.until, measured_from: plan.measured_from };
+                    Load { sources: plan.sources, until: plan.until, measured_from: plan.measured.start };
                 let warmed_up = layout.from.as_s() / layout.until.as_s();
                 let measures = AtomicBool::new(false);
                 load.drive(&space, &mut |report| recorder.flow(report), &|share| {

@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 use std::rc::Rc;
 
@@ -98,6 +99,7 @@ impl Load {
     ) -> Result<Option<Driven>, Trouble> {
         urgent();
         let until = self.until;
+        let places = sim::world::places(&self.sources);
         let sources = self.sources.into_iter().map(|plan| Running {
             settings: Settings { tcp: Rc::new(plan.tcp), class: plan.class, reserved: plan.reserved },
             source: plan.source,
@@ -106,7 +108,7 @@ impl Load {
         });
         let mut running = Drive {
             sources: sources.collect(),
-            sockets: Sockets::open(space, self.measured_from)?,
+            sockets: Sockets::open(space, self.measured_from, places)?,
             driven: Driven::default(),
         };
         if !running.run(until, report, go_on)? {
@@ -277,7 +279,10 @@ struct Sockets {
     /// Connections whose server has not accepted yet, by the address of the client.
     expected: BTreeMap<SocketAddrV4, u32>,
     streams: Vec<Stream>,
-    next_flow: u64,
+    /// How many flows each source has numbered, and its place in its group: as in a simulation, flows of a group take their
+    /// numbers by turns.
+    flows: Vec<u64>,
+    places: Vec<(u64, u64)>,
     buffer: Vec<u8>,
     /// Ends that have something to write or to close.
     touched: Vec<(u32, Side)>,
@@ -377,7 +382,7 @@ impl Token {
 const SIDES: [Corner; 2] = [Corner::Near, Corner::Far];
 
 impl Sockets {
-    fn open(space: &Space, measured_from: Time) -> Result<Sockets, Trouble> {
+    fn open(space: &Space, measured_from: Time, places: Vec<(u64, u64)>) -> Result<Sockets, Trouble> {
         let doors = [space.door(Corner::Near)?, space.door(Corner::Far)?];
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(Trouble::system("make an epoll"))?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
@@ -416,7 +421,8 @@ impl Sockets {
             serial: 0,
             expected: BTreeMap::new(),
             streams: Vec::new(),
-            next_flow: 0,
+            flows: vec![0; places.len()],
+            places,
             buffer: vec![0; BUFFER],
             touched: Vec::new(),
             events: VecDeque::new(),
@@ -452,7 +458,11 @@ impl Sockets {
             Token::Listener(side) => self.accept(side),
             Token::Mailbox(side) => {
                 while let Some((stream, bytes, sent, now)) = self.letter(side)? {
-                    self.streams[stream].tally.received(bytes, sent, now);
+                    let tally = &mut self.streams[stream].tally;
+                    tally.arrived(bytes, now, now >= self.measured_from);
+                    if sent >= self.measured_from {
+                        tally.received(bytes, sent, now);
+                    }
                 }
                 Ok(())
             }
@@ -629,8 +639,7 @@ impl Sockets {
         }
     }
 
-    /// A datagram that arrived: its stream, the length of its IP packet, when it was sent, and now. Only those that were sent
-    /// within the measured part.
+    /// A datagram that arrived: its stream, its data bytes, when it was sent, and now.
     fn letter(&mut self, side: usize) -> Result<Option<(usize, u32, Time, Time)>, Trouble> {
         loop {
             let bytes = match self.mailboxes[side].recv(&mut self.buffer) {
@@ -642,8 +651,8 @@ impl Sockets {
             let header = &self.buffer[..HEADER];
             let number = u32::from_be_bytes(header[..4].try_into().expect("four bytes")) as usize;
             let sent = Time::from_ps(u64::from_be_bytes(header[4..].try_into().expect("eight bytes")));
-            if bytes >= HEADER && number < self.streams.len() && sent >= self.measured_from {
-                return Ok(Some((number, bytes as u32 + UDP_HEADER, sent, now)));
+            if bytes >= HEADER && number < self.streams.len() {
+                return Ok(Some((number, bytes as u32, sent, now)));
             }
         }
     }
@@ -662,8 +671,10 @@ impl Sockets {
                 match Token::unpack(event.data()) {
                     Token::Timer => drop(self.timer.unset()),
                     Token::Mailbox(side) => {
-                        while let Some((stream, ..)) = self.letter(side)? {
-                            self.streams[stream].tally.under_way();
+                        while let Some((stream, _, sent, _)) = self.letter(side)? {
+                            if sent >= self.measured_from {
+                                self.streams[stream].tally.under_way();
+                            }
                         }
                     }
                     Token::Listener(side) => drop(self.listeners[side].accept()),
@@ -745,7 +756,7 @@ impl Sockets {
         let to = self.address(ends.1);
         let opened = open_sender(from, to, by.settings);
         let socket = opened.map_err(Trouble::system("open a stream of datagrams"))?;
-        let id = self.flow_id();
+        let id = self.flow_id(by);
         self.streams.push(Stream { id, source: by.source, ends, start, socket, tally: Datagrams::default() });
         Ok(StreamId(self.streams.len() as u32 - 1))
     }
@@ -769,7 +780,7 @@ impl Carrier for Sockets {
     }
 
     fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
-        let id = self.flow_id();
+        let id = self.flow_id(by);
         let bytes = bytes.unwrap_or(u64::MAX);
         let whole_segments = bytes.is_multiple_of(by.settings.tcp.mss.0);
         let transfer = Transfer {
@@ -802,12 +813,14 @@ impl Carrier for Sockets {
         (0, 0, 0)
     }
 
-    fn received(&self, conn: ConnId, side: Side) -> u64 {
-        let open = self.conns[conn.0 as usize].as_ref();
-        open.map_or(0, |conn| match side {
-            Side::Client => conn.client.received,
-            Side::Server => conn.server.received,
-        })
+    fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {
+        let Some(conn) = self.conns[conn.0 as usize].as_ref() else { return 0 };
+        let end = match side {
+            Side::Client => &conn.client,
+            Side::Server => &conn.server,
+        };
+        let before = end.received - end.received_measured;
+        end.received.min(part.end).saturating_sub(part.start.max(before))
     }
 
     fn stream(&mut self, by: Caller<'_>, ends: (u16, u16), _flow: Option<FlowKey>, start: Time) -> StreamId {
@@ -822,7 +835,7 @@ impl Carrier for Sockets {
         letter[..4].copy_from_slice(&stream.0.to_be_bytes());
         letter[4..HEADER].copy_from_slice(&now.since(Time::ZERO).as_ps().to_be_bytes());
         if now >= self.measured_from {
-            stream_of.tally.sent(length as u32 + UDP_HEADER);
+            stream_of.tally.sent(length as u32);
         }
         // What its own host does not take is lost like any other.
         let _ = stream_of.socket.send(letter);
@@ -832,17 +845,15 @@ impl Carrier for Sockets {
         self.datagram(stream, datagram.bytes, now);
     }
 
-    fn flow_id(&mut self) -> u64 {
-        self.next_flow += 1;
-        self.next_flow - 1
+    fn flow_id(&mut self, by: Caller<'_>) -> u64 {
+        let next = &mut self.flows[usize::from(by.source)];
+        let (number, (place, of)) = (*next, self.places[usize::from(by.source)]);
+        *next += 1;
+        number * of + place
     }
 
     fn report(&mut self, report: FlowReport) {
         self.reports.push(report);
-    }
-
-    fn measured_from(&self) -> Time {
-        self.measured_from
     }
 }
 
@@ -865,7 +876,7 @@ impl Conn {
             end: now,
             bytes: if endless { self.server.received } else { transfer.bytes },
             delivered: self.server.received,
-            delivered_measured: self.server.received_measured,
+            goodput_bytes: self.server.received_measured,
             longest_pause,
             paused,
             ending,

@@ -41,8 +41,8 @@ const WAITS: [Subject; 2] = [
         what: "page",
         enough: ("pages_completed", 5.0),
         metrics: [
-            question("page_p50_s", "median", Kind::Time),
-            question("page_p95_s", "95th percentile", Kind::Time),
+            question("page_load_p50_s", "median", Kind::Time),
+            question("page_load_p95_s", "95th percentile", Kind::Time),
         ],
     },
     Subject {
@@ -66,7 +66,7 @@ struct Subject {
 /// What calls and games feel.
 const DELAYS: [Question; 2] = [
     question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
-    question("small_sojourn_p99_s", "99th percentile of the waiting time of small packets", Kind::Time),
+    question("small_sojourn_p99_s", "99th percentile of the sojourn time of small packets", Kind::Time),
 ];
 
 /// What may get worse.
@@ -74,7 +74,7 @@ const COSTS: [Question; 7] = [
     question("fct_gt3MB_p50_s", "median transfer above 3 MB", Kind::Time),
     question("fct_le3MB_p50_s", "median transfer of 300 kB to 3 MB", Kind::Time),
     question("fct_p99_s", "99th percentile of the transfers", Kind::Time),
-    question("page_p95_s", "95th percentile of the pages", Kind::Time),
+    question("page_load_p95_s", "95th percentile of the pages", Kind::Time),
     question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
     question("voice_loss", "loss of calls", Kind::Share),
     question("flows_incomplete", "number of transfers that did not finish", Kind::Count),

@@ -133,11 +133,13 @@ impl Link {
         read: &Read,
     ) -> String {
         let specs: Vec<String> = specs.iter().map(|spec| quoted(&spec.to_string())).collect();
+        let (measured, duration) = self.times(read);
         let head = format!(
             "title = {title}\n\
              description = {description}\n\
              duration = \"{duration}\"\n\
              warmup = \"0s\"\n\
+             cooldown = \"{cooldown}\"\n\
              seeds = {seeds}\n\
              disciplines = [{specs}]\n\n\
              [[link]]\nfrom = \"{LOCAL}\"\nto = \"{FAR}\"\nrate = \"{up}\"\ndelay = \"0s\"\nqdisc = \"compare\"\n\
@@ -145,7 +147,8 @@ impl Link {
              [record]\nport = [{ports}]\n",
             title = quoted(&format!("{name} at {}", self.title())),
             description = quoted(&read.description(mode)),
-            duration = self.duration(read),
+            duration = duration,
+            cooldown = duration - measured,
             specs = specs.join(", "),
             up = self.up,
             down = self.down,
@@ -164,14 +167,17 @@ impl Link {
         if load(Way::Up) >= load(Way::Down) { [Way::Up, Way::Down] } else { [Way::Down, Way::Up] }
     }
 
-    /// Long enough for everything to cross the link twice at its rate, and for whoever waits to try again. At most ten
-    /// times the capture, or a minute.
-    fn duration(&self, read: &Read) -> Span {
+    /// How long is measured, and how long the run lasts. Measured is as long as the capture, or as long as all of it needs to
+    /// cross the link twice at its rate, but at most ten times the capture, or a minute. Who waits then has 10 s more to try
+    /// again: nothing new is asked for in them, so rates leave them out.
+    fn times(&self, read: &Read) -> (Span, Span) {
         let span = read.span();
         let crossing = |way: Way| self.rate(way).time_for(read.bytes(way).saturating_mul(2));
         let most = (span * 10).max(Span::s(60));
-        let enough = span.max(crossing(Way::Up)).max(crossing(Way::Down)).min(most) + Span::s(10);
-        Span::s(enough.as_ps().div_ceil(Span::s(1).as_ps()))
+        // A capture of one packet spans nothing, and an interval must not be empty.
+        let measured = span.max(crossing(Way::Up)).max(crossing(Way::Down)).min(most).max(Span::ms(1));
+        let duration = (measured + Span::s(10)).as_ps().div_ceil(Span::s(1).as_ps());
+        (measured, Span::s(duration))
     }
 
     fn applications(&self, read: &Read) -> String {

@@ -209,7 +209,7 @@ impl Read {
         groups.cloned().collect::<BTreeSet<String>>().into_iter().collect()
     }
 
-    /// The response times in the capture itself, one way.
+    /// The completion times in the capture itself, one way.
     pub fn responses(&self, way: Way) -> record::Metrics {
         let mut times: Vec<(u64, Span)> = Vec::new();
         let mut cut_off = 0;

@@ -121,7 +121,7 @@ pub struct Args {
     /// How often --record writes
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = record_every, requires = "record")]
     pub(super) record_every: Span,
-    /// Show on the terminal, twice a second: queues, waiting times, drops and marks, the largest flows, use
+    /// Show on the terminal, twice a second: queues, sojourn times, drops and marks, the largest flows, use
     /// of the link
     #[arg(long)]
     pub(super) tui: bool,

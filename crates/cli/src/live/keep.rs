@@ -24,7 +24,7 @@ use live::clock::monotonic_ns;
 use live::files;
 use live::privilege::{self, Folder, Identity, Rights, Role};
 use qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Span, Time};
-use record::{Cell, Existing, Layout, Manifest, QueueRow, RECORDED_BY, Recorder, RunFolder};
+use record::{Cell, Discipline, Existing, Layout, Manifest, QueueRow, RECORDED_BY, Recorder, RunFolder};
 
 use crate::show;
 
@@ -480,11 +480,11 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
     let manifest = Manifest {
         scenario: format!("live-{name}"),
         version: sources::TESTBED.to_owned(),
-        disciplines: vec![spec.clone()],
+        disciplines: vec![Discipline::named(&spec)],
         seeds: vec![1],
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         created_by: RECORDED_BY.to_owned(),
-        created: None,
+        created: Some(crate::provenance::now()),
         title: format!("Live, {title}"),
         description: String::new(),
         layout: record.layout.clone(),

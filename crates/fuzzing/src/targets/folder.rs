@@ -95,7 +95,7 @@ impl Base {
         let manifest = Manifest {
             scenario: "fuzz".to_owned(),
             version: "0".to_owned(),
-            disciplines: self.scenario.host.compared(),
+            disciplines: papers::disciplines(&self.scenario),
             seeds: self.scenario.seeds.clone(),
             machine: "a machine".to_owned(),
             created_by: "giveway run fuzz.toml".to_owned(),

@@ -1,0 +1,54 @@
+//! Where results come from: the command with all its flags, and when it was given.
+
+use std::time::SystemTime;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+/// The command line of this process, quoted so that a shell reads the same words again. The path of the program is left
+/// out: it is `giveway`.
+pub fn command() -> String {
+    let words = std::env::args().skip(1).map(|word| quoted(&word));
+    std::iter::once("giveway".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// The time: RFC 3339, UTC, to the second. Where `SOURCE_DATE_EPOCH` is set, the time that it gives in seconds since 1970
+/// (<https://reproducible-builds.org/specs/source-date-epoch/>): then a folder that is made again is the same, byte for byte.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a front end says when results were made; they do not depend on it"
+)]
+pub fn now() -> String {
+    let asked = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+    let asked = asked.and_then(|seconds| DateTime::<Utc>::from_timestamp(seconds, 0));
+    asked.unwrap_or_else(|| SystemTime::now().into()).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// A word as a POSIX shell reads it (POSIX.1-2017, Shell Command Language, section 2.2.2).
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        let words = ["--set", "link.0.rate=2mbit", "disciplines=[\"fifo\"]", "it's", "", "a b"];
+        let quoted: Vec<String> = words.map(quoted).into();
+        assert_eq!(
+            quoted,
+            ["--set", "link.0.rate=2mbit", "'disciplines=[\"fifo\"]'", r"'it'\''s'", "''", "'a b'"]
+        );
+    }
+
+    #[test]
+    fn times_are_rfc_3339() {
+        let now = now();
+        assert!(DateTime::parse_from_rfc3339(&now).is_ok() && now.ends_with('Z'), "{now}");
+    }
+}
