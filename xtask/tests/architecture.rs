@@ -104,7 +104,7 @@ const PLACES: &[Place] = &[
         ],
         tests_know: &[],
     },
-    Place { name: "docs", knows: &["disciplines", "sim", "switch", "scenario"], tests_know: &[] },
+    Place { name: "docs", knows: &["disciplines", "sim", "switch", "scenario", "record"], tests_know: &[] },
     Place { name: "xtask", knows: &[], tests_know: &[] },
 ];
 

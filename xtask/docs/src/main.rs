@@ -1,5 +1,6 @@
 //! What the book and editors need, written from the registries: the JSON Schema of scenarios and one reference page for
-//! each discipline, congestion control, source of traffic, scheduler and kind of traffic of a switch. `--check` writes nothing and fails where a file differs.
+//! each discipline, congestion control, source of traffic, scheduler and kind of traffic of a switch; and the pages of metrics
+//! and of the files of a run, from the tables of the record. `--check` writes nothing and fails where a file differs.
 //!
 //! A page is the header of the source file, so that there is one text about a discipline, next to its code.
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use sim::TcpConfig;
+use sim::{Placed, TcpConfig};
 use switch::scheduler::Options;
 
 use crate::parameters::table;
@@ -14,6 +14,8 @@ const SUMMARY: &str = "docs/book/SUMMARY.md";
 const BEGIN: &str = "<!-- generated from here -->";
 const SCHEDULERS: &str = "schedulers";
 const OPTIONS: &str = "What every scheduler can be told";
+const TRAFFIC: &str = "traffic";
+const COMMON: &str = "Keys of every source";
 const END: &str = "<!-- generated to here -->";
 
 /// One entry of a registry.
@@ -48,7 +50,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let parts = [
         ("disciplines", "Disciplines", disciplines()),
         ("congestion", "Congestion controls", congestion()),
-        ("traffic", "Sources of traffic", traffic()),
+        (TRAFFIC, "Sources of traffic", traffic()),
         (SCHEDULERS, "Schedulers of a switch", schedulers()),
         ("switch-traffic", "Traffic of a switch", switch_traffic()),
     ];
@@ -67,9 +69,17 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
             let options = schemars::schema_for!(Options).to_value();
             index.push_str(&format!("\n## {OPTIONS}\n\n{}", table(&options)));
         }
+        if *folder == TRAFFIC {
+            index.push_str(&format!("\n## {COMMON}\n\n{}", common_keys()));
+        }
         pages.insert(format!("{REFERENCE}/{folder}.md"), index);
     }
-    contents.push_str("- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n");
+    contents.push_str(
+        "- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
+         - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n",
+    );
+    pages.insert(format!("{REFERENCE}/metrics.md"), record::metrics_page());
+    pages.insert(format!("{REFERENCE}/files.md"), record::tables_page());
     let schema = scenario::schema().to_value();
     pages.insert("docs/schema/scenario.schema.json".to_owned(), format!("{schema:#}\n"));
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
@@ -94,9 +104,27 @@ fn congestion() -> Vec<Entry> {
 
 fn traffic() -> Vec<Entry> {
     let entries = sim::SOURCES.iter().map(|entry| {
-        Entry::new(entry.name, entry.summary, entry.source, KIND).with((entry.schema)().to_value())
+        let beside = format!("\nAnd the [keys of every source](../{TRAFFIC}.md#{}).\n", anchor(COMMON));
+        let plain = Entry::new(entry.name, entry.summary, entry.source, KIND);
+        Entry { beside, ..plain.with((entry.schema)().to_value()) }
     });
     entries.collect()
+}
+
+/// What stands beside the parameters of every source.
+fn common_keys() -> String {
+    let of = |placed: Placed| {
+        let placed = sim::SOURCES.iter().filter(move |entry| entry.placed == placed);
+        let names = placed.map(|entry| format!("[`{}`]({TRAFFIC}/{0}.md)", entry.name));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "They stand in `[[traffic]]`, beside the parameters of the source; what `tcp` takes is on [a page of its own](tcp.md).\n\n{}\n\
+         Where a file names the nodes there is no `from` and no `to`: with {} always, with {} if its file does.\n",
+        table(&scenario::traffic_keys().to_value()),
+        of(Placed::File),
+        of(Placed::Either)
+    )
 }
 
 fn schedulers() -> Vec<Entry> {
@@ -169,8 +197,8 @@ fn keys(schema: &Value) -> String {
         part("`[short]`", &properties["short"]),
     ];
     format!(
-        "# Keys of a scenario\n\n[Sources of traffic](traffic.md), and [those of a switch](switch-traffic.md), have their own pages, as has \
-         [TCP](tcp.md). Editors complete and check \
+        "# Keys of a scenario\n\n[Sources of traffic](traffic.md), with the keys of all of them, and [those of a switch](switch-traffic.md) \
+         have their own pages, as has [TCP](tcp.md). Editors complete and check \
          scenarios by the [JSON Schema](https://json-schema.org) in `docs/schema/scenario.schema.json`.\n\n{}",
         parts.concat()
     )
@@ -204,6 +232,19 @@ fn plain_links(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_keys_of_every_source_stand_on_the_page_of_all() {
+        let page = common_keys();
+        for key in ["kind", "name", "from", "to", "every_pair", "start", "stop", "class", "reserved", "tcp"] {
+            assert!(page.contains(&format!("| `{key}` | ")), "{key}: {page}");
+        }
+        assert!(page.ends_with(
+            "Where a file names the nodes there is no `from` and no `to`: with [`flow_list`](traffic/flow_list.md) always, with \
+             [`datagram_list`](traffic/datagram_list.md) if its file does.\n"
+        ));
+        assert!(traffic().iter().all(|entry| entry.beside.contains("(../traffic.md#keys-of-every-source)")));
+    }
 
     #[test]
     fn links_to_items_become_their_text() {
