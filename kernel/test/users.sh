@@ -86,7 +86,7 @@ ip link set gw0 up && ip link set gw1 up
 reached() { ip netns exec here ping -c 2 -W 2 10.99.0.2; }
 start() {
 	rm -f /run/ready
-	giveway live --in gw0 --out gw1 --rate 5mbit --rate-back 20mbit --qdisc "bpf:efd limit 300p" --objects $objects --fix-offloads \
+	giveway live --in gw0 --out gw1 --rate 5mbit --rate-reverse 20mbit --qdisc "bpf:efd limit 300p" --objects $objects --fix-offloads \
 		--control /run/gw.sock --metrics 127.0.0.1:9100 --ready /run/ready --json >/run/live.json 2>/run/live.said &
 	live=$!
 	for turn in $(seq 100); do

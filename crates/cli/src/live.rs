@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::config::{BridgeConfig, LinkLimits, Side};
+use control::config::{BridgeConfig, Direction, LinkLimits};
 use control::settings::{self, Setting, SettingsFile};
 use control::{ControlApi, Controller, building};
 use live::bridge::Bridge;
@@ -147,10 +147,11 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let longest = a.longest.max(b.longest);
     let ethernet = a.ethernet;
     let streams = Streams::new(args.seed);
-    let ways = [(Side::Forward, &names[0]), (Side::Back, &names[1])].map(|(side, (from, to))| {
-        let way = config.of(side);
-        (format!("{from} to {to}"), way.qdisc.to_string(), way.rate.as_bit())
-    });
+    let ways =
+        [(Direction::Forward, &names[0]), (Direction::Reverse, &names[1])].map(|(side, (from, to))| {
+            let way = config.of(side);
+            (format!("{from} to {to}"), way.qdisc.to_string(), way.rate.as_bit())
+        });
     let mut capture = None;
     if let Some(file) = &args.pcap {
         match pcap::Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &ways, identity) {
@@ -160,7 +161,7 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     }
     let bridge = {
         let parts = |name: &'static str| {
-            let side = if name == "forward" { Side::Forward } else { Side::Back };
+            let side = if name == "forward" { Direction::Forward } else { Direction::Reverse };
             let way = config.of(side);
             let place = streams.within(name);
             Parts {

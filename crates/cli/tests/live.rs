@@ -37,13 +37,13 @@ fn what_cannot_be_in_the_kernel_is_refused() {
     };
     for (flags, expected) in [
         (&["--delay", "5ms"][..], "--delay: in the kernel there is no line behind a discipline"),
-        (&["--reassemble-back"], "--reassemble-back: in the kernel"),
+        (&["--reassemble-reverse"], "--reassemble-reverse: in the kernel"),
         (&["--record", "somewhere"], "--record: in the kernel no packet passes this program"),
         (&["--trace", "somewhere"], "--trace: in the kernel no packet passes"),
         (&["--tui"], "giveway kernel show says what the kernel counts"),
         (&["--reserve"], "bpf:trr has rates by the marks of packets"),
         (&["--mpu", "64"], "--mpu: "),
-        (&["--qdisc-back", "fq_codel"], "either both directions are in the kernel or none"),
+        (&["--qdisc-reverse", "fq_codel"], "either both directions are in the kernel or none"),
         (&["--rate", "20"], "--rate: "),
         (&[], "there is no interface no-such"),
     ] {

@@ -121,14 +121,14 @@ fn frames_of_all_lengths_cross_two_bridges_in_pieces() {
         dir.path(),
         "first",
         ["a1", "c0"],
-        &["--qdisc", DRR, "--fragment", "800", "--reassemble-back"],
+        &["--qdisc", DRR, "--fragment", "800", "--reassemble-reverse"],
     );
     let second = Live::start(
         &bed,
         dir.path(),
         "second",
         ["c1", "b0"],
-        &["--qdisc", DRR, "--reassemble", "--fragment-back", "500"],
+        &["--qdisc", DRR, "--reassemble", "--fragment-reverse", "500"],
     );
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let (mut there, mut back) = (Host::at(&bed, "c1"), Host::at(&bed, "c0"));
@@ -155,7 +155,7 @@ fn frames_of_all_lengths_cross_two_bridges_in_pieces() {
     let shown: serde_json::Value = serde_json::from_str(&first.control(&["show"])).expect("it is JSON");
     assert_eq!(shown["directions"][0]["fragment"], 800);
     assert_eq!(first.control(&["set", "fragment", "68"]), "fragment is 68\n");
-    assert_eq!(first.control(&["set", "reassemble_back", "no"]), "reassemble-back is no\n");
+    assert_eq!(first.control(&["set", "reassemble_reverse", "no"]), "reassemble-reverse is no\n");
     nap(Duration::from_millis(300));
     let longest = [datagram(1, 1514)];
     assert_eq!(across(&mut a, &mut b, &longest), longest);
@@ -216,9 +216,9 @@ fn fragments_that_cannot_be_are_refused() {
     for end in ["a0", "a1", "b0", "b1"] {
         ip(&["link", "set", &bed.name(end), "mtu", "9000"]);
     }
-    let said = refused(&["--fragment-back", "68"]);
+    let said = refused(&["--fragment-reverse", "68"]);
     assert!(
-        said.contains("--fragment-back: an MTU of 9000 bytes") && said.contains("ask for 79 at least"),
+        said.contains("--fragment-reverse: an MTU of 9000 bytes") && said.contains("ask for 79 at least"),
         "{said}"
     );
 }

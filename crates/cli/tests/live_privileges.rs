@@ -79,7 +79,7 @@ fn no_thread_is_root_or_has_a_capability() {
     until("every thread has given up all", || has_nothing(live.process()).is_ok());
     let names: Vec<String> = threads(live.process(), &[]).into_iter().map(|(name, _)| name).collect();
     for expected in
-        ["gw-control", "gw-metrics", "gw-record", "gw-pcap", "trace", "gw-forward", "gw-back-spare"]
+        ["gw-control", "gw-metrics", "gw-record", "gw-pcap", "trace", "gw-forward", "gw-rev-spare"]
     {
         assert!(names.iter().any(|name| name == expected), "{names:?}");
     }
@@ -115,7 +115,7 @@ fn what_sudo_records_belongs_to_the_one_who_called_it() {
     let (code, _, errors) = live.end();
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.contains("recorded in "), "{errors}");
-    for kept in [&record, &pcap, &trace, &format!("{record}/back/manifest.json")] {
+    for kept in [&record, &pcap, &trace, &format!("{record}/reverse/manifest.json")] {
         assert_eq!(fs::metadata(kept).unwrap().uid(), 12_345, "{kept}");
     }
     assert!(!Path::new(&socket).exists(), "the socket goes, whosever folder it is in");

@@ -85,7 +85,7 @@ fn it_survives_everything_at_once() {
 
 /// A recording that ended on the way says nothing about what came afterwards.
 fn recorded_to_the_end(disk: &Disk, told: &Value) {
-    for (side, direction) in ["forward", "back"].iter().zip(told["directions"].as_array().expect("both")) {
+    for (side, direction) in ["forward", "reverse"].iter().zip(told["directions"].as_array().expect("both")) {
         let path = format!("{}/record/{side}/manifest.json", disk.path);
         let text = std::fs::read_to_string(&path).expect("there is a recording");
         let manifest: Value = serde_json::from_str(&text).expect("it is JSON");
@@ -152,7 +152,7 @@ impl Bridge {
             .port();
         let mut child = Command::new(GIVEWAY)
             .args(["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--quiet", "--json"])
-            .args(["--rate", "20mbit", "--rate-back", "20mbit", "--qdisc", "fq_codel limit 2000p"])
+            .args(["--rate", "20mbit", "--rate-reverse", "20mbit", "--qdisc", "fq_codel limit 2000p"])
             .args(["--control", &socket, "--metrics", &format!("127.0.0.1:{metrics}")])
             .args([
                 "--record",
@@ -187,9 +187,9 @@ impl Bridge {
     fn reset(&self) {
         for line in [
             "set rate 20mbit",
-            "set rate-back 20mbit",
+            "set rate-reverse 20mbit",
             "set qdisc fq_codel limit 2000p",
-            "set qdisc-back fq_codel limit 2000p",
+            "set qdisc-reverse fq_codel limit 2000p",
             "set delay 0ms",
             "set loss 0%",
         ] {

@@ -4,16 +4,8 @@
 use disciplines::Spec;
 use live::line;
 use qdisc::{Bytes, Rate, Share, Site, Span, Streams, units};
+pub use watch::Direction;
 use wire::fragment::{self, Size};
-
-/// One of the two directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// From --in to --out.
-    Forward,
-    /// From --out to --in.
-    Back,
-}
 
 /// What one direction is to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,28 +26,28 @@ pub struct DirectionConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub struct BridgeConfig {
     forward: DirectionConfig,
-    back: DirectionConfig,
+    reverse: DirectionConfig,
 }
 
 /// A link that never makes anybody wait: 1 Tbit/s.
 pub const UNLIMITED: Rate = Rate::gbit(1000);
 
-/// Every name, as flags have them. The other direction's end with `-back`.
+/// Every name, as flags have them. Those of the reverse direction end with `-reverse`.
 pub const NAMES: [&str; 14] = [
     "rate",
-    "rate-back",
+    "rate-reverse",
     "qdisc",
-    "qdisc-back",
+    "qdisc-reverse",
     "delay",
-    "delay-back",
+    "delay-reverse",
     "jitter",
-    "jitter-back",
+    "jitter-reverse",
     "loss",
-    "loss-back",
+    "loss-reverse",
     "fragment",
-    "fragment-back",
+    "fragment-reverse",
     "reassemble",
-    "reassemble-back",
+    "reassemble-reverse",
 ];
 
 /// What the interfaces can do.
@@ -73,16 +65,16 @@ impl Default for BridgeConfig {
         let line = line::Settings::none();
         let config =
             DirectionConfig { rate: UNLIMITED, qdisc: spec, line, fragment: None, reassemble: false };
-        BridgeConfig { forward: config.clone(), back: config }
+        BridgeConfig { forward: config.clone(), reverse: config }
     }
 }
 
 impl BridgeConfig {
     /// What one direction is to do.
-    pub fn of(&self, side: Side) -> &DirectionConfig {
+    pub fn of(&self, side: Direction) -> &DirectionConfig {
         match side {
-            Side::Forward => &self.forward,
-            Side::Back => &self.back,
+            Direction::Forward => &self.forward,
+            Direction::Reverse => &self.reverse,
         }
     }
 
@@ -91,7 +83,7 @@ impl BridgeConfig {
     /// # Errors
     /// A sentence on what is wrong, and what to write instead. Nothing was changed then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let name = name.replace('_', "-");
+        let name = canonical(name);
         if !NAMES.contains(&name.as_str()) {
             let near = units::nearest(&name, NAMES).map(|near| format!("did you mean {near}? "));
             return Err(format!(
@@ -100,8 +92,8 @@ impl BridgeConfig {
                 NAMES.join(", ")
             ));
         }
-        let (what, config) = match name.strip_suffix("-back") {
-            Some(what) => (what, &mut self.back),
+        let (what, config) = match name.strip_suffix("-reverse") {
+            Some(what) => (what, &mut self.reverse),
             None => (name.as_str(), &mut self.forward),
         };
         let wrong = |error: &dyn std::fmt::Display| format!("{name}: {error}");
@@ -146,11 +138,11 @@ impl BridgeConfig {
     /// # Errors
     /// A sentence that begins with what cannot be done.
     pub fn within(&self, limits: &LinkLimits) -> Result<(), String> {
-        for (config, back) in [(&self.forward, ""), (&self.back, "-back")] {
+        for (config, suffix) in [(&self.forward, ""), (&self.reverse, "-reverse")] {
             let asks = [("fragment", config.fragment.is_some()), ("reassemble", config.reassemble)];
             if let Some((name, _)) = asks.into_iter().find(|(_, asks)| *asks && !limits.ethernet) {
                 return Err(format!(
-                    "{name}{back}: fragments have an Ethernet type of their own, and a TUN interface carries IP packets only; \
+                    "{name}{suffix}: fragments have an Ethernet type of their own, and a TUN interface carries IP packets only; \
                      name two Ethernet interfaces"
                 ));
             }
@@ -160,7 +152,7 @@ impl BridgeConfig {
                 let least = packet.div_ceil(fragment::MOST) + fragment::HEADER;
                 let (bytes, most) = (size.bytes(), fragment::MOST);
                 return Err(format!(
-                    "fragment{back}: an MTU of {packet} bytes in fragments of {bytes} is more than {most} of them, and there can be no \
+                    "fragment{suffix}: an MTU of {packet} bytes in fragments of {bytes} is more than {most} of them, and there can be no \
                      more; ask for {least} at least"
                 ));
             }
@@ -179,8 +171,8 @@ impl BridgeConfig {
 
     /// One thing, as it would be written.
     pub fn get(&self, name: &str) -> String {
-        let (what, config) = match name.strip_suffix("-back") {
-            Some(what) => (what, &self.back),
+        let (what, config) = match name.strip_suffix("-reverse") {
+            Some(what) => (what, &self.reverse),
             None => (name, &self.forward),
         };
         match what {
@@ -192,6 +184,15 @@ impl BridgeConfig {
             "reassemble" => if config.reassemble { "yes" } else { "no" }.to_owned(),
             _ => config.line.loss.to_string(),
         }
+    }
+}
+
+/// A name as [`NAMES`] has it: `rate_reverse` and the former `rate-back` are `rate-reverse`.
+pub fn canonical(name: &str) -> String {
+    let name = name.replace('_', "-");
+    match name.strip_suffix("-back") {
+        Some(what) => format!("{what}-reverse"),
+        None => name,
     }
 }
 
@@ -241,7 +242,7 @@ mod tests {
     fn wrong_settings_are_told_with_what_would_be_right() {
         assert!(said("rte", "1mbit").starts_with("unknown setting \"rte\"; did you mean rate?"));
         assert!(said("rate", "20").contains("has no unit"), "{}", said("rate", "20"));
-        assert!(said("qdisc-back", "fq_codl").contains("did you mean \"fq_codel\""));
+        assert!(said("qdisc-reverse", "fq_codl").contains("did you mean \"fq_codel\""));
         assert!(said("delay", "20min").starts_with("delay: "));
         assert!(said("loss", "half").starts_with("loss: "));
         assert_eq!(said("rate", "10bit"), "rate: 10bit is too slow: at least 1kbit");
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn fragments_that_cannot_be_are_refused() {
         assert!(said("fragment", "60").contains("60 bytes: fragments have 68 to 9000 bytes"));
-        assert!(said("fragment-back", "large").contains("write 500, 800, or none"));
+        assert!(said("fragment-reverse", "large").contains("write 500, 800, or none"));
         assert!(said("reassemble", "maybe").contains("neither yes nor no"));
         assert_eq!(fragment_type("0x88B5"), Ok(0x88b5));
         assert!(fragment_type("0x0800").unwrap_err().contains("IPv4"));
@@ -288,10 +289,12 @@ mod tests {
             config.within(&LinkLimits { ethernet, longest })
         };
         assert_eq!(within("fragment", "68", true, 1518), Ok(()));
-        assert!(within("reassemble-back", "yes", false, 1500).unwrap_err().starts_with("reassemble-back: "));
-        let refused = within("fragment-back", "68", true, 9018).unwrap_err();
         assert!(
-            refused.starts_with("fragment-back: ") && refused.ends_with("ask for 79 at least"),
+            within("reassemble-reverse", "yes", false, 1500).unwrap_err().starts_with("reassemble-reverse: ")
+        );
+        let refused = within("fragment-reverse", "68", true, 9018).unwrap_err();
+        assert!(
+            refused.starts_with("fragment-reverse: ") && refused.ends_with("ask for 79 at least"),
             "{refused}"
         );
         assert_eq!(within("fragment", "79", true, 9018), Ok(()));

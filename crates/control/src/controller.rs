@@ -15,7 +15,7 @@ use watch::Snapshot;
 use wire::fragment::Size;
 
 use crate::building::builder;
-use crate::config::{BridgeConfig, LinkLimits, Side, UNLIMITED, rate};
+use crate::config::{BridgeConfig, Direction, LinkLimits, UNLIMITED, rate};
 use crate::protocol::ControlApi;
 use crate::reservations;
 use crate::snapshots::snapshots;
@@ -62,8 +62,6 @@ pub struct Controller {
     /// Which complaints were made, for each direction.
     complained: Mutex<[[bool; 3]; 2]>,
 }
-
-const SIDES: [(Side, &str); 2] = [(Side::Forward, "forward"), (Side::Back, "back")];
 
 impl Controller {
     /// For a bridge that runs as `config` says.
@@ -112,10 +110,10 @@ impl Controller {
     /// All reservations, for programs; nothing when none are kept.
     pub fn list(&self) -> Option<Value> {
         self.clerk.as_ref()?;
-        let kept = SIDES.iter().zip(self.kept());
-        let all = kept.flat_map(|((_, name), shown)| {
+        let kept = Direction::ALL.iter().zip(self.kept());
+        let all = kept.flat_map(|(direction, shown)| {
             let list = shown.map(|shown| shown.list).unwrap_or_default();
-            list.into_iter().map(|each| reservations::listed(name, &each))
+            list.into_iter().map(|each| reservations::listed(direction.name(), &each))
         });
         Some(all.collect())
     }
@@ -144,20 +142,20 @@ impl Controller {
         let changes = new.differs(&old);
         let mut remarks = Vec::new();
         let kept = self.clerk.as_ref().filter(|_| !changes.is_empty()).map(Clerk::show);
-        for ((side, name), handle) in SIDES.iter().zip(&self.handles) {
-            let (was, is) = (old.of(*side), new.of(*side));
+        for (direction, handle) in Direction::ALL.into_iter().zip(&self.handles) {
+            let (name, was, is) = (direction.name(), old.of(direction), new.of(direction));
             if was.qdisc != is.qdisc {
                 // A new name for its random numbers: how often something was changed.
                 let changed = handle.status().changes.to_string();
                 let place = self.streams.within(name).within(&changed);
                 handle.order(Order::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
-                let keeps = kept.as_ref().map(|kept| kept[*side as usize].is_some());
+                let keeps = kept.as_ref().map(|kept| kept[direction as usize].is_some());
                 remarks.extend(keeps.and_then(|keeps| reservations::about_change(keeps, is)));
             }
             if was.rate != is.rate {
                 handle.rate(is.rate);
                 if let Some(clerk) = &self.clerk {
-                    clerk.rate(*side as usize, is.rate);
+                    clerk.rate(direction as usize, is.rate);
                 }
             }
             if was.line != is.line {
@@ -214,9 +212,9 @@ impl Controller {
     /// What each direction does, in a line.
     pub fn describe(&self) -> Vec<String> {
         let config = self.config();
-        let ways = SIDES.iter().zip(&self.names).zip(&self.handles);
-        ways.map(|(((side, _), (from, to)), handle)| {
-            let config = config.of(*side);
+        let ways = Direction::ALL.into_iter().zip(&self.names).zip(&self.handles);
+        ways.map(|((direction, (from, to)), handle)| {
+            let config = config.of(direction);
             let mut line = format!("{from} to {to}: {}, {}", rate(config.rate), config.qdisc);
             for (what, span) in [("delay", config.line.delay), ("jitter", config.line.jitter)] {
                 if !span.is_zero() {
@@ -235,10 +233,12 @@ impl Controller {
             let _ = write!(line, "; {}", handle.status().how);
             line
         })
-        .chain(self.kept().iter().zip(&self.names).zip(SIDES).filter_map(|((shown, (_, to)), (side, _))| {
-            let (shown, limited) = (shown.as_ref()?, config.of(side).rate != UNLIMITED);
-            limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
-        }))
+        .chain(self.kept().iter().zip(&self.names).zip(Direction::ALL).filter_map(
+            |((shown, (_, to)), direction)| {
+                let (shown, limited) = (shown.as_ref()?, config.of(direction).rate != UNLIMITED);
+                limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
+            },
+        ))
         .collect()
     }
 
@@ -307,10 +307,10 @@ impl Controller {
     /// All of it, for programs. Times are in seconds.
     pub fn json(&self, statuses: &[Status]) -> Value {
         let config = self.config();
-        let ways = SIDES.iter().zip(&self.names).zip(statuses).zip(self.kept());
+        let ways = Direction::ALL.into_iter().zip(&self.names).zip(statuses).zip(self.kept());
         let ways: Vec<Value> = ways
-            .map(|((((side, name), (from, to)), status), reserved)| {
-                let config = config.of(*side);
+            .map(|(((direction, (from, to)), status), reserved)| {
+                let config = config.of(direction);
                 let backlog = |b: &qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
                 let reasons: serde_json::Map<String, Value> = status
                     .dropped
@@ -325,7 +325,7 @@ impl Controller {
                 let gauges: serde_json::Map<String, Value> =
                     status.gauges.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
                 json!({
-                    "direction": name,
+                    "direction": direction.name(),
                     "from": from,
                     "to": to,
                     "rate_bps": status.rate.as_bit(),

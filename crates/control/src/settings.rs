@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::config::BridgeConfig;
+use crate::config::{self, BridgeConfig};
 
 /// A name and its value, as written.
 pub type Setting = (String, String);
@@ -43,11 +43,11 @@ pub fn resolve(place: &str, filed: &[Setting], flags: &[Setting]) -> Result<Brid
     };
     let all: Vec<(&Setting, &str)> =
         filed.iter().map(|one| (one, &*place)).chain(flags.iter().map(|one| (one, "--"))).collect();
-    let last = |name: &str| all.iter().rev().find(|((other, _), _)| other.replace('_', "-") == name);
-    if last("qdisc-back").is_none()
+    let last = |name: &str| all.iter().rev().find(|((other, _), _)| config::canonical(other) == name);
+    if last("qdisc-reverse").is_none()
         && let Some(((_, value), place)) = last("qdisc")
     {
-        set("qdisc-back", value, place)?;
+        set("qdisc-reverse", value, place)?;
     }
     for ((name, value), place) in &all {
         set(name, value, place)?;
@@ -159,7 +159,7 @@ mod tests {
         let (mut file, filed) = SettingsFile::open(&path).unwrap();
         let config = resolve(&file.place(), &filed, &flags).unwrap();
         assert_eq!(config.get("rate"), "6mbit");
-        assert_eq!([config.get("qdisc"), config.get("qdisc-back")], ["drr", "drr"]);
+        assert_eq!([config.get("qdisc"), config.get("qdisc-reverse")], ["drr", "drr"]);
         fs::write(&path, "rate = 5\n").unwrap();
         let sentence = file.read_again().unwrap_err();
         assert!(sentence.contains("live.toml: rate is integer: write it in quotation marks"), "{sentence}");

@@ -5,7 +5,6 @@ use std::time::Duration;
 use qdisc::Backlog;
 use watch::{Direction, Flow, Recent, Reservations, Snapshot, tuple_text};
 
-use crate::config::Side;
 use crate::controller::Controller;
 use crate::reservations;
 
@@ -13,11 +12,10 @@ use crate::reservations;
 pub fn snapshots(controller: &Controller) -> Vec<Snapshot> {
     let statuses = controller.statuses();
     let config = controller.config();
-    let ways = [(Side::Forward, Direction::Forth), (Side::Back, Direction::Back)];
     let nothing = live::fragments::Fragments::default();
-    let told = ways.iter().zip(controller.names()).zip(statuses).zip(controller.kept());
-    told.map(|((((side, direction), (from, to)), status), reserved)| {
-        let config = config.of(*side);
+    let told = Direction::ALL.into_iter().zip(controller.names()).zip(statuses).zip(controller.kept());
+    told.map(|(((direction, (from, to)), status), reserved)| {
+        let config = config.of(direction);
         let flow = |top: &live::tally::TopFlow| Flow {
             key: top.flow,
             text: top.tuple.as_ref().map_or_else(|| "not IP".to_owned(), tuple_text),
@@ -26,7 +24,7 @@ pub fn snapshots(controller: &Controller) -> Vec<Snapshot> {
         Snapshot {
             from: from.clone(),
             to: to.clone(),
-            direction: *direction,
+            direction,
             spelling: config.qdisc.to_string(),
             kind: config.qdisc.name().to_owned(),
             handle: format!("{:x}:", status.changes + 1),

@@ -187,9 +187,9 @@ pub struct Way {
 }
 
 impl Way {
-    /// Two interfaces become two ways: what comes in at the first leaves at the second, and back.
+    /// Two interfaces become two ways: what comes in at the first leaves at the second, and the reverse.
     pub fn both(a: Ends, b: Ends, mut parts: impl FnMut(&'static str) -> Parts) -> [Way; 2] {
-        let (forward, back) = (parts("forward"), parts("back"));
+        let (forward, reverse) = (parts("forward"), parts("reverse"));
         [
             Way {
                 name: "forward",
@@ -200,12 +200,12 @@ impl Way {
                 parts: forward,
             },
             Way {
-                name: "back",
+                name: "reverse",
                 between: [b.name, a.name],
                 receiver: b.receiver,
                 sender: a.sender,
                 spare: (b.spare_receiver, a.spare_sender),
-                parts: back,
+                parts: reverse,
             },
         ]
     }
@@ -407,7 +407,8 @@ fn start(way: Way, realtime: bool) -> io::Result<Running> {
     let hasher = SipHasher::new(keys.word(), keys.word());
     shared.joins.store(parts.fragments.join && parts.ethernet, Ordering::Relaxed);
     let spare_ready = ready.clone();
-    let spare = thread::Builder::new().name(format!("gw-{name}-spare")).spawn(move || {
+    // The kernel keeps 15 characters of a thread's name.
+    let spare = thread::Builder::new().name(format!("gw-{}-spare", &name[..3])).spawn(move || {
         let _ = privilege::settle(Role::Forward);
         let _ = spare_ready.send(String::new());
         while !standing_by.has_failed() {

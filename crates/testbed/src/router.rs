@@ -380,16 +380,16 @@ fn ours(live: &Live, at: usize) -> Asked {
         ("--rate", rate),
         ("--qdisc", qdisc),
         ("--delay", delay),
-        ("--rate-back", back.0),
-        ("--qdisc-back", back.1),
-        ("--delay-back", back.2),
+        ("--rate-reverse", back.0),
+        ("--qdisc-reverse", back.1),
+        ("--delay-reverse", back.2),
     ];
     Asked { corner: Corner::Line, ends: (LEFT, RIGHT), flags }
 }
 
 /// Only the delays: nothing ever waits in front of a link without limits.
 fn wire(live: &Live) -> Asked {
-    let flags = [("--delay", &live.forth), ("--delay-back", &live.back)];
+    let flags = [("--delay", &live.forth), ("--delay-reverse", &live.back)];
     let flags = flags.map(|(flag, way)| (flag, way.delay.to_string()));
     Asked { corner: Corner::Wire, ends: (WIRE_LEFT, WIRE_RIGHT), flags: flags.to_vec() }
 }

@@ -114,17 +114,20 @@ pub struct Recent {
 pub enum Direction {
     /// From `--in` to `--out`.
     #[default]
-    Forth,
+    Forward,
     /// From `--out` to `--in`.
-    Back,
+    Reverse,
 }
 
 impl Direction {
+    /// Both, in the order in which they are shown.
+    pub const ALL: [Direction; 2] = [Direction::Forward, Direction::Reverse];
+
     /// Its name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
-            Direction::Forth => "forth",
-            Direction::Back => "back",
+            Direction::Forward => "forward",
+            Direction::Reverse => "reverse",
         }
     }
 }

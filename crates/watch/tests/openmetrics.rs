@@ -49,7 +49,7 @@ fn reservations_of_one_direction() {
 #[test]
 fn numbers_arrive() {
     let samples = check(&render(&two())).unwrap();
-    let uplink = [("direction", "forth"), ("handle", "1:"), ("interface", "eth1"), ("kind", "fq_codel")];
+    let uplink = [("direction", "forward"), ("handle", "1:"), ("interface", "eth1"), ("kind", "fq_codel")];
     let value = |name: &str, more: &[(&str, &str)]| {
         let labels = uplink.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let key = (name.to_owned(), labels.collect::<BTreeMap<_, _>>());

@@ -32,48 +32,48 @@ pub struct Args {
     #[arg(long, value_name = "RATE")]
     pub(super) rate: Option<String>,
     /// The rate from --out to --in [default: unlimited]
-    #[arg(long, value_name = "RATE")]
-    pub(super) rate_back: Option<String>,
+    #[arg(long, alias = "rate-back", value_name = "RATE")]
+    pub(super) rate_reverse: Option<String>,
     /// The discipline from --in to --out, as in "fq_codel limit 1000p"; see `giveway list` [default:
     /// fq_codel]. With bpf:, as in "bpf:efd limit 300p", it stands in the kernel; see `giveway kernel list`
     #[arg(long, value_name = "SPEC")]
     pub(super) qdisc: Option<String>,
     /// The discipline from --out to --in [default: that of --qdisc]
-    #[arg(long, value_name = "SPEC")]
-    pub(super) qdisc_back: Option<String>,
+    #[arg(long, alias = "qdisc-back", value_name = "SPEC")]
+    pub(super) qdisc_reverse: Option<String>,
     /// Delay behind the link, as in 20ms; it counts from the last bit of a frame
     #[arg(long, value_name = "TIME")]
     pub(super) delay: Option<String>,
     /// Delay of the other direction [default: none]
-    #[arg(long, value_name = "TIME")]
-    pub(super) delay_back: Option<String>,
+    #[arg(long, alias = "delay-back", value_name = "TIME")]
+    pub(super) delay_reverse: Option<String>,
     /// At most so much more delay, uniformly; frames do not overtake each other
     #[arg(long, value_name = "TIME")]
     pub(super) jitter: Option<String>,
     /// Jitter of the other direction
-    #[arg(long, value_name = "TIME")]
-    pub(super) jitter_back: Option<String>,
+    #[arg(long, alias = "jitter-back", value_name = "TIME")]
+    pub(super) jitter_reverse: Option<String>,
     /// The share of frames that is lost behind the link, as in 0.1%
     #[arg(long, value_name = "SHARE")]
     pub(super) loss: Option<String>,
     /// Loss of the other direction
-    #[arg(long, value_name = "SHARE")]
-    pub(super) loss_back: Option<String>,
+    #[arg(long, alias = "loss-back", value_name = "SHARE")]
+    pub(super) loss_reverse: Option<String>,
     /// Cut IP frames from --in to --out into fragments of so many bytes behind the Ethernet header, 68 to
     /// 9000, or none; the TRR paper has 500 and 800. Another giveway with --reassemble must stand behind
     /// --out
     #[arg(long, value_name = "BYTES")]
     pub(super) fragment: Option<String>,
-    /// Cut those of the other direction; then one with --reassemble-back stands behind --in
-    #[arg(long, value_name = "BYTES")]
-    pub(super) fragment_back: Option<String>,
+    /// Cut those of the other direction; then one with --reassemble-reverse stands behind --in
+    #[arg(long, alias = "fragment-back", value_name = "BYTES")]
+    pub(super) fragment_reverse: Option<String>,
     /// Put together what comes in at --in in fragments of another giveway
     #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
     pub(super) reassemble: Option<String>,
     /// Put together what comes in at --out in fragments
-    #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
-    pub(super) reassemble_back: Option<String>,
-    /// Read any of the above from a TOML file (rate = "20mbit", qdisc-back = "fifo"); flags win. SIGHUP reads
+    #[arg(long, alias = "reassemble-back", num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    pub(super) reassemble_reverse: Option<String>,
+    /// Read any of the above from a TOML file (rate = "20mbit", qdisc-reverse = "fifo"); flags win. SIGHUP reads
     /// it again
     #[arg(long, value_name = "FILE")]
     pub(super) settings: Option<PathBuf>,
@@ -165,9 +165,9 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   sudo giveway live --in eth0 --out eth1 --rate 20mbit
-  sudo giveway live --in eth0 --out eth1 --rate 2mbit --qdisc \"efd limit 300p\" --rate-back 16mbit
+  sudo giveway live --in eth0 --out eth1 --rate 2mbit --qdisc \"efd limit 300p\" --rate-reverse 16mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --delay 20ms --loss 0.1% --jitter 2ms
-  sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-back
+  sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-reverse
   sudo giveway live --in eth0 --out eth1 --rate 20mbit --qdisc \"bpf:efd limit 300p\"
   sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
   sudo giveway control /run/giveway.sock set rate 8mbit
@@ -189,19 +189,19 @@ impl Args {
     pub fn settings(&self) -> Vec<Setting> {
         let values = [
             &self.rate,
-            &self.rate_back,
+            &self.rate_reverse,
             &self.qdisc,
-            &self.qdisc_back,
+            &self.qdisc_reverse,
             &self.delay,
-            &self.delay_back,
+            &self.delay_reverse,
             &self.jitter,
-            &self.jitter_back,
+            &self.jitter_reverse,
             &self.loss,
-            &self.loss_back,
+            &self.loss_reverse,
             &self.fragment,
-            &self.fragment_back,
+            &self.fragment_reverse,
             &self.reassemble,
-            &self.reassemble_back,
+            &self.reassemble_reverse,
         ];
         let given =
             NAMES.iter().zip(values).filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));

@@ -66,7 +66,7 @@ pub fn asked(args: &Args, filed: &[Setting], flags: &[Setting]) -> Result<Option
         found.next().map(|(_, value)| value.trim())
     };
     let there = last("qdisc").unwrap_or("fq_codel");
-    let spelled = [there, last("qdisc-back").unwrap_or(there)];
+    let spelled = [there, last("qdisc-reverse").unwrap_or(there)];
     let texts = spelled.map(|text| text.strip_prefix(PREFIX));
     let (there, back) = match texts {
         [None, None] => return Ok(None),
@@ -74,8 +74,8 @@ pub fn asked(args: &Args, filed: &[Setting], flags: &[Setting]) -> Result<Option
         _ => {
             let [there, back] = spelled;
             return Err(format!(
-                "--qdisc is {there} and --qdisc-back {back}: either both directions are in the kernel or none; write for example \
-                 --qdisc-back bpf:fifo"
+                "--qdisc is {there} and --qdisc-reverse {back}: either both directions are in the kernel or none; write for example \
+                 --qdisc-reverse bpf:fifo"
             ));
         }
     };
@@ -85,13 +85,13 @@ pub fn asked(args: &Args, filed: &[Setting], flags: &[Setting]) -> Result<Option
         Some(text) => text.parse().map(Some).map_err(|error| format!("--{name}: {error}")),
     };
     let wish = |text: &str, rate| Wish { text: text.to_owned(), rate };
-    Ok(Some([wish(there, rate("rate")?), wish(back, rate("rate-back")?)]))
+    Ok(Some([wish(there, rate("rate")?), wish(back, rate("rate-reverse")?)]))
 }
 
 /// What cannot be where no packet comes to this program.
 fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
     const OURS: &str = "or take a discipline that runs here, as --qdisc efd";
-    let own = ["rate", "rate-back", "qdisc", "qdisc-back"];
+    let own = ["rate", "rate-reverse", "qdisc", "qdisc-reverse"];
     if let Some((name, _)) = all.iter().find(|(name, _)| !own.contains(&name.replace('_', "-").as_str())) {
         return Err(format!(
             "--{}: in the kernel there is no line behind a discipline, only the interface: leave it out, {OURS}",
@@ -232,8 +232,8 @@ fn carry(
         Way { name, direction, from, to, text, plan, attached }
     };
     let ways = [
-        way("forward", Direction::Forth, (ends[0], ends[1]), there, forward),
-        way("back", Direction::Back, (ends[1], ends[0]), here, back),
+        way("forward", Direction::Forward, (ends[0], ends[1]), there, forward),
+        way("reverse", Direction::Reverse, (ends[1], ends[0]), here, back),
     ];
     let keeper = Keeper { ways, rates: rates.into(), began: monotonic_ns() };
     let (questions, asked) = mpsc::sync_channel(QUESTIONS);
@@ -469,8 +469,10 @@ impl Keeper {
     fn set(&self, name: &str, value: &str) -> Result<String, String> {
         match name {
             "rate" => self.set_rate(0, value),
-            "rate-back" => self.set_rate(1, value),
-            _ => Err(format!("{name}: in the kernel rate and rate-back can be set, the rest when it begins")),
+            "rate-reverse" => self.set_rate(1, value),
+            _ => Err(format!(
+                "{name}: in the kernel rate and rate-reverse can be set, the rest when it begins"
+            )),
         }
     }
 

@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use control::Controller;
-use control::config::{DirectionConfig, Side, rate};
+use control::config::{Direction, DirectionConfig, rate};
 use live::Frame;
 use live::clock::monotonic_ns;
 use live::files;
@@ -50,7 +50,7 @@ pub struct Recording {
     every: Duration,
     /// Somebody has said that measuring begins, or nobody needs to.
     begun: Arc<AtomicBool>,
-    directions: Vec<Direction>,
+    directions: Vec<Shared>,
     writer: Option<Running>,
 }
 
@@ -71,7 +71,7 @@ struct Dir {
 
 /// What the thread of a direction and the writer share.
 #[derive(Clone)]
-struct Direction {
+struct Shared {
     name: &'static str,
     kept: Arc<Mutex<State>>,
     /// The writer wants a part.
@@ -97,7 +97,7 @@ struct State {
 
 /// The probe of one direction. Nobody else holds the lock of its state while it runs.
 struct Keeper {
-    direction: Direction,
+    direction: Shared,
     begun: Arc<AtomicBool>,
 }
 
@@ -126,7 +126,7 @@ impl Keeper {
     /// Hands a part over where one is wanted. It never waits: when the writer looks at the parts right now,
     /// the next sample is soon.
     fn hand_over(&self) {
-        let Direction { kept, wanted, handed, .. } = &self.direction;
+        let Shared { kept, wanted, handed, .. } = &self.direction;
         if wanted.load(Ordering::Relaxed)
             && let Ok(mut parts) = handed.try_lock()
         {
@@ -180,7 +180,7 @@ impl Recording {
         let new = !dir.exists();
         fs::create_dir_all(dir).map_err(told)?;
         let shown = dir.canonicalize().map_err(told)?;
-        for side in ["forward", "back"] {
+        for side in ["forward", "reverse"] {
             RunFolder::inspect(&shown.join(side), Some(("", RECORDED_BY)), Existing::Keep)
                 .map_err(|error| format!("--record: {error}"))?;
         }
@@ -219,7 +219,7 @@ impl Recording {
             ..Layout::default()
         };
         let recorder = Some(Recorder::new(layout));
-        let direction = Direction {
+        let direction = Shared {
             name,
             kept: Arc::new(Mutex::new(State { recorder, last: Time::ZERO, over: false, samples: 0, waits })),
             wanted: Arc::default(),
@@ -292,7 +292,7 @@ fn give(dir: &Path, new: bool, to: Identity, name: &str) -> Result<(), String> {
         return Ok(());
     }
     let ours = |entry: &fs::DirEntry| {
-        ["forward", "back"].iter().any(|of| {
+        ["forward", "reverse"].iter().any(|of| {
             let name = entry.file_name();
             name == **of || name == *format!(".{of}.new")
         })
@@ -338,7 +338,7 @@ struct Writer {
 
 /// What there is to write of one direction.
 struct Tables {
-    from: Direction,
+    from: Shared,
     series: Series,
     newest: Option<Part>,
 }
@@ -472,9 +472,9 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
     let name = tables.from.name;
     let (config, title) = {
         let config = controller.config();
-        let (side, place) = if name == "forward" { (Side::Forward, 0) } else { (Side::Back, 1) };
-        let (from, to) = &controller.names()[place];
-        (config.of(side).clone(), format!("{from} to {to}"))
+        let direction = if name == "forward" { Direction::Forward } else { Direction::Reverse };
+        let (from, to) = &controller.names()[direction as usize];
+        (config.of(direction).clone(), format!("{from} to {to}"))
     };
     let spec = config.qdisc.to_string();
     let manifest = Manifest {
@@ -576,7 +576,7 @@ mod tests {
         let recorder = Some(Recorder::new(layout));
         let state = State { recorder, last: Time::ZERO, over: false, samples: 0, waits: false };
         let kept = Arc::new(Mutex::new(state));
-        let direction = Direction {
+        let direction = Shared {
             name: "forward",
             kept: Arc::clone(&kept),
             wanted: Arc::default(),

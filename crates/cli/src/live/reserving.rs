@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use control::config::{BridgeConfig, Side, UNLIMITED};
+use control::config::{BridgeConfig, Direction, UNLIMITED};
 use control::reservations::{config_guarantees, guarantees};
 use disciplines::ALL;
 use live::reservations::Settings;
@@ -115,7 +115,7 @@ impl Reserving {
                 self.reserve_skew
             ));
         }
-        let links = [Side::Forward, Side::Back].map(|side| {
+        let links = [Direction::Forward, Direction::Reverse].map(|side| {
             let config = config.of(side);
             config_guarantees(config).then_some(config.rate)
         });
@@ -127,7 +127,7 @@ impl Reserving {
                 .collect();
             return Err(format!(
                 "--reserve: {} does nothing with a reservation: write --qdisc with one of {}",
-                config.of(Side::Forward).qdisc.name(),
+                config.of(Direction::Forward).qdisc.name(),
                 names.join(", ")
             ));
         }

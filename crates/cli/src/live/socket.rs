@@ -40,7 +40,7 @@ const EXAMPLES: &str = "\
 Examples:
   giveway control /run/giveway.sock show | jq '.directions[0].sojourn_s'
   giveway control /run/giveway.sock set rate 8mbit
-  giveway control /run/giveway.sock set qdisc-back \"fq_codel limit 500p\"
+  giveway control /run/giveway.sock set qdisc-reverse \"fq_codel limit 500p\"
   giveway control /run/giveway.sock reservations | jq '.[] | [.flow, .rate_bps]'
   giveway control /run/giveway.sock stop";
 

@@ -1,6 +1,6 @@
 //! Any settings file is refused, or gives a bridge whose disciplines can be built.
 
-use control::config::{LinkLimits, Side};
+use control::config::{LinkLimits, Direction};
 use control::{building, settings};
 use qdisc::Streams;
 
@@ -21,7 +21,7 @@ pub fn run(input: &[u8]) {
     for ethernet in [true, false] {
         let _ = config.within(&LinkLimits { ethernet, longest: 1518 });
     }
-    for side in [Side::Forward, Side::Back] {
+    for side in [Direction::Forward, Direction::Reverse] {
         let one = config.of(side);
         let mut build = building::builder(one.qdisc.clone(), Streams::new(1), None, "fuzz");
         let qdisc = build(one.rate);

@@ -33,7 +33,7 @@ pub fn two() -> Vec<Snapshot> {
     let uplink = Snapshot {
         from: "eth0".to_owned(),
         to: "eth1".to_owned(),
-        direction: Direction::Forth,
+        direction: Direction::Forward,
         spelling: "fq_codel limit 300p target 5ms".to_owned(),
         kind: "fq_codel".to_owned(),
         handle: "1:".to_owned(),
@@ -72,7 +72,7 @@ pub fn two() -> Vec<Snapshot> {
     let back = Snapshot {
         from: "eth1".to_owned(),
         to: "a \"strange\" \\ name\n".to_owned(),
-        direction: Direction::Back,
+        direction: Direction::Reverse,
         spelling: "fifo".to_owned(),
         kind: "fifo".to_owned(),
         handle: "2:".to_owned(),
@@ -121,7 +121,7 @@ pub fn snapshot(handle: usize) -> impl Strategy<Value = Snapshot> {
             Snapshot {
                 from,
                 to,
-                direction: if plain { Direction::Forth } else { Direction::Back },
+                direction: if plain { Direction::Forward } else { Direction::Reverse },
                 spelling,
                 kind,
                 handle: format!("{handle}:"),
