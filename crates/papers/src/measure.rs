@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A source is the traffic of that name in the scenario; with a star at its end, `udp-*`, all traffic whose names begin
-//! so. A flow's throughput is what it delivered within the measured part, over the length of that: of datagrams whole IP
+//! so. A flow's throughput is what it delivered within the measurement interval, over the length of that: of datagrams whole IP
 //! packets that were *sent* within it, of TCP data without headers. Throughputs are compared among flows that last,
 //! endless transfers and streams of datagrams; a transfer of some size has none, since it is over when it is over.
 
@@ -78,7 +78,7 @@ pub(crate) enum Measure {
     ShortShareOfInserted { probability: f64, to: u64 },
     /// Bytes that a source of datagrams sent.
     OfferedBytes { source: String },
-    /// What a source delivered within the measured part, bit/s.
+    /// What a source delivered within the measurement interval, bit/s.
     Goodput { source: String },
     /// Throughput of a flow of a source over the experiment's `ideal`; of several flows the mean.
     Normalized { source: String },
@@ -101,15 +101,15 @@ pub(crate) enum Measure {
     /// Mean one-way delay of the packets of a source that arrived, data packets where it is TCP, seconds. Each flow counts
     /// by what it delivered.
     Delay { source: String },
-    /// Packets of a source that were delivered within the measured part: what was delivered, over `bytes`, which is what
+    /// Packets of a source that were delivered within the measurement interval: what was delivered, over `bytes`, which is what
     /// a packet of it brings (IP length for datagrams, data for TCP).
     Delivered { source: String, bytes: u64 },
-    /// Packets of a source, or of all, that the measured ports dropped within the measured part.
+    /// Packets of a source, or of all, that the measured ports dropped within the measurement interval.
     Dropped {
         #[serde(default)]
         source: Option<String>,
     },
-    /// Of a source of datagrams: packets sent within the measured part, less those delivered, less those that the measured
+    /// Of a source of datagrams: packets sent within the measurement interval, less those delivered, less those that the measured
     /// ports dropped in that time. What was on its way when it began or ended is all that may be left.
     Unaccounted { source: String },
     /// Standard deviation of the bottleneck's queue over time, packets: of its samples, or of their means over windows.
@@ -578,7 +578,7 @@ fn largest_delay(record: &Record, source: &str) -> Option<f64> {
     delays.max().map(Span::as_s)
 }
 
-/// Transfers that began within the measured part.
+/// Transfers that began within the measurement interval.
 pub(crate) fn transfers(record: &Record) -> impl Iterator<Item = &FlowReport> {
     let transfers = record.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
     transfers.filter(|flow| record.layout.measures(flow.start))
@@ -616,7 +616,7 @@ pub(crate) fn lasting<'a>(record: &'a Record, source: Option<&str>) -> Vec<&'a F
     flows
 }
 
-/// What arrived of a flow within the measured part, bit/s; see [`ip_bytes`].
+/// What arrived of a flow within the measurement interval, bit/s; see [`ip_bytes`].
 fn throughput(flow: &FlowReport, record: &Record) -> f64 {
     ip_bytes(flow, flow.goodput_bytes) * 8.0 / record.layout.measured_time().as_s()
 }
@@ -637,7 +637,7 @@ fn of_source<'a>(record: &'a Record, source: &'a str) -> impl Iterator<Item = &'
     flows.filter(move |flow| is_of(record, Some(source), flow))
 }
 
-/// Packets that the measured ports dropped within the measured part, of some traffic or of all.
+/// Packets that the measured ports dropped within the measurement interval, of some traffic or of all.
 fn dropped(record: &Record, source: Option<&str>) -> Option<f64> {
     let metrics = &record.summary.metrics;
     let Some(source) = source else { return metrics.value("drops") };
@@ -649,7 +649,7 @@ fn dropped(record: &Record, source: Option<&str>) -> Option<f64> {
         .try_fold(0.0, |sum, drops| Some(sum + drops?))
 }
 
-/// What the bottleneck's queue held within the measured part, packets: sample by sample, or means over windows.
+/// What the bottleneck's queue held within the measurement interval, packets: sample by sample, or means over windows.
 fn queue(record: &Record, window: Option<Span>) -> Vec<f64> {
     let samples = held(record).filter(|(time, _)| record.layout.measures(*time));
     let samples = samples.map(|(time, held)| (time, held.packets as f64));
@@ -720,7 +720,7 @@ pub(crate) fn time(flow: &FlowReport, record: &Record, unfinished: Unfinished) -
     counts.then(|| record.layout.age(flow).as_s())
 }
 
-/// The largest transfers that were asked for in the first half of the measured part; of equals the earliest. Sizes and
+/// The largest transfers that were asked for in the first half of the measurement interval; of equals the earliest. Sizes and
 /// times are the same under every discipline, so these are.
 pub(crate) fn largest_transfers(record: &Record, count: usize) -> Vec<&FlowReport> {
     let (from, until) = (record.layout.from, record.layout.until);
@@ -990,7 +990,7 @@ pub(crate) mod tests {
         assert!(read("kind = 'unaccounted', source = 'udp-*'").is_signed());
     }
 
-    /// Samples every half second, packets 2, 4, 6, 10 within the measured part: windows of 1 s have means 3 and 8.
+    /// Samples every half second, packets 2, 4, 6, 10 within the measurement interval: windows of 1 s have means 3 and 8.
     #[test]
     fn queues_are_told_by_sample_and_by_window() {
         let at = |ms, packets: u64| (Time::ms(ms), packets * 500, 0.0);

@@ -43,7 +43,7 @@ pub(crate) struct Bursts {
     run: (usize, u64),
 }
 
-/// The measured part.
+/// The measurement interval.
 #[derive(Clone, Copy)]
 struct Part {
     from: Time,
@@ -77,7 +77,7 @@ pub(crate) struct Stream {
     servers: Servers,
 }
 
-/// Packets per window. Only whole windows of the measured part count.
+/// Packets per window. Only whole windows of the measurement interval count.
 #[derive(Clone, Copy)]
 struct Windows {
     length: Span,
@@ -97,7 +97,7 @@ struct Windows {
 struct Servers {
     y: f64,
     at: Time,
-    /// Over the measured part so far: the integrals of Y and of its square, in units of the holding time.
+    /// Over the measurement interval so far: the integrals of Y and of its square, in units of the holding time.
     sum: f64,
     squares: f64,
 }
@@ -150,7 +150,7 @@ impl Bursts {
         }
     }
 
-    /// The end of the measured part.
+    /// The end of the measurement interval.
     pub(crate) fn close(&mut self) {
         self.end_run();
         self.arrivals.close();
@@ -424,12 +424,12 @@ mod tests {
         let nothing = stream(Time::ms(1_350), []);
         assert_eq!(nothing.dispersions(), [None; 4]);
         assert_eq!(nothing.peakedness(), None);
-        // Three windows end with the measured part, and the last one is whole.
+        // Three windows end with the measurement interval, and the last one is whole.
         let times = [1_000, 1_099, 1_299].map(Time::ms);
         assert_eq!(stream(Time::ms(1_300), times).dispersions()[2], Some(1.0));
     }
 
-    /// The second of two packets in the measured part finds what the packets before it have left of theirs.
+    /// The second of two packets in the measurement interval finds what the packets before it have left of theirs.
     #[test]
     fn servers_are_busy_when_the_measured_part_begins() {
         let before = stream(Time::ms(1_010), [Time::ms(990)]);
@@ -439,7 +439,7 @@ mod tests {
         close(before.peakedness(), 0.5 + (square - mean * mean) / mean, 1e-12);
     }
 
-    /// To B, to C and to the neighbour: C B B B . . C C | B B, of which the first is before the measured part and the run
+    /// To B, to C and to the neighbour: C B B B . . C C | B B, of which the first is before the measurement interval and the run
     /// that is cut off at its end counts with what is in it.
     #[test]
     fn runs_by_hand() {

@@ -8,7 +8,7 @@ use crate::layout::Layout;
 /// Packets are counted in bins of this length, as in the papers on self-similar traffic.
 pub(crate) const BIN: Span = Span::ms(10);
 
-/// Packets by source and bin of the measured part. A bin that does not fit in whole at its end does not count.
+/// Packets by source and bin of the measurement interval. A bin that does not fit in whole at its end does not count.
 #[derive(Clone)]
 pub(crate) struct Emissions {
     from: Time,
@@ -48,7 +48,7 @@ impl Emissions {
         self.packets[source][bin] = 1;
     }
 
-    /// The Hurst parameter of what these sources sent together. `None` when that was nothing, or the measured part is too
+    /// The Hurst parameter of what these sources sent together. `None` when that was nothing, or the measurement interval is too
     /// short.
     pub(crate) fn hurst(&self, sources: impl Iterator<Item = usize>) -> Option<Estimate> {
         let mut series = vec![0.0; self.bins];

@@ -114,7 +114,7 @@ pub struct Manifest {
 /// reads a folder can say so.
 ///
 /// 2: the tables `delays` and `shares`; what is measured; in `flows` the columns `kind` and `measured`; in `links` the
-/// drops within the measured part.
+/// drops within the measurement interval.
 ///
 /// 3: in `flows` the columns `longest_pause_s` and `paused_s`; where they were asked for, the tables `senders` and
 /// `episodes`.

@@ -30,7 +30,7 @@
 //! This crate knows the contract (`qdisc`), closed forms and estimators (`theory`), and no host: a simulation and a live measurement leave the same tables.
 //!
 //! - A metric that could not be measured is missing (`None`, JSON `null`, `-` in the table), never zero.
-//! - The measured part of a run is `from <= t < until`; what is before is warm-up, what is after is drain.
+//! - The measurement interval of a run is `from <= t < until`; what is before is warm-up, what is after is drain.
 //! - Nothing is allocated per packet, and a port that is not measured costs one array lookup.
 
 #![forbid(unsafe_code)]

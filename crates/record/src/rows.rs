@@ -46,7 +46,7 @@ pub struct QueueRow {
 }
 
 /// A point of a distribution of sojourn times: `share` of the packets waited no longer than `delay_s`. Of packets that
-/// were sent within the measured part.
+/// were sent within the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayRow {
     /// Where.
@@ -78,7 +78,7 @@ impl Packets {
     }
 }
 
-/// What one traffic source got of a port within one stretch of the measured part.
+/// What one traffic source got of a port within one stretch of the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareRow {
     /// When the stretch begins.
@@ -130,7 +130,7 @@ pub struct EpisodeRow {
 }
 
 /// How bursty the packets are that a port sent and that go on from its neighbour to one node: what the queue of that link
-/// gets to see of this one. Of packets that were sent within the measured part.
+/// gets to see of this one. Of packets that were sent within the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstRow {
     /// Where.
@@ -146,7 +146,7 @@ pub struct BurstRow {
     /// Mean over the packets of the length of the run that each is in, packets.
     pub run_weighted: f64,
     /// Variance over mean of packets in windows of 1 ms, 10 ms, 100 ms and 1 s; `None` where fewer than two windows fit
-    /// into the measured part.
+    /// into the measurement interval.
     pub dispersions: [Option<f64>; 4],
     /// Peakedness for exponential holding times of 10 ms on average: 1 for Poisson streams.
     pub peakedness: Option<f64>,
@@ -171,6 +171,6 @@ pub struct LinkRow {
     pub utilization: Option<f64>,
     /// Packets lost in the whole run for each reason, in the order of [`qdisc::DropReason::ALL`].
     pub drops: Drops,
-    /// The same within the measured part; only of measured ports.
+    /// The same within the measurement interval; only of measured ports.
     pub drops_measured: Option<Drops>,
 }

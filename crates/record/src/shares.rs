@@ -5,10 +5,10 @@ use qdisc::{PortId, Span, Time};
 use crate::layout::Layout;
 use crate::rows::ShareRow;
 
-/// About as many stretches as the measured part is cut into.
+/// About as many stretches as the measurement interval is cut into.
 const STRETCHES: u64 = 100;
 
-/// Bytes sent, by source and stretch of the measured part.
+/// Bytes sent, by source and stretch of the measurement interval.
 #[derive(Clone)]
 pub(crate) struct Shares {
     from: Time,
@@ -109,7 +109,7 @@ mod tests {
         assert!(stretch(Span::from_ps(u64::MAX), Span::ZERO) > Span::s(100_000));
     }
 
-    /// 2.5 s in stretches of 50 ms. Sources 0 and 3 send; 1 and 2 do not. Edges count as those of the measured part do.
+    /// 2.5 s in stretches of 50 ms. Sources 0 and 3 send; 1 and 2 do not. Edges count as those of the measurement interval do.
     #[test]
     fn who_got_how_much_when() {
         let layout = Layout {

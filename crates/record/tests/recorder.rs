@@ -28,7 +28,7 @@ fn drop_one(recorder: &mut Recorder, bytes: u32, why: DropReason, at: Time) {
     recorder.dropped(BOTTLENECK, pkt, why, at);
 }
 
-/// Before the measured part two packets of 1,000 bytes wait. From 1.0 s to 1.25 s there are two, to 1.5 s one, to 1.75 s
+/// Before the measurement interval two packets of 1,000 bytes wait. From 1.0 s to 1.25 s there are two, to 1.5 s one, to 1.75 s
 /// none, to 2 s (and beyond) one of 200 bytes. Packets: (2 + 1 + 0 + 1)/4 = 1. Bytes: (2000 + 1000 + 0 + 200)/4 = 800.
 #[test]
 fn the_mean_queue_is_the_exact_time_average() {
@@ -39,7 +39,7 @@ fn the_mean_queue_is_the_exact_time_average() {
     send(&mut recorder, 1_000, Time::ms(500), Time::ms(1_250));
     send(&mut recorder, 1_000, Time::ms(900), Time::ms(1_500));
     arrive(&mut recorder, 200, Time::ms(1_750));
-    // After the measured part nothing counts.
+    // After the measurement interval nothing counts.
     arrive(&mut recorder, 1_000, Time::ms(2_500));
     send(&mut recorder, 200, Time::ms(1_750), Time::ms(3_000));
     let record = recorder.finish();
@@ -94,7 +94,7 @@ fn waiting_times_by_rank() {
     close(&record, "sojourn_saturated", 0.0);
 }
 
-/// Edges belong to the measured part at its start and not at its end.
+/// Edges belong to the measurement interval at its start and not at its end.
 #[test]
 fn the_measured_part_is_half_open() {
     let mut recorder = Recorder::new(layout());

@@ -606,7 +606,7 @@ fn poisson_datagrams_are_a_poisson_process() {
         let (sent, expected) = (of_flow(flow), 100.0 * 499.0);
         assert!(
             (sent - expected).abs() < LIKELY * expected.sqrt(),
-            "{sent} of {expected} in the measured part"
+            "{sent} of {expected} in the measurement interval"
         );
     }
     for window in [Span::ms(5), Span::ms(100)] {

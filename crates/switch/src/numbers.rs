@@ -61,7 +61,7 @@ impl Outcome {
         let share = |slots: u64| Some(slots as f64 / self.fabric_slots as f64 / self.ports as f64);
         let slots = &self.outputs;
         push("output_short".into(), share(slots.short));
-        // With output queueing a packet counts when it is complete: some of these cells came before the measured part.
+        // With output queueing a packet counts when it is complete: some of these cells came before the measurement interval.
         push("output_long".into(), share(slots.long.min(self.left_for_long())));
         push("output_blocked".into(), share(slots.blocked));
         push("output_held".into(), share(slots.held));

@@ -19,7 +19,7 @@ use crate::traffic::{Place, TrafficSpec};
 /// The fewest and the most ports of a switch.
 pub const PORTS: std::ops::RangeInclusive<usize> = 2..=1024;
 
-/// How many batches the measured part has: for intervals, and for the slope of the backlog.
+/// How many batches the measurement interval has: for intervals, and for the slope of the backlog.
 pub const BATCHES: u64 = 20;
 
 /// What is run.
@@ -109,7 +109,7 @@ struct Switch<const W: usize> {
     batch_end: u64,
     at_batch: Sums,
     batches: Vec<Batch>,
-    /// The slot of the fabric in which the measured part begins.
+    /// The slot of the fabric in which the measurement interval begins.
     fabric_from: u64,
 }
 

@@ -13,7 +13,7 @@ pub enum Stability {
     Undecided,
 }
 
-/// The trend of the backlog over the measured part.
+/// The trend of the backlog over the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
     /// Cells per slot and port by which the backlog grows, by least squares over the ends of batches.

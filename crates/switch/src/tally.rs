@@ -1,6 +1,6 @@
 //! What is measured while a switch runs.
 //!
-//! Packets count when their last cell has crossed the fabric within the measured part. *Waiting* is the time from arrival
+//! Packets count when their last cell has crossed the fabric within the measurement interval. *Waiting* is the time from arrival
 //! to then, less what the crossing takes without any wait; slots in which a packet was interrupted are waiting. *Delay* is
 //! to the end of the crossing, *through* to the end of the output link. All in slots of a link.
 
@@ -177,7 +177,7 @@ impl Tally {
         }
     }
 
-    /// Forgets everything but what is held now: the measured part begins.
+    /// Forgets everything but what is held now: the measurement interval begins.
     pub fn forget(&mut self) {
         for of in &mut self.of {
             of.waits.clear();

@@ -68,7 +68,7 @@ pub struct Load {
     pub sources: Vec<SourcePlan>,
     /// When the run ends.
     pub until: Time,
-    /// When its measured part begins.
+    /// When its measurement interval begins.
     pub measured_from: Time,
 }
 

@@ -167,7 +167,7 @@ fn a_long_transfer_gets_the_rate_and_no_more() {
         assert_eq!((flows.len(), flows[0].kind, flows[0].ending), (1, FlowKind::Endless, Ending::Unfinished));
         let got = flows[0].goodput_bytes as f64 / 1.3;
         let most = bytes_per_s * 1460.0 / 1500.0;
-        // What waited in the shaper's queue at the beginning of the measured part, 100 kB, belongs to it.
+        // What waited in the shaper's queue at the beginning of the measurement interval, 100 kB, belongs to it.
         assert!(got <= most * 1.02 && got > 0.8 * most, "{kind}: {got} of {most} bytes/s");
     }
 }

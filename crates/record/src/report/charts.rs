@@ -225,7 +225,7 @@ fn panels(
     })
 }
 
-/// A dashed line where the measured part begins, unless it is the beginning.
+/// A dashed line where the measurement interval begins, unless it is the beginning.
 fn warmup_rule(folder: &Folder) -> Option<Value> {
     let from = folder.manifest.measured.from_s;
     (from > 0.0).then(|| {

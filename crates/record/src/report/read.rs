@@ -102,7 +102,7 @@ fn first_format() -> u64 {
 pub(super) struct Link {
     pub port: String,
     pub rate_bps: Option<u64>,
-    /// Packets lost within the measured part, by reason; `None` where that was not measured.
+    /// Packets lost within the measurement interval, by reason; `None` where that was not measured.
     pub drops: Option<[u64; DropReason::ALL.len()]>,
 }
 

@@ -23,7 +23,7 @@
 //!   once (Bernoulli arrivals, or store_and_forward), an input gets more than one in a slot, and the promise does not hold.
 //! - Only cells: there is no other mode.
 //! - A packet counts as gone through when it is sent; with `oq`, whose links know all in advance, when it joins its queue. At
-//!   the ends of the measured part a few packets are counted in one of them and not in the other.
+//!   the ends of the measurement interval a few packets are counted in one of them and not in the other.
 //!
 //! # Cost
 //! At most a look at each cell that waits at an input, in each slot of the fabric; N at least. Heaps at the outputs.

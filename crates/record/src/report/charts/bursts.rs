@@ -58,7 +58,7 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
         }
     }
     if found.is_empty() {
-        let words = "Too little came within the measured part to say how bursty it is.";
+        let words = "Too little came within the measurement interval to say how bursty it is.";
         return Chart::words(title, words);
     }
     let caption = format!(
@@ -101,7 +101,7 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
     let bins = ((measured.until_s - measured.from_s) / BIN.as_s()).round() as usize;
     let Some(scales) = Scales::of(bins) else {
         let words = format!(
-            "The measured part is too short to say how self-similar the traffic is: that takes {} s.",
+            "The measurement interval is too short to say how self-similar the traffic is: that takes {} s.",
             number(FEWEST as f64 * BIN.as_s())
         );
         return Chart::words(title, &words);

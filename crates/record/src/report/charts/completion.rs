@@ -37,7 +37,7 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
         }
     }
     if all == 0 {
-        let words = "No transfer of a known size completed within the measured part, so there are no completion times.";
+        let words = "No transfer of a known size completed within the measurement interval, so there are no completion times.";
         return Ok(Chart::words(title, words));
     }
     let points_told = if shown == all {
@@ -46,7 +46,7 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
         format!("Points are {shown} of the {all} transfers, evenly thinned over the sizes")
     };
     let caption = format!(
-        "{points_told} that began in the measured part and completed ({}). Lines join the medians of size bins, \
+        "{points_told} that began in the measurement interval and completed ({}). Lines join the medians of size bins, \
          {BINS_PER_DECADE:.0} per decade, that hold at least {BIN_NEEDS}. Both axes are logarithmic. Good is low, above all at the \
          left: small transfers should not wait behind large ones. Transfers that did not complete are not here; the table \
          counts them.",

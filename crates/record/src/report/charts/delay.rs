@@ -31,7 +31,9 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
         of_port().filter(|point| point.small == small).map(|point| point.delay_s).fold(0.0, f64::max);
     if longest == 0.0 {
         let words = match of_port().next() {
-            None => "No packet was sent within the measured part, so nothing is known of sojourn times.",
+            None => {
+                "No packet was sent within the measurement interval, so nothing is known of sojourn times."
+            }
             Some(_) => "No packet ever waited.",
         };
         return Chart::words(title, words);

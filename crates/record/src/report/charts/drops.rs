@@ -59,11 +59,11 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
         }
     }
     if reasons.is_empty() {
-        let words = "No packet was dropped within the measured part.";
+        let words = "No packet was dropped within the measurement interval.";
         return Chart::words(title, words);
     }
     let caption = format!(
-        "Packets lost within the measured part, mean per run ({}). Drops are how a queue tells TCP to slow down, so none is not \
+        "Packets lost within the measurement interval, mean per run ({}). Drops are how a queue tells TCP to slow down, so none is not \
          the aim: good are few, early ones, and none from flows that did nothing wrong. Marks (ECN) are no drops; the table \
          counts them.",
         over_seeds(folder)

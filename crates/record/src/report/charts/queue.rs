@@ -51,7 +51,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
         "Packets held by the queue, of seed {seed}. {reduced}.{} Good is a queue that absorbs bursts and is short in between; a \
          queue that stands is delay for everybody, unless, as with fair queues, only those who fill it wait in it.",
         if folder.manifest.measured.from_s > 0.0 {
-            " The measured part begins at the dashed line."
+            " The measurement interval begins at the dashed line."
         } else {
             ""
         }

@@ -41,7 +41,7 @@ fn chart<'a>(
     let all: Vec<Points<'a>> = shares.iter().map(|(spec, points)| (*spec, of_port(points))).collect();
     let sources = sources(folder, all.iter().flat_map(|(_, points)| points));
     if sources.is_empty() {
-        let words = "No packet was sent within the measured part.";
+        let words = "No packet was sent within the measurement interval.";
         return Ok(Chart::words(title, words));
     }
     let rate = folder.links(shares[0].0)?.into_iter().flatten().find(|link| link.port == port);
@@ -83,7 +83,7 @@ fn chart<'a>(
         String::new()
     };
     let caption = format!(
-        "What the port sent for each traffic source, of seed {seed}, in stretches of {} s of the measured part, headers \
+        "What the port sent for each traffic source, of seed {seed}, in stretches of {} s of the measurement interval, headers \
          included.{others}{} Good is a link that is full while anybody wants it, with an even and steady share for everybody \
          who does: a source that is starved shows as a gap.",
         number(stretch),
