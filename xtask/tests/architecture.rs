@@ -58,6 +58,24 @@ const PLACES: &[Place] = &[
     },
     Place { name: "sources", knows: &[], tests_know: &[] },
     Place {
+        name: "runner",
+        knows: &[
+            "qdisc",
+            "disciplines",
+            "sim",
+            "switch",
+            "capture",
+            "workload",
+            "wire",
+            "scenario",
+            "record",
+            "papers",
+            "replay",
+            "sources",
+        ],
+        tests_know: &["testbed"],
+    },
+    Place {
         name: "cli",
         knows: &[
             "qdisc",
@@ -79,6 +97,7 @@ const PLACES: &[Place] = &[
             "reserve",
             "testbed",
             "sources",
+            "runner",
         ],
         tests_know: &[],
     },

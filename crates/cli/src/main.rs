@@ -7,17 +7,14 @@ mod bound;
 mod check;
 mod compare;
 mod completions;
-mod cpu;
 mod explain;
-mod export;
+mod frontend;
 mod kernel;
 mod list;
 mod live;
 mod markdown;
-mod operations;
 mod outputs;
 mod parameters;
-mod progress;
 mod provenance;
 mod registries;
 mod replay_check;
@@ -37,6 +34,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use runner::Outcome;
 
 /// Packet scheduling, from paper to wire: compares queue disciplines.
 #[derive(Parser)]
@@ -82,26 +80,13 @@ enum Command {
     Completions(completions::Args),
 }
 
-/// How the program ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
-    Done,
-    /// A run failed, or its result could not be kept.
-    Failed,
-    /// The command or a scenario is wrong: nothing was run.
-    Wrong,
-    /// Somebody pressed Ctrl-C.
-    Interrupted,
-}
-
-impl Outcome {
-    fn code(self) -> u8 {
-        match self {
-            Outcome::Done => 0,
-            Outcome::Failed => 1,
-            Outcome::Wrong => 2,
-            Outcome::Interrupted => 130,
-        }
+/// The exit code of the program.
+fn code(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Done => 0,
+        Outcome::Failed => 1,
+        Outcome::Wrong => 2,
+        Outcome::Interrupted => 130,
     }
 }
 
@@ -128,12 +113,12 @@ fn main() -> ExitCode {
         Command::Completions(args) => completions::completions(&args, &mut out),
     };
     match result.and_then(|outcome| out.flush().map(|()| outcome)) {
-        Ok(outcome) => outcome.code().into(),
+        Ok(outcome) => code(outcome).into(),
         // Whoever read the output has seen enough, as in `giveway list | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             show::sentence(&format!("cannot write the output: {error}"));
-            Outcome::Failed.code().into()
+            code(Outcome::Failed).into()
         }
     }
 }

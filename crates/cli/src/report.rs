@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use record::report::{self, Report, ReportError};
+use runner::Outcome;
+use runner::compare::write_report;
 
-use crate::outputs::{Kind, may_write};
-use crate::{Outcome, show};
+use crate::frontend::Terminal;
+use crate::show;
 
 /// Writes the report of a run folder, or of several side by side.
 ///
@@ -45,28 +46,11 @@ pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         (None, [dir]) => dir.join(record::REPORT),
         (None, _) => PathBuf::from(record::REPORT),
     };
-    if let Err((sentence, outcome)) = page(&dirs, &place, args.force) {
+    let frontend = Terminal { quiet: false };
+    if let Err((sentence, outcome)) = write_report(&dirs, &place, args.force, &frontend) {
         show::sentence(&sentence);
         return Ok(outcome);
     }
     writeln!(out, "{}", place.display())?;
     Ok(Outcome::Done)
-}
-
-/// The report of folders that were just written, several side by side.
-///
-/// # Errors
-/// A sentence when a table cannot be read, or the report cannot be written.
-pub fn of_folders(dirs: &[&Path], place: &Path, force: bool) -> Result<(), String> {
-    page(dirs, place, force).map_err(|(sentence, _)| sentence)
-}
-
-/// Reads folders and writes their page; otherwise a sentence, and how the program ends with it.
-fn page(dirs: &[&Path], place: &Path, force: bool) -> Result<(), (String, Outcome)> {
-    may_write(place, Kind::Page, force).map_err(|sentence| (sentence, Outcome::Wrong))?;
-    let html = Report::read(dirs).and_then(|report| report.html()).map_err(|error| {
-        let outcome = if let ReportError::Busy { .. } = error { Outcome::Failed } else { Outcome::Wrong };
-        (error.to_string(), outcome)
-    })?;
-    report::write(place, &html).map_err(|error| (error.to_string(), Outcome::Failed))
 }

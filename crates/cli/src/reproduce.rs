@@ -1,18 +1,16 @@
 //! `giveway reproduce`: does a paper again, and says for each of its claims whether we see the same.
 
 use std::io::{self, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
-use papers::{Job, Judged, Paper, Results, SHIPPED, Scope, Study, Verdict};
-use rayon::prelude::*;
+use papers::{Judged, Paper, Results, SHIPPED, Scope, Study, Verdict};
+use runner::{Outcome, cpu, study};
 
+use crate::frontend::Terminal;
 use crate::markdown::wrap;
 use crate::outputs::{Kind, may_write};
-use crate::progress::Progress;
-use crate::run::{pool, said_in};
-use crate::{Outcome, cpu, outputs, show, stop, terminal};
+use crate::{outputs, show, stop, terminal};
 
 /// Does a paper again: runs what it ran, and holds each of its claims against what comes out.
 ///
@@ -91,7 +89,9 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         }
     };
     let before = cpu::user_s();
-    let (results, mut outcome) = match run(&study, args) {
+    stop::listen();
+    let frontend = Terminal { quiet: args.quiet };
+    let (results, mut outcome) = match study::run(&study, args.jobs.unwrap_or(0), &frontend) {
         Ok(ran) => ran,
         Err(sentence) => {
             show::sentence(&sentence);
@@ -173,47 +173,6 @@ fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     }
     writeln!(out, "\ngiveway reproduce PAPER does one again; --quick gives a first look in seconds.")?;
     Ok(Outcome::Done)
-}
-
-/// All runs, as far as nobody stops them.
-fn run(study: &Study, args: &Args) -> Result<(Results, Outcome), String> {
-    let jobs = study.jobs();
-    let pool = pool(args.jobs.unwrap_or(0))?;
-    // The bar counts simulated seconds: runs differ tenfold in length.
-    let seconds: Vec<u64> = jobs.iter().map(|job| (study.weight(job).as_s() as u64).max(1)).collect();
-    let progress = Progress::new(study.id(), seconds.iter().sum::<u64>() as usize, args.quiet);
-    let one = |(job, seconds): (&Job, &u64)| {
-        if stop::asked() {
-            return Ok(None);
-        }
-        let part = progress.parts(*seconds);
-        let go_on = |share: f64| {
-            part.done(share);
-            !stop::asked()
-        };
-        // A run that panics takes no other with it.
-        let running = AssertUnwindSafe(|| study.run(job, &go_on));
-        catch_unwind(running)
-            .map_err(|panic| format!("{} failed: {}", study.name(job), said_in(panic.as_ref())))
-    };
-    // What is timed runs first, by itself.
-    let (timed, others): (Vec<usize>, Vec<usize>) =
-        (0..jobs.len()).partition(|at| study.is_timed(&jobs[*at]));
-    let at = |at: &usize| (*at, one((&jobs[*at], &seconds[*at])));
-    let mut ran: Vec<_> = timed.iter().map(at).collect();
-    ran.extend(pool.install(|| others.par_iter().with_max_len(1).map(at).collect::<Vec<_>>()));
-    ran.sort_by_key(|(at, _)| *at);
-    progress.finish();
-    let mut outcome = if stop::asked() { Outcome::Interrupted } else { Outcome::Done };
-    let observed = ran.into_iter().map(|(_, ran)| {
-        ran.unwrap_or_else(|sentence| {
-            show::sentence(&sentence);
-            outcome = outcome.max(Outcome::Failed);
-            None
-        })
-    });
-    let observed = observed.collect();
-    Ok((study.finish(&jobs, observed), outcome))
 }
 
 /// Writes the report and the verdicts, each whole or not at all.

@@ -1,21 +1,16 @@
 //! `giveway run`: runs scenarios and shows what came out.
 
 use std::io::{self, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
-use papers::{layout, observe, observe_network};
 use qdisc::PortId;
-use rayon::prelude::*;
-use record::report::Report;
-use record::{Digest, Kept, Manifest, Record, RunFolder, Style, Summary, Table};
-use scenario::{Cell, Crossbar, Direction, Host, Scenario};
+use record::Style;
+use runner::{Outcome, PortFile, Results, Session, question, scenario_name};
+use scenario::{Crossbar, Direction, Host, Scenario};
 
-use crate::export::Exports;
-use crate::operations::{PortFile, Traces};
-use crate::progress::{Part, Progress};
-use crate::{Outcome, check, cpu, outputs, provenance, show, stop, terminal, trace};
+use crate::frontend::Terminal;
+use crate::{check, provenance, show, stop, terminal, trace};
 
 /// Runs scenarios: every discipline, with every seed, on the same arrivals.
 ///
@@ -82,111 +77,6 @@ Examples:
 
 Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 130 interrupted.";
 
-/// What became of one run.
-enum Ran {
-    /// With what its sources had to say.
-    Finished(Summary, Vec<String>),
-    /// Somebody pressed Ctrl-C.
-    Stopped,
-    Failed(String),
-}
-
-/// What became of all runs of a scenario.
-pub struct Done {
-    /// Of those that finished.
-    pub table: Table,
-    /// What was found in it, if somebody looked.
-    pub findings: Vec<String>,
-    /// How many finished, and how many there should be.
-    pub finished: usize,
-    /// See `finished`.
-    pub planned: usize,
-    /// What their sources had to say.
-    remarks: Vec<String>,
-    /// What was written as captures, and whether all of it was.
-    exported: Vec<String>,
-    well: bool,
-    /// Where the report is, if there is one.
-    report: Option<PathBuf>,
-    /// Processor time, seconds.
-    pub cpu_s: f64,
-    /// The worst that happened.
-    pub outcome: Outcome,
-}
-
-/// Does a run and observes it: the cell, whether what changes over time is kept, and who is told how far it is and says
-/// whether to go on. Answers with the record and what there is to say; with nothing when it was stopped.
-pub type Observe<'a> = dyn Fn(&Cell, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
-    + Sync
-    + 'a;
-
-/// How scenarios are run and shown, whatever command they came from.
-pub struct Session {
-    pool: rayon::ThreadPool,
-    json: bool,
-    quiet: bool,
-    /// What the program was asked, for the manifest.
-    asked: String,
-    /// Where the first seed of each discipline is written as a capture.
-    export: Option<PathBuf>,
-    /// Where the operations of ports are written, of the first seed of each discipline.
-    traces: Vec<PortFile>,
-    /// A file that is kept with the runs: its name there, and where it is now.
-    beside: Option<(&'static str, PathBuf)>,
-    /// What is at an output's place may be replaced.
-    force: bool,
-}
-
-/// Threads for `jobs` runs at a time (0: as many as there are processors). Listens for Ctrl-C from now on.
-///
-/// # Errors
-/// A sentence when they cannot be started.
-pub fn pool(jobs: u16) -> Result<rayon::ThreadPool, String> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
-    let pool = pool.map_err(|error| format!("cannot start {jobs} jobs: {error}"))?;
-    stop::listen();
-    Ok(pool)
-}
-
-/// What a run said when it panicked.
-pub fn said_in(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("it panicked").to_owned()
-}
-
-impl Session {
-    /// A session with `jobs` runs at a time (0: as many as there are processors). Listens for Ctrl-C from now on.
-    ///
-    /// # Errors
-    /// A sentence when the threads cannot be started.
-    pub fn new(jobs: u16, json: bool, quiet: bool) -> Result<Session, String> {
-        let pool = pool(jobs)?;
-        let asked = provenance::command();
-        Ok(Session { pool, json, quiet, asked, export: None, traces: Vec::new(), beside: None, force: false })
-    }
-
-    /// Makes this session replace files and folders at the places of its outputs, whatever they hold, if `force` is true.
-    pub fn replacing(self, force: bool) -> Session {
-        Session { force, ..self }
-    }
-
-    /// Makes this session copy `file` into each run folder, under the name `name`.
-    pub fn keeping(self, name: &'static str, file: PathBuf) -> Session {
-        Session { beside: Some((name, file)), ..self }
-    }
-
-    /// Makes this session write a capture of the first seed of each discipline to `export`, if that names a file.
-    pub fn exporting(self, export: Option<PathBuf>) -> Session {
-        Session { export, ..self }
-    }
-
-    /// Makes this session write the operations of these ports in the first seed of each discipline.
-    pub fn tracing(self, traces: Vec<PortFile>) -> Session {
-        Session { traces, ..self }
-    }
-}
-
 /// Does it. Every scenario is checked before the first one runs.
 pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if args.export.is_some() && args.files.len() > 1 {
@@ -212,7 +102,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if let Some(count) = args.trace_slots {
         return trace::slots(&scenarios.into_iter().flatten().collect::<Vec<_>>(), count, out);
     }
-    let session = match Session::new(args.jobs.unwrap_or(0), args.json, args.quiet) {
+    let frontend = Terminal { quiet: args.quiet };
+    let session = match session(args.jobs, &frontend) {
         Ok(session) => session.replacing(args.force),
         Err(sentence) => {
             show::sentence(&sentence);
@@ -220,7 +111,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         }
     };
     let session = session.exporting(args.export.clone()).tracing(args.trace_port.clone());
-    let names: Vec<String> = args.files.iter().map(|file| name(file)).collect();
+    let names: Vec<String> = args.files.iter().map(|file| scenario_name(file)).collect();
     let dirs: Vec<Option<PathBuf>> = names.iter().map(|name| place_of(args, name)).collect();
     let scenarios: Vec<Scenario> = scenarios.into_iter().flatten().collect();
     // All places are looked at before anything runs.
@@ -245,7 +136,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         if !args.quiet {
             show::diagnostics(scenario.origin(), &scenario.warnings);
         }
-        outcome = outcome.max(session.scenario(scenario, name, dir.as_deref(), out)?);
+        let shown = (args.json, args.quiet);
+        outcome = outcome.max(one(&session, scenario, name, dir.as_deref(), shown, out)?);
         if stop::asked() {
             break;
         }
@@ -262,337 +154,51 @@ fn is_live(scenario: Option<&Scenario>) -> bool {
     scenario.is_some_and(|scenario| scenario.live().is_some())
 }
 
-impl Session {
-    /// Runs one scenario, keeps it in `dir` if there is one, and shows its table.
-    pub fn scenario(
-        &self,
-        scenario: &Scenario,
-        name: &str,
-        dir: Option<&Path>,
-        out: &mut dyn Write,
-    ) -> io::Result<Outcome> {
-        let done = match self.work(scenario, name, dir, &|_| None) {
-            Ok(done) => done,
-            Err(outcome) => return Ok(outcome),
-        };
-        if self.json {
-            writeln!(out, "{}", done.table.to_json(name, done.cpu_s))?;
-        } else {
-            print(scenario, name, &done.table, (done.finished, done.planned), out)?;
-        }
-        self.remark(&done);
-        Ok(done.outcome)
-    }
-
-    /// Runs one scenario and keeps it in `dir` if there is one, together with what `find` says about it.
-    ///
-    /// # Errors
-    /// When there is no place for the results; the user was told.
-    pub fn work(
-        &self,
-        scenario: &Scenario,
-        name: &str,
-        dir: Option<&Path>,
-        find: &dyn Fn(&Table) -> Option<Vec<String>>,
-    ) -> Result<Done, Outcome> {
-        let simulate: &Observe<'_> =
-            &|cell, keep_series, go_on| Ok(observe(scenario, cell, keep_series, &go_on));
-        self.work_by(scenario, name, dir, find, simulate)
-    }
-
-    /// The same with whatever does a run and observes it.
-    ///
-    /// # Errors
-    /// As [`work`](Session::work).
-    pub fn work_by(
-        &self,
-        scenario: &Scenario,
-        name: &str,
-        dir: Option<&Path>,
-        find: &dyn Fn(&Table) -> Option<Vec<String>>,
-        by: &Observe<'_>,
-    ) -> Result<Done, Outcome> {
-        let told = |sentence: String| {
-            show::sentence(&sentence);
-            Outcome::Failed
-        };
-        // The files first: a folder that would be refused is known before, and one that is made stays.
-        let asked = dir.map(|_| question(scenario)).unwrap_or_default();
-        if let Some(outcome) = dir.and_then(|dir| self.refused(&asked, dir)) {
-            return Err(outcome);
-        }
-        let exports = match &self.export {
-            Some(file) => Exports::begin(file, scenario, self.force).map_err(|(outcome, sentence)| {
-                show::sentence(&sentence);
-                outcome
-            })?,
-            None => Exports::none(),
-        };
-        let traces = Traces::begin(&self.traces, scenario, self.force).map_err(|(outcome, sentence)| {
-            show::sentence(&sentence);
-            outcome
-        })?;
-        let folder = dir.map(|dir| self.folder(dir, name, scenario, &asked)).transpose();
-        let folder = folder.map_err(|error| {
-            show::sentence(&error.to_string());
-            outputs::outcome(&error)
-        })?;
-        let cells = scenario.cells();
-        let before = cpu::user_s();
-        let kept = self.there(&cells, folder.as_ref());
-        let progress = Progress::new(name, cells.len(), self.quiet);
-        // With an order of their own the results do not depend on who was faster.
-        let ran: Vec<Ran> = self.pool.install(|| {
-            cells
-                .par_iter()
-                .zip(kept)
-                .with_max_len(1)
-                .map(|(cell, kept)| {
-                    cell_run(by, cell, (folder.as_ref(), kept), (&exports, &traces), &progress.part())
-                })
-                .collect()
-        });
-        progress.finish();
-        let cpu_s = cpu::user_s() - before;
-
-        let mut runs = Vec::new();
-        let mut remarks = Vec::new();
-        let mut outcome = Outcome::Done;
-        for (cell, ran) in cells.iter().zip(ran) {
-            match ran {
-                Ran::Finished(summary, said) => {
-                    // The same arrivals for every discipline: what their sources say is said once for each seed.
-                    if cell.discipline == 0 {
-                        remarks
-                            .extend(said.into_iter().map(|remark| format!("seed {}, {remark}", cell.seed)));
-                    }
-                    runs.push((recorded(cell), summary));
-                }
-                Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
-                Ran::Failed(why) => {
-                    outcome =
-                        outcome.max(told(format!("{} with seed {} failed: {why}", cell.name, cell.seed)));
-                }
-            }
-        }
-        let table = Table::new(&runs);
-        let findings = find(&table);
-        let report = match folder.map(|folder| keep(folder, findings.clone(), &runs)) {
-            Some(Ok(report)) => report,
-            Some(Err(sentence)) => {
-                outcome = outcome.max(told(sentence));
-                None
-            }
-            None => None,
-        };
-        let (mut exported, mut well) = exports.told();
-        for (sentence, kept) in traces.told() {
-            exported.push(sentence);
-            well &= kept;
-        }
-        if !well {
-            outcome = outcome.max(Outcome::Failed);
-        }
-        let (finished, planned) = (runs.len(), cells.len());
-        Ok(Done {
-            table,
-            findings: findings.unwrap_or_default(),
-            finished,
-            planned,
-            remarks,
-            exported,
-            well,
-            report,
-            cpu_s,
-            outcome,
-        })
-    }
-
-    /// What there is to say about runs beside their table.
-    pub fn remark(&self, done: &Done) {
-        if !self.quiet {
-            done.remarks.iter().for_each(|remark| show::sentence(remark));
-        }
-        if !self.quiet || !done.well {
-            done.exported.iter().for_each(|sentence| show::sentence(sentence));
-        }
-        if let (Some(report), false) = (&done.report, self.quiet) {
-            show::sentence(&format!("the report is {}", report.display()));
-        }
-        if !self.quiet && !self.json {
-            show::sentence(&format!("{} events, {:.2} s of processor time", done.table.events, done.cpu_s));
-        }
-    }
-
-    /// How the program ends if the folder would be refused for what is in it; that is told then. `asked` is everything that
-    /// the results depend on: [`question`].
-    pub fn refused(&self, asked: &str, dir: &Path) -> Option<Outcome> {
-        let looked = RunFolder::inspect(dir, Some((asked, &self.asked)), outputs::existing(self.force));
-        let error = looked.err()?;
-        show::sentence(&error.to_string());
-        Some(outputs::outcome(&error))
-    }
-
-    /// The results that are there already. What is damaged or outdated is told, and runs again.
-    fn there(&self, cells: &[Cell], folder: Option<&RunFolder>) -> Vec<Option<Summary>> {
-        let Some(folder) = folder else { return vec![None; cells.len()] };
-        if let Some(damage) = folder.repaired() {
-            show::sentence(&format!("{damage}: writing it again"));
-        }
-        let kept: Vec<Kept> =
-            self.pool.install(|| cells.par_iter().map(|cell| folder.look(&recorded(cell))).collect());
-        let mut outdated: Vec<(String, usize)> = Vec::new();
-        let mut there = Vec::new();
-        for (cell, kept) in cells.iter().zip(kept) {
-            there.push(match kept {
-                Kept::Finished(summary) => Some(summary),
-                Kept::Missing => None,
-                Kept::Damaged(damage) => {
-                    let Cell { name, seed, .. } = cell;
-                    show::sentence(&format!("{damage}. Running {name} with seed {seed} again"));
-                    None
-                }
-                Kept::Outdated(version) => {
-                    match outdated.iter_mut().find(|(known, _)| *known == version) {
-                        Some((_, count)) => *count += 1,
-                        None => outdated.push((version, 1)),
-                    }
-                    None
-                }
-            });
-        }
-        for (version, count) in outdated {
-            let place = folder.path().display();
-            let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
-            show::sentence(&format!(
-                "{runs} in {place} came from another build (Giveway {version}; this is {}): running again",
-                folder.version()
-            ));
-        }
-        there
-    }
-
-    /// The folder that keeps the runs.
-    fn folder(
-        &self,
-        dir: &Path,
-        name: &str,
-        scenario: &Scenario,
-        asked: &str,
-    ) -> Result<RunFolder, record::FolderError> {
-        let version = if scenario.live().is_some() { sources::TESTBED } else { sources::SIMULATION };
-        let manifest = Manifest {
-            scenario: name.to_owned(),
-            version: version.to_owned(),
-            disciplines: papers::disciplines(scenario),
-            seeds: scenario.seeds.clone(),
-            machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            created_by: self.asked.clone(),
-            created: Some(provenance::now()),
-            title: scenario.title.clone(),
-            description: scenario.description.clone(),
-            layout: layout(scenario, true),
-        };
-        let existing = outputs::existing(self.force);
-        let commit = sources::COMMIT.map(str::to_owned);
-        let mut folder = RunFolder::open(dir, asked, manifest, existing)?.with_commit(commit);
-        if let Some((name, file)) = &self.beside {
-            folder.keep_file(name, file)?;
-        }
-        Ok(folder)
-    }
-}
-
-/// Completes the folder, and writes its report unless there is nothing to report.
-fn keep(
-    folder: RunFolder,
-    findings: Option<Vec<String>>,
-    runs: &[(record::Cell, Summary)],
-) -> Result<Option<PathBuf>, String> {
-    let folder = match findings {
-        Some(findings) => folder.with_findings(findings),
-        None => folder,
+/// Runs one scenario, keeps it in `dir` if there is one, and shows its table.
+fn one(
+    session: &Session<'_>,
+    scenario: &Scenario,
+    name: &str,
+    dir: Option<&Path>,
+    (json, quiet): (bool, bool),
+    out: &mut dyn Write,
+) -> io::Result<Outcome> {
+    let results = match session.run(scenario, name, dir, &|_| None) {
+        Ok(results) => results,
+        Err(outcome) => return Ok(outcome),
     };
-    folder.finish(runs).map_err(|error| error.to_string())?;
-    if runs.is_empty() {
-        return Ok(None);
+    if json {
+        writeln!(out, "{}", results.table.to_json(name, results.cpu_s))?;
+    } else {
+        print(scenario, name, &results, out)?;
     }
-    let place = folder.path().join(record::REPORT);
-    let page = Report::of(&folder).and_then(|report| report.html()).map_err(|error| error.to_string())?;
-    record::report::write(&place, &page).map_err(|error| error.to_string())?;
-    Ok(Some(place))
+    remark(&results, json, quiet);
+    Ok(results.outcome)
 }
 
-/// What a scenario is called: its file, without the ending.
-pub fn name(file: &Path) -> String {
-    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+/// A session with the command line of this process as its provenance. Listens for Ctrl-C from now on.
+///
+/// # Errors
+/// A sentence when its threads cannot be started.
+pub fn session(jobs: Option<u16>, frontend: &Terminal) -> Result<Session<'_>, String> {
+    let session = Session::new(jobs.unwrap_or(0), frontend, provenance::command(), provenance::now())?;
+    stop::listen();
+    Ok(session)
 }
 
-/// Everything that results depend on: the scenario, and what is in the files that it names. Where the files are does not
-/// matter, so a folder that is moved together with them is still that of the same scenario.
-pub fn question(scenario: &Scenario) -> String {
-    let mut text = scenario.text();
-    for file in scenario.files() {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        // It was read a moment ago; if it is gone, the runs will say so.
-        let print = Digest::of_file(&file).map_or_else(|error| error.to_string(), |digest| digest.sha256);
-        text.push_str(&format!("# {name} has the SHA-256 {print}\n"));
+/// Shows what there is to say about results beside their table.
+pub fn remark(results: &Results, json: bool, quiet: bool) {
+    if !quiet {
+        results.remarks.iter().for_each(|remark| show::sentence(remark));
     }
-    text
-}
-
-fn recorded(cell: &Cell) -> record::Cell {
-    record::Cell { qdisc: cell.name.clone(), seed: cell.seed }
-}
-
-/// One run, or its result from an earlier time. A run that panics takes no other with it.
-fn cell_run(
-    by: &Observe<'_>,
-    cell: &Cell,
-    (folder, kept): (Option<&RunFolder>, Option<Summary>),
-    (exports, traces): (&Exports<'_>, &Traces<'_>),
-    part: &Part<'_>,
-) -> Ran {
-    if stop::asked() {
-        return Ran::Stopped;
+    if !quiet || !results.all_exported {
+        results.exported.iter().for_each(|sentence| show::sentence(sentence));
     }
-    // What is to be exported or traced is run, although its result is there.
-    let (export, trace) = (exports.of(cell), traces.of(cell));
-    if export.is_none()
-        && trace.is_none()
-        && let Some(summary) = kept
-    {
-        part.done(1.0);
-        return Ran::Finished(summary, Vec::new());
+    if let (Some(report), false) = (&results.report, quiet) {
+        show::sentence(&format!("the report is {}", report.display()));
     }
-    let running = AssertUnwindSafe(|| {
-        let series = folder.is_some();
-        let go_on = |share| {
-            part.done(share);
-            !stop::asked()
-        };
-        match (export, trace) {
-            (None, None) => by(cell, series, &go_on),
-            (Some((target, network)), None) => Ok(observe_network(network, series, |recorder| {
-                target.run(network, cell, &|_, spec, site| spec.build(site), recorder, &go_on)
-            })),
-            (None, Some((trace, network))) => Ok(observe_network(network, series, |recorder| {
-                trace.run(&mut |build| network.run_built(cell, build, recorder, &go_on))
-            })),
-            (Some((target, network)), Some((trace, _))) => Ok(observe_network(network, series, |recorder| {
-                trace.run(&mut |build| target.run(network, cell, build, recorder, &go_on))
-            })),
-        }
-    });
-    let (record, remarks) = match catch_unwind(running) {
-        Ok(Ok(Some(ran))) => ran,
-        Ok(Ok(None)) => return Ran::Stopped,
-        Ok(Err(why)) => return Ran::Failed(why),
-        Err(panic) => return Ran::Failed(said_in(panic.as_ref())),
-    };
-    match folder.map(|folder| folder.write(&recorded(cell), &record)) {
-        Some(Err(error)) => Ran::Failed(error.to_string()),
-        Some(Ok(())) | None => Ran::Finished(record.summary, remarks),
+    if !quiet && !json {
+        show::sentence(&format!("{} events, {:.2} s of processor time", results.table.events, results.cpu_s));
     }
 }
 
@@ -631,13 +237,8 @@ fn place(host: &Host) -> String {
 }
 
 /// The table for people.
-pub fn print(
-    scenario: &Scenario,
-    name: &str,
-    table: &Table,
-    (finished, planned): (usize, usize),
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn Write) -> io::Result<()> {
+    let Results { table, finished, planned, .. } = results;
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     writeln!(out, "{}", terminal::bold(title))?;
     writeln!(
@@ -655,7 +256,7 @@ pub fn print(
         writeln!(out, "{finished} of {planned} runs")?;
     }
     writeln!(out)?;
-    if finished > 0 {
+    if *finished > 0 {
         write!(out, "{}", table.render(Style { width: terminal::width(), ascii: false, detailed: false }))?;
         writeln!(out, "\nfingerprint {}", table.fingerprint)?;
     }

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::value_parser;
 use papers::layout;
 use qdisc::Span;
+use runner::{Observe, Outcome, Results, Session, question, scenario_name};
 use scenario::{Cell, Contender, Diagnostic, Live, Scenario, Severity};
 use testbed::{Bed, LATE, against};
 
+use crate::frontend::Terminal;
 use crate::outputs::{Kind, may_write};
-use crate::run::{Done, Observe, Session, name, print, question};
-use crate::{Outcome, check, show};
+use crate::run::{print, remark, session};
+use crate::{check, show};
 
 /// Runs a scenario with host = "live" on real hosts: network namespaces of this machine, our router between them, and real
 /// TCP and UDP.
@@ -103,15 +105,15 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     }
     let program = std::env::current_exe()?;
     // One run at a time: they would be in each other's way.
-    let session = |jobs| Session::new(jobs, args.json, args.quiet);
-    let real = match session(1) {
+    let frontend = Terminal { quiet: args.quiet };
+    let real = match session(Some(1), &frontend) {
         Ok(real) => real.replacing(args.force),
         Err(sentence) => {
             show::sentence(&sentence);
             return Ok(Outcome::Failed);
         }
     };
-    let name = name(&args.file);
+    let name = scenario_name(&args.file);
     let within = |part: &str| match args.against_simulation {
         true => args.out.as_ref().map(|dir| dir.join(part)),
         false => args.out.clone(),
@@ -138,13 +140,13 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if args.json && !args.against_simulation {
         writeln!(out, "{}", done.table.to_json(&name, done.cpu_s))?;
     } else if !args.json {
-        print(&scenario, &name, &done.table, (done.finished, done.planned), out)?;
+        print(&scenario, &name, &done, out)?;
     }
-    real.remark(&done);
+    remark(&done, args.json, args.quiet);
     if args.against_simulation && done.finished > 0 && outcome != Outcome::Interrupted {
         let simulated = scenario.simulated().expect("it is of a test bed");
         // The handler of Ctrl-C is there already, and threads are many again.
-        let done_again = match real.work(&simulated, &name, within("simulation").as_deref(), &|_| None) {
+        let done_again = match real.run(&simulated, &name, within("simulation").as_deref(), &|_| None) {
             Ok(done) => done,
             Err(outcome) => return Ok(outcome),
         };
@@ -182,14 +184,14 @@ fn ms(span: Span) -> String {
 
 /// Every cell on the test bed, and whether the machine lacks something that they need.
 fn reality(
-    session: &Session,
+    session: &Session<'_>,
     bed: &Bed,
     scenario: &Scenario,
     live: &Live,
     name: &str,
     dir: Option<&Path>,
     quiet: bool,
-) -> Result<(Done, bool), Outcome> {
+) -> Result<(Results, bool), Outcome> {
     // What was said about runs, in their order.
     let marks: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let mark = |sentence: String| marks.lock().expect("nobody panics while holding it").push(sentence);
@@ -233,7 +235,7 @@ fn reality(
         let marks = marks.lock().expect("nobody panics while holding it");
         (!marks.is_empty()).then(|| marks.clone())
     };
-    let done = session.work_by(scenario, name, dir, &find, on_the_bed)?;
+    let done = session.run_by(scenario, name, dir, &find, on_the_bed)?;
     done.findings.iter().for_each(|mark| show::sentence(mark));
     let Worst { sources, router } = worst.into_inner().expect("nobody panicked while holding it");
     if !quiet && done.finished > 0 {

@@ -5,19 +5,24 @@ use std::io::{self, Write};
 use record::{Estimate, Row, Style};
 use workload::Way;
 
-use super::Mode;
-use super::link::Link;
-use super::reading::Read;
-use crate::run::Done;
+use runner::Results;
+use runner::compare::{Capture, Link, Mode};
+
 use crate::terminal;
 
 /// A table for each direction, with the capture's own times above the disciplines' where they compare.
-pub fn tables(done: &Done, link: &Link, read: &Read, mode: Mode, out: &mut dyn Write) -> io::Result<()> {
-    if done.finished < done.planned {
-        writeln!(out, "{} of {} runs", done.finished, done.planned)?;
+pub fn tables(
+    results: &Results,
+    link: &Link,
+    capture: &Capture,
+    mode: Mode,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if results.finished < results.planned {
+        writeln!(out, "{} of {} runs", results.finished, results.planned)?;
     }
     for way in [Way::Up, Way::Down] {
-        let bytes = read.bytes(way) as f64;
+        let bytes = capture.bytes(way) as f64;
         let needs = bytes / link.rate(way).bytes_per_s();
         let heading = format!("{} at {}", way.name(), link.rate(way));
         writeln!(out, "{}", terminal::bold(&heading))?;
@@ -25,15 +30,15 @@ pub fn tables(done: &Done, link: &Link, read: &Read, mode: Mode, out: &mut dyn W
             out,
             "{:.2} MB in the capture, which take this link {needs:.1} s; the capture is {:.1} s long",
             bytes / 1e6,
-            read.span().as_s(),
+            capture.span().as_s(),
         )?;
         if bytes == 0.0 {
             writeln!(out)?;
             continue;
         }
-        let mut table = done.table.at(&Link::port(way));
+        let mut table = results.table.at(&Link::port(way));
         if mode == Mode::Flows {
-            table.rows.insert(0, captured(read, way));
+            table.rows.insert(0, captured(capture, way));
         }
         writeln!(out)?;
         let style = Style { width: terminal::width(), ascii: false, detailed: true };
@@ -43,8 +48,8 @@ pub fn tables(done: &Done, link: &Link, read: &Read, mode: Mode, out: &mut dyn W
 }
 
 /// What the capture shows of itself.
-fn captured(read: &Read, way: Way) -> Row {
-    let metrics = read.responses(way);
+fn captured(capture: &Capture, way: Way) -> Row {
+    let metrics = capture.responses(way);
     let metrics = metrics.iter().map(|(name, value)| (name.to_owned(), Estimate::over(vec![value])));
     Row { qdisc: "(as captured)".to_owned(), seeds: Vec::new(), metrics: metrics.collect() }
 }

@@ -1,4 +1,4 @@
-//! `giveway run --trace-port`: the operations of a port's discipline, in a file that `giveway replay-check` runs again.
+//! `--trace-port`: the operations of a port's discipline, in a file that `giveway replay-check` runs again.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use replay::{Options, Recording, Tracer, WhenFull};
 use scenario::{Build, Cell, Finished, Network, Port, Scenario};
 use sim::Segment;
 
-use crate::Outcome;
 use crate::export::{Target, places};
 use crate::outputs::Kind;
+use crate::{Frontend, Outcome, Refusal};
 
 /// `PORT=FILE`.
 #[derive(Clone, Debug)]
@@ -35,31 +35,32 @@ impl FromStr for PortFile {
     }
 }
 
-/// The traces that the runs of a scenario write: one for each port that was asked for and each discipline, of its first seed.
+/// The traces that the trials of a scenario write: one for each port in question and each discipline, of its first seed.
 #[derive(Default)]
 pub struct Traces<'a> {
     seed: u64,
-    /// Whose ports they are; none where nothing is traced.
+    /// The network of the ports; `None` where nothing is traced.
     network: Option<&'a Network>,
     /// By discipline.
     runs: Vec<RunTraces>,
 }
 
-/// Those of one run.
+/// The traces of one trial.
 pub struct RunTraces {
     ports: Vec<(String, Target)>,
 }
 
 impl<'a> Traces<'a> {
-    /// Makes room for the files, so that a place that takes none is known before anything runs.
+    /// Creates the files, so that a place that cannot be written is known before anything runs.
     ///
     /// # Errors
-    /// A sentence that names the port or the file, and what that means for the program.
+    /// A sentence that names the port or the file.
     pub fn begin(
         asked: &[PortFile],
         scenario: &'a Scenario,
         force: bool,
-    ) -> Result<Traces<'a>, (Outcome, String)> {
+        frontend: &dyn Frontend,
+    ) -> Result<Traces<'a>, Refusal> {
         if asked.is_empty() {
             return Ok(Traces::default());
         }
@@ -67,7 +68,7 @@ impl<'a> Traces<'a> {
         let network = scenario.network().ok_or_else(|| {
             let sentence =
                 format!("--trace-port is for the ports of a network; the host \"{host}\" has none");
-            (Outcome::Wrong, sentence)
+            (sentence, Outcome::Wrong)
         })?;
         let kinds: Vec<&str> = network.disciplines.iter().map(|spec| spec.name()).collect();
         let mut runs: Vec<RunTraces> = kinds.iter().map(|_| RunTraces { ports: Vec::new() }).collect();
@@ -77,10 +78,10 @@ impl<'a> Traces<'a> {
                     network.ports.iter().map(|port| format!("\"{}\"", port.name)).collect();
                 let sentence =
                     format!("--trace-port: no port is called \"{port}\"; there are {}", names.join(", "));
-                return Err((Outcome::Wrong, sentence));
+                return Err((sentence, Outcome::Wrong));
             }
             let places = places(file, &kinds);
-            Target::may_begin(&places, Kind::Trace, force)?;
+            Target::may_begin(&places, Kind::Trace, force, frontend)?;
             for (run, place) in runs.iter_mut().zip(places) {
                 run.ports.push((port.clone(), Target::begin(place)?));
             }
@@ -88,23 +89,23 @@ impl<'a> Traces<'a> {
         Ok(Traces { seed: scenario.seeds[0], network: Some(network), runs })
     }
 
-    /// What of this run is traced, if anything is, and the network that it runs on.
+    /// The traces that this trial writes, if it writes any, and the network that it runs on.
     pub fn of(&self, cell: &Cell) -> Option<(&RunTraces, &'a Network)> {
         let run = self.runs.get(cell.discipline).filter(|_| cell.seed == self.seed);
         run.zip(self.network)
     }
 
-    /// What became of the files: a sentence each, and whether that is well.
-    pub fn told(&self) -> Vec<(String, bool)> {
+    /// A sentence on each file, and whether it is whole. Files of runs that did not end are left out.
+    pub fn ended(&self) -> Vec<(String, bool)> {
         let targets = self.runs.iter().flat_map(|run| &run.ports);
-        targets.filter_map(|(_, target)| target.told("operations")).collect()
+        targets.filter_map(|(_, target)| target.report("operations")).collect()
     }
 }
 
 impl RunTraces {
-    /// Does a run with disciplines that are traced. A file that cannot be written does not stop it.
+    /// Runs a trial with traced disciplines. A file that cannot be written does not stop it.
     pub fn run(&self, run: &mut dyn FnMut(Build<'_>) -> Option<Finished>) -> Option<Finished> {
-        /// A simulation has no clock that it could be late by: what is asked for is there whole. Five megabytes for each port.
+        // A simulation is never late, so it can wait for the disk: the trace is whole. Five megabytes for each port.
         const OPTIONS: Options = Options { slots: 1 << 16, when_full: WhenFull::Wait };
         let program = concat!("giveway ", env!("CARGO_PKG_VERSION"));
         let begin = |target: &Target| -> io::Result<(NewFile, Recording)> {
@@ -125,7 +126,7 @@ impl RunTraces {
         };
         let finished = run(&build)?;
         for (_, target, recording) in begun {
-            target.ended(recording.and_then(|(file, recording)| {
+            target.set_outcome(recording.and_then(|(file, recording)| {
                 let written = recording.finish()?;
                 file.keep()?;
                 Ok(written.operations)

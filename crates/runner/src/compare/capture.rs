@@ -1,37 +1,43 @@
-//! Reading the capture: what is in it, which side is local, and what is told about both.
+//! The capture: its traffic, its local side, and sentences on both.
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
-use capture::{CaptureError, Reader};
-use indicatif::{ProgressBar, ProgressStyle};
+use ::capture::{CaptureError, Reader};
 use qdisc::Span;
 use serde_json::{Value, json};
 use workload::{Extraction, Local, Seen, Side, Way, Workload, Write};
 
 use super::{Mode, shown};
-use crate::show::sentence;
-use crate::terminal;
+use crate::{Bar, Frontend};
 
 /// A capture that was read.
-pub struct Read {
-    pub workload: Workload,
-    pub seen: Seen,
-    pub local: Local,
+pub struct Capture {
+    /// The traffic of its applications.
+    pub(super) workload: Workload,
+    /// Counts of packets, bytes and connections.
+    seen: Seen,
+    /// The local side of the link.
+    pub(super) local: Local,
     /// Why these are local; none where the user said so.
     why: Option<String>,
     /// What ended the reading early.
     damage: Option<String>,
 }
 
-impl Read {
-    /// Reads a capture once.
-    pub fn capture(path: &Path, local: Option<&Local>, quiet: bool) -> Result<Read, String> {
+impl Capture {
+    /// Reads a capture once. Nothing in it but headers, lengths and times is used.
+    ///
+    /// # Errors
+    /// A sentence when it cannot be read, or its local side is not known.
+    pub fn read(path: &Path, local: Option<&Local>, frontend: &dyn Frontend) -> Result<Capture, String> {
         let wrong = |error: CaptureError| format!("{} {error}", shown(path));
         let file = File::open(path).map_err(|error| wrong(CaptureError::Open(error)))?;
-        let bar = bar(&file, quiet);
-        let reader = Reader::new(bar.wrap_read(file)).map_err(wrong)?;
+        let bytes = file.metadata().map_or(0, |about| about.len());
+        let bar = (bytes >= LONG).then(|| frontend.bar("reading", bytes));
+        let reader = Reader::new(Watched { file, bar }).map_err(wrong)?;
         let mut extraction = Extraction::default();
         let mut damage = None;
         for packet in reader {
@@ -40,7 +46,6 @@ impl Read {
                 Err(error) => damage = Some(error.to_string()),
             }
         }
-        bar.finish_and_clear();
         if extraction.seen().packets == extraction.seen().foreign {
             let why = damage.unwrap_or_else(|| match extraction.seen().foreign {
                 0 => "holds no packet".to_owned(),
@@ -75,7 +80,7 @@ impl Read {
         if seen.span > Workload::LONGEST {
             return Err(format!("{} spans {days} days; at most 200 can be done again", shown(path)));
         }
-        Ok(Read { workload, seen, local, why, damage })
+        Ok(Capture { workload, seen, local, why, damage })
     }
 
     /// Refuses what the mode can make nothing of.
@@ -106,29 +111,26 @@ impl Read {
         Ok(())
     }
 
-    /// Says what was found.
-    pub fn tell(&self, path: &Path) {
+    /// Sentences on the capture: its size, its local side, its connections, its damage, and what is left out.
+    pub fn messages(&self, path: &Path) -> Vec<String> {
         let seen = &self.seen;
-        sentence(&format!(
+        let mut messages = vec![format!(
             "{}: {} packets, {:.1} MB in {:.1} s",
             shown(path),
             seen.packets,
             seen.bytes as f64 / 1e6,
             seen.span as f64 / 1e9,
-        ));
-        match &self.why {
-            Some(why) => {
-                sentence(&format!("local side: {} (a guess: {why}; --link says it otherwise)", self.local))
-            }
-            None => sentence(&format!("local side: {}", self.local)),
-        }
-        sentence(&format!("{}.", self.contents()));
+        )];
+        messages.push(match &self.why {
+            Some(why) => format!("local side: {} (a guess: {why}; --link says it otherwise)", self.local),
+            None => format!("local side: {}", self.local),
+        });
+        messages.push(format!("{}.", self.contents()));
         if let Some(damage) = &self.damage {
-            sentence(&format!("{} {damage}; what comes before is used", shown(path)));
+            messages.push(format!("{} {damage}; what comes before is used", shown(path)));
         }
-        for left_out in self.left_out() {
-            sentence(&left_out);
-        }
+        messages.extend(self.left_out());
+        messages
     }
 
     fn contents(&self) -> String {
@@ -254,13 +256,21 @@ impl Read {
     }
 }
 
-/// Shown for files that take more than a moment.
-fn bar(file: &File, quiet: bool) -> ProgressBar {
-    const MOMENT: u64 = 64 << 20;
-    let bytes = file.metadata().map_or(0, |about| about.len());
-    if quiet || !terminal::watched() || bytes < MOMENT {
-        return ProgressBar::hidden();
+/// Files from this length on, in bytes, take long enough for a progress bar.
+const LONG: u64 = 64 << 20;
+
+/// A file whose reading moves a progress bar.
+struct Watched {
+    file: File,
+    bar: Option<Box<dyn Bar>>,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        if let Some(bar) = &self.bar {
+            bar.advance(count as u64);
+        }
+        Ok(count)
     }
-    let style = ProgressStyle::with_template("reading {wide_bar} {binary_bytes_per_sec} {eta:>4} left");
-    ProgressBar::new(bytes).with_style(style.expect("the template is right"))
 }

@@ -1,4 +1,4 @@
-//! The files of an export: which run writes which, and that they are there whole or not at all.
+//! The files of an export. Each trial writes its own, beside its place until it is whole.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use scenario::{Build, Cell, Finished, Network, Scenario};
 use sim::Segment;
 
 use super::{Both, Exporter};
-use crate::Outcome;
 use crate::outputs::{Kind, may_write};
+use crate::{Frontend, Outcome, Refusal};
 
 /// The files that the runs of a scenario write: one for the first seed of each discipline.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub struct Exports<'a> {
     files: Vec<Target>,
 }
 
-/// A file that one run writes: beside its place, until it is whole. What was not finished is not kept.
+/// A file that one trial writes: beside its place until it is whole. An unfinished file is removed.
 pub struct Target {
     place: PathBuf,
     /// Taken by the run that writes it.
@@ -38,75 +38,84 @@ impl<'a> Exports<'a> {
         Exports::default()
     }
 
-    /// Makes room for the files, so that a place that takes none is known before anything runs.
+    /// Creates the files, so that a place that cannot be written is known before anything runs.
     ///
     /// # Errors
-    /// A sentence that names the file, or says why there is nothing to write, and what that means for the program.
-    pub fn begin(file: &Path, scenario: &'a Scenario, force: bool) -> Result<Exports<'a>, (Outcome, String)> {
+    /// A sentence that names the file, or the reason why there is nothing to write.
+    pub fn begin(
+        file: &Path,
+        scenario: &'a Scenario,
+        force: bool,
+        frontend: &dyn Frontend,
+    ) -> Result<Exports<'a>, Refusal> {
         let host = scenario.host.name();
         let network = scenario.network().ok_or_else(|| {
             let sentence = format!(
                 "--export writes the packets of a network; the host \"{host}\" has none that others could read"
             );
-            (Outcome::Failed, sentence)
+            (sentence, Outcome::Failed)
         })?;
         let seed = scenario.seeds[0];
         let kinds: Vec<&str> = network.disciplines.iter().map(|spec| spec.name()).collect();
         // Made one by one, so that those that are there are removed when the next cannot be made.
         let mut exports = Exports { seed, network: Some(network), files: Vec::new() };
         let places = places(file, &kinds);
-        Target::may_begin(&places, Kind::Capture, force)?;
+        Target::may_begin(&places, Kind::Capture, force, frontend)?;
         for place in places {
             exports.files.push(Target::begin(place)?);
         }
         Ok(exports)
     }
 
-    /// Where this run is to be written, if it is, and the network that it runs on.
+    /// The file that this trial writes, if it writes one, and the network that it runs on.
     pub fn of(&self, cell: &Cell) -> Option<(&Target, &'a Network)> {
         let target = self.files.get(cell.discipline).filter(|_| cell.seed == self.seed);
         target.zip(self.network)
     }
 
-    /// What became of the files: a sentence each, and whether all is well. Nothing is said of runs that did not end.
-    pub fn told(&self) -> (Vec<String>, bool) {
-        let told: Vec<_> = self.files.iter().filter_map(|target| target.told("packets")).collect();
-        let well = told.iter().all(|(_, well)| *well);
-        (told.into_iter().map(|(sentence, _)| sentence).collect(), well)
+    /// A sentence on each file, and whether it is whole. Files of runs that did not end are left out.
+    pub fn ended(&self) -> Vec<(String, bool)> {
+        self.files.iter().filter_map(|target| target.report("packets")).collect()
     }
 }
 
 impl Target {
-    /// Checks that a file of the kind `kind` may be written at each of `places`: nothing is there, or such a file, or `force` is given.
+    /// Checks that a file of the kind `kind` may be written at each of `places`: nothing is there, or such a file, or `force` is
+    /// true.
     ///
     /// # Errors
-    /// A sentence that names the first that may not, and what that means for the program.
-    pub fn may_begin(places: &[PathBuf], kind: Kind, force: bool) -> Result<(), (Outcome, String)> {
-        let look = |place: &PathBuf| may_write(place, kind, force);
-        places.iter().try_for_each(look).map_err(|sentence| (Outcome::Wrong, sentence))
+    /// A sentence that names the first that may not.
+    pub fn may_begin(
+        places: &[PathBuf],
+        kind: Kind,
+        force: bool,
+        frontend: &dyn Frontend,
+    ) -> Result<(), Refusal> {
+        let look = |place: &PathBuf| may_write(place, kind, force, frontend);
+        places.iter().try_for_each(look).map_err(|sentence| (sentence, Outcome::Wrong))
     }
 
-    /// A file that is to be written at `place`. Makes it, so that a place that takes none is known before anything runs.
+    /// Creates a file that will be written at `place`, so that a place that cannot be written is known before anything runs.
     ///
     /// # Errors
-    /// A sentence that names the file, and what that means for the program.
-    pub fn begin(place: PathBuf) -> Result<Target, (Outcome, String)> {
+    /// A sentence that names the file.
+    pub fn begin(place: PathBuf) -> Result<Target, Refusal> {
         match NewFile::begin(&place) {
             Ok(file) => Ok(Target { place, file: Mutex::new(Some(file)), outcome: OnceLock::new() }),
-            Err(error) => Err((Outcome::Failed, format!("cannot write {}: {error}", place.display()))),
+            Err(error) => Err((format!("cannot write {}: {error}", place.display()), Outcome::Failed)),
         }
     }
 
-    /// What became of the file, and whether that is well; nothing where the run did not end.
-    pub fn told(&self, what: &str) -> Option<(String, bool)> {
+    /// A sentence on the file, and whether it is whole; `None` where the run did not end.
+    pub fn report(&self, what: &str) -> Option<(String, bool)> {
         self.outcome.get().map(|outcome| match outcome {
             Ok(count) => (format!("{} has {count} {what}", self.place.display()), true),
             Err(error) => (self.sentence(error), false),
         })
     }
 
-    /// The run ended so: with so many packets or operations in a file that was put in its place, or with an error.
-    pub fn ended(&self, outcome: io::Result<u64>) {
+    /// Records how the run ended: with a number of packets or operations in a file that is at its place, or with an error.
+    pub fn set_outcome(&self, outcome: io::Result<u64>) {
         let _ = self.outcome.set(outcome);
     }
 
@@ -119,8 +128,8 @@ impl Target {
         file.ok_or_else(|| io::Error::other("it was written before"))
     }
 
-    /// Runs a cell and writes what its queues do; `probe` hears what it would hear without. A file that cannot be
-    /// written does not stop the run: its other results are as good as ever.
+    /// Runs a trial and writes what its queues do. `probe` observes the run as it would without the file. A file that cannot be
+    /// written does not stop the run: its other results are not affected.
     pub fn run<R: Probe<Segment>>(
         &self,
         network: &Network,
@@ -142,11 +151,11 @@ impl Target {
                     out.flush()?;
                     file.keep().map(|()| packets)
                 });
-                self.ended(kept);
+                self.set_outcome(kept);
                 finished
             }
             Err(error) => {
-                self.ended(Err(error));
+                self.set_outcome(Err(error));
                 network.run_built(cell, build, probe, go_on)?
             }
         };
@@ -158,8 +167,8 @@ impl Target {
     }
 }
 
-/// Where each discipline goes: into the file itself if there is one, otherwise into FILE-fifo.pcapng and so on, with a
-/// number where a kind comes more than once.
+/// The file of each discipline: `file` itself if there is one discipline, otherwise FILE-fifo.pcapng and so on, with a number
+/// where a kind occurs more than once.
 pub fn places(file: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     if kinds.len() == 1 {
         return vec![file.to_owned()];

@@ -9,17 +9,19 @@ use qdisc::{Rate, Span};
 use record::RunFolder;
 use workload::{Way, Workload};
 
-use super::reading::Read;
-use super::{Mode, Refused, shown};
-use crate::Outcome;
+use super::capture::Capture;
+use super::{Mode, shown};
 use crate::outputs::{Kind, existing, may_write, outcome};
+use crate::{Frontend, Outcome, Refusal};
 
-/// The link that the capture is brought to.
+/// The link that the traffic of the capture crosses in the simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
+    /// The rate upstream, away from the local side.
     pub up: Rate,
+    /// The rate downstream.
     pub down: Rate,
-    /// Of every connection, where the capture's own are not wanted.
+    /// The round trip of every connection; `None` takes those of the capture.
     pub rtt: Option<Span>,
 }
 
@@ -40,7 +42,12 @@ pub struct Place {
 
 impl Place {
     /// Makes sure that there is a folder, and that it may be used for the results of these links.
-    pub fn new(out: Option<&Path>, links: &[Link], force: bool) -> Result<Place, Refused> {
+    pub fn new(
+        out: Option<&Path>,
+        links: &[Link],
+        force: bool,
+        frontend: &dyn Frontend,
+    ) -> Result<Place, Refusal> {
         let scratch = tempfile::Builder::new()
             .prefix("giveway-")
             .tempdir()
@@ -48,11 +55,12 @@ impl Place {
         let Some(out) = out else { return Ok(Place { out: None, made: false, scratch }) };
         let place = Place { out: Some(out.to_owned()), made: !out.exists(), scratch };
         for folder in links.iter().filter_map(|link| place.folder(link, links.len())) {
-            RunFolder::inspect(&folder, None, existing(force))
+            let removing = |thing: &str| frontend.message(&format!("--force: removing {thing}"));
+            RunFolder::inspect(&folder, None, existing(force, &removing))
                 .map_err(|error| (error.to_string(), outcome(&error)))?;
         }
         if links.len() > 1 {
-            may_write(&out.join(record::REPORT), Kind::Page, force)
+            may_write(&out.join(record::REPORT), Kind::Page, force, frontend)
                 .map_err(|sentence| (sentence, Outcome::Wrong))?;
         }
         fs::create_dir_all(out)
@@ -126,14 +134,14 @@ impl Link {
     pub fn scenario(
         &self,
         name: &str,
-        capture: &Path,
+        file: &Path,
         mode: Mode,
         specs: &[Spec],
         seeds: u32,
-        read: &Read,
+        capture: &Capture,
     ) -> String {
         let specs: Vec<String> = specs.iter().map(|spec| quoted(&spec.to_string())).collect();
-        let (measured, duration) = self.times(read);
+        let (measured, duration) = self.times(capture);
         let head = format!(
             "title = {title}\n\
              description = {description}\n\
@@ -146,33 +154,33 @@ impl Link {
              back = {{ rate = \"{down}\", qdisc = \"compare\" }}\n\n\
              [record]\nport = [{ports}]\n",
             title = quoted(&format!("{name} at {}", self.title())),
-            description = quoted(&read.description(mode)),
+            description = quoted(&capture.description(mode)),
             duration = duration,
             cooldown = duration - measured,
             specs = specs.join(", "),
             up = self.up,
             down = self.down,
-            ports = self.ports(read).map(|way| quoted(&Link::port(way))).join(", "),
+            ports = self.ports(capture).map(|way| quoted(&Link::port(way))).join(", "),
         );
         let traffic = match mode {
-            Mode::Flows => self.applications(read),
-            Mode::Replay => replays(capture, read),
+            Mode::Flows => self.applications(capture),
+            Mode::Replay => replays(file, capture),
         };
         head + &traffic
     }
 
     /// The busier way first: it is the bottleneck of tables that show one.
-    fn ports(&self, read: &Read) -> [Way; 2] {
-        let load = |way: Way| read.bytes(way) as f64 / self.rate(way).bytes_per_s();
+    fn ports(&self, capture: &Capture) -> [Way; 2] {
+        let load = |way: Way| capture.bytes(way) as f64 / self.rate(way).bytes_per_s();
         if load(Way::Up) >= load(Way::Down) { [Way::Up, Way::Down] } else { [Way::Down, Way::Up] }
     }
 
     /// How long is measured, and how long the run lasts. Measured is as long as the capture, or as long as all of it needs to
     /// cross the link twice at its rate, but at most ten times the capture, or a minute. Who waits then has 10 s more to try
     /// again: nothing new is asked for in them, so rates leave them out.
-    fn times(&self, read: &Read) -> (Span, Span) {
-        let span = read.span();
-        let crossing = |way: Way| self.rate(way).time_for(read.bytes(way).saturating_mul(2));
+    fn times(&self, capture: &Capture) -> (Span, Span) {
+        let span = capture.span();
+        let crossing = |way: Way| self.rate(way).time_for(capture.bytes(way).saturating_mul(2));
         let most = (span * 10).max(Span::s(60));
         // A capture of one packet spans nothing, and an interval must not be empty.
         let measured = span.max(crossing(Way::Up)).max(crossing(Way::Down)).min(most).max(Span::ms(1));
@@ -180,13 +188,13 @@ impl Link {
         (measured, Span::s(duration))
     }
 
-    fn applications(&self, read: &Read) -> String {
+    fn applications(&self, capture: &Capture) -> String {
         // As Linux has it: the RFC's second would make a lost last packet look worse than it is, and a first slow start
         // that only a full buffer ends would make every upload look worse.
         let mut text = "\n[tcp]\nrto_min = \"200ms\"\nhystart = true\n".to_owned();
         let rtt = self.rtt.map(|rtt| format!("rtt = \"{rtt}\"\n")).unwrap_or_default();
-        let spread = self.rtt.unwrap_or_else(|| read.rtt());
-        for group in read.groups() {
+        let spread = self.rtt.unwrap_or_else(|| capture.rtt());
+        for group in capture.groups() {
             text.push_str(&format!(
                 "\n[[traffic]]\nkind = \"applications\"\nname = {group}\ngroup = {group}\nfrom = \"{LOCAL}\"\n\
                  to = \"{FAR}\"\nfile = \"{WORKLOAD}\"\nspread = \"{spread}\"\n{rtt}",
@@ -197,9 +205,9 @@ impl Link {
     }
 }
 
-fn replays(capture: &Path, read: &Read) -> String {
-    let file = capture.canonicalize().unwrap_or_else(|_| capture.to_owned());
-    let ways = [Way::Up, Way::Down].into_iter().filter(|way| read.bytes(*way) > 0);
+fn replays(path: &Path, capture: &Capture) -> String {
+    let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let ways = [Way::Up, Way::Down].into_iter().filter(|way| capture.bytes(*way) > 0);
     let one = |way: Way| {
         let (from, to) = if way == Way::Up { (LOCAL, FAR) } else { (FAR, LOCAL) };
         format!(
@@ -207,7 +215,7 @@ fn replays(capture: &Path, read: &Read) -> String {
              way = \"{way}\"\nlocal = {local}\n",
             way = way.name(),
             file = quoted(&file.to_string_lossy()),
-            local = quoted(&read.local.to_string()),
+            local = quoted(&capture.local.to_string()),
         )
     };
     ways.map(one).collect()

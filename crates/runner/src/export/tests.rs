@@ -314,11 +314,11 @@ fn a_run_that_is_stopped_leaves_what_was_there() {
     std::fs::write(&file, "an earlier export").unwrap();
     let scenario = scenario(|text| text);
     let cell = &scenario.cells()[0];
-    let exports = Exports::begin(&file, &scenario, true).unwrap();
+    let exports = Exports::begin(&file, &scenario, true, &crate::Silent).unwrap();
     let (target, network) = exports.of(cell).expect("it is the first seed");
     let ran = target.run(network, cell, &|_, spec, site| spec.build(site), &mut (), &|share| share < 0.5);
     assert!(ran.is_none());
-    assert_eq!(exports.told(), (Vec::new(), true), "nothing is to be said of it");
+    assert_eq!(exports.ended(), Vec::new(), "nothing is reported of it");
     drop(exports);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "an earlier export");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");

@@ -49,13 +49,13 @@ impl Question {
 }
 
 /// Does it, for all schedulers side by side.
-pub fn search(search: &Search) -> Result<Found, Stop> {
+pub fn search(search: &Search<'_>) -> Result<Found, Stop> {
     let count = search.crossbar.schedulers.len();
     let schedulers = (0..count).into_par_iter().map(|scheduler| capacity(search, scheduler));
     Ok(Found { between: search.between, schedulers: schedulers.collect::<Result<_, _>>()? })
 }
 
-fn capacity(search: &Search, scheduler: usize) -> Result<Capacity, Stop> {
+fn capacity(search: &Search<'_>, scheduler: usize) -> Result<Capacity, Stop> {
     let mut asked = Vec::new();
     let mut stable_at = |load: f64| -> Result<bool, Stop> {
         let question = ask(search, scheduler, load)?;
@@ -77,7 +77,7 @@ fn capacity(search: &Search, scheduler: usize) -> Result<Capacity, Stop> {
 }
 
 /// Asks every seed, and those again that cannot tell, until the answer is settled.
-fn ask(search: &Search, scheduler: usize, load: f64) -> Result<Question, Stop> {
+fn ask(search: &Search<'_>, scheduler: usize, load: f64) -> Result<Question, Stop> {
     let mut question = Question { load, stable: 0, growing: 0, undecided: 0, slots: 0 };
     let mut open = search.seeds.clone();
     for doubling in 0..=DOUBLINGS {

@@ -33,7 +33,7 @@ impl Point {
 }
 
 /// Does it.
-pub fn search(search: &Search, metric: &str) -> Result<Found, Stop> {
+pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, Stop> {
     let mut points = Vec::new();
     let mut first_is_less = |load: f64| -> Result<bool, Stop> {
         let point = ask(search, metric, load)?;
@@ -53,7 +53,7 @@ pub fn search(search: &Search, metric: &str) -> Result<Found, Stop> {
 }
 
 /// Runs both with every seed.
-fn ask(search: &Search, metric: &str, load: f64) -> Result<Point, Stop> {
+fn ask(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, Stop> {
     let value = |scheduler: usize, seed: u64| -> Result<f64, Stop> {
         let numbers = search.run(scheduler, load, seed, 1)?.numbers();
         let value = numbers.into_iter().find(|(name, _)| name == metric).and_then(|(_, value)| value);

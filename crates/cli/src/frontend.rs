@@ -1,0 +1,54 @@
+//! The terminal as the front end of runs: messages on the standard error, a progress bar, Ctrl-C.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use runner::{Bar, Frontend, NoBar};
+
+use crate::{show, stop, terminal};
+
+/// The standard error of this process.
+pub struct Terminal {
+    /// Show no progress and no remarks.
+    pub quiet: bool,
+}
+
+impl Frontend for Terminal {
+    fn message(&self, text: &str) {
+        show::sentence(text);
+    }
+
+    fn remark(&self, text: &str) {
+        if !self.quiet {
+            show::sentence(text);
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        stop::asked()
+    }
+
+    fn bar(&self, name: &str, steps: u64) -> Box<dyn Bar> {
+        if self.quiet || !terminal::watched() {
+            return Box::new(NoBar);
+        }
+        let bar = ProgressBar::new(steps);
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {eta:>4} left");
+        bar.set_style(style.expect("the template is right"));
+        bar.set_message(name.to_owned());
+        Box::new(Shown(bar))
+    }
+}
+
+/// A bar that is taken away when it ends.
+struct Shown(ProgressBar);
+
+impl Bar for Shown {
+    fn advance(&self, steps: u64) {
+        self.0.inc(steps);
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,247 @@
+//! A capture over links of other rates, with each of several disciplines.
+//!
+//! The capture becomes a workload: the requests, responses and think times of its applications ([`Mode::Flows`]), or its packets
+//! at their times ([`Mode::Replay`]). For each link the workload becomes a scenario that anybody can run again, and the tables
+//! of its runs become findings.
+
+mod capture;
+mod findings;
+mod link;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use disciplines::{ALL, Spec};
+use qdisc::{Rate, Site, Span, Streams};
+use record::Table;
+use record::report::{self, Report, ReportError};
+use scenario::{Scenario, Wrong};
+use workload::Local;
+
+use crate::outputs::{Kind, may_write};
+use crate::session::scenario_name;
+use crate::{Frontend, Outcome, Refusal, Results, Session};
+
+pub use capture::Capture;
+pub use link::Link;
+
+/// What the simulated senders do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Applications ask and answer as in the capture, over TCP that reacts to the link.
+    Flows,
+    /// Packets arrive when they were captured, and no sender reacts.
+    Replay,
+}
+
+/// The disciplines that are compared unless others are named. The fifo is about as long as a home router's modem has it.
+pub const DEFAULT: [&str; 5] = ["fifo limit 100p", "fq_codel", "pie", "drr limit 100p", "efd limit 100p"];
+
+/// The longest round trip that is accepted: two hops over a geostationary satellite and back take two seconds.
+const LONGEST_RTT: Span = Span::s(10);
+
+/// A comparison as the user wants it.
+pub struct Request {
+    /// A pcap or pcapng file.
+    pub capture: PathBuf,
+    /// What the senders do.
+    pub mode: Mode,
+    /// The disciplines, the first of which is the baseline of the findings.
+    pub specs: Vec<Spec>,
+    /// The rates of each link, upstream and downstream.
+    pub rates: Vec<(Rate, Rate)>,
+    /// The round trip of every connection; `None` takes what the capture shows of each.
+    pub rtt: Option<Span>,
+    /// The local side; `None` guesses it from the addresses.
+    pub local: Option<Local>,
+    /// Runs of each discipline; `None` is 5 for flows, 1 for replay.
+    pub seeds: Option<u32>,
+    /// The folder that keeps everything, if anything is kept.
+    pub out: Option<PathBuf>,
+    /// The capture file of what the queues did, if one is written.
+    pub export: Option<PathBuf>,
+    /// Outputs replace whatever is at their places.
+    pub force: bool,
+}
+
+/// Why a comparison did not end.
+pub enum Error {
+    /// The front end has the message already.
+    Reported(Outcome),
+    /// A sentence for the user.
+    Refused(Refusal),
+    /// The scenario that was written for a link is wrong.
+    Scenario(Box<Wrong>),
+    /// The caller's function failed.
+    Output(io::Error),
+}
+
+/// A comparison whose capture is read and whose places are checked.
+pub struct Comparison {
+    request: Request,
+    links: Vec<Link>,
+    capture: Capture,
+    place: link::Place,
+}
+
+/// The end of a comparison.
+pub struct Compared {
+    /// The worst end of its runs.
+    pub outcome: Outcome,
+    /// The report of all links side by side, if there are several and they are kept.
+    pub side_by_side: Option<PathBuf>,
+}
+
+impl Request {
+    /// Checks the request, then reads the capture, which may take a while.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with the request, a place or the capture.
+    pub fn begin(self, frontend: &dyn Frontend) -> Result<Comparison, Refusal> {
+        let refused = |message: String| (message, Outcome::Wrong);
+        if let Some(rtt) = self.rtt.filter(|rtt| *rtt > LONGEST_RTT) {
+            let message = format!("--rtt: no path has a round trip of {rtt}; write for example --rtt 30ms");
+            return Err(refused(message));
+        }
+        if self.rtt.is_some() && self.mode == Mode::Replay {
+            let message = "--rtt: a replay has no round trips, because no sender reacts; leave out --rtt or --mode replay";
+            return Err(refused(message.to_owned()));
+        }
+        if self.rates.iter().any(|(up, down)| up.as_bit() == 0 || down.as_bit() == 0) {
+            let message = "--rate: a link of 0 sends nothing; write for example --rate 10mbit";
+            return Err(refused(message.to_owned()));
+        }
+        let links: Vec<Link> =
+            self.rates.iter().map(|(up, down)| Link { up: *up, down: *down, rtt: self.rtt }).collect();
+        let place = link::Place::new(self.out.as_deref(), &links, self.force, frontend)?;
+        let capture = Capture::read(&self.capture, self.local.as_ref(), frontend).map_err(refused)?;
+        capture.messages(&self.capture).iter().for_each(|message| frontend.remark(message));
+        capture.check(self.mode).map_err(refused)?;
+        Ok(Comparison { request: self, links, capture, place })
+    }
+}
+
+impl Comparison {
+    /// The capture.
+    pub fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// Runs every link and calls `each` with its results. The session gets the outputs of this request.
+    ///
+    /// # Errors
+    /// [`Error`], with what was run before it kept.
+    pub fn run(
+        &self,
+        mut session: Session<'_>,
+        each: &mut dyn FnMut(&Link, &Results) -> io::Result<()>,
+    ) -> Result<Compared, Error> {
+        let Request { mode, specs, out, export, force, .. } = &self.request;
+        let frontend = session.frontend();
+        let name = scenario_name(&self.request.capture);
+        let files = self.place.files();
+        session = session.replacing(*force);
+        if *mode == Mode::Flows {
+            let workload = link::keep(&self.capture.workload, files)
+                .map_err(|message| Error::Refused((message, Outcome::Failed)))?;
+            session = session.keeping(link::WORKLOAD, workload);
+        }
+        let seeds = self.request.seeds.unwrap_or(if *mode == Mode::Flows { 5 } else { 1 });
+        let mut outcome = Outcome::Done;
+        let mut kept_in = Vec::new();
+        for link in &self.links {
+            let folder = self.place.folder(link, self.links.len());
+            let text = link.scenario(&name, &self.request.capture, *mode, specs, seeds, &self.capture);
+            let scenario = Scenario::parse(&text, files).map_err(|wrong| Error::Scenario(Box::new(wrong)))?;
+            let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
+            session = session.exporting(export.as_ref().map(own_file));
+            let find = |table: &Table| Some(findings::of(table, *mode));
+            let results = session
+                .run(&scenario, &name, folder.as_deref(), &find)
+                .map_err(|worst| Error::Reported(outcome.max(worst)))?;
+            each(link, &results).map_err(Error::Output)?;
+            outcome = outcome.max(results.outcome);
+            kept_in.extend(folder.filter(|_| results.finished > 0));
+            if frontend.stopped() {
+                break;
+            }
+        }
+        let mut side_by_side = None;
+        if let (Some(out), 2..) = (out, kept_in.len()) {
+            let place = out.join(record::REPORT);
+            let dirs: Vec<&Path> = kept_in.iter().map(PathBuf::as_path).collect();
+            match write_report(&dirs, &place, *force, frontend) {
+                Ok(()) => side_by_side = Some(place),
+                Err((message, _)) => {
+                    frontend.message(&message);
+                    outcome = outcome.max(Outcome::Failed);
+                }
+            }
+        }
+        Ok(Compared { outcome, side_by_side })
+    }
+}
+
+/// Reads run folders and writes their report, side by side where there are several.
+///
+/// # Errors
+/// A sentence when a folder cannot be read, or the report cannot be written at `place`.
+pub fn write_report(
+    dirs: &[&Path],
+    place: &Path,
+    force: bool,
+    frontend: &dyn Frontend,
+) -> Result<(), Refusal> {
+    may_write(place, Kind::Page, force, frontend).map_err(|sentence| (sentence, Outcome::Wrong))?;
+    let html = Report::read(dirs).and_then(|report| report.html()).map_err(|error| {
+        let outcome = if let ReportError::Busy { .. } = error { Outcome::Failed } else { Outcome::Wrong };
+        (error.to_string(), outcome)
+    })?;
+    report::write(place, &html).map_err(|error| (error.to_string(), Outcome::Failed))
+}
+
+/// Parses the names of disciplines; "all" stands for every discipline that can be in front of a link, and no names for
+/// [`DEFAULT`]. Each discipline appears once.
+///
+/// # Errors
+/// A sentence on the first name that is wrong.
+pub fn specs(texts: &[String]) -> Result<Vec<Spec>, String> {
+    let mut specs: Vec<Spec> = Vec::new();
+    let texts = match texts {
+        [] => DEFAULT.map(str::to_owned).to_vec(),
+        some => some.to_vec(),
+    };
+    for text in &texts {
+        if text == "all" {
+            specs.extend(all());
+            continue;
+        }
+        specs.push(text.parse().map_err(|error| format!("--qdisc \"{text}\": {error}"))?);
+    }
+    let mut seen: Vec<String> = Vec::new();
+    specs.retain(|spec| {
+        let text = spec.to_string();
+        let new = !seen.contains(&text);
+        seen.push(text);
+        new
+    });
+    Ok(specs)
+}
+
+/// Every discipline that can be in front of a link without further parameters: those of [`DEFAULT`] with their parameters, and
+/// no shapers, which would be a second link.
+fn all() -> impl Iterator<Item = Spec> {
+    let tuned = |name: &str| {
+        let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default is right"));
+        known.find(|spec| spec.name() == name)
+    };
+    let site = Site::new(Rate::mbit(10), Streams::new(0));
+    ALL.iter()
+        .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
+        .filter(move |spec| spec.build::<()>(&site).is_ok() && spec.nature(&site).work_conserving)
+}
+
+/// A path as messages show it.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,130 @@
+//! The caller's side: where messages and progress go, and who stops the runs.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Receives messages and progress, and says when to stop. Used from several threads at once.
+pub trait Frontend: Sync {
+    /// Shows an error or a warning.
+    fn message(&self, text: &str);
+
+    /// Shows a remark, which a quiet front end leaves out.
+    fn remark(&self, _text: &str) {}
+
+    /// Returns true once the runs should stop. Each trial asks many times.
+    fn stopped(&self) -> bool {
+        false
+    }
+
+    /// Begins a progress bar of `steps` with a name.
+    fn bar(&self, name: &str, steps: u64) -> Box<dyn Bar>;
+}
+
+/// A progress bar. It ends when it is dropped.
+pub trait Bar: Send + Sync {
+    /// Moves the bar on by `steps`.
+    fn advance(&self, steps: u64);
+}
+
+/// A front end that shows nothing and never stops.
+pub struct Silent;
+
+impl Frontend for Silent {
+    fn message(&self, _: &str) {}
+    fn bar(&self, _: &str, _: u64) -> Box<dyn Bar> {
+        Box::new(NoBar)
+    }
+}
+
+/// A bar that nobody sees.
+pub struct NoBar;
+
+impl Bar for NoBar {
+    fn advance(&self, _: u64) {}
+}
+
+/// Steps of a bar for one run: shares of a run are shown to a thousandth.
+const STEPS: u64 = 1000;
+
+/// The progress of runs of different lengths, on one bar.
+pub struct Progress {
+    bar: Box<dyn Bar>,
+}
+
+impl Progress {
+    /// A bar over `runs` of length 1.
+    pub fn new(frontend: &dyn Frontend, name: &str, runs: usize) -> Progress {
+        Progress { bar: frontend.bar(name, runs as u64 * STEPS) }
+    }
+
+    /// The part of one run of length 1.
+    pub fn part(&self) -> Part<'_> {
+        self.part_of_length(1)
+    }
+
+    /// The part of one run of this length.
+    pub fn part_of_length(&self, runs: u64) -> Part<'_> {
+        Part { bar: &*self.bar, most: runs * STEPS, shown: AtomicU64::new(0) }
+    }
+}
+
+/// The progress of one run.
+pub struct Part<'a> {
+    bar: &'a dyn Bar,
+    most: u64,
+    shown: AtomicU64,
+}
+
+impl Part<'_> {
+    /// The run is complete to this share, 0 to 1.
+    pub fn done(&self, share: f64) {
+        let now = ((share * self.most as f64) as u64).min(self.most);
+        let new = now.saturating_sub(self.shown.load(Ordering::Relaxed));
+        if new > 0 {
+            self.shown.store(now, Ordering::Relaxed);
+            self.bar.advance(new);
+        }
+    }
+}
+
+/// The message of a panic that was caught.
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("it panicked").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Counter(Arc<AtomicU64>);
+
+    impl Bar for Counter {
+        fn advance(&self, steps: u64) {
+            self.0.fetch_add(steps, Ordering::Relaxed);
+        }
+    }
+
+    impl Frontend for Counter {
+        fn message(&self, _: &str) {}
+        fn bar(&self, _: &str, _: u64) -> Box<dyn Bar> {
+            Box::new(self.clone())
+        }
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole_whatever_the_steps() {
+        let counter = Counter::default();
+        let progress = Progress::new(&counter, "runs", 4);
+        let (short, long) = (progress.part(), progress.part_of_length(3));
+        for share in [0.1, 0.1, 0.05, 0.7, 1.0, 1.0] {
+            short.done(share);
+            long.done(share);
+        }
+        assert_eq!(counter.0.load(Ordering::Relaxed), 4 * STEPS);
+    }
+}

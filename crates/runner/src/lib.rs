@@ -1,0 +1,45 @@
+//! Runs scenarios: every discipline with every seed, in parallel, kept in folders, and resumed.
+//!
+//! A [`Session`] takes a scenario, runs its trials (one for each discipline and seed) on a pool of threads, keeps each result
+//! in a run folder if there is one, and returns the table. [`compare`] turns a capture into scenarios for links of other
+//! rates, and the tables of their runs into findings. [`search`] finds the load of a switch at which something changes.
+//!
+//! Nothing here prints. Messages, progress and the wish to stop go through a [`Frontend`], which the caller implements: the
+//! program `giveway` with a terminal, a test with nothing ([`Silent`]).
+//!
+//! # Decisions
+//! - Results come in the order of the trials, whichever thread was faster: a table does not depend on the number of threads.
+//! - A trial that panics fails alone; the others go on.
+//! - Places of outputs are checked before anything runs, so that a run of an hour does not end in a file that cannot be
+//!   written.
+
+pub mod compare;
+pub mod cpu;
+mod export;
+mod frontend;
+pub mod outputs;
+pub mod search;
+mod session;
+pub mod study;
+mod traces;
+
+pub use export::{Exporter, Exports};
+pub use frontend::{Bar, Frontend, NoBar, Silent, panic_message};
+pub use session::{Observe, Results, Session, pool, question, scenario_name};
+pub use traces::{PortFile, Traces};
+
+/// How a command ends. The worst of several is the largest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Everything ran.
+    Done,
+    /// A run failed, or its result could not be kept.
+    Failed,
+    /// The request or a scenario is wrong: nothing ran.
+    Wrong,
+    /// The user asked the runs to stop.
+    Interrupted,
+}
+
+/// Why something did not begin: a sentence for the user, and how the command ends.
+pub type Refusal = (String, Outcome);

@@ -1,0 +1,180 @@
+//! Output files that the user names. A file that exists is replaced only if it is of the same kind, or with `--force`: a typing
+//! mistake must not cost a scenario.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use record::{Existing, FolderError};
+
+use crate::{Frontend, Outcome};
+
+/// The kinds of files that Giveway writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A capture, as `--export` writes it.
+    Capture,
+    /// A trace of operations, as `--trace-port` writes it.
+    Trace,
+    /// The file that `live --ready` writes.
+    Ready,
+    /// A report.
+    Page,
+    /// An object file, as `kernel build` writes it.
+    Object,
+    /// The verdicts of `reproduce`.
+    Claims,
+    /// A comparison of a test bed with its simulation, as text.
+    AgainstText,
+    /// A comparison of a test bed with its simulation, as JSON.
+    AgainstJson,
+}
+
+/// The content of a file of [`Kind::Ready`].
+pub const READY: &str = "ready\n";
+
+/// The bytes of a file that are read to recognise it. The mark of a report is within its first kilobyte.
+const LOOKED_AT: u64 = 4096;
+
+impl Kind {
+    /// Its name in messages.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Capture => "capture in the format pcapng",
+            Kind::Trace => "trace of operations",
+            Kind::Ready => "file that says \"ready\"",
+            Kind::Page => "report of Giveway",
+            Kind::Object => "object file (ELF)",
+            Kind::Claims => "list of claims with their verdicts",
+            Kind::AgainstText | Kind::AgainstJson => "comparison of a test bed with its simulation",
+        }
+    }
+
+    /// Returns true when a file that begins with `bytes` is of this kind. An empty file counts as every kind.
+    fn begins(self, bytes: &[u8]) -> bool {
+        // The block type of a section header, the same in both byte orders (draft-ietf-opsawg-pcapng, section 4.1).
+        const PCAPNG: &[u8] = &[0x0a, 0x0d, 0x0d, 0x0a];
+        const ELF: &[u8] = b"\x7fELF";
+        let text = String::from_utf8_lossy(bytes);
+        // How our JSON begins, whatever the white space.
+        let json = |begin: &str| {
+            let plain = |text: &str| text.split_whitespace().collect::<String>();
+            plain(&text).starts_with(begin)
+        };
+        bytes.is_empty()
+            || match self {
+                Kind::Capture => bytes.starts_with(PCAPNG),
+                Kind::Trace => bytes.starts_with(&replay::format::MAGIC),
+                Kind::Ready => bytes == READY.as_bytes(),
+                Kind::Page => {
+                    text.starts_with("<!DOCTYPE html>")
+                        && text.contains("<meta name=\"generator\" content=\"Giveway ")
+                }
+                Kind::Object => bytes.starts_with(ELF),
+                Kind::Claims => json("{\"paper\":"),
+                Kind::AgainstText => text.starts_with("# Simulation against reality\n"),
+                Kind::AgainstJson => json("[{\"qdisc\":") || json("[]"),
+            }
+    }
+}
+
+/// Checks that a file may be written at `place`: nothing is there, or a file of the same kind, or `force` is true. The front end
+/// gets the name of a file that `force` replaces. A place that is not a regular file (a pipe, a device) always passes.
+///
+/// # Errors
+/// A sentence on what is there and what to type.
+pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend) -> Result<(), String> {
+    // Checked before it is opened: opening a named pipe waits for its writer.
+    if !fs::metadata(place).is_ok_and(|data| data.is_file()) {
+        return Ok(());
+    }
+    let Ok(file) = File::open(place) else { return Ok(()) };
+    let mut begin = Vec::new();
+    let read = file.take(LOOKED_AT).read_to_end(&mut begin);
+    if read.is_ok() && kind.begins(&begin) {
+        return Ok(());
+    }
+    let place = place.display();
+    if force {
+        frontend.message(&format!("--force: replacing {place}"));
+        return Ok(());
+    }
+    let name = kind.name();
+    Err(format!(
+        "{place} exists and is not a {name}. Nothing was changed. Name another file, or add --force to replace it"
+    ))
+}
+
+/// The rule for a folder that exists: it is kept, or with `force` what Giveway wrote there is removed. `removing` gets the name
+/// of each thing before it goes.
+pub fn existing(force: bool, removing: &dyn Fn(&str)) -> Existing<'_> {
+    if force { Existing::Replace(removing) } else { Existing::Keep }
+}
+
+/// How a command ends when it gets no folder: wrong if another command would do, failed if the place does.
+pub fn outcome(error: &FolderError) -> Outcome {
+    if error.is_refusal() { Outcome::Wrong } else { Outcome::Failed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+
+    const KINDS: [Kind; 8] = [
+        Kind::Capture,
+        Kind::Trace,
+        Kind::Ready,
+        Kind::Page,
+        Kind::Object,
+        Kind::Claims,
+        Kind::AgainstText,
+        Kind::AgainstJson,
+    ];
+
+    fn mine(kind: Kind) -> Vec<u8> {
+        match kind {
+            Kind::Capture => {
+                let mut file = Vec::new();
+                capture::Writer::new(&mut file, "a test").unwrap().finish().unwrap();
+                file
+            }
+            Kind::Trace => replay::format::MAGIC.to_vec(),
+            Kind::Ready => READY.as_bytes().to_vec(),
+            Kind::Page => {
+                let page = record::report::document::Document::default();
+                page.html().into_bytes()
+            }
+            Kind::Object => b"\x7fELF\x02\x01\x01".to_vec(),
+            Kind::Claims => format!("{:#}\n", serde_json::json!({"paper": "efd", "claims": []})).into_bytes(),
+            Kind::AgainstText => testbed::against::markdown("about", &[]).into_bytes(),
+            Kind::AgainstJson => format!("{:#}\n", testbed::against::json(&[])).into_bytes(),
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_by_its_own_kind_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("file");
+        for kind in KINDS {
+            assert_eq!(may_write(&place, kind, false, &Silent), Ok(()), "nothing is there");
+        }
+        for kind in KINDS {
+            for there in KINDS {
+                std::fs::write(&place, mine(there)).unwrap();
+                let said = may_write(&place, kind, false, &Silent);
+                assert_eq!(said.is_ok(), kind == there, "{kind:?} over {there:?}: {said:?}");
+            }
+            for text in
+                ["title = \"my scenario\"\n", "<!DOCTYPE html><html>", "{\"mine\": 1}", "[1]", "# Notes\n"]
+            {
+                std::fs::write(&place, text).unwrap();
+                let said = may_write(&place, kind, false, &Silent).unwrap_err();
+                assert!(said.contains("Nothing was changed") && said.contains("--force"), "{said}");
+                assert_eq!(may_write(&place, kind, true, &Silent), Ok(()));
+            }
+            std::fs::write(&place, "").unwrap();
+            assert_eq!(may_write(&place, kind, false, &Silent), Ok(()), "an empty file");
+        }
+    }
+}

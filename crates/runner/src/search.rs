@@ -1,0 +1,171 @@
+//! The load of a switch at which something changes, found by bisection. Runs answer every question.
+//!
+//! - [`Search::capacity`]: the largest load at which the queues of each scheduler do not grow.
+//! - [`Search::crossover`]: the load at which two schedulers are equal in a metric.
+
+mod capacity;
+mod crossover;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use qdisc::units::nearest;
+use scenario::{Cell, Crossbar, Scenario};
+use switch::traffic::TrafficSpec;
+use switch::{Outcome as Ran, Sim, Spec};
+
+use crate::frontend::{Frontend, Progress, panic_message};
+
+pub use capacity::Found as Capacities;
+pub use crossover::Found as Crossover;
+
+/// Why there is no result.
+pub enum Stop {
+    /// The user stopped it.
+    Interrupted,
+    /// A sentence on the run that failed.
+    Failed(String),
+}
+
+/// A search on one switch.
+pub struct Search<'a> {
+    frontend: &'a dyn Frontend,
+    /// The switch, with the schedulers in question.
+    crossbar: Crossbar,
+    seeds: Vec<u64>,
+    /// The first interval of loads.
+    between: (f64, f64),
+    /// The width of the last interval.
+    width: f64,
+    progress: Progress,
+}
+
+impl<'a> Search<'a> {
+    /// A search for the capacity of each scheduler of the scenario, or with `pair` for the crossover of two. It halves the
+    /// interval `between` until it is as narrow as `width`. `name` is that of the progress bar.
+    ///
+    /// # Errors
+    /// A sentence on what cannot be searched.
+    pub fn new(
+        name: &str,
+        scenario: &Scenario,
+        pair: Option<(&[String; 2], &str)>,
+        between: (f64, f64),
+        width: f64,
+        frontend: &'a dyn Frontend,
+    ) -> Result<Search<'a>, String> {
+        let crossbar = crossbar(scenario, pair, between)?;
+        let (low, high) = between;
+        // Both ends, and one for each time that the interval is halved.
+        let questions = 2 + ((high - low) / width).log2().ceil().max(0.0) as usize;
+        let rows = if pair.is_none() { crossbar.schedulers.len() } else { 1 };
+        let progress = Progress::new(frontend, name, rows * questions);
+        Ok(Search { frontend, crossbar, seeds: scenario.seeds.clone(), between, width, progress })
+    }
+
+    /// Finds the largest stable load of each scheduler.
+    ///
+    /// # Errors
+    /// When the user stopped it, or a run failed.
+    pub fn capacity(&self) -> Result<Capacities, Stop> {
+        capacity::search(self)
+    }
+
+    /// Finds the load at which the two schedulers are equal in `metric`.
+    ///
+    /// # Errors
+    /// When the user stopped it, or a run failed.
+    pub fn crossover(&self, metric: &str) -> Result<Crossover, Stop> {
+        crossover::search(self, metric)
+    }
+
+    /// A run that is `times` as long as the scenario says.
+    fn run(&self, scheduler: usize, load: f64, seed: u64, times: u64) -> Result<Ran, Stop> {
+        let mut crossbar = at_load(&self.crossbar, load).map_err(Stop::Failed)?;
+        crossbar.slots *= times;
+        crossbar.warmup *= times;
+        let cell = cell(&crossbar, scheduler, seed);
+        let running = AssertUnwindSafe(|| crossbar.run(&cell, &|_| !self.frontend.stopped()));
+        match catch_unwind(running) {
+            Ok(ran) => ran.ok_or(Stop::Interrupted),
+            Err(panic) => {
+                let why = panic_message(panic.as_ref());
+                Err(Stop::Failed(format!("{} at {load} with seed {seed} failed: {why}", cell.name)))
+            }
+        }
+    }
+}
+
+/// The switch with the schedulers in question, once it is known that the whole search can run.
+fn crossbar(
+    scenario: &Scenario,
+    pair: Option<(&[String; 2], &str)>,
+    between: (f64, f64),
+) -> Result<Crossbar, String> {
+    let scenario::Host::Switch(crossbar) = &scenario.host else {
+        return Err("giveway search needs a switch, and this scenario runs on a network".to_owned());
+    };
+    let mut crossbar = crossbar.clone();
+    if let Some((pair, _)) = pair {
+        let scheduler = |text: &String| -> Result<Spec, String> {
+            let spec: Spec = text.parse().map_err(|wrong| format!("--crossover: {wrong}"))?;
+            spec.check(crossbar.ports).map_err(|invalid| format!("--crossover: {text}: {invalid}"))?;
+            Ok(spec)
+        };
+        crossbar.schedulers = pair.iter().map(scheduler).collect::<Result<_, _>>()?;
+    }
+    for load in [between.0, between.1] {
+        let plan = at_load(&crossbar, load)?.plan(&cell(&crossbar, 0, 0));
+        let sim = Sim::new(&plan).map_err(|invalid| format!("--between: at a load of {load}: {invalid}"))?;
+        let Some((_, metric)) = pair else { continue };
+        // A run that has not begun has the names of everything that it would measure.
+        let names: Vec<String> = sim.outcome().numbers().into_iter().map(|(name, _)| name).collect();
+        if !names.iter().any(|name| name == metric) {
+            let near = nearest(metric, names.iter().map(String::as_str));
+            let help = near.map_or("giveway run --json shows all".to_owned(), |near| {
+                format!("did you mean \"{near}\"?")
+            });
+            return Err(format!("--metric: a switch does not measure \"{metric}\"; {help}"));
+        }
+    }
+    Ok(crossbar)
+}
+
+/// The same switch, offered another load.
+fn at_load(crossbar: &Crossbar, load: f64) -> Result<Crossbar, String> {
+    let mut crossbar = crossbar.clone();
+    match &mut crossbar.traffic {
+        TrafficSpec::bernoulli(config) => config.load = load,
+        TrafficSpec::onoff(config) => config.load = load,
+        other => {
+            let name = other.name();
+            return Err(format!(
+                "the traffic \"{name}\" has no load that could be searched; write kind = \"onoff\" or \"bernoulli\""
+            ));
+        }
+    }
+    Ok(crossbar)
+}
+
+/// A run of one of the schedulers.
+fn cell(crossbar: &Crossbar, scheduler: usize, seed: u64) -> Cell {
+    Cell { discipline: scheduler, name: crossbar.schedulers[scheduler].to_string(), seed }
+}
+
+/// Rows as aligned lines: the first column to the left, the others to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(widest).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(at, (text, width))| match at {
+            0 => format!("{text:width$}"),
+            _ => format!("{text:>width$}"),
+        });
+        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,427 @@
+//! A session: scenarios are run trial by trial, and what comes out is kept.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use papers::{layout, observe, observe_network};
+use rayon::prelude::*;
+use record::report::Report;
+use record::{Digest, Kept, Manifest, Record, RunFolder, Summary, Table};
+use scenario::{Cell, Scenario};
+
+use crate::export::Exports;
+use crate::frontend::{Frontend, Part, Progress, panic_message};
+use crate::traces::{PortFile, Traces};
+use crate::{Outcome, Refusal, cpu, outputs};
+
+/// How one trial ended.
+enum Ran {
+    /// With a summary, and the remarks of its traffic sources.
+    Finished(Summary, Vec<String>),
+    /// The user stopped it.
+    Stopped,
+    Failed(String),
+}
+
+/// The results of a scenario's trials.
+pub struct Results {
+    /// One row for each discipline, of the trials that finished.
+    pub table: Table,
+    /// Sentences about the table, from the caller's function.
+    pub findings: Vec<String>,
+    /// Trials that finished.
+    pub finished: usize,
+    /// Trials that the scenario has.
+    pub planned: usize,
+    /// Remarks of the traffic sources, once for each seed.
+    pub remarks: Vec<String>,
+    /// A sentence for each file that was exported.
+    pub exported: Vec<String>,
+    /// Whether all of these files were written.
+    pub all_exported: bool,
+    /// The place of the report, if one was written.
+    pub report: Option<PathBuf>,
+    /// Processor time of the runs, seconds.
+    pub cpu_s: f64,
+    /// The worst end of any trial or file.
+    pub outcome: Outcome,
+}
+
+/// Runs one trial and observes it: the trial, whether series over time are kept, and a function that takes the progress (0 to
+/// 1) and returns false when the run is to stop. Returns the record and remarks, or `None` if it was stopped.
+pub type Observe<'a> = dyn Fn(&Cell, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
+    + Sync
+    + 'a;
+
+/// Runs scenarios on a pool of threads, and keeps their results.
+pub struct Session<'a> {
+    frontend: &'a dyn Frontend,
+    pool: rayon::ThreadPool,
+    /// The command line and the time, for the manifest of a run folder.
+    provenance: (String, String),
+    /// The capture file of the first seed of each discipline.
+    export: Option<PathBuf>,
+    /// The ports whose operations are written, of the first seed of each discipline.
+    traces: Vec<PortFile>,
+    /// A file that is copied into each run folder: its name there, and its place.
+    beside: Option<(&'static str, PathBuf)>,
+    /// Outputs may replace whatever is at their places.
+    force: bool,
+}
+
+/// A pool of `jobs` threads; 0 stands for as many as there are processors.
+///
+/// # Errors
+/// A sentence when they cannot be started.
+pub fn pool(jobs: u16) -> Result<rayon::ThreadPool, String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
+    pool.map_err(|error| format!("cannot start {jobs} threads: {error}"))
+}
+
+impl<'a> Session<'a> {
+    /// A session of `jobs` trials at a time; 0 stands for as many as there are processors. `command` and `created` (RFC 3339)
+    /// go into the manifests of run folders.
+    ///
+    /// # Errors
+    /// A sentence when the threads cannot be started.
+    pub fn new(
+        jobs: u16,
+        frontend: &'a dyn Frontend,
+        command: String,
+        created: String,
+    ) -> Result<Session<'a>, String> {
+        let pool = pool(jobs)?;
+        let provenance = (command, created);
+        Ok(Session {
+            frontend,
+            pool,
+            provenance,
+            export: None,
+            traces: Vec::new(),
+            beside: None,
+            force: false,
+        })
+    }
+
+    /// Where messages and progress of this session go.
+    pub fn frontend(&self) -> &'a dyn Frontend {
+        self.frontend
+    }
+
+    /// Makes outputs replace files and folders at their places, whatever they hold, if `force` is true.
+    pub fn replacing(self, force: bool) -> Session<'a> {
+        Session { force, ..self }
+    }
+
+    /// Makes this session copy `file` into each run folder, under the name `name`.
+    pub fn keeping(self, name: &'static str, file: PathBuf) -> Session<'a> {
+        Session { beside: Some((name, file)), ..self }
+    }
+
+    /// Makes this session write a capture of the first seed of each discipline to `export`, if that names a file.
+    pub fn exporting(self, export: Option<PathBuf>) -> Session<'a> {
+        Session { export, ..self }
+    }
+
+    /// Makes this session write the operations of these ports in the first seed of each discipline.
+    pub fn tracing(self, traces: Vec<PortFile>) -> Session<'a> {
+        Session { traces, ..self }
+    }
+
+    /// Simulates one scenario. Its results are kept in `dir` if there is one, together with what `find` writes about them.
+    ///
+    /// # Errors
+    /// When there is no place for the results; the front end has the message.
+    pub fn run(
+        &self,
+        scenario: &Scenario,
+        name: &str,
+        dir: Option<&Path>,
+        find: &dyn Fn(&Table) -> Option<Vec<String>>,
+    ) -> Result<Results, Outcome> {
+        let simulate: &Observe<'_> =
+            &|cell, keep_series, go_on| Ok(observe(scenario, cell, keep_series, &go_on));
+        self.run_by(scenario, name, dir, find, simulate)
+    }
+
+    /// Runs one scenario like [`run`](Session::run), with a function that runs each trial: on a test bed, for example.
+    ///
+    /// # Errors
+    /// As [`run`](Session::run).
+    pub fn run_by(
+        &self,
+        scenario: &Scenario,
+        name: &str,
+        dir: Option<&Path>,
+        find: &dyn Fn(&Table) -> Option<Vec<String>>,
+        by: &Observe<'_>,
+    ) -> Result<Results, Outcome> {
+        let failed = |(sentence, outcome): Refusal| {
+            self.frontend.message(&sentence);
+            outcome
+        };
+        // The files first: a folder that would be refused is known before, and one that is made stays.
+        let asked = dir.map(|_| question(scenario)).unwrap_or_default();
+        if let Some(outcome) = dir.and_then(|dir| self.refused(&asked, dir)) {
+            return Err(outcome);
+        }
+        let exports = match &self.export {
+            Some(file) => Exports::begin(file, scenario, self.force, self.frontend).map_err(failed)?,
+            None => Exports::none(),
+        };
+        let traces = Traces::begin(&self.traces, scenario, self.force, self.frontend).map_err(failed)?;
+        let folder = dir.map(|dir| self.folder(dir, name, scenario, &asked)).transpose();
+        let folder = folder.map_err(|error| failed((error.to_string(), outputs::outcome(&error))))?;
+        let cells = scenario.cells();
+        let before = cpu::user_s();
+        let kept = self.kept(&cells, folder.as_ref());
+        let progress = Progress::new(self.frontend, name, cells.len());
+        // The results are in the order of the trials, whichever thread was faster.
+        let ran: Vec<Ran> = self.pool.install(|| {
+            cells
+                .par_iter()
+                .zip(kept)
+                .with_max_len(1)
+                .map(|(cell, kept)| {
+                    self.trial(by, cell, (folder.as_ref(), kept), (&exports, &traces), &progress.part())
+                })
+                .collect()
+        });
+        drop(progress);
+        let cpu_s = cpu::user_s() - before;
+
+        let mut runs = Vec::new();
+        let mut remarks = Vec::new();
+        let mut outcome = Outcome::Done;
+        for (cell, ran) in cells.iter().zip(ran) {
+            match ran {
+                Ran::Finished(summary, said) => {
+                    // Every discipline has the same arrivals, so remarks of sources appear once for each seed.
+                    if cell.discipline == 0 {
+                        remarks
+                            .extend(said.into_iter().map(|remark| format!("seed {}, {remark}", cell.seed)));
+                    }
+                    runs.push((recorded(cell), summary));
+                }
+                Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
+                Ran::Failed(why) => {
+                    self.frontend.message(&format!("{} with seed {} failed: {why}", cell.name, cell.seed));
+                    outcome = outcome.max(Outcome::Failed);
+                }
+            }
+        }
+        let table = Table::new(&runs);
+        let findings = find(&table);
+        let report = match folder.map(|folder| keep(folder, findings.clone(), &runs)) {
+            Some(Ok(report)) => report,
+            Some(Err(sentence)) => {
+                self.frontend.message(&sentence);
+                outcome = outcome.max(Outcome::Failed);
+                None
+            }
+            None => None,
+        };
+        let written: Vec<(String, bool)> = exports.ended().into_iter().chain(traces.ended()).collect();
+        let all_exported = written.iter().all(|(_, whole)| *whole);
+        if !all_exported {
+            outcome = outcome.max(Outcome::Failed);
+        }
+        let (finished, planned) = (runs.len(), cells.len());
+        Ok(Results {
+            table,
+            findings: findings.unwrap_or_default(),
+            finished,
+            planned,
+            remarks,
+            exported: written.into_iter().map(|(sentence, _)| sentence).collect(),
+            all_exported,
+            report,
+            cpu_s,
+            outcome,
+        })
+    }
+
+    /// Returns how the command ends if the folder at `dir` cannot take the results, with a message to the front end; `None` if
+    /// it can. `asked` is everything that the results depend on: [`question`].
+    pub fn refused(&self, asked: &str, dir: &Path) -> Option<Outcome> {
+        let command = self.provenance.0.as_str();
+        let removing = |thing: &str| self.removing(thing);
+        let existing = outputs::existing(self.force, &removing);
+        let looked = RunFolder::inspect(dir, Some((asked, command)), existing);
+        let error = looked.err()?;
+        self.frontend.message(&error.to_string());
+        Some(outputs::outcome(&error))
+    }
+
+    /// The results that the folder has already. What is damaged or came from another build is reported, and runs again.
+    fn kept(&self, cells: &[Cell], folder: Option<&RunFolder>) -> Vec<Option<Summary>> {
+        let Some(folder) = folder else { return vec![None; cells.len()] };
+        if let Some(damage) = folder.repaired() {
+            self.frontend.message(&format!("{damage}: writing it again"));
+        }
+        let kept: Vec<Kept> =
+            self.pool.install(|| cells.par_iter().map(|cell| folder.look(&recorded(cell))).collect());
+        let mut outdated: Vec<(String, usize)> = Vec::new();
+        let mut there = Vec::new();
+        for (cell, kept) in cells.iter().zip(kept) {
+            there.push(match kept {
+                Kept::Finished(summary) => Some(summary),
+                Kept::Missing => None,
+                Kept::Damaged(damage) => {
+                    let Cell { name, seed, .. } = cell;
+                    self.frontend.message(&format!("{damage}. Running {name} with seed {seed} again"));
+                    None
+                }
+                Kept::Outdated(version) => {
+                    match outdated.iter_mut().find(|(known, _)| *known == version) {
+                        Some((_, count)) => *count += 1,
+                        None => outdated.push((version, 1)),
+                    }
+                    None
+                }
+            });
+        }
+        for (version, count) in outdated {
+            let place = folder.path().display();
+            let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+            self.frontend.message(&format!(
+                "{runs} in {place} came from another build (Giveway {version}; this is {}): running again",
+                folder.version()
+            ));
+        }
+        there
+    }
+
+    /// Opens or makes the folder that keeps the runs.
+    fn folder(
+        &self,
+        dir: &Path,
+        name: &str,
+        scenario: &Scenario,
+        asked: &str,
+    ) -> Result<RunFolder, record::FolderError> {
+        let version = if scenario.live().is_some() { sources::TESTBED } else { sources::SIMULATION };
+        let (command, created) = self.provenance.clone();
+        let manifest = Manifest {
+            scenario: name.to_owned(),
+            version: version.to_owned(),
+            disciplines: papers::disciplines(scenario),
+            seeds: scenario.seeds.clone(),
+            machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            created_by: command,
+            created: Some(created),
+            title: scenario.title.clone(),
+            description: scenario.description.clone(),
+            layout: layout(scenario, true),
+        };
+        let removing = |thing: &str| self.removing(thing);
+        let existing = outputs::existing(self.force, &removing);
+        let commit = sources::COMMIT.map(str::to_owned);
+        let mut folder = RunFolder::open(dir, asked, manifest, existing)?.with_commit(commit);
+        if let Some((name, file)) = &self.beside {
+            folder.keep_file(name, file)?;
+        }
+        Ok(folder)
+    }
+
+    fn removing(&self, thing: &str) {
+        self.frontend.message(&format!("--force: removing {thing}"));
+    }
+
+    /// Runs one trial, or takes its result from an earlier session. A trial that panics takes no other with it.
+    fn trial(
+        &self,
+        by: &Observe<'_>,
+        cell: &Cell,
+        (folder, kept): (Option<&RunFolder>, Option<Summary>),
+        (exports, traces): (&Exports<'_>, &Traces<'_>),
+        part: &Part<'_>,
+    ) -> Ran {
+        if self.frontend.stopped() {
+            return Ran::Stopped;
+        }
+        // A trial that is exported or traced runs although its result is there.
+        let (export, trace) = (exports.of(cell), traces.of(cell));
+        if export.is_none()
+            && trace.is_none()
+            && let Some(summary) = kept
+        {
+            part.done(1.0);
+            return Ran::Finished(summary, Vec::new());
+        }
+        let running = AssertUnwindSafe(|| {
+            let series = folder.is_some();
+            let go_on = |share| {
+                part.done(share);
+                !self.frontend.stopped()
+            };
+            match (export, trace) {
+                (None, None) => by(cell, series, &go_on),
+                (Some((target, network)), None) => Ok(observe_network(network, series, |recorder| {
+                    target.run(network, cell, &|_, spec, site| spec.build(site), recorder, &go_on)
+                })),
+                (None, Some((trace, network))) => Ok(observe_network(network, series, |recorder| {
+                    trace.run(&mut |build| network.run_built(cell, build, recorder, &go_on))
+                })),
+                (Some((target, network)), Some((trace, _))) => {
+                    Ok(observe_network(network, series, |recorder| {
+                        trace.run(&mut |build| target.run(network, cell, build, recorder, &go_on))
+                    }))
+                }
+            }
+        });
+        let (record, remarks) = match catch_unwind(running) {
+            Ok(Ok(Some(ran))) => ran,
+            Ok(Ok(None)) => return Ran::Stopped,
+            Ok(Err(why)) => return Ran::Failed(why),
+            Err(panic) => return Ran::Failed(panic_message(panic.as_ref())),
+        };
+        match folder.map(|folder| folder.write(&recorded(cell), &record)) {
+            Some(Err(error)) => Ran::Failed(error.to_string()),
+            Some(Ok(())) | None => Ran::Finished(record.summary, remarks),
+        }
+    }
+}
+
+/// Completes the folder, and writes its report unless there is nothing to report.
+fn keep(
+    folder: RunFolder,
+    findings: Option<Vec<String>>,
+    runs: &[(record::Cell, Summary)],
+) -> Result<Option<PathBuf>, String> {
+    let folder = match findings {
+        Some(findings) => folder.with_findings(findings),
+        None => folder,
+    };
+    folder.finish(runs).map_err(|error| error.to_string())?;
+    if runs.is_empty() {
+        return Ok(None);
+    }
+    let place = folder.path().join(record::REPORT);
+    let page = Report::of(&folder).and_then(|report| report.html()).map_err(|error| error.to_string())?;
+    record::report::write(&place, &page).map_err(|error| error.to_string())?;
+    Ok(Some(place))
+}
+
+/// The name of a scenario: that of its file, without the ending.
+pub fn scenario_name(file: &Path) -> String {
+    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Everything that results depend on: the scenario, and the content of the files that it names. The places of these files do
+/// not matter, so a folder that is moved together with them is still that of the same scenario.
+pub fn question(scenario: &Scenario) -> String {
+    let mut text = scenario.text();
+    for file in scenario.files() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        // The file was read a moment ago; if it is gone, the runs report that.
+        let print = Digest::of_file(&file).map_or_else(|error| error.to_string(), |digest| digest.sha256);
+        text.push_str(&format!("# {name} has the SHA-256 {print}\n"));
+    }
+    text
+}
+
+/// A trial as the run folder names it.
+fn recorded(cell: &Cell) -> record::Cell {
+    record::Cell { qdisc: cell.name.clone(), seed: cell.seed }
+}
