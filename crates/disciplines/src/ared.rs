@@ -29,9 +29,9 @@ use qdisc::{Bytes, Invalid, Limit, Nature, Share, Site, Span, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Discipline};
 use crate::red::{Red, Setup, Victim};
 use crate::thresholds::Unit;
+use crate::{Advice, Discipline};
 
 /// Parameters of `ared`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -299,7 +299,8 @@ mod tests {
         assert!(warnings("ared", Rate::mbit(1))[0].starts_with("target: 5ms is out of reach at 1mbit"));
         assert!(warnings("ared limit 20p", Rate::kbit(12_500))[0].starts_with("limit: 20p are fewer"));
         // Packets of 1,500 bytes are three times what the default is made for; twice is the least that is told.
-        let told = |spec: &str, largest, rate| spec.parse::<crate::Spec>().unwrap().advice(largest, &site(rate));
+        let told =
+            |spec: &str, largest, rate| spec.parse::<crate::Spec>().unwrap().advice(largest, &site(rate));
         let advice = told("ared", Bytes(1500), Rate::mbit(100));
         assert_eq!(
             advice[0].warning,

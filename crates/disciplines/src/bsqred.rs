@@ -33,8 +33,8 @@ use qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Discipline};
 use crate::thresholds::{Idle, Unit};
+use crate::{Advice, Discipline};
 use crate::{ared, bsq};
 
 /// Parameters of `bsqred`.

@@ -1,6 +1,6 @@
 //! Any settings file is refused, or gives a bridge whose disciplines can be built.
 
-use control::config::{LinkLimits, Direction};
+use control::config::{Direction, LinkLimits};
 use control::{building, settings};
 use qdisc::Streams;
 
