@@ -18,7 +18,7 @@
 use serde::Deserialize;
 
 use crate::fact;
-use crate::measure::Measure;
+use crate::measure::{Fact, Measure};
 use crate::paper::{About, Experiment};
 
 /// `claims.toml`.
@@ -246,7 +246,7 @@ impl Written {
 
 impl WrittenTest {
     fn expand(&self, each: &Each, about: &About) -> Result<Vec<Test>, String> {
-        let alone = self.measure.needs_no_run();
+        let alone = self.measure.needs().no_run;
         if alone && (self.experiment.is_some() || self.across.is_some() || self.of.is_some()) {
             return Err(format!("\"{}\" needs no experiment and no discipline", self.measure.words()));
         }
@@ -395,7 +395,7 @@ impl Place {
 impl Value {
     fn check(&self, about: &About) -> Result<(), String> {
         let Value { place, discipline, variant, .. } = self;
-        if let Measure::Fact { name, .. } = &self.measure
+        if let Measure::Fact(Fact { name, .. }) = &self.measure
             && fact::words(name).is_none()
         {
             return Err(format!("there is no fact \"{name}\""));

@@ -12,7 +12,7 @@ use crate::curve::Curve;
 use crate::fact::{Measured, MeasuredFile};
 use crate::family::{self, AT};
 use crate::formula::Formula;
-use crate::measure::Measure;
+use crate::measure::{Measure, MeasuredElsewhere};
 use crate::{SHIPPED, Shipped};
 
 /// A paper with its claims, read and checked.
@@ -266,7 +266,7 @@ impl Paper {
         for value in
             claims.iter().flat_map(|claim| claim.tests.iter().chain(&claim.shown)).flat_map(Test::values)
         {
-            if let Measure::Measured { what } = &value.measure
+            if let Measure::MeasuredElsewhere(MeasuredElsewhere { what }) = &value.measure
                 && !measured.iter().any(|measured| measured.what == *what)
             {
                 return Err(wrong("claims.toml", format!("measured.toml has no \"{what}\"")));

@@ -10,8 +10,7 @@ use scenario::{Bound, Cell, Draft, Scenario};
 use crate::claim::{Against, Claim, How, Place, Test, Value};
 use crate::cost;
 use crate::curve::{Curve, Data};
-use crate::fact;
-use crate::measure::{self, Measure};
+use crate::measure::{self, Measure, Run};
 use crate::paper::{Experiment, Figure, Panel, Paper, PaperError, Section};
 
 /// How much of a paper is done again.
@@ -334,12 +333,12 @@ impl Study {
         sets.extend(about.variant(variant).expect("it was checked").set.iter().cloned());
         sets.push(format!("disciplines=[{}]", specs.join(", ")));
         // What nobody asks for is not named: a scenario on a switch has no such keys.
-        let episodes =
-            measures.iter().any(Measure::needs_episodes) || curves.iter().any(Curve::needs_episodes);
+        let episodes = measures.iter().any(|measure| measure.needs().episodes)
+            || curves.iter().any(Curve::needs_episodes);
         let wanted = [
             ("senders", curves.iter().any(Curve::needs_senders)),
             ("episodes", episodes),
-            ("bursts", measures.iter().any(Measure::needs_bursts)),
+            ("bursts", measures.iter().any(|measure| measure.needs().bursts)),
         ];
         sets.extend(wanted.iter().filter(|(_, wanted)| *wanted).map(|(key, _)| format!("record.{key}=true")));
         if let Some(quick) = experiment.quick.as_ref().filter(|_| self.scope.quick) {
@@ -405,12 +404,13 @@ impl Study {
                 _ => None,
             }
         };
-        let series =
-            scene.curves.iter().any(Curve::needs_series) || scene.measures.iter().any(Measure::needs_series);
+        let series = scene.curves.iter().any(Curve::needs_series)
+            || scene.measures.iter().any(|measure| measure.needs().series);
         let (record, _) = crate::observe(scenario, &job.cell, series, go_on)?;
         let first = Some(&job.cell.seed) == scenario.seeds.first();
+        let run = Run { record: &record, ideal: scene.ideal, bound: &bound };
         Some(Observed {
-            numbers: scene.measures.iter().map(|measure| measure.of(&record, scene.ideal, &bound)).collect(),
+            numbers: scene.measures.iter().map(|measure| measure.of(&run)).collect(),
             data: scene.curves.iter().map(|curve| curve.of(&record, first)).collect(),
         })
     }
@@ -419,14 +419,7 @@ impl Study {
     fn alone(&self) -> Vec<(Measure, f64)> {
         let tests = self.claims().flat_map(|claim| claim.tests.iter().chain(&claim.shown));
         let values = tests.flat_map(Test::values).filter(|value| value.place == Place::Nowhere);
-        let number = |measure: &Measure| match measure {
-            Measure::Fact { name, at } => fact::compute(name, *at),
-            Measure::Measured { what } => {
-                let measured = self.paper.measured.iter().find(|measured| measured.what == *what);
-                measured.map(|measured| measured.value)
-            }
-            _ => None,
-        };
+        let number = |measure: &Measure| measure.of_paper(&self.paper.measured);
         values.filter_map(|value| Some((value.measure.clone(), number(&value.measure)?))).collect()
     }
 
@@ -549,13 +542,16 @@ impl Results {
 mod tests {
     use super::*;
     use crate::claim::Fold;
+    use crate::measure::UtilizationMin;
 
     fn results(of: &[(&str, &str, &[Option<f64>])]) -> Results {
         let mut results = Results { cells: BTreeMap::new(), alone: Vec::new(), finished: 0, planned: 0 };
         for (experiment, discipline, numbers) in of {
             let key = (String::from(*experiment), "main".to_owned(), String::from(*discipline));
-            let several =
-                Several { numbers: vec![(Measure::UtilizationMin, numbers.to_vec())], data: Vec::new() };
+            let several = Several {
+                numbers: vec![(Measure::UtilizationMin(UtilizationMin {}), numbers.to_vec())],
+                data: Vec::new(),
+            };
             results.cells.insert(key, several);
         }
         results
@@ -565,7 +561,7 @@ mod tests {
         Value {
             place: Place::Across(vec!["few".to_owned(), "many".to_owned()], fold),
             discipline: discipline.to_owned(),
-            measure: Measure::UtilizationMin,
+            measure: Measure::UtilizationMin(UtilizationMin {}),
             variant: None,
         }
     }

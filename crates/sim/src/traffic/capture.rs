@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use capture::{CaptureError, Ip, Packet, Reader};
 use qdisc::blocks::FlowMap;
 use qdisc::hash::SipHasher;
-use qdisc::{FlowKey, Ecn, Invalid, Packets, Span, Time};
+use qdisc::{Ecn, FlowKey, Invalid, Packets, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{Local, Way};

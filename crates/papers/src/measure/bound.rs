@@ -1,0 +1,30 @@
+use serde::Deserialize;
+
+use super::words::called;
+use super::{Kind, Run, Unit};
+
+/// The longest delay that the discipline promises the reserved flows of a source at its link, seconds.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bound {
+    /// The name of the source, or the beginning of the names of several with a star.
+    pub source: String,
+}
+
+impl Kind for Bound {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        (run.bound)(&self.source)
+    }
+
+    fn words(&self) -> String {
+        format!("bound on the delay of {}", called(&self.source))
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::Seconds
+    }
+
+    fn source(&self) -> Option<&str> {
+        Some(&self.source)
+    }
+}

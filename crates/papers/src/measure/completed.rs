@@ -1,0 +1,41 @@
+use qdisc::Ending;
+use serde::Deserialize;
+
+use super::select::{is_of, segments, share, transfers, within};
+use super::words::sizes_of;
+use super::{Kind, Run, Unit};
+
+/// The share of the transfers of these sizes that completed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Completed {
+    /// The source, or all traffic.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// The smallest transfer that counts, segments.
+    #[serde(default)]
+    pub from: u64,
+    /// The largest; without it all larger ones count.
+    #[serde(default)]
+    pub to: Option<u64>,
+}
+
+impl Kind for Completed {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        let asked = transfers(run.record).filter(|flow| is_of(run.record, self.source.as_deref(), flow));
+        let of_size = asked.filter(|flow| within(segments(flow.bytes), self.from, self.to));
+        share(of_size, |flow| flow.ending == Ending::Completed)
+    }
+
+    fn words(&self) -> String {
+        format!("share completed of {}", sizes_of(self.source.as_deref(), self.from, self.to))
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::Share
+    }
+
+    fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+}

@@ -1,0 +1,30 @@
+use serde::Deserialize;
+
+use super::select::{ip_bytes, of_source};
+use super::words::called;
+use super::{Kind, Run};
+
+/// Packets of a source that were delivered within the measurement interval: its bytes over the bytes of a packet.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Delivered {
+    /// The name of the source, or the beginning of the names of several with a star.
+    pub source: String,
+    /// The bytes that a packet brings: IP length for datagrams, data for TCP.
+    pub bytes: u64,
+}
+
+impl Kind for Delivered {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        let delivered = of_source(run.record, &self.source).map(|flow| ip_bytes(flow, flow.goodput_bytes));
+        delivered.reduce(|a, b| a + b).map(|all| all / self.bytes as f64)
+    }
+
+    fn words(&self) -> String {
+        format!("packets of {} delivered", called(&self.source))
+    }
+
+    fn source(&self) -> Option<&str> {
+        Some(&self.source)
+    }
+}

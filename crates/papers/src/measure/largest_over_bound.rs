@@ -1,0 +1,27 @@
+use serde::Deserialize;
+
+use super::select::largest_delay;
+use super::words::called;
+use super::{Kind, Run};
+
+/// The largest delay of a source over the bound on it. The network must add no delay of its own.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LargestOverBound {
+    /// The name of the source, or the beginning of the names of several with a star.
+    pub source: String,
+}
+
+impl Kind for LargestOverBound {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        Some(largest_delay(run.record, &self.source)? / (run.bound)(&self.source)?)
+    }
+
+    fn words(&self) -> String {
+        format!("largest delay of {} over its bound", called(&self.source))
+    }
+
+    fn source(&self) -> Option<&str> {
+        Some(&self.source)
+    }
+}

@@ -1,0 +1,22 @@
+use serde::Deserialize;
+
+use super::select::{Size, incomplete, mean};
+use super::{Kind, Run};
+
+/// The mean size of the transfers that did not complete, segments.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MeanOfIncomplete {
+    /// Which size of theirs counts.
+    pub size: Size,
+}
+
+impl Kind for MeanOfIncomplete {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        mean(incomplete(run.record).map(|flow| self.size.of(flow) as f64))
+    }
+
+    fn words(&self) -> String {
+        "mean size of the incomplete, segments".to_owned()
+    }
+}

@@ -1,0 +1,26 @@
+use serde::Deserialize;
+
+use super::{Kind, Needs};
+use crate::fact::Measured;
+
+/// A number that was measured elsewhere, as the paper's `measured.toml` says. It needs no experiment.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MeasuredElsewhere {
+    /// What was measured: the key in that file.
+    pub what: String,
+}
+
+impl Kind for MeasuredElsewhere {
+    fn of_paper(&self, measured: &[Measured]) -> Option<f64> {
+        measured.iter().find(|measured| measured.what == self.what).map(|measured| measured.value)
+    }
+
+    fn words(&self) -> String {
+        self.what.clone()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { no_run: true, ..Needs::default() }
+    }
+}

@@ -1,0 +1,32 @@
+use serde::Deserialize;
+
+use super::select::{mean, throughputs};
+use super::words::called;
+use super::{Kind, Needs, Run};
+
+/// The throughput of a flow of a source over the experiment's `ideal`; of several flows the mean.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Normalized {
+    /// The name of the source, or the beginning of the names of several with a star.
+    pub source: String,
+}
+
+impl Kind for Normalized {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        let ideal = run.ideal_bps()?;
+        mean(throughputs(run.record, Some(&self.source)).into_iter().map(|rate| rate / ideal))
+    }
+
+    fn words(&self) -> String {
+        format!("normalised bandwidth of {}", called(&self.source))
+    }
+
+    fn source(&self) -> Option<&str> {
+        Some(&self.source)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { ideal: true, ..Needs::default() }
+    }
+}

@@ -1,0 +1,36 @@
+use serde::Deserialize;
+
+use super::select::within;
+use super::words::sizes_of;
+use super::{Kind, Needs, Run};
+
+/// Data packets per time that a flow became backlogged, of flows with so many packets; SYN and the like do not count.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PacketsPerFragment {
+    /// The fewest packets of a flow that counts.
+    #[serde(default)]
+    pub from: u64,
+    /// The most; without it all larger ones count.
+    #[serde(default)]
+    pub to: Option<u64>,
+}
+
+impl Kind for PacketsPerFragment {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        let episodes = run.record.episodes.iter();
+        let flows = episodes.filter(|row| within(row.data_packets, self.from, self.to));
+        let (packets, fragments) =
+            flows.fold((0, 0), |(packets, fragments), row| (packets + row.packets, fragments + row.episodes));
+        (fragments > 0).then(|| packets as f64 / fragments as f64)
+    }
+
+    fn words(&self) -> String {
+        let sizes = sizes_of(None, self.from, self.to).replace("segments", "packets");
+        format!("packets per fragment of {sizes}")
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { episodes: true, ..Needs::default() }
+    }
+}

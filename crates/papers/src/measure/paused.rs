@@ -1,0 +1,27 @@
+use serde::Deserialize;
+
+use super::select::largest_transfers;
+use super::{Kind, Run, Unit};
+
+/// The sum of the pauses of more than half a second of the largest transfers, seconds.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Paused {
+    /// How many of the largest transfers count.
+    pub largest: usize,
+}
+
+impl Kind for Paused {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        let largest = largest_transfers(run.record, self.largest).into_iter();
+        largest.map(|flow| flow.paused.as_s()).reduce(|a, b| a + b)
+    }
+
+    fn words(&self) -> String {
+        format!("pauses of the {} largest, in all", self.largest)
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::Seconds
+    }
+}

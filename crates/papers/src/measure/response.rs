@@ -1,0 +1,45 @@
+use serde::Deserialize;
+
+use super::select::{Unfinished, response};
+use super::words::sizes_of;
+use super::{Kind, Run, Unit};
+
+/// Mean response time of transfers of these sizes, seconds. The pages or objects that `web` reports are transfers, too.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Response {
+    /// The source, or all traffic.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// The smallest transfer that counts, segments.
+    #[serde(default)]
+    pub from: u64,
+    /// The largest; without it all larger ones count.
+    #[serde(default)]
+    pub to: Option<u64>,
+    /// How transfers that did not complete count.
+    #[serde(default)]
+    pub unfinished: Unfinished,
+}
+
+impl Kind for Response {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        response(run.record, self.source.as_deref(), (self.from, self.to), self.unfinished)
+    }
+
+    fn words(&self) -> String {
+        let aged = match self.unfinished {
+            Unfinished::LeftOut => "",
+            Unfinished::AtTheirAge => ", unfinished ones at their age",
+        };
+        format!("mean response time of {}{aged}", sizes_of(self.source.as_deref(), self.from, self.to))
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::Seconds
+    }
+
+    fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+}

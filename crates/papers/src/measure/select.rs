@@ -1,0 +1,222 @@
+//! Selections of flows and samples of a record, which several measures share.
+
+use std::collections::BTreeMap;
+
+use qdisc::{Backlog, Ending, FlowKind, FlowReport, Rate, Span, Time};
+use record::{QueueRow, Record};
+use serde::Deserialize;
+
+/// What becomes of transfers that did not complete in a mean of response times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unfinished {
+    /// They are left out, as papers do.
+    #[default]
+    LeftOut,
+    /// They count with the time from their start to the end of the run.
+    AtTheirAge,
+}
+
+/// Which size of a transfer that did not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Size {
+    /// What the application wanted to send.
+    Asked,
+    /// What arrived.
+    Delivered,
+}
+
+/// Data in a full segment, bytes.
+const SEGMENT: u64 = 1460;
+
+/// Transfers that began within the measurement interval.
+pub(crate) fn transfers(record: &Record) -> impl Iterator<Item = &FlowReport> {
+    let transfers = record.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
+    transfers.filter(|flow| record.layout.measures(flow.start))
+}
+
+/// Whether a flow is of a source; any is of none.
+pub(super) fn is_of(record: &Record, source: Option<&str>, flow: &FlowReport) -> bool {
+    source.is_none_or(|source| names(source, &record.layout.source_name(flow.source)))
+}
+
+/// Whether a source means the traffic of this name.
+pub(crate) fn names(source: &str, traffic: &str) -> bool {
+    match source.strip_suffix('*') {
+        Some(beginning) => traffic.starts_with(beginning),
+        None => traffic == source,
+    }
+}
+
+/// Endless transfers and streams of datagrams, of a source or of all, in the order of the scenario: by its traffic, then
+/// by the nodes between which they go.
+pub(crate) fn lasting<'a>(record: &'a Record, source: Option<&str>) -> Vec<&'a FlowReport> {
+    let last = |flow: &&FlowReport| matches!(flow.kind, FlowKind::Endless | FlowKind::Datagrams);
+    let flows = record.flows.iter().filter(last).filter(|flow| is_of(record, source, flow));
+    let mut flows: Vec<&FlowReport> = flows.collect();
+    flows.sort_by_key(|flow| (flow.source, flow.from, flow.to, flow.id));
+    flows
+}
+
+/// What arrived of a flow within the measurement interval, bit/s; see [`ip_bytes`].
+pub(super) fn throughput(flow: &FlowReport, record: &Record) -> f64 {
+    ip_bytes(flow, flow.goodput_bytes) * 8.0 / record.layout.measured_time().as_s()
+}
+
+/// So many data bytes of a flow as its paper counts them: papers count datagrams as whole IP packets and give shares of a
+/// link's rate, and count transfers by their data. Datagrams of a stream are taken to be as long as those that arrived are on
+/// average.
+pub(super) fn ip_bytes(flow: &FlowReport, data: u64) -> f64 {
+    let arrived = flow.lost.map_or(0, |lost| flow.packets - lost);
+    let header = f64::from(sim::segment::UDP_HEADER) * arrived as f64;
+    let share = if flow.delivered > 0 { header / flow.delivered as f64 } else { 0.0 };
+    data as f64 * (1.0 + share)
+}
+
+/// Flows of a source; a group is told of in its transfers, too.
+pub(super) fn of_source<'a>(record: &'a Record, source: &'a str) -> impl Iterator<Item = &'a FlowReport> {
+    let flows = record.flows.iter().filter(|flow| flow.kind != FlowKind::Group);
+    flows.filter(move |flow| is_of(record, Some(source), flow))
+}
+
+/// Packets that the measured ports dropped within the measurement interval, of some traffic or of all.
+pub(super) fn dropped(record: &Record, source: Option<&str>) -> Option<f64> {
+    let metrics = &record.summary.metrics;
+    let Some(source) = source else { return metrics.value("drops") };
+    let mut all: Vec<&String> = record.layout.source_names.iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    let mine = all.into_iter().filter(|traffic| names(source, traffic));
+    mine.map(|traffic| metrics.value(&format!("src.{traffic}.drops")))
+        .try_fold(0.0, |sum, drops| Some(sum + drops?))
+}
+
+/// The largest one-way delay of the datagrams of a source, seconds; `None` when none arrived.
+pub(super) fn largest_delay(record: &Record, source: &str) -> Option<f64> {
+    let delays = of_source(record, source).map(|flow| flow.delay_max).filter(|delay| !delay.is_zero());
+    delays.max().map(Span::as_s)
+}
+
+/// What the bottleneck's queue held within the measurement interval, packets: sample by sample, or means over windows.
+pub(super) fn queue(record: &Record, window: Option<Span>) -> Vec<f64> {
+    let samples = held(record).filter(|(time, _)| record.layout.measures(*time));
+    let samples = samples.map(|(time, held)| (time, held.packets as f64));
+    match window {
+        None => samples.map(|(_, held)| held).collect(),
+        Some(window) => means(samples, record.layout.from, window).map(|(_, held)| held).collect(),
+    }
+}
+
+/// What the bottleneck's queue holds, sample by sample.
+pub(crate) fn held(record: &Record) -> impl Iterator<Item = (Time, Backlog)> + '_ {
+    at_bottleneck(record).filter_map(|row| Some((row.time, row.held?)))
+}
+
+/// The samples of the bottleneck, of the whole run.
+fn at_bottleneck(record: &Record) -> impl Iterator<Item = &QueueRow> {
+    let port = record.layout.bottleneck();
+    record.queue.iter().filter(move |row| Some(row.port) == port)
+}
+
+/// Means over windows that follow each other from `from` on, each with the time of its end. A window without samples has
+/// none.
+pub(crate) fn means(
+    samples: impl Iterator<Item = (Time, f64)>,
+    from: Time,
+    window: Span,
+) -> impl Iterator<Item = (Time, f64)> {
+    let mut windows: BTreeMap<u64, (f64, u64)> = BTreeMap::new();
+    for (time, value) in samples {
+        let entry = windows.entry(time.since(from).as_ps() / window.as_ps().max(1)).or_default();
+        *entry = (entry.0 + value, entry.1 + 1);
+    }
+    windows.into_iter().map(move |(at, (sum, count))| (from + window * (at + 1), sum / count as f64))
+}
+
+/// Of flows that last, in the order of the scenario, bit/s.
+pub(crate) fn throughputs(record: &Record, source: Option<&str>) -> Vec<f64> {
+    lasting(record, source).into_iter().map(|flow| throughput(flow, record)).collect()
+}
+
+pub(crate) fn bits_per_s(rate: Rate) -> f64 {
+    rate.bytes_per_s() * 8.0
+}
+
+/// The samples of a gauge at the bottleneck, of the whole run.
+pub(crate) fn gauge<'a>(record: &'a Record, name: &'a str) -> impl Iterator<Item = (Time, f64)> + 'a {
+    at_bottleneck(record).filter_map(move |row| match row.gauge {
+        Some((known, value)) if known == name => Some((row.time, value)),
+        _ => None,
+    })
+}
+
+/// Those that did not complete: neither given up nor unfinished ones were torn down properly.
+pub(crate) fn incomplete(record: &Record) -> impl Iterator<Item = &FlowReport> {
+    transfers(record).filter(|flow| flow.ending != Ending::Completed)
+}
+
+/// Response time in seconds, or the age at the end of the run.
+pub(crate) fn time(flow: &FlowReport, record: &Record, unfinished: Unfinished) -> Option<f64> {
+    let counts = flow.ending == Ending::Completed || unfinished == Unfinished::AtTheirAge;
+    counts.then(|| record.layout.age(flow).as_s())
+}
+
+/// The largest transfers that were asked for in the first half of the measurement interval; of equals the earliest. Sizes and
+/// times are the same under every discipline, so these are.
+pub(crate) fn largest_transfers(record: &Record, count: usize) -> Vec<&FlowReport> {
+    let (from, until) = (record.layout.from, record.layout.until);
+    let half: Time = from + until.since(from).scale(1, 2);
+    let mut flows: Vec<&FlowReport> = transfers(record).filter(|flow| flow.start < half).collect();
+    flows.sort_by_key(|flow| (std::cmp::Reverse(flow.bytes), flow.start, flow.id));
+    flows.truncate(count);
+    flows
+}
+
+/// Full segments that so many bytes fill, the last one counted whole.
+pub(crate) fn segments(bytes: u64) -> u64 {
+    bytes.div_ceil(SEGMENT)
+}
+
+impl Size {
+    pub fn of(self, flow: &FlowReport) -> u64 {
+        match self {
+            Size::Asked => segments(flow.bytes),
+            Size::Delivered => segments(flow.delivered),
+        }
+    }
+}
+
+pub(super) fn within(number: u64, from: u64, to: Option<u64>) -> bool {
+    from <= number && to.is_none_or(|to| number <= to)
+}
+
+pub(super) fn response(
+    record: &Record,
+    source: Option<&str>,
+    (from, to): (u64, Option<u64>),
+    unfinished: Unfinished,
+) -> Option<f64> {
+    let asked = transfers(record).filter(|flow| is_of(record, source, flow));
+    let of_size = asked.filter(|flow| within(segments(flow.bytes), from, to));
+    mean(of_size.filter_map(|flow| time(flow, record, unfinished)))
+}
+
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0u64, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// The share of flows that `is` says yes to.
+pub(super) fn share<'a>(
+    flows: impl Iterator<Item = &'a FlowReport>,
+    is: impl Fn(&FlowReport) -> bool,
+) -> Option<f64> {
+    mean(flows.map(|flow| f64::from(u8::from(is(flow)))))
+}
+
+/// The streams of datagrams of a source, or of all, in the order of [`lasting`].
+pub(crate) fn datagrams<'a>(record: &'a Record, source: Option<&str>) -> Vec<&'a FlowReport> {
+    let streams = lasting(record, source).into_iter();
+    streams.filter(|flow| flow.kind == FlowKind::Datagrams).collect()
+}

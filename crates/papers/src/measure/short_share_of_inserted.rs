@@ -1,0 +1,34 @@
+use qdisc::FlowReport;
+use serde::Deserialize;
+
+use super::select::transfers;
+use super::{Kind, Run, Unit};
+
+/// Of the flows that a table with this probability per packet catches, the share with at most so many packets. It is the
+/// expectation, from the packets that each flow sent.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShortShareOfInserted {
+    /// The probability with which a packet enters its flow into the table.
+    pub probability: f64,
+    /// The most packets of a short flow.
+    pub to: u64,
+}
+
+impl Kind for ShortShareOfInserted {
+    fn of(&self, run: &Run<'_>) -> Option<f64> {
+        let caught = |flow: &&FlowReport| 1.0 - libm::pow(1.0 - self.probability, flow.packets as f64);
+        let short = |flow: &&FlowReport| flow.packets <= self.to;
+        let all: f64 = transfers(run.record).map(|flow| caught(&flow)).sum();
+        let short: f64 = transfers(run.record).filter(short).map(|flow| caught(&flow)).sum();
+        (all > 0.0).then(|| short / all)
+    }
+
+    fn words(&self) -> String {
+        format!("share of flows of up to {} packets in the table", self.to)
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::Share
+    }
+}
