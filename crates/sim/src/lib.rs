@@ -1,6 +1,6 @@
 //! Packet-level network simulation: links with disciplines, routing, TCP and UDP applications.
 //!
-//! Read [`world`] first: it is the whole of a run, from event to event. Then [`transport`], where segments become
+//! Read [`engine`] first: it is the whole of a run, from event to event. Then [`transport`], where segments become
 //! connections, and [`tcp`], what real stacks do. [`traffic`] holds the applications, and [`net`] is all that they see.
 //!
 //! There is no hidden queue anywhere: a packet waits in the discipline of a link's port, or it is on the wire.
@@ -9,8 +9,9 @@
 // A second variable of the same name is how the wrong packet gets dropped.
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
-pub mod agenda;
 pub mod counts;
+pub mod engine;
+pub mod event_queue;
 pub mod net;
 pub mod network;
 pub mod routes;
@@ -20,9 +21,9 @@ pub mod tally;
 pub mod tcp;
 pub mod traffic;
 pub mod transport;
-pub mod world;
 
 pub use counts::Counts;
+pub use engine::{Plan, Sim, Totals};
 pub use net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Settings, Side, StreamId};
 pub use network::{LinkPlan, Network, NetworkError};
 pub use routes::Routes;
@@ -30,4 +31,3 @@ pub use segment::Segment;
 pub use sizes::Sizes;
 pub use tcp::TcpConfig;
 pub use traffic::{Place, Placed, SOURCES, Source, Traffic, TrafficEntry, TrafficSpec};
-pub use world::{Plan, Sim, Totals};

@@ -97,7 +97,7 @@ pub struct Caller<'a> {
 /// What it tells sources is told between their actions, never within one.
 pub trait Carrier {
     /// A host beyond a node: [`Net::host`].
-    fn host(&mut self, node: u16, distance: Span) -> HostId;
+    fn host(&mut self, node: u16, delay: Span) -> HostId;
     /// Opens a connection between two nodes, or between one and a host beyond the other.
     fn connect(&mut self, by: Caller<'_>, ends: (u16, u16), host: HostId) -> ConnId;
     /// Opens a connection that sends `bytes` one way, or for ever, closes and reports itself; `asked` is its start.
@@ -155,10 +155,10 @@ impl<'a> Net<'a> {
         self.carrier.transfer(self.caller, (from, to), bytes, asked)
     }
 
-    /// A host `distance` beyond a node, one way: its packets reach the node that much later, and it receives that much
-    /// later what reaches the node. There is no queue in between. The same host for the same node and distance.
-    pub fn host(&mut self, node: u16, distance: Span) -> HostId {
-        self.carrier.host(node, distance)
+    /// A host `delay` beyond a node, one way: its packets reach the node that much later, and it receives that much
+    /// later what reaches the node. There is no queue in between. The same host for the same node and delay.
+    pub fn host(&mut self, node: u16, delay: Span) -> HostId {
+        self.carrier.host(node, delay)
     }
 
     /// Opens a connection one end of which is such a host: the one whose node it stands behind.

@@ -24,7 +24,7 @@ pub struct LinkPlan {
     pub loss: Share,
     /// What the link costs when routes are chosen, at least 1; 1 counts hops.
     pub cost: u32,
-    /// When it is down, from and to, one after the other: see [`crate::world`].
+    /// When it is down, from and to, one after the other: see [`crate::engine`].
     pub outages: Vec<(Time, Time)>,
     /// The discipline at its port.
     pub qdisc: Box<dyn Qdisc<Segment>>,

@@ -14,7 +14,7 @@ pub struct Segment {
     /// Which host beyond a node one of its ends is; 0 where both are at their nodes.
     pub host: u16,
     /// The node that this host stands behind; means nothing where `host` is 0.
-    pub beyond: u16,
+    pub host_node: u16,
     /// When it was sent, in microseconds modulo 2^32: of data segments.
     pub sent: u32,
     /// Flags, see the constants.
@@ -66,7 +66,7 @@ impl Segment {
     }
     /// Sequence numbers that it takes: its data, and one each for SYN and FIN.
     #[inline]
-    pub fn room(&self) -> u64 {
+    pub fn seq_len(&self) -> u64 {
         u64::from(self.len) + u64::from(self.has(Segment::SYN)) + u64::from(self.has(Segment::FIN))
     }
     /// The blocks of data beyond `ack` that the sender of this segment has.

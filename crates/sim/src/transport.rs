@@ -1,6 +1,6 @@
 //! Connections and streams: between the applications above and the packets below.
 //!
-//! A connection has two ends and one slot of the agenda for all its timers. The slot is armed lazily: a deadline
+//! A connection has two ends and one timer of the queue for all its timers. The timer is armed lazily: a deadline
 //! that moves back, as the retransmission timer does with every acknowledgement, costs nothing; the early wake-up looks
 //! at the true deadlines and goes back to sleep.
 //!
@@ -16,7 +16,7 @@ use qdisc::{
     Ecn, Ending, FiveTuple, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
 };
 
-use crate::agenda::{Agenda, Class, Rank, Slot};
+use crate::event_queue::{Class, EventQueue, Rank, Timer};
 use crate::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use crate::segment::{Segment, UDP_HEADER};
 use crate::tally::{Datagrams, Pauses};
@@ -31,7 +31,7 @@ pub(crate) struct Transport {
     retired: Vec<u32>,
     streams: Vec<Stream>,
     hasher: SipHasher,
-    /// Hosts that stand beyond their nodes, by number: node and distance. Number 0 is nobody.
+    /// Hosts that stand beyond their nodes, by number: node and delay. Number 0 is nobody.
     hosts: Vec<(u16, Span)>,
     host_numbers: BTreeMap<(u16, Span), u16>,
     measured: Range<Time>,
@@ -114,8 +114,8 @@ struct Conn {
     serial: u32,
     source: u16,
     alive: bool,
-    slot: Slot,
-    /// When the slot is armed; never later than the earliest deadline.
+    timer: Timer,
+    /// When the timer is armed; never later than the earliest deadline.
     armed: Time,
     tcp: Rc<TcpConfig>,
     client: Endpoint,
@@ -179,16 +179,16 @@ struct Stream {
 /// The transport, while a source acts: the carrier of the simulation.
 pub(crate) struct Simulated<'a> {
     pub transport: &'a mut Transport,
-    pub agenda: &'a mut Agenda,
+    pub queue: &'a mut EventQueue,
 }
 
 impl Carrier for Simulated<'_> {
-    fn host(&mut self, node: u16, distance: Span) -> HostId {
-        self.transport.host(node, distance)
+    fn host(&mut self, node: u16, delay: Span) -> HostId {
+        self.transport.host(node, delay)
     }
 
     fn connect(&mut self, by: Caller<'_>, (from, to): (u16, u16), host: HostId) -> ConnId {
-        self.transport.connect((from, to, host.0), by.source, by.settings, by.now, self.agenda)
+        self.transport.connect((from, to, host.0), by.source, by.settings, by.now, self.queue)
     }
 
     fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
@@ -213,11 +213,11 @@ impl Carrier for Simulated<'_> {
     }
 
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time) {
-        self.transport.act(conn, side, now, self.agenda, |end| end.write(bytes));
+        self.transport.act(conn, side, now, self.queue, |end| end.write(bytes));
     }
 
     fn close(&mut self, conn: ConnId, side: Side, now: Time) {
-        self.transport.act(conn, side, now, self.agenda, Endpoint::close);
+        self.transport.act(conn, side, now, self.queue, Endpoint::close);
     }
 
     fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
@@ -293,28 +293,28 @@ impl Transport {
         }
     }
 
-    fn host(&mut self, node: u16, distance: Span) -> HostId {
-        if distance.is_zero() {
+    fn host(&mut self, node: u16, delay: Span) -> HostId {
+        if delay.is_zero() {
             return HostId(0);
         }
         let next = self.hosts.len() as u16;
-        let known = self.host_numbers.get(&(node, distance)).copied();
+        let known = self.host_numbers.get(&(node, delay)).copied();
         HostId(known.unwrap_or_else(|| {
-            // Beyond 65,000 hosts the last ones share a distance.
+            // Beyond 65,000 hosts the last ones share a delay.
             let number = if next < u16::MAX { next } else { u16::MAX - 1 };
             if number == next {
-                self.hosts.push((node, distance));
+                self.hosts.push((node, delay));
             }
-            self.host_numbers.insert((node, distance), number);
+            self.host_numbers.insert((node, delay), number);
             number
         }))
     }
 
     /// How far beyond `node` the end of this packet is that has the node's number.
     #[inline]
-    pub fn beyond(&self, node: u16, segment: &Segment) -> Option<Span> {
-        let (at, distance) = self.hosts[usize::from(segment.host)];
-        (segment.host > 0 && at == node).then_some(distance)
+    pub fn access_delay(&self, node: u16, segment: &Segment) -> Option<Span> {
+        let (at, delay) = self.hosts[usize::from(segment.host)];
+        (segment.host > 0 && at == node).then_some(delay)
     }
 
     fn connect(
@@ -323,7 +323,7 @@ impl Transport {
         source: u16,
         settings: &Settings,
         now: Time,
-        agenda: &mut Agenda,
+        queue: &mut EventQueue,
     ) -> ConnId {
         let origin = &mut self.origins[usize::from(source)];
         let tuple = origin.tuple(from, to, 6);
@@ -333,8 +333,8 @@ impl Transport {
         let place = self.free.pop();
         let number = place.unwrap_or(self.conns.len() as u32);
         let serial = place.map_or(0, |place| self.conns[place as usize].serial + 1);
-        let beyond = self.hosts[usize::from(host)].0;
-        let template = Segment { conn: number, serial, source, host, beyond, ..Segment::default() };
+        let host_node = self.hosts[usize::from(host)].0;
+        let template = Segment { conn: number, serial, source, host, host_node, ..Segment::default() };
         let reply = Segment { flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
         let Settings { class, reserved, .. } = *settings;
@@ -345,13 +345,13 @@ impl Transport {
             serial,
             source,
             alive: true,
-            slot: match place {
+            timer: match place {
                 Some(place) => {
-                    let slot = self.conns[place as usize].slot;
-                    agenda.reuse(slot, rank);
-                    slot
+                    let timer = self.conns[place as usize].timer;
+                    queue.reuse(timer, rank);
+                    timer
                 }
-                None => agenda.add(rank),
+                None => queue.add(rank),
             },
             armed: Time::NEVER,
             tcp: Rc::clone(tcp),
@@ -362,7 +362,7 @@ impl Transport {
             after: if now < self.measured.end { Arrived::ALL } else { Arrived::NOTHING },
         };
         conn.client.open(now, &mut self.out);
-        conn.arm(agenda);
+        conn.arm(queue);
         match place {
             Some(place) => self.conns[place as usize] = conn,
             None => self.conns.push(conn),
@@ -376,7 +376,7 @@ impl Transport {
         conn: ConnId,
         side: Side,
         now: Time,
-        agenda: &mut Agenda,
+        queue: &mut EventQueue,
         what: impl FnOnce(&mut Endpoint),
     ) {
         let conn = &mut self.conns[conn.0 as usize];
@@ -387,7 +387,7 @@ impl Transport {
         };
         what(end);
         end.send(now, &tcp, &mut self.out);
-        conn.arm(agenda);
+        conn.arm(queue);
     }
 
     fn datagram(&mut self, id: StreamId, datagram: Datagram, now: Time) {
@@ -426,7 +426,7 @@ impl Transport {
 
     /// A packet reached the host that it was for.
     #[inline]
-    pub fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, agenda: &mut Agenda) {
+    pub fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, queue: &mut EventQueue) {
         if segment.has(Segment::DATAGRAM) {
             return self.streams[segment.conn as usize].deliver(meta, segment, now, &self.measured);
         }
@@ -438,7 +438,7 @@ impl Transport {
         if let Some(transfer) = &mut conn.transfer
             && segment.len > 0
         {
-            transfer.heard(segment.age(now), now, &self.measured);
+            transfer.record_arrival(segment.age(now), now, &self.measured);
         }
         let tcp = &*conn.tcp;
         let (end, side) = if segment.has(Segment::REPLY) {
@@ -447,21 +447,21 @@ impl Transport {
             (&mut conn.server, Side::Server)
         };
         let outcome = end.segment(segment, meta.ecn == Ecn::Marked, now, tcp, &mut self.out);
-        self.after(number, side, outcome, now, agenda);
+        self.handle_outcome(number, side, outcome, now, queue);
     }
 
-    /// A connection's slot came up.
-    pub fn timer(&mut self, number: u32, now: Time, agenda: &mut Agenda) {
+    /// A connection's timer came up.
+    pub fn on_timer(&mut self, number: u32, now: Time, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         conn.armed = Time::NEVER;
-        agenda.set(conn.slot, Time::NEVER);
+        queue.set(conn.timer, Time::NEVER);
         for side in [Side::Client, Side::Server] {
-            self.timer_of(number, side, now, agenda);
+            self.on_end_timer(number, side, now, queue);
         }
-        self.conns[number as usize].arm(agenda);
+        self.conns[number as usize].arm(queue);
     }
 
-    fn timer_of(&mut self, number: u32, side: Side, now: Time, agenda: &mut Agenda) {
+    fn on_end_timer(&mut self, number: u32, side: Side, now: Time, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         let tcp = &*conn.tcp;
         let end = match side {
@@ -469,26 +469,40 @@ impl Transport {
             Side::Server => &mut conn.server,
         };
         if conn.alive && now >= end.deadline() {
-            let outcome = end.timer(now, tcp, &mut self.out);
-            self.after(number, side, outcome, now, agenda);
+            let outcome = end.on_timer(now, tcp, &mut self.out);
+            self.handle_outcome(number, side, outcome, now, queue);
         }
     }
 
     /// Tells the application what happened, and cleans up.
     #[inline]
-    fn after(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+    fn handle_outcome(
+        &mut self,
+        number: u32,
+        side: Side,
+        outcome: Outcome,
+        now: Time,
+        queue: &mut EventQueue,
+    ) {
         let conn = &mut self.conns[number as usize];
         if outcome == Outcome::default() && !(conn.client.finished() && conn.server.finished()) {
-            return conn.arm(agenda);
+            return conn.arm(queue);
         }
-        self.tell(number, side, outcome, now, agenda);
+        self.report_outcome(number, side, outcome, now, queue);
     }
 
     #[cold]
-    fn tell(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+    fn report_outcome(
+        &mut self,
+        number: u32,
+        side: Side,
+        outcome: Outcome,
+        now: Time,
+        queue: &mut EventQueue,
+    ) {
         match self.conns[number as usize].transfer {
-            Some(_) => self.tell_transfer(number, side, outcome, now, agenda),
-            None => self.tell_source(number, side, outcome),
+            Some(_) => self.advance_transfer(number, side, outcome, now, queue),
+            None => self.notify_source(number, side, outcome),
         }
         let conn = &mut self.conns[number as usize];
         let ended = if outcome.aborted {
@@ -501,14 +515,21 @@ impl Transport {
         match ended {
             Some(event) => {
                 self.events.push((conn.source, event));
-                self.release(number, agenda);
+                self.release(number, queue);
             }
-            None => conn.arm(agenda),
+            None => conn.arm(queue),
         }
     }
 
     /// A transfer needs nobody: it reports when its data are there, and closes the way back.
-    fn tell_transfer(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+    fn advance_transfer(
+        &mut self,
+        number: u32,
+        side: Side,
+        outcome: Outcome,
+        now: Time,
+        queue: &mut EventQueue,
+    ) {
         let conn = &mut self.conns[number as usize];
         if let (Side::Server, true, Some(transfer)) = (side, outcome.received, &mut conn.transfer) {
             transfer.pauses.progress(now);
@@ -527,11 +548,11 @@ impl Transport {
             self.reports.push(report);
         }
         if side == Side::Server && outcome.peer_closed {
-            self.act(ConnId(number), Side::Server, now, agenda, Endpoint::close);
+            self.act(ConnId(number), Side::Server, now, queue, Endpoint::close);
         }
     }
 
-    fn tell_source(&mut self, number: u32, side: Side, outcome: Outcome) {
+    fn notify_source(&mut self, number: u32, side: Side, outcome: Outcome) {
         let conn = &self.conns[number as usize];
         let id = ConnId(number);
         if outcome.connected && side == Side::Server {
@@ -543,12 +564,12 @@ impl Transport {
         }
     }
 
-    /// A connection is over. Its place is free once its source has heard of it, and its slot stays with the place.
-    fn release(&mut self, number: u32, agenda: &mut Agenda) {
+    /// A connection is over. Its place is free once its source has heard of it, and its timer stays with the place.
+    fn release(&mut self, number: u32, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         conn.alive = false;
         conn.armed = Time::NEVER;
-        agenda.set(conn.slot, Time::NEVER);
+        queue.set(conn.timer, Time::NEVER);
         self.retired.push(number);
     }
 
@@ -618,9 +639,9 @@ impl Transport {
         (self.conns.capacity() * size_of::<Conn>() + heap, self.conns.len())
     }
 
-    /// The slots of connections, for the table that tells slots apart.
-    pub fn slot_of(&self, number: u32) -> Slot {
-        self.conns[number as usize].slot
+    /// The timers of connections, for the table that tells timers apart.
+    pub fn timer_of(&self, number: u32) -> Timer {
+        self.conns[number as usize].timer
     }
     /// How many places for connections there are.
     pub fn places(&self) -> usize {
@@ -637,14 +658,14 @@ impl Conn {
     }
 
     #[inline]
-    fn arm(&mut self, agenda: &mut Agenda) {
+    fn arm(&mut self, queue: &mut EventQueue) {
         if !self.alive {
             return;
         }
         let deadline = self.client.deadline().min(self.server.deadline());
         if deadline < self.armed {
             self.armed = deadline;
-            agenda.set(self.slot, deadline);
+            queue.set(self.timer, deadline);
         }
     }
 
@@ -689,7 +710,7 @@ impl Conn {
 impl Transfer {
     /// A data packet arrived that was on its way for `delay`.
     #[inline]
-    fn heard(&mut self, delay: Span, now: Time, measured: &Range<Time>) {
+    fn record_arrival(&mut self, delay: Span, now: Time, measured: &Range<Time>) {
         // The time of sending is `now - delay`, to the microsecond.
         if now >= measured.start + delay && now < measured.end + delay {
             self.arrived += 1;

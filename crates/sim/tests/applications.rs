@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use qdisc::{Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
 use serde_json::{Value, json};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{Place, Plan, SOURCES, Segment, Sim, TcpConfig};
 use support::Lab;
 use tempfile::NamedTempFile;

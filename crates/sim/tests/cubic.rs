@@ -49,7 +49,7 @@ impl Row<'_> {
         })
     }
 
-    fn ack(&self, limited: bool) -> Ack {
+    fn ack(&self, cwnd_limited: bool) -> Ack {
         Ack {
             now: self.now,
             bytes: self.bytes,
@@ -58,7 +58,7 @@ impl Row<'_> {
             una: 0,
             next: 0,
             flight: self.bytes,
-            limited,
+            cwnd_limited,
         }
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use qdisc::{Rate, Span, Time};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{Net, Plan, Sim, Source, TcpConfig};
 use support::Lab;
 

@@ -6,7 +6,7 @@
 mod support;
 
 use qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{Net, Segment, Source, StreamId, TcpConfig};
 use support::Lab;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use qdisc::{Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time};
 use serde_json::{Value, json};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
 use support::Lab;
 

@@ -27,7 +27,7 @@ pub struct Ack {
     /// Bytes on their way before this acknowledgement.
     pub flight: u64,
     /// Whether the window, and not the application or the receiver, held the sender back.
-    pub limited: bool,
+    pub cwnd_limited: bool,
 }
 
 /// How much may be on its way.

@@ -9,7 +9,7 @@ use super::TcpConfig;
 use super::controller::{Ack, Controller, Start};
 use super::receiver::{Arrival, Receiver};
 use super::rtt::RttEstimator;
-use super::scoreboard::{Acked, Repeat, Scoreboard};
+use super::scoreboard::{Acked, Retransmission, Scoreboard};
 use crate::segment::{SYN_BYTES, Segment, TCP_HEADER, sack_option};
 
 /// Duplicate acknowledgements that mean a loss: RFC 5681 section 3.2.
@@ -36,14 +36,14 @@ pub struct Endpoint {
     /// Bytes by which duplicate acknowledgements inflate the window (NewReno only).
     inflation: u64,
     /// Where the current recovery ends, and below which no new one begins.
-    recover: u64,
+    recovery_point: u64,
     /// Timeouts in a row.
-    silent: u32,
+    backoffs: u32,
     /// The first lost segment goes out whatever the window says: RFC 6675 section 5, step (4.3); RFC 6582 section
     /// 3.2, steps 2 and 3.
     urgent: bool,
     /// The window, not the application, stopped the last sending.
-    limited: bool,
+    cwnd_limited: bool,
     /// ECN: told the other end until it answers (receiver); answer to give (sender); reduced up to here.
     echo: bool,
     reduced: bool,
@@ -98,9 +98,9 @@ enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
     None,
-    /// Fast recovery, up to `recover`.
+    /// Fast recovery, up to `recovery_point`.
     Fast,
-    /// After a timeout, up to `recover`: slow start over what was sent.
+    /// After a timeout, up to `recovery_point`: slow start over what was sent.
     Timeout,
 }
 
@@ -134,10 +134,10 @@ impl Endpoint {
             fin_sent: false,
             duplicates: 0,
             inflation: 0,
-            recover: 0,
-            silent: 0,
+            recovery_point: 0,
+            backoffs: 0,
             urgent: false,
-            limited: false,
+            cwnd_limited: false,
             echo: false,
             reduced: false,
             reduced_until: 1,
@@ -296,7 +296,7 @@ impl Endpoint {
 
     fn opened(&mut self, tries: u8, now: Time, config: &TcpConfig) {
         self.state = State::Open;
-        self.silent = 0;
+        self.backoffs = 0;
         self.retransmit_at = Time::NEVER;
         if tries == 1 {
             self.rtt.measured(now.since(self.last_sent), config);
@@ -322,7 +322,7 @@ impl Endpoint {
         if config.sack {
             for (from, to) in segment.blocks() {
                 let news = self.board.sack(from, to);
-                selective += news.room;
+                selective += news.len;
                 acked.measured = acked.measured.max(news.measured);
             }
         }
@@ -330,17 +330,17 @@ impl Endpoint {
             self.rtt.measured(now.since(sent), config);
         }
         if advances {
-            self.silent = 0;
+            self.backoffs = 0;
             self.retransmit_at =
                 if self.board.outstanding() > 0 { now + self.rtt.timeout() } else { Time::NEVER };
         }
         let congested = config.ecn && segment.has(Segment::ECE);
         if congested {
-            self.congestion_told(segment.ack, flight, now);
+            self.congestion_echoed(segment.ack, flight, now);
         }
         let duplicate = !advances
             && self.board.outstanding() > 0
-            && segment.room() == 0
+            && segment.seq_len() == 0
             && if config.sack { selective > 0 } else { true };
         if self.recovery(segment.ack, advances, duplicate, flight, now, config) && !congested {
             self.grow(advance, flight, acked.measured.map(|sent| now.since(sent)), now);
@@ -348,7 +348,7 @@ impl Endpoint {
     }
 
     /// The other end echoes a mark: once per window, RFC 3168 section 6.1.2.
-    fn congestion_told(&mut self, ack: u64, flight: u64, now: Time) {
+    fn congestion_echoed(&mut self, ack: u64, flight: u64, now: Time) {
         if ack > self.reduced_until && self.recovery != Recovery::Fast {
             self.controller.marked(flight.min(self.controller.window()), now);
             self.reduced_until = self.board.next();
@@ -367,7 +367,7 @@ impl Endpoint {
         now: Time,
         config: &TcpConfig,
     ) -> bool {
-        if self.recovery != Recovery::None && ack >= self.recover {
+        if self.recovery != Recovery::None && ack >= self.recovery_point {
             let fast = self.recovery == Recovery::Fast;
             self.recovery = Recovery::None;
             self.inflation = 0;
@@ -385,9 +385,9 @@ impl Endpoint {
                     (false, false) => self.duplicates,
                 };
                 if duplicate {
-                    // Up to `recover` duplicates stem from what the last recovery sent twice: RFC 6582 section 3.2, step 1.
+                    // Up to `recovery_point` duplicates stem from what the last recovery sent twice: RFC 6582 section 3.2, step 1.
                     let first_lost = config.sack && self.board.find_losses(config.mss.0);
-                    if first_lost || (self.duplicates >= DUPLICATES && ack > self.recover) {
+                    if first_lost || (self.duplicates >= DUPLICATES && ack > self.recovery_point) {
                         self.begin_fast_recovery(flight, now, config);
                     }
                 }
@@ -423,7 +423,7 @@ impl Endpoint {
 
     fn begin_fast_recovery(&mut self, flight: u64, now: Time, config: &TcpConfig) {
         self.recovery = Recovery::Fast;
-        self.recover = self.board.next();
+        self.recovery_point = self.board.next();
         self.board.begin_recovery();
         self.board.lose_first();
         self.urgent = true;
@@ -439,10 +439,10 @@ impl Endpoint {
     }
 
     fn grow(&mut self, bytes: u64, flight: u64, sample: Option<Span>, now: Time) {
-        let limited = self.limited || flight >= self.controller.window();
+        let cwnd_limited = self.cwnd_limited || flight >= self.controller.window();
         let (una, next) = (self.board.una(), self.board.next());
         let rtt = self.rtt.smoothed();
-        self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight, limited });
+        self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited });
     }
 
     // -- what was received --------------------------------------------------------------------------
@@ -462,12 +462,12 @@ impl Endpoint {
             }
             self.echo |= marked;
         }
-        let room = segment.room();
-        if room == 0 {
+        let len = segment.seq_len();
+        if len == 0 {
             return false;
         }
         let before = self.receiver.delivered();
-        let arrival = self.receiver.arrived(segment.seq, room, segment.has(Segment::FIN));
+        let arrival = self.receiver.arrived(segment.seq, len, segment.has(Segment::FIN));
         outcome.received = self.receiver.delivered() > before;
         outcome.peer_closed = self.receiver.finished() && arrival != Arrival::Duplicate;
         let at_once = match arrival {
@@ -490,35 +490,35 @@ impl Endpoint {
             return;
         }
         self.paced = false;
-        self.limited = false;
+        self.cwnd_limited = false;
         if self.board.outstanding() == 0 && self.has_news() && now.since(self.last_sent) > self.rtt.timeout()
         {
             self.controller.idled(now);
         }
         let window = self.controller.window() + self.inflation + self.limited_transmit(config);
         loop {
-            let repeat = self.board.next_lost();
-            let room = match repeat {
-                Some(repeat) => u64::from(repeat.room),
+            let lost = self.board.next_lost();
+            let len = match lost {
+                Some(lost) => u64::from(lost.len),
                 None => self.end.saturating_sub(self.board.next()).min(config.mss.0),
             };
             // Something must always be on its way, or nothing would ever come back.
-            let urgent = std::mem::take(&mut self.urgent) && repeat.is_some();
-            if self.board.pipe() + room > window && self.board.pipe() > 0 && !urgent {
-                self.limited = room > 0;
+            let urgent = std::mem::take(&mut self.urgent) && lost.is_some();
+            if self.board.pipe() + len > window && self.board.pipe() > 0 && !urgent {
+                self.cwnd_limited = len > 0;
                 return;
             }
             if !urgent && self.pacer_holds(now, config) {
                 // What the pacer holds back the window allows: growth goes on.
-                self.limited = room > 0;
+                self.cwnd_limited = len > 0;
                 return;
             }
-            match repeat {
-                Some(repeat) => self.emit_repeat(repeat, now, config, out),
-                None if self.may_send_new(room, config) => self.emit_new(room, now, config, out),
+            match lost {
+                Some(lost) => self.emit_retransmission(lost, now, config, out),
+                None if self.may_send_new(len, config) => self.emit_new(len, now, config, out),
                 None if self.recovery == Recovery::Fast && config.sack => {
-                    let Some(doubtful) = self.board.next_doubtful() else { return };
-                    self.emit_repeat(doubtful, now, config, out);
+                    let Some(rescue) = self.board.next_rescue() else { return };
+                    self.emit_retransmission(rescue, now, config, out);
                 }
                 None => return,
             }
@@ -530,12 +530,12 @@ impl Endpoint {
     }
 
     /// New data, or the FIN alone; within the receiver's window.
-    fn may_send_new(&self, room: u64, config: &TcpConfig) -> bool {
+    fn may_send_new(&self, len: u64, config: &TcpConfig) -> bool {
         if !config.limited_transmit && self.recovery == Recovery::None && self.duplicates > 0 {
             return false;
         }
-        let fits = self.board.outstanding() + room <= config.receive_window.0;
-        (room > 0 && fits) || (room == 0 && self.closing && !self.fin_sent)
+        let fits = self.board.outstanding() + len <= config.receive_window.0;
+        (len > 0 && fits) || (len == 0 && self.closing && !self.fin_sent)
     }
 
     /// RFC 3042: two segments more than the window while duplicates come in. With SACK the pipe shrinks by itself.
@@ -563,29 +563,34 @@ impl Endpoint {
         false
     }
 
-    fn emit_new(&mut self, room: u64, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
+    fn emit_new(&mut self, len: u64, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         let seq = self.board.next();
-        let last = self.closing && seq + room == self.end;
-        let mut segment = Segment { seq, len: room as u16, ..self.template };
+        let last = self.closing && seq + len == self.end;
+        let mut segment = Segment { seq, len: len as u16, ..self.template };
         if last {
             segment.flags |= Segment::FIN;
             self.fin_sent = true;
         }
-        if self.reduced && room > 0 {
+        if self.reduced && len > 0 {
             segment.flags |= Segment::CWR;
             self.reduced = false;
         }
-        self.board.push(segment.room() as u32, now);
-        self.counts.packets += u64::from(room > 0);
+        self.board.push(segment.seq_len() as u32, now);
+        self.counts.packets += u64::from(len > 0);
         self.sent(segment, if config.ecn { Ecn::Ect0 } else { Ecn::NotCapable }, now, config, out);
     }
 
-    fn emit_repeat(&mut self, repeat: Repeat, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
-        self.board.repeated(repeat, now);
-        let end = repeat.seq + u64::from(repeat.room);
+    fn emit_retransmission(
+        &mut self,
+        lost: Retransmission,
+        now: Time,
+        config: &TcpConfig,
+        out: &mut Vec<Packet<Segment>>,
+    ) {
+        self.board.retransmitted(lost, now);
+        let end = lost.seq + u64::from(lost.len);
         let fin = self.fin_sent && end > self.end;
-        let mut segment =
-            Segment { seq: repeat.seq, len: (repeat.room - u32::from(fin)) as u16, ..self.template };
+        let mut segment = Segment { seq: lost.seq, len: (lost.len - u32::from(fin)) as u16, ..self.template };
         if fin {
             segment.flags |= Segment::FIN;
         }
@@ -603,9 +608,9 @@ impl Endpoint {
         config: &TcpConfig,
         out: &mut Vec<Packet<Segment>>,
     ) {
-        // RFC 6691: options come out of the segment; a full one has no room for them.
-        let room = config.mss.0.saturating_sub(u64::from(segment.len));
-        self.receiver.acknowledge(&mut segment, config.sack && room >= u64::from(sack_option(3)));
+        // RFC 6691: options come out of the segment; a full one has no space for them.
+        let space = config.mss.0.saturating_sub(u64::from(segment.len));
+        self.receiver.acknowledge(&mut segment, config.sack && space >= u64::from(sack_option(3)));
         segment.sent = Segment::stamp(now);
         self.last_sent = now;
         if self.retransmit_at == Time::NEVER {
@@ -649,7 +654,7 @@ impl Endpoint {
     // -- what happens when nothing comes --------------------------------------------------------------
 
     /// It is [`deadline`](Endpoint::deadline), or later.
-    pub fn timer(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) -> Outcome {
+    pub fn on_timer(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) -> Outcome {
         let mut outcome = Outcome::default();
         if now >= self.acknowledge_at {
             self.acknowledge_at = Time::NEVER;
@@ -673,9 +678,9 @@ impl Endpoint {
         outcome: &mut Outcome,
         out: &mut Vec<Packet<Segment>>,
     ) {
-        self.silent += 1;
+        self.backoffs += 1;
         let most = if self.state == State::Open { config.give_up } else { config.give_up_handshake };
-        if most > 0 && self.silent >= most {
+        if most > 0 && self.backoffs >= most {
             self.state = State::GivenUp;
             self.acknowledge_at = Time::NEVER;
             self.paced = false;
@@ -699,12 +704,12 @@ impl Endpoint {
                 // With SACK a hole that stays open lets the outstanding data grow far beyond the window; they are not on
                 // their way, and half of them must not become the threshold.
                 let flight = self.board.outstanding().min(self.controller.window());
-                self.controller.timed_out(flight, self.silent == 1, now);
+                self.controller.timed_out(flight, self.backoffs == 1, now);
                 self.reduced = config.ecn;
                 self.reduced_until = self.board.next();
                 self.board.lose_all();
                 self.recovery = Recovery::Timeout;
-                self.recover = self.board.next();
+                self.recovery_point = self.board.next();
                 self.duplicates = 0;
                 self.inflation = 0;
                 self.pace_until = now;

@@ -118,7 +118,7 @@ mod tests {
                 una,
                 next: una + 10,
                 flight,
-                limited: true,
+                cwnd_limited: true,
             })
         });
         acks.collect()

@@ -8,7 +8,7 @@ pub struct Receiver {
     /// The next sequence number expected (RCV.NXT).
     next: u64,
     /// What is here beyond a gap: disjoint, the most recently changed first (RFC 2018 section 4).
-    islands: Vec<(u64, u64)>,
+    out_of_order: Vec<(u64, u64)>,
     /// The sequence number of the FIN, once it was seen.
     fin: Option<u64>,
     /// Segments in order that are not acknowledged yet.
@@ -29,7 +29,7 @@ pub enum Arrival {
 impl Receiver {
     /// Expects `next` first.
     pub fn new(next: u64) -> Receiver {
-        Receiver { next, islands: Vec::new(), fin: None, pending: 0 }
+        Receiver { next, out_of_order: Vec::new(), fin: None, pending: 0 }
     }
 
     /// The next sequence number expected.
@@ -53,15 +53,15 @@ impl Receiver {
     #[inline]
     pub fn arrived_bytes(&self) -> u64 {
         // A FIN beyond a gap is one of the numbers there.
-        let fin = self.fin.is_some_and(|fin| self.islands.iter().any(|(_, to)| *to > fin));
-        let beyond: u64 = self.islands.iter().map(|(from, to)| to - from).sum();
-        self.delivered() + beyond - u64::from(fin)
+        let fin = self.fin.is_some_and(|fin| self.out_of_order.iter().any(|(_, to)| *to > fin));
+        let above_gap: u64 = self.out_of_order.iter().map(|(from, to)| to - from).sum();
+        self.delivered() + above_gap - u64::from(fin)
     }
 
-    /// A segment that takes `room` sequence numbers from `seq` on.
+    /// A segment that takes `len` sequence numbers from `seq` on.
     #[inline]
-    pub fn arrived(&mut self, seq: u64, room: u64, fin: bool) -> Arrival {
-        let end = seq + room;
+    pub fn arrived(&mut self, seq: u64, len: u64, fin: bool) -> Arrival {
+        let end = seq + len;
         if fin {
             self.fin = Some(end - 1);
         }
@@ -72,14 +72,14 @@ impl Receiver {
             return self.keep(seq, end);
         }
         self.next = end;
-        if self.islands.is_empty() {
+        if self.out_of_order.is_empty() {
             self.pending += 1;
             return Arrival::InOrder;
         }
         // The gap is filled as far as this goes.
-        while let Some(at) = self.islands.iter().position(|(start, _)| *start <= self.next) {
-            let (_, island_end) = self.islands.remove(at);
-            self.next = self.next.max(island_end);
+        while let Some(at) = self.out_of_order.iter().position(|(start, _)| *start <= self.next) {
+            let (_, range_end) = self.out_of_order.remove(at);
+            self.next = self.next.max(range_end);
         }
         Arrival::OutOfOrder
     }
@@ -87,12 +87,12 @@ impl Receiver {
     /// Stores [start, end) beyond a gap.
     fn keep(&mut self, start: u64, end: u64) -> Arrival {
         let (mut start, mut end) = (start, end);
-        if let Some(at) = self.islands.iter().position(|(from, to)| *from <= start && end <= *to) {
+        if let Some(at) = self.out_of_order.iter().position(|(from, to)| *from <= start && end <= *to) {
             // RFC 2018 section 4: the block with the segment that triggered the acknowledgement comes first.
-            self.islands[..=at].rotate_right(1);
+            self.out_of_order[..=at].rotate_right(1);
             return Arrival::Duplicate;
         }
-        self.islands.retain(|(from, to)| {
+        self.out_of_order.retain(|(from, to)| {
             let apart = *to < start || end < *from;
             if !apart {
                 start = start.min(*from);
@@ -100,7 +100,7 @@ impl Receiver {
             }
             apart
         });
-        self.islands.insert(0, (start, end));
+        self.out_of_order.insert(0, (start, end));
         Arrival::OutOfOrder
     }
 
@@ -116,13 +116,13 @@ impl Receiver {
         self.pending = 0;
         segment.flags |= Segment::ACK;
         segment.ack = self.next;
-        if sack && !self.islands.is_empty() {
-            let blocks = self.islands.iter().take(segment.sack.len());
-            for (slot, (from, to)) in segment.sack.iter_mut().zip(blocks) {
+        if sack && !self.out_of_order.is_empty() {
+            let blocks = self.out_of_order.iter().take(segment.sack.len());
+            for (block, (from, to)) in segment.sack.iter_mut().zip(blocks) {
                 // A receiver window is at most 2^30 bytes, so distances fit.
-                *slot = ((from - self.next) as u32, (to - self.next) as u32);
+                *block = ((from - self.next) as u32, (to - self.next) as u32);
             }
-            segment.sacks = self.islands.len().min(segment.sack.len()) as u8;
+            segment.sacks = self.out_of_order.len().min(segment.sack.len()) as u8;
         }
     }
 }
@@ -161,8 +161,8 @@ mod tests {
                 set.extend(seq..seq + len);
                 let next = (0..).find(|n| !set.contains(n)).unwrap();
                 prop_assert_eq!(receiver.next(), next);
-                let beyond: usize = receiver.islands.iter().map(|(from, to)| (to - from) as usize).sum();
-                prop_assert_eq!(beyond, set.range(next..).count());
+                let above_gap: usize = receiver.out_of_order.iter().map(|(from, to)| (to - from) as usize).sum();
+                prop_assert_eq!(above_gap, set.range(next..).count());
             }
         }
     }

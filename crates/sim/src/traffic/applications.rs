@@ -84,18 +84,18 @@ impl Traffic for Config {
             let late = if self.spread.is_zero() { 0 } else { rng.below(self.spread.as_ps()) };
             place.start + Span::ns(at) + Span::from_ps(late)
         };
-        let mut agenda = BinaryHeap::new();
+        let mut pending = BinaryHeap::new();
         let mut talks = Vec::new();
         for plan in workload.connections.into_iter().filter(|plan| mine(&plan.group)) {
             let rtt = self.rtt.unwrap_or_else(|| plan.rtt.map_or(median, Span::ns));
             // A client beyond the link begins earlier than its packet passes.
             let away = if plan.way == Way::Up { 0 } else { (rtt / 2).as_ps() / 1000 };
-            agenda.push(Reverse((begins(plan.start.saturating_sub(away)), talks.len(), What::Begin)));
+            pending.push(Reverse((begins(plan.start.saturating_sub(away)), talks.len(), What::Begin)));
             talks.push(Talk::new(plan, rtt, (near, far)));
         }
         let mut trains = Vec::new();
         for plan in workload.trains.into_iter().filter(|plan| mine(&plan.group)) {
-            agenda.push(Reverse((begins(plan.start), trains.len(), What::Packet)));
+            pending.push(Reverse((begins(plan.start), trains.len(), What::Packet)));
             let mut next = Cursor::default();
             let bytes = next.next(&plan.packets).map_or(0, |(_, bytes)| bytes);
             trains.push(Running { plan, next, bytes, stream: None });
@@ -111,7 +111,7 @@ impl Traffic for Config {
             talks,
             trains,
             by_conn: BTreeMap::new(),
-            agenda,
+            pending,
             pages,
             stop: place.stop,
         }))
@@ -129,7 +129,7 @@ struct Applications {
     /// Which talk goes over an open connection.
     by_conn: BTreeMap<ConnId, usize>,
     /// Who does what when.
-    agenda: BinaryHeap<Reverse<(Time, usize, What)>>,
+    pending: BinaryHeap<Reverse<(Time, usize, What)>>,
     pages: Pages,
     stop: Time,
 }
@@ -195,10 +195,10 @@ struct Running {
 
 impl Source for Applications {
     fn wake(&mut self, net: &mut Net<'_>) {
-        while let Some(Reverse((at, number, what))) = self.agenda.peek().copied()
+        while let Some(Reverse((at, number, what))) = self.pending.peek().copied()
             && at <= net.now()
         {
-            self.agenda.pop();
+            self.pending.pop();
             if at >= self.stop && what == What::Begin {
                 continue;
             }
@@ -250,7 +250,7 @@ impl Source for Applications {
 
 impl Applications {
     fn sleep(&self, net: &mut Net<'_>) {
-        if let Some(Reverse((at, ..))) = self.agenda.peek() {
+        if let Some(Reverse((at, ..))) = self.pending.peek() {
             net.wake_at((*at).max(net.now()));
         }
     }
@@ -277,7 +277,7 @@ impl Applications {
             && Span::ns(first.pause) <= talk.rtt / 4
         {
             talk.client.thinking = true;
-            self.agenda.push(Reverse((net.now(), number, What::Write(End::Client))));
+            self.pending.push(Reverse((net.now(), number, What::Write(End::Client))));
         }
     }
 
@@ -296,7 +296,7 @@ impl Applications {
         };
         let Some(pause) = news else { return };
         talk.half(side).thinking = true;
-        self.agenda.push(Reverse((net.now() + pause, number, What::Write(side))));
+        self.pending.push(Reverse((net.now() + pause, number, What::Write(side))));
     }
 
     fn write(&mut self, number: usize, side: End, net: &mut Net<'_>) {
@@ -350,7 +350,7 @@ impl Applications {
             train.bytes = bytes;
             let at = net.now() + Span::ns(gap);
             if at < self.stop {
-                self.agenda.push(Reverse((at, number, What::Packet)));
+                self.pending.push(Reverse((at, number, What::Packet)));
             }
         }
     }

@@ -52,7 +52,7 @@ pub fn new(start: Start) -> Cubic {
         prior: 0.0,
         estimate: 0.0,
         epoch: None,
-        heard: Time::ZERO,
+        last_ack: Time::ZERO,
         origin: 0.0,
         k: 0.0,
         after_timeout: false,
@@ -77,7 +77,7 @@ pub struct Cubic {
     /// When this stage of congestion avoidance began (t_epoch); none in slow start.
     epoch: Option<Time>,
     /// When the last acknowledgement came.
-    heard: Time,
+    last_ack: Time,
     /// W_max as this stage uses it: the window itself where the stage began without a loss.
     origin: f64,
     /// Seconds from the epoch to the plateau (K).
@@ -89,12 +89,12 @@ pub struct Cubic {
 
 impl Controller for Cubic {
     fn acked(&mut self, ack: &Ack) {
-        let silence = ack.now.since(self.heard);
-        self.heard = ack.now;
-        if !ack.limited {
+        let idle = ack.now.since(self.last_ack);
+        self.last_ack = ack.now;
+        if !ack.cwnd_limited {
             // Sections 4.2 and 5.8: while the application holds the sender back, the curve's time stands still.
             // Otherwise the window would leap when the application has more again.
-            self.epoch = self.epoch.map(|epoch| epoch + silence);
+            self.epoch = self.epoch.map(|epoch| epoch + idle);
             return;
         }
         let segments = ack.bytes as f64 / self.start.mss as f64;
@@ -230,7 +230,7 @@ mod tests {
             una: 0,
             next: 0,
             flight: bytes,
-            limited: true,
+            cwnd_limited: true,
         }
     }
 
@@ -250,7 +250,7 @@ mod tests {
             }
         }
         for second in [5, 20, 40] {
-            paused.acked(&Ack { limited: false, ..ack(1000 * second, 1000) });
+            paused.acked(&Ack { cwnd_limited: false, ..ack(1000 * second, 1000) });
         }
         for i in 1..=50 {
             busy.acked(&ack(1000 + 20 * i, 4000));

@@ -53,7 +53,7 @@ pub struct Reno {
 
 impl Controller for Reno {
     fn acked(&mut self, ack: &Ack) {
-        if !ack.limited {
+        if !ack.cwnd_limited {
             return;
         }
         let mss = self.start.mss;
@@ -134,7 +134,7 @@ mod tests {
             una: 0,
             next: 0,
             flight: bytes,
-            limited: true,
+            cwnd_limited: true,
         }
     }
 

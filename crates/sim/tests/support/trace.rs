@@ -8,7 +8,7 @@ use qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
 use sim::Segment;
 
 /// Writes one line per packet that node `at` sends or gets, with data counted in segments of `mss`, and one per loss.
-pub struct Story {
+pub struct Trace {
     pub at: u16,
     pub mss: u64,
     pub text: String,
@@ -16,9 +16,9 @@ pub struct Story {
     pub most: usize,
 }
 
-impl Story {
-    pub fn new(at: u16, mss: u64, most: usize) -> Story {
-        Story { at, mss, text: String::new(), lines: 0, most }
+impl Trace {
+    pub fn new(at: u16, mss: u64, most: usize) -> Trace {
+        Trace { at, mss, text: String::new(), lines: 0, most }
     }
 
     fn line(&mut self, now: Time, what: &str) {
@@ -62,7 +62,7 @@ impl Story {
     }
 }
 
-impl Probe<Segment> for Story {
+impl Probe<Segment> for Trace {
     fn emitted(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             let what = match self.data(segment) {

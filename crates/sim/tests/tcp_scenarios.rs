@@ -5,15 +5,15 @@
 //! segment 6 arrived, `has 8-9` what arrived beyond a gap; `x 5` is where the path loses it. The tables are in
 //! `snapshots/`; after a change, look at what changed in them before accepting it.
 
-#[path = "support/story.rs"]
-mod story;
 mod support;
+#[path = "support/trace.rs"]
+mod trace;
 
 use qdisc::{Bytes, Packets, Rate, Share, Span, Time};
 use sim::tcp::{Congestion, Counting};
 use sim::{LinkPlan, TcpConfig};
-use story::Story;
 use support::{Gate, Lab, Tally};
+use trace::Trace;
 
 const MSS: u64 = 960;
 
@@ -49,11 +49,11 @@ fn path(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Lab {
     lab
 }
 
-/// The story of that transfer, told by the sender.
-fn tell(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> String {
-    let mut story = Story::new(0, MSS, 400);
-    path(tcp, segments, lose, mark).run(Time::s(400), Time::ZERO, &mut story);
-    story.text
+/// The trace of that transfer at the sender.
+fn trace_of(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> String {
+    let mut trace = Trace::new(0, MSS, 400);
+    path(tcp, segments, lose, mark).run(Time::s(400), Time::ZERO, &mut trace);
+    trace.text
 }
 
 /// The longest pause of that transfer at its receiver, and the sum of those above half a second, when the run ends
@@ -68,61 +68,61 @@ fn pauses(segments: u64, lose: &[u64], until: Time) -> (u64, u64) {
 /// Two segments, then two for each acknowledgement: 2, 4, 8; the FIN travels with the last.
 #[test]
 fn slow_start() {
-    insta::assert_snapshot!(tell(&reno(), 14, &[], &[]));
+    insta::assert_snapshot!(trace_of(&reno(), 14, &[], &[]));
 }
 
 /// Segments 9, 11 and 12 of a window are lost. With SACK the sender knows all three holes and fills them within one
 /// round trip, at half the window: RFC 6675.
 #[test]
 fn three_losses_in_a_window_with_sack() {
-    insta::assert_snapshot!(tell(&reno(), 40, &[9, 11, 12], &[]));
+    insta::assert_snapshot!(trace_of(&reno(), 40, &[9, 11, 12], &[]));
 }
 
 /// The same losses without SACK: each partial acknowledgement reveals one more hole, so recovery takes a round trip for each:
 /// RFC 6582.
 #[test]
 fn three_losses_in_a_window_without_sack() {
-    insta::assert_snapshot!(tell(&TcpConfig { sack: false, ..reno() }, 40, &[9, 11, 12], &[]));
+    insta::assert_snapshot!(trace_of(&TcpConfig { sack: false, ..reno() }, 40, &[9, 11, 12], &[]));
 }
 
-/// Segment 5 is lost, and lost again when it is repeated: only the timer can tell. It doubles, and after the repair the
+/// Segment 5 is lost, and lost again when it is repeated: only the timer can trace. It doubles, and after the repair the
 /// window starts from one segment: RFC 6298, RFC 5681 section 3.1.
 #[test]
 fn timeout_and_back_off() {
-    insta::assert_snapshot!(tell(&reno(), 12, &[5, 5, 5], &[]));
+    insta::assert_snapshot!(trace_of(&reno(), 12, &[5, 5, 5], &[]));
 }
 
 /// The last segment is lost: no duplicates come, so the timer repairs it.
 #[test]
 fn a_lost_tail_waits_for_the_timer() {
-    insta::assert_snapshot!(tell(&reno(), 6, &[6], &[]));
+    insta::assert_snapshot!(trace_of(&reno(), 6, &[6], &[]));
 }
 
 /// The SYN is lost twice: one and then two seconds of waiting, and one segment to begin with: RFC 6298 section 5.7,
 /// RFC 5681 section 3.1.
 #[test]
 fn a_lost_handshake() {
-    insta::assert_snapshot!(tell(&reno(), 3, &[0, 0], &[]));
+    insta::assert_snapshot!(trace_of(&reno(), 3, &[0, 0], &[]));
 }
 
 /// A sender that gives up: after three timeouts in a row nothing more is sent.
 #[test]
 fn giving_up() {
     let lose = [4; 20];
-    insta::assert_snapshot!(tell(&TcpConfig { give_up: 3, ..reno() }, 8, &lose, &[]));
+    insta::assert_snapshot!(trace_of(&TcpConfig { give_up: 3, ..reno() }, 8, &lose, &[]));
 }
 
 /// Segment 6 is marked instead of lost: acknowledgements carry the echo until the sender answers that it has reduced its
 /// window; nothing is sent twice: RFC 3168 section 6.1.
 #[test]
 fn a_mark_halves_the_window_without_a_loss() {
-    insta::assert_snapshot!(tell(&TcpConfig { ecn: true, ..reno() }, 24, &[], &[6]));
+    insta::assert_snapshot!(trace_of(&TcpConfig { ecn: true, ..reno() }, 24, &[], &[6]));
 }
 
 /// Every second segment is acknowledged; the odd one waits for the timer of 40 ms.
 #[test]
 fn delayed_acknowledgements() {
-    insta::assert_snapshot!(tell(&TcpConfig { delayed_ack: true, ..reno() }, 9, &[], &[]));
+    insta::assert_snapshot!(trace_of(&TcpConfig { delayed_ack: true, ..reno() }, 9, &[], &[]));
 }
 
 /// Limited transmit: the first of three segments is lost, so only two duplicates come. Each lets a new segment out, which
@@ -130,9 +130,9 @@ fn delayed_acknowledgements() {
 #[test]
 fn limited_transmit_saves_a_small_window() {
     let tcp = TcpConfig { sack: false, initial_window: Packets(3), ..reno() };
-    insta::assert_snapshot!("limited_transmit", tell(&tcp, 8, &[1], &[]));
+    insta::assert_snapshot!("limited_transmit", trace_of(&tcp, 8, &[1], &[]));
     let without = TcpConfig { limited_transmit: false, ..tcp };
-    insta::assert_snapshot!("no_limited_transmit", tell(&without, 8, &[1], &[]));
+    insta::assert_snapshot!("no_limited_transmit", trace_of(&without, 8, &[1], &[]));
 }
 
 /// Nothing is lost: the receiver waits longest for the first segment, which the sender sends at 100.104 ms, after its

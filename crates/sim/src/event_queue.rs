@@ -1,21 +1,21 @@
 //! What happens next: a tournament over one pending event per link, connection and source.
 //!
-//! Everything that can happen has a *slot* with the time of its next event. A winner tree over the slots knows the
-//! earliest; moving one slot replays only its path to the root, which for the usual case "this event happened, that
+//! Everything that can happen has a *timer* with the time of its next event. A winner tree over the timers knows the
+//! earliest; moving one timer replays only its path to the root, which for the usual case "this event happened, that
 //! is when the same thing happens next" is one pass instead of a heap's pop and push.
 //!
 //! # Events at the same time
 //! The order of two events at the same time is that of their ranks ([`Rank`]): the class of what happens, the place of its
 //! origin among those of its class, and a number that the origin counts by itself. So the order of two events does not
 //! depend on what else is in the run, on when it was decided that they happen, or on the order in which a scenario lists
-//! its sources. A run that is split into parts has the same order in each part. No two slots share a rank, and a slot has
+//! its sources. A run that is split into parts has the same order in each part. No two timers share a rank, and a timer has
 //! one pending event at most, so no two pending events have the same key.
 
 use qdisc::Time;
 
 /// One thing that can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot(u32);
+pub struct Timer(u32);
 
 /// Which of several events at the same time comes first: the one of lower rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,12 +57,12 @@ impl Rank {
     }
 }
 
-/// The agenda. The number of slots grows as needed; a slot that is given back is used again.
+/// The queue. The number of timers grows as needed; a timer that is given back is used again.
 #[derive(Debug)]
-pub struct Agenda {
-    /// Time and rank per slot; `Time::NEVER` when nothing is pending.
+pub struct EventQueue {
+    /// Time and rank per timer; `Time::NEVER` when nothing is pending.
     keys: Vec<Key>,
-    /// The tree: node `i` has children `2i` and `2i + 1`, the leaves are the slots in order. Holds the slot that wins.
+    /// The tree: node `i` has children `2i` and `2i + 1`, the leaves are the timers in order. Holds the timer that wins.
     winners: Vec<u32>,
     /// Number of leaves, a power of two.
     leaves: usize,
@@ -77,74 +77,74 @@ struct Key {
 
 const IDLE: Key = Key { at: Time::NEVER, rank: Rank(u64::MAX) };
 
-impl Default for Agenda {
-    fn default() -> Agenda {
-        let mut agenda = Agenda { keys: Vec::new(), winners: Vec::new(), leaves: 0, used: 0 };
-        agenda.resize(16);
-        agenda
+impl Default for EventQueue {
+    fn default() -> EventQueue {
+        let mut queue = EventQueue { keys: Vec::new(), winners: Vec::new(), leaves: 0, used: 0 };
+        queue.resize(16);
+        queue
     }
 }
 
-impl Agenda {
-    /// A slot for something new, with nothing pending. No two slots may have the same rank.
-    pub fn add(&mut self, rank: Rank) -> Slot {
+impl EventQueue {
+    /// A timer for something new, with nothing pending. No two timers may have the same rank.
+    pub fn add(&mut self, rank: Rank) -> Timer {
         if self.used == self.leaves {
             self.resize(self.leaves * 2);
         }
         self.used += 1;
-        let slot = Slot(u32::try_from(self.used - 1).expect("fewer than 2^32 things happen"));
-        self.reuse(slot, rank);
-        slot
+        let timer = Timer(u32::try_from(self.used - 1).expect("fewer than 2^32 things happen"));
+        self.reuse(timer, rank);
+        timer
     }
 
-    /// A slot that nothing is pending in stands for something else from now on.
-    pub fn reuse(&mut self, slot: Slot, rank: Rank) {
-        let key = &mut self.keys[slot.0 as usize];
-        debug_assert_eq!(key.at, Time::NEVER, "the event of a slot that is used again is not pending");
+    /// A timer that nothing is pending in stands for something else from now on.
+    pub fn reuse(&mut self, timer: Timer, rank: Rank) {
+        let key = &mut self.keys[timer.0 as usize];
+        debug_assert_eq!(key.at, Time::NEVER, "the event of a timer that is used again is not pending");
         key.rank = rank;
     }
 
     /// When the thing happens next; `Time::NEVER` for not at all.
     #[inline]
-    pub fn set(&mut self, slot: Slot, at: Time) {
-        self.set_ranked(slot, at, self.keys[slot.0 as usize].rank);
+    pub fn set(&mut self, timer: Timer, at: Time) {
+        self.set_ranked(timer, at, self.keys[timer.0 as usize].rank);
     }
 
     /// When a thing happens next that stands for events of more than one class, and the rank that the event has.
     #[inline]
-    pub fn set_ranked(&mut self, slot: Slot, at: Time, rank: Rank) {
+    pub fn set_ranked(&mut self, timer: Timer, at: Time, rank: Rank) {
         let key = Key { at, rank };
-        if self.keys[slot.0 as usize] != key {
-            self.keys[slot.0 as usize] = key;
-            self.replay(slot.0 as usize);
+        if self.keys[timer.0 as usize] != key {
+            self.keys[timer.0 as usize] = key;
+            self.replay(timer.0 as usize);
         }
     }
 
     /// When the thing happens next.
-    pub fn time_of(&self, slot: Slot) -> Time {
-        self.keys[slot.0 as usize].at
+    pub fn time_of(&self, timer: Timer) -> Time {
+        self.keys[timer.0 as usize].at
     }
 
-    /// The earliest pending event. It stays pending until its slot is set.
+    /// The earliest pending event. It stays pending until its timer is set.
     #[inline]
-    pub fn first(&self) -> Option<(Time, Slot)> {
-        let slot = self.winners[1];
-        let key = self.keys[slot as usize];
-        (key.at != Time::NEVER).then_some((key.at, Slot(slot)))
+    pub fn first(&self) -> Option<(Time, Timer)> {
+        let timer = self.winners[1];
+        let key = self.keys[timer as usize];
+        (key.at != Time::NEVER).then_some((key.at, Timer(timer)))
     }
 
-    /// The number of a slot, dense from zero: for tables beside the agenda.
+    /// The number of a timer, dense from zero: for tables beside the queue.
     #[inline]
-    pub fn index(slot: Slot) -> usize {
-        slot.0 as usize
+    pub fn index(timer: Timer) -> usize {
+        timer.0 as usize
     }
 
     #[inline]
-    fn replay(&mut self, slot: usize) {
-        let mut winner = slot as u32;
-        let mut key = self.keys[slot];
-        let mut node = (self.leaves + slot) >> 1;
-        let mut child = self.leaves + slot;
+    fn replay(&mut self, timer: usize) {
+        let mut winner = timer as u32;
+        let mut key = self.keys[timer];
+        let mut node = (self.leaves + timer) >> 1;
+        let mut child = self.leaves + timer;
         while node >= 1 {
             let rival = self.winners[child ^ 1];
             let rival_key = self.keys[rival as usize];
@@ -162,8 +162,8 @@ impl Agenda {
         self.leaves = leaves;
         self.keys.resize(leaves, IDLE);
         self.winners = vec![0; 2 * leaves];
-        for slot in 0..leaves {
-            self.winners[leaves + slot] = slot as u32;
+        for timer in 0..leaves {
+            self.winners[leaves + timer] = timer as u32;
         }
         for node in (1..leaves).rev() {
             let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
@@ -184,22 +184,22 @@ mod tests {
         /// in which times were set.
         #[test]
         fn is_a_sorted_map(ops in prop::collection::vec((0..40usize, 0..50u64), 1..500)) {
-            let mut agenda = Agenda::default();
-            let mut slots = Vec::new();
-            // Ranks that fall as slots are added: their order is not that of the slots.
+            let mut queue = EventQueue::default();
+            let mut timers = Vec::new();
+            // Ranks that fall as timers are added: their order is not that of the timers.
             let rank_of = |which: usize| Rank::new(Class::Source, 1_000 - which as u32, 0);
             let mut model: BTreeMap<(Time, Rank), usize> = BTreeMap::new();
             for (which, at) in ops {
-                while slots.len() <= which {
-                    slots.push(agenda.add(rank_of(slots.len())));
+                while timers.len() <= which {
+                    timers.push(queue.add(rank_of(timers.len())));
                 }
                 let at = if at == 0 { Time::NEVER } else { Time::us(at) };
-                agenda.set(slots[which], at);
+                queue.set(timers[which], at);
                 model.retain(|_, known| *known != which);
                 if at != Time::NEVER {
                     model.insert((at, rank_of(which)), which);
                 }
-                let first = agenda.first().map(|(at, slot)| (at, slots.iter().position(|s| *s == slot).unwrap()));
+                let first = queue.first().map(|(at, timer)| (at, timers.iter().position(|s| *s == timer).unwrap()));
                 prop_assert_eq!(first, model.first_key_value().map(|((at, _), which)| (*at, *which)));
             }
         }

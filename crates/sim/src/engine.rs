@@ -1,7 +1,7 @@
 //! A run, from event to event.
 //!
 //! Three kinds of things happen: a link is done with a packet or hands one over at its far end; a connection's timer
-//! runs out; a source wakes. Each has one slot of the agenda. A packet's way: an end sends it, the route of its node
+//! runs out; a source wakes. Each has one timer of the queue. A packet's way: an end sends it, the route of its node
 //! leads to a link's port, the port's discipline holds it, the link transmits it, the wire delays it, the next node
 //! forwards it or its host takes it.
 //!
@@ -22,7 +22,7 @@ use qdisc::{
     DropReason, FlowKey, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slots, Span, Streams, Time,
 };
 
-use crate::agenda::{Agenda, Class, Rank, Slot};
+use crate::event_queue::{Class, EventQueue, Rank, Timer};
 use crate::net::{Caller, Net, Settings};
 use crate::network::Network;
 use crate::routes::Routes;
@@ -97,8 +97,8 @@ pub struct Totals {
 pub struct Sim {
     now: Time,
     until: Time,
-    agenda: Agenda,
-    /// What each slot of the agenda stands for.
+    queue: EventQueue,
+    /// What each timer of the queue stands for.
     owners: Vec<Owner>,
     links: Vec<Link>,
     nodes: usize,
@@ -109,7 +109,7 @@ pub struct Sim {
     transport: Transport,
     sources: Vec<Running>,
     /// Packets between nodes and hosts that stand beyond them.
-    beyond: Beyond,
+    access: AccessLinks,
     sample: Option<Span>,
     sample_senders: bool,
     gauges: Vec<(&'static str, f64)>,
@@ -123,7 +123,7 @@ enum Owner {
     Link(u32),
     Conn(u32),
     Source(u16),
-    Beyond,
+    Access,
     Measuring,
     Sample,
     Outage,
@@ -152,7 +152,7 @@ struct Link {
     ask: Time,
     /// On the wire, in order of arrival.
     flight: VecDeque<(Time, Packet<Segment>)>,
-    slot: Slot,
+    timer: Timer,
     /// Its turn among transmitters that ask at the same time, and among links at whose far ends packets arrive then.
     departure: Rank,
     arrival: Rank,
@@ -161,18 +161,18 @@ struct Link {
 struct Running {
     source: Option<Box<dyn Source>>,
     settings: Settings,
-    slot: Slot,
+    timer: Timer,
 }
 
 impl Sim {
     /// Sets a run up.
     pub fn new(plan: Plan) -> Sim {
-        let mut agenda = Agenda::default();
+        let mut queue = EventQueue::default();
         let mut owners = Vec::new();
-        let mut claim = |from: &mut Agenda, owner: Owner, rank: Rank| {
-            let slot = from.add(rank);
-            set_owner(&mut owners, slot, owner);
-            slot
+        let mut claim = |from: &mut EventQueue, owner: Owner, rank: Rank| {
+            let timer = from.add(rank);
+            set_owner(&mut owners, timer, owner);
+            timer
         };
         let routes = plan.network.routes();
         let nodes = plan.network.nodes;
@@ -199,7 +199,7 @@ impl Sim {
                 rng: plan.streams.within("wire").within(&link.name).rng(),
                 ask: Time::NEVER,
                 flight: VecDeque::new(),
-                slot: claim(&mut agenda, Owner::Link(number as u32), departure),
+                timer: claim(&mut queue, Owner::Link(number as u32), departure),
                 departure,
                 arrival: Rank::new(Class::Arrival, turn, 0),
             }
@@ -210,29 +210,29 @@ impl Sim {
         let origins = origins(&plan.sources);
         let sources = plan.sources.into_iter().zip(&origins).enumerate().map(|(number, (source, origin))| {
             let rank = Rank::new(Class::Source, origin.turn(), 0);
-            let slot = claim(&mut agenda, Owner::Source(number as u16), rank);
-            agenda.set(slot, source.start);
+            let timer = claim(&mut queue, Owner::Source(number as u16), rank);
+            queue.set(timer, source.start);
             let settings =
                 Settings { tcp: Rc::new(source.tcp), class: source.class, reserved: source.reserved };
-            Running { source: Some(source.source), settings, slot }
+            Running { source: Some(source.source), settings, timer }
         });
         let sources = sources.collect();
         let alone = |class: Class| Rank::new(class, 0, 0);
-        let beyond = Beyond::new(claim(&mut agenda, Owner::Beyond, alone(Class::Access)));
-        let measuring = claim(&mut agenda, Owner::Measuring, alone(Class::Measuring));
-        agenda.set(measuring, plan.measured.start);
+        let access = AccessLinks::new(claim(&mut queue, Owner::Access, alone(Class::Access)));
+        let measuring = claim(&mut queue, Owner::Measuring, alone(Class::Measuring));
+        queue.set(measuring, plan.measured.start);
         if let Some(every) = plan.sample {
-            let slot = claim(&mut agenda, Owner::Sample, alone(Class::Sample));
-            agenda.set(slot, Time::ZERO + every);
+            let timer = claim(&mut queue, Owner::Sample, alone(Class::Sample));
+            queue.set(timer, Time::ZERO + every);
         }
         if let Some(first) = changes.last() {
-            let slot = claim(&mut agenda, Owner::Outage, alone(Class::Outage));
-            agenda.set(slot, first.at);
+            let timer = claim(&mut queue, Owner::Outage, alone(Class::Outage));
+            queue.set(timer, first.at);
         }
         Sim {
             now: Time::ZERO,
             until: plan.until,
-            agenda,
+            queue,
             owners,
             links,
             nodes,
@@ -241,7 +241,7 @@ impl Sim {
             changes,
             transport: Transport::new(hasher, plan.measured, origins),
             sources,
-            beyond,
+            access,
             sample: plan.sample,
             sample_senders: plan.sample_senders,
             gauges: Vec::new(),
@@ -253,29 +253,29 @@ impl Sim {
     /// Runs up to and including `until`, but not beyond the end of the run.
     pub fn step_to<R: Probe<Segment>>(&mut self, until: Time, probe: &mut R) {
         let until = until.min(self.until);
-        while let Some((at, slot)) = self.agenda.first() {
+        while let Some((at, timer)) = self.queue.first() {
             if at > until {
                 break;
             }
             self.now = at;
             self.events += 1;
-            match self.owners[Agenda::index(slot)] {
+            match self.owners[EventQueue::index(timer)] {
                 Owner::Link(link) => self.link_event(link, probe),
                 Owner::Conn(conn) => {
-                    self.transport.timer(conn, at, &mut self.agenda);
+                    self.transport.on_timer(conn, at, &mut self.queue);
                     self.flush(probe);
                 }
                 Owner::Source(source) => {
-                    self.agenda.set(slot, Time::NEVER);
+                    self.queue.set(timer, Time::NEVER);
                     self.with_source(source, probe, |source, net| source.wake(net));
                 }
-                Owner::Beyond => self.beyond_event(probe),
+                Owner::Access => self.access_event(probe),
                 Owner::Measuring => {
                     let next = self.transport.measuring(at);
-                    self.agenda.set(slot, next);
+                    self.queue.set(timer, next);
                 }
-                Owner::Sample => self.sample(slot, probe),
-                Owner::Outage => self.outage(slot),
+                Owner::Sample => self.sample(timer, probe),
+                Owner::Outage => self.outage(timer),
             }
         }
         self.now = self.now.max(until);
@@ -336,7 +336,7 @@ impl Sim {
                 self.arrive(to, pkt, probe);
             }
         }
-        self.links[number as usize].schedule(&mut self.agenda);
+        self.links[number as usize].schedule(&mut self.queue);
     }
 
     /// A packet is at a node: its host takes it, or it goes on.
@@ -345,8 +345,8 @@ impl Sim {
         if pkt.meta.to != node {
             return self.forward(node, pkt, probe);
         }
-        if let Some(distance) = self.transport.beyond(node, &pkt.payload) {
-            return self.beyond.add(self.now + distance, (node, pkt), &mut self.agenda);
+        if let Some(delay) = self.transport.access_delay(node, &pkt.payload) {
+            return self.access.add(self.now + delay, (node, pkt), &mut self.queue);
         }
         self.take(node, pkt, probe);
     }
@@ -355,20 +355,20 @@ impl Sim {
     #[inline]
     fn take<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
         probe.delivered(node, &pkt.meta, &pkt.payload, self.now);
-        self.transport.deliver(&pkt.meta, &pkt.payload, self.now, &mut self.agenda);
+        self.transport.deliver(&pkt.meta, &pkt.payload, self.now, &mut self.queue);
         self.flush(probe);
     }
 
     /// Packets from beyond a node reach it, or packets for a host beyond it reach that.
-    fn beyond_event<R: Probe<Segment>>(&mut self, probe: &mut R) {
-        while let Some((node, pkt)) = self.beyond.pop(self.now) {
+    fn access_event<R: Probe<Segment>>(&mut self, probe: &mut R) {
+        while let Some((node, pkt)) = self.access.pop(self.now) {
             if pkt.meta.from == node {
                 self.forward(node, pkt, probe);
             } else {
                 self.take(node, pkt, probe);
             }
         }
-        self.agenda.set(self.beyond.slot, self.beyond.first());
+        self.queue.set(self.access.timer, self.access.first());
     }
 
     /// A packet goes to the port of the link towards its destination.
@@ -378,9 +378,9 @@ impl Sim {
             return probe.dropped(PortId(u32::MAX), pkt, DropReason::Unreachable, self.now);
         };
         if self.lookahead > 0 {
-            let beyond = self.links[number as usize].to;
+            let next_hop = self.links[number as usize].to;
             let target = |link: u32| self.links[link as usize].to;
-            pkt.meta.ahead = self.routes.ahead(beyond, pkt.meta.to, self.lookahead, target);
+            pkt.meta.ahead = self.routes.ahead(next_hop, pkt.meta.to, self.lookahead, target);
         }
         let now = self.now;
         let link = &mut self.links[number as usize];
@@ -390,23 +390,23 @@ impl Sim {
         } else if link.ask == Time::NEVER {
             link.ask = link.port.free_at();
         }
-        link.schedule(&mut self.agenda);
+        link.schedule(&mut self.queue);
     }
 
     /// Links go down or come up: from now on packets take other ways.
     #[cold]
-    fn outage(&mut self, slot: Slot) {
+    fn outage(&mut self, timer: Timer) {
         while let Some(change) = self.changes.pop_if(|change| change.at <= self.now) {
             let link = &mut self.links[change.link as usize];
             link.up = change.up;
             let waits = link.port.books().held().packets > 0;
             link.ask = if change.up && waits { link.port.free_at().max(self.now) } else { Time::NEVER };
-            link.schedule(&mut self.agenda);
+            link.schedule(&mut self.queue);
         }
         let up = self.links.iter().zip(0..).filter(|(link, _)| link.up);
         self.routes =
             Routes::over(self.nodes, up.map(|(link, number)| (number, (link.from, link.to, link.cost))));
-        self.agenda.set(slot, self.changes.last().map_or(Time::NEVER, |change| change.at));
+        self.queue.set(timer, self.changes.last().map_or(Time::NEVER, |change| change.at));
     }
 
     /// Sends what the ends sent, and tells the sources and the probe what happened, until nothing is left to say.
@@ -418,8 +418,8 @@ impl Sim {
                 for pkt in sending.drain(..) {
                     let from = pkt.meta.from;
                     probe.emitted(from, &pkt.meta, &pkt.payload, self.now);
-                    match self.transport.beyond(from, &pkt.payload) {
-                        Some(distance) => self.beyond.add(self.now + distance, (from, pkt), &mut self.agenda),
+                    match self.transport.access_delay(from, &pkt.payload) {
+                        Some(delay) => self.access.add(self.now + delay, (from, pkt), &mut self.queue),
                         None => self.forward(from, pkt, probe),
                     }
                 }
@@ -455,18 +455,18 @@ impl Sim {
         let running = &mut self.sources[usize::from(number)];
         let mut source = running.source.take().expect("a source does not act within its own action");
         let places = self.transport.places();
-        let mut wake = self.agenda.time_of(running.slot);
+        let mut wake = self.queue.time_of(running.timer);
         let caller = Caller { source: number, settings: &running.settings, now: self.now };
-        let mut carrier = Simulated { transport: &mut self.transport, agenda: &mut self.agenda };
+        let mut carrier = Simulated { transport: &mut self.transport, queue: &mut self.queue };
         act(&mut *source, &mut Net::new(caller, &mut carrier, &mut wake));
-        self.agenda.set(running.slot, wake);
+        self.queue.set(running.timer, wake);
         running.source = Some(source);
         for place in places..self.transport.places() {
-            set_owner(&mut self.owners, self.transport.slot_of(place as u32), Owner::Conn(place as u32));
+            set_owner(&mut self.owners, self.transport.timer_of(place as u32), Owner::Conn(place as u32));
         }
     }
 
-    fn sample<R: Probe<Segment>>(&mut self, slot: Slot, probe: &mut R) {
+    fn sample<R: Probe<Segment>>(&mut self, timer: Timer, probe: &mut R) {
         for link in &self.links {
             link.port.sample(self.now, &mut self.gauges, probe);
         }
@@ -475,8 +475,8 @@ impl Sim {
                 probe.sender(&sample);
             }
         }
-        let every = self.sample.expect("only sampled runs have a slot for it");
-        self.agenda.set(slot, self.now + every);
+        let every = self.sample.expect("only sampled runs have a timer for it");
+        self.queue.set(timer, self.now + every);
     }
 }
 
@@ -513,8 +513,8 @@ pub fn places(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
     sources.iter().map(place).collect()
 }
 
-fn set_owner(owners: &mut Vec<Owner>, slot: Slot, owner: Owner) {
-    let index = Agenda::index(slot);
+fn set_owner(owners: &mut Vec<Owner>, timer: Timer, owner: Owner) {
+    let index = EventQueue::index(timer);
     if owners.len() <= index {
         owners.resize(index + 1, Owner::Measuring);
     }
@@ -547,18 +547,18 @@ impl Link {
 
     /// Sets its next event.
     #[inline]
-    fn schedule(&self, agenda: &mut Agenda) {
+    fn schedule(&self, queue: &mut EventQueue) {
         let arrival = self.flight.front().map_or(Time::NEVER, |(at, _)| *at);
         if self.ask <= arrival {
-            agenda.set_ranked(self.slot, self.ask, self.departure);
+            queue.set_ranked(self.timer, self.ask, self.departure);
         } else {
-            agenda.set_ranked(self.slot, arrival, self.arrival);
+            queue.set_ranked(self.timer, arrival, self.arrival);
         }
     }
 }
 
 /// Packets between nodes and the hosts beyond them: each host has a distance of its own, so they are sorted by time.
-struct Beyond {
+struct AccessLinks {
     /// When they reach the other end, and where they are kept. At equal times flows have their turns by their keys, and the
     /// packets of a flow stay in order: by how many packets of all flows had set out before.
     order: BinaryHeap<Reverse<(Time, FlowKey, u64, u32)>>,
@@ -567,26 +567,26 @@ struct Beyond {
     all: List,
     /// Set out so far.
     count: u64,
-    slot: Slot,
+    timer: Timer,
 }
 
-impl Beyond {
-    fn new(slot: Slot) -> Beyond {
-        Beyond {
+impl AccessLinks {
+    fn new(timer: Timer) -> AccessLinks {
+        AccessLinks {
             order: BinaryHeap::new(),
             packets: Slots::with_capacity(16),
             all: List::default(),
             count: 0,
-            slot,
+            timer,
         }
     }
 
-    fn add(&mut self, at: Time, pkt: (u16, Packet<Segment>), agenda: &mut Agenda) {
+    fn add(&mut self, at: Time, pkt: (u16, Packet<Segment>), queue: &mut EventQueue) {
         let flow = pkt.1.meta.flow;
         let place = self.packets.push_back(&mut self.all, pkt);
         self.order.push(Reverse((at, flow, self.count, place.index())));
         self.count += 1;
-        agenda.set(self.slot, self.first());
+        queue.set(self.timer, self.first());
     }
 
     fn pop(&mut self, now: Time) -> Option<(u16, Packet<Segment>)> {
