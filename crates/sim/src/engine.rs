@@ -614,7 +614,7 @@ struct Leftover {
 impl Leftover {
     fn note(&mut self, pkt: &Packet<Segment>) {
         if pkt.payload.has(Segment::DATAGRAM) {
-            self.datagrams.push((pkt.payload.conn, Time::from_ps(pkt.payload.ack)));
+            self.datagrams.push((pkt.payload.conn, pkt.payload.datagram_sent()));
         }
     }
 }

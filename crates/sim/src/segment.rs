@@ -25,7 +25,8 @@ pub struct Segment {
     pub len: u16,
     /// First sequence number. The SYN has number 0, data begin with 1, the FIN takes the number after them.
     pub seq: u64,
-    /// The next sequence number that the sender of this segment expects.
+    /// The next sequence number that the sender of this segment expects. In a datagram, which acknowledges nothing, the
+    /// field holds the send time ([`Segment::datagram_sent`]): a field of its own would exceed the 64 bytes of a segment.
     pub ack: u64,
     /// What it has beyond that, RFC 2018, as distances from `ack`; most recent first.
     pub sack: [(u32, u32); 3],
@@ -44,10 +45,29 @@ impl Segment {
     pub const CWR: u8 = 16;
     /// From the side that accepted the connection.
     pub const REPLY: u8 = 32;
-    /// A datagram: `seq` is its number, nothing else counts.
+    /// A UDP datagram: `seq` is its number in its stream. It has no acknowledgement, window or SACK blocks.
     pub const DATAGRAM: u8 = 64;
     /// The connection is given up.
     pub const RST: u8 = 128;
+
+    /// A datagram of `len` data bytes, number `number` of the stream `stream`, which the source `source` sends at `sent`.
+    #[inline]
+    pub fn datagram(stream: u32, source: u16, number: u64, len: u16, sent: Time) -> Segment {
+        Segment {
+            conn: stream,
+            source,
+            flags: Segment::DATAGRAM,
+            len,
+            seq: number,
+            ack: sent.as_ps(),
+            ..Segment::default()
+        }
+    }
+    /// The send time of a datagram, exact to the picosecond. Meaningless for a TCP segment.
+    #[inline]
+    pub const fn datagram_sent(&self) -> Time {
+        Time::from_ps(self.ack)
+    }
 
     /// A time as it stands in `sent`.
     #[inline]

@@ -394,16 +394,7 @@ impl Transport {
         let Datagram { bytes, short, ecn } = datagram;
         let number = id.0;
         let stream = &mut self.streams[number as usize];
-        let segment = Segment {
-            conn: number,
-            source: stream.source,
-            flags: Segment::DATAGRAM,
-            seq: stream.number,
-            // The time of sending travels along, so that the receiver knows the delay.
-            ack: now.as_ps(),
-            len: payload(bytes) as u16,
-            ..Segment::default()
-        };
+        let segment = Segment::datagram(number, stream.source, stream.number, payload(bytes) as u16, now);
         let meta = Meta {
             bytes,
             class: stream.class,
@@ -727,7 +718,7 @@ impl Stream {
     fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured: &Range<Time>) {
         let bytes = payload(meta.bytes);
         self.tally.arrived(bytes, now, measured.contains(&now));
-        let sent = Time::from_ps(segment.ack);
+        let sent = segment.datagram_sent();
         if measured.contains(&sent) {
             self.tally.received(bytes, sent, now);
         }
