@@ -22,7 +22,7 @@ use qdisc::{
     DropReason, FlowKey, List, Next, Packet, Port, PortId, Probe, Rate, Rng, Slots, Span, Streams, Time,
 };
 
-use crate::event_queue::{Class, EventQueue, Rank, Timer};
+use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
 use crate::net::{Caller, Net, Settings};
 use crate::network::Network;
 use crate::routes::Routes;
@@ -98,8 +98,10 @@ pub struct Sim {
     now: Time,
     until: Time,
     queue: EventQueue,
-    /// What each timer of the queue stands for.
-    owners: Vec<Owner>,
+    /// Timers of the measurement interval, of the samples and of the outages.
+    measurement: Timer,
+    samples: Timer,
+    outages: Timer,
     links: Vec<Link>,
     nodes: usize,
     routes: Routes,
@@ -116,17 +118,6 @@ pub struct Sim {
     /// Used and emptied again by `flush`.
     sending: Vec<Packet<Segment>>,
     events: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Owner {
-    Link(u32),
-    Conn(u32),
-    Source(u16),
-    Access,
-    Measuring,
-    Sample,
-    Outage,
 }
 
 /// A link goes down or comes up.
@@ -168,12 +159,6 @@ impl Sim {
     /// Sets a run up.
     pub fn new(plan: Plan) -> Sim {
         let mut queue = EventQueue::default();
-        let mut owners = Vec::new();
-        let mut claim = |from: &mut EventQueue, owner: Owner, rank: Rank| {
-            let timer = from.add(rank);
-            set_owner(&mut owners, timer, owner);
-            timer
-        };
         let routes = plan.network.routes();
         let nodes = plan.network.nodes;
         let mut changes: Vec<Change> = Vec::new();
@@ -199,7 +184,7 @@ impl Sim {
                 rng: plan.streams.within("wire").within(&link.name).rng(),
                 ask: Time::NEVER,
                 flight: VecDeque::new(),
-                timer: claim(&mut queue, Owner::Link(number as u32), departure),
+                timer: queue.add(Owner::Link(number as u32), departure),
                 departure,
                 arrival: Rank::new(Class::Arrival, turn, 0),
             }
@@ -210,7 +195,7 @@ impl Sim {
         let origins = origins(&plan.sources);
         let sources = plan.sources.into_iter().zip(&origins).enumerate().map(|(number, (source, origin))| {
             let rank = Rank::new(Class::Source, origin.turn(), 0);
-            let timer = claim(&mut queue, Owner::Source(number as u16), rank);
+            let timer = queue.add(Owner::Source(number as u16), rank);
             queue.set(timer, source.start);
             let settings =
                 Settings { tcp: Rc::new(source.tcp), class: source.class, reserved: source.reserved };
@@ -218,22 +203,20 @@ impl Sim {
         });
         let sources = sources.collect();
         let alone = |class: Class| Rank::new(class, 0, 0);
-        let access = AccessLinks::new(claim(&mut queue, Owner::Access, alone(Class::Access)));
-        let measuring = claim(&mut queue, Owner::Measuring, alone(Class::Measuring));
-        queue.set(measuring, plan.measured.start);
-        if let Some(every) = plan.sample {
-            let timer = claim(&mut queue, Owner::Sample, alone(Class::Sample));
-            queue.set(timer, Time::ZERO + every);
-        }
-        if let Some(first) = changes.last() {
-            let timer = claim(&mut queue, Owner::Outage, alone(Class::Outage));
-            queue.set(timer, first.at);
-        }
+        let access = AccessLinks::new(queue.add(Owner::Access, alone(Class::Access)));
+        let measurement = queue.add(Owner::Measurement, alone(Class::Measuring));
+        queue.set(measurement, plan.measured.start);
+        let samples = queue.add(Owner::Sample, alone(Class::Sample));
+        queue.set(samples, plan.sample.map_or(Time::NEVER, |every| Time::ZERO + every));
+        let outages = queue.add(Owner::Outage, alone(Class::Outage));
+        queue.set(outages, changes.last().map_or(Time::NEVER, |first| first.at));
         Sim {
             now: Time::ZERO,
             until: plan.until,
             queue,
-            owners,
+            measurement,
+            samples,
+            outages,
             links,
             nodes,
             routes,
@@ -253,29 +236,29 @@ impl Sim {
     /// Runs up to and including `until`, but not beyond the end of the run.
     pub fn step_to<R: Probe<Segment>>(&mut self, until: Time, probe: &mut R) {
         let until = until.min(self.until);
-        while let Some((at, timer)) = self.queue.first() {
+        while let Some((at, owner)) = self.queue.first() {
             if at > until {
                 break;
             }
             self.now = at;
             self.events += 1;
-            match self.owners[EventQueue::index(timer)] {
+            match owner {
                 Owner::Link(link) => self.link_event(link, probe),
-                Owner::Conn(conn) => {
+                Owner::Connection(conn) => {
                     self.transport.on_timer(conn, at, &mut self.queue);
                     self.flush(probe);
                 }
                 Owner::Source(source) => {
-                    self.queue.set(timer, Time::NEVER);
+                    self.queue.set(self.sources[usize::from(source)].timer, Time::NEVER);
                     self.with_source(source, probe, |source, net| source.wake(net));
                 }
                 Owner::Access => self.access_event(probe),
-                Owner::Measuring => {
+                Owner::Measurement => {
                     let next = self.transport.measuring(at);
-                    self.queue.set(timer, next);
+                    self.queue.set(self.measurement, next);
                 }
-                Owner::Sample => self.sample(timer, probe),
-                Owner::Outage => self.outage(timer),
+                Owner::Sample => self.sample(probe),
+                Owner::Outage => self.outage(),
             }
         }
         self.now = self.now.max(until);
@@ -395,7 +378,7 @@ impl Sim {
 
     /// Links go down or come up: from now on packets take other ways.
     #[cold]
-    fn outage(&mut self, timer: Timer) {
+    fn outage(&mut self) {
         while let Some(change) = self.changes.pop_if(|change| change.at <= self.now) {
             let link = &mut self.links[change.link as usize];
             link.up = change.up;
@@ -406,7 +389,7 @@ impl Sim {
         let up = self.links.iter().zip(0..).filter(|(link, _)| link.up);
         self.routes =
             Routes::over(self.nodes, up.map(|(link, number)| (number, (link.from, link.to, link.cost))));
-        self.queue.set(timer, self.changes.last().map_or(Time::NEVER, |change| change.at));
+        self.queue.set(self.outages, self.changes.last().map_or(Time::NEVER, |change| change.at));
     }
 
     /// Sends what the ends sent, and tells the sources and the probe what happened, until nothing is left to say.
@@ -454,19 +437,15 @@ impl Sim {
     fn with_source_quiet(&mut self, number: u16, act: impl FnOnce(&mut dyn Source, &mut Net<'_>)) {
         let running = &mut self.sources[usize::from(number)];
         let mut source = running.source.take().expect("a source does not act within its own action");
-        let places = self.transport.places();
         let mut wake = self.queue.time_of(running.timer);
         let caller = Caller { source: number, settings: &running.settings, now: self.now };
         let mut carrier = Simulated { transport: &mut self.transport, queue: &mut self.queue };
         act(&mut *source, &mut Net::new(caller, &mut carrier, &mut wake));
         self.queue.set(running.timer, wake);
         running.source = Some(source);
-        for place in places..self.transport.places() {
-            set_owner(&mut self.owners, self.transport.timer_of(place as u32), Owner::Conn(place as u32));
-        }
     }
 
-    fn sample<R: Probe<Segment>>(&mut self, timer: Timer, probe: &mut R) {
+    fn sample<R: Probe<Segment>>(&mut self, probe: &mut R) {
         for link in &self.links {
             link.port.sample(self.now, &mut self.gauges, probe);
         }
@@ -475,8 +454,8 @@ impl Sim {
                 probe.sender(&sample);
             }
         }
-        let every = self.sample.expect("only sampled runs have a timer for it");
-        self.queue.set(timer, self.now + every);
+        let every = self.sample.expect("the timer of samples is set only in a sampled run");
+        self.queue.set(self.samples, self.now + every);
     }
 }
 
@@ -511,14 +490,6 @@ pub fn places(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
         (place as u64, group.len() as u64)
     };
     sources.iter().map(place).collect()
-}
-
-fn set_owner(owners: &mut Vec<Owner>, timer: Timer, owner: Owner) {
-    let index = EventQueue::index(timer);
-    if owners.len() <= index {
-        owners.resize(index + 1, Owner::Measuring);
-    }
-    owners[index] = owner;
 }
 
 impl Link {

@@ -21,6 +21,25 @@ pub struct Timer(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(u64);
 
+/// What a timer belongs to: the part of the engine that handles its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A link, by its number: its transmitter is free, or a packet arrives at its far end.
+    Link(u32),
+    /// A connection, by its place in the transport.
+    Connection(u32),
+    /// A source of traffic, by its number.
+    Source(u16),
+    /// The access links of all hosts.
+    Access,
+    /// The bounds of the measurement interval.
+    Measurement,
+    /// The periodic samples of ports and senders.
+    Sample,
+    /// The outages of all links.
+    Outage,
+}
+
 /// What kind of event it is; the order is that of events at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -62,11 +81,12 @@ impl Rank {
 pub struct EventQueue {
     /// Time and rank per timer; `Time::NEVER` when nothing is pending.
     keys: Vec<Key>,
+    /// Owner per timer.
+    owners: Vec<Owner>,
     /// The tree: node `i` has children `2i` and `2i + 1`, the leaves are the timers in order. Holds the timer that wins.
     winners: Vec<u32>,
     /// Number of leaves, a power of two.
     leaves: usize,
-    used: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +99,7 @@ const IDLE: Key = Key { at: Time::NEVER, rank: Rank(u64::MAX) };
 
 impl Default for EventQueue {
     fn default() -> EventQueue {
-        let mut queue = EventQueue { keys: Vec::new(), winners: Vec::new(), leaves: 0, used: 0 };
+        let mut queue = EventQueue { keys: Vec::new(), owners: Vec::new(), winners: Vec::new(), leaves: 0 };
         queue.resize(16);
         queue
     }
@@ -87,12 +107,12 @@ impl Default for EventQueue {
 
 impl EventQueue {
     /// A timer for something new, with nothing pending. No two timers may have the same rank.
-    pub fn add(&mut self, rank: Rank) -> Timer {
-        if self.used == self.leaves {
+    pub fn add(&mut self, owner: Owner, rank: Rank) -> Timer {
+        if self.owners.len() == self.leaves {
             self.resize(self.leaves * 2);
         }
-        self.used += 1;
-        let timer = Timer(u32::try_from(self.used - 1).expect("fewer than 2^32 things happen"));
+        let timer = Timer(u32::try_from(self.owners.len()).expect("fewer than 2^32 timers"));
+        self.owners.push(owner);
         self.reuse(timer, rank);
         timer
     }
@@ -125,18 +145,12 @@ impl EventQueue {
         self.keys[timer.0 as usize].at
     }
 
-    /// The earliest pending event. It stays pending until its timer is set.
+    /// The earliest pending event: its time and the owner of its timer. It stays pending until its timer is set.
     #[inline]
-    pub fn first(&self) -> Option<(Time, Timer)> {
-        let timer = self.winners[1];
-        let key = self.keys[timer as usize];
-        (key.at != Time::NEVER).then_some((key.at, Timer(timer)))
-    }
-
-    /// The number of a timer, dense from zero: for tables beside the queue.
-    #[inline]
-    pub fn index(timer: Timer) -> usize {
-        timer.0 as usize
+    pub fn first(&self) -> Option<(Time, Owner)> {
+        let timer = self.winners[1] as usize;
+        let at = self.keys[timer].at;
+        (at != Time::NEVER).then(|| (at, self.owners[timer]))
     }
 
     #[inline]
@@ -191,7 +205,8 @@ mod tests {
             let mut model: BTreeMap<(Time, Rank), usize> = BTreeMap::new();
             for (which, at) in ops {
                 while timers.len() <= which {
-                    timers.push(queue.add(rank_of(timers.len())));
+                    let which = timers.len();
+                    timers.push(queue.add(Owner::Link(which as u32), rank_of(which)));
                 }
                 let at = if at == 0 { Time::NEVER } else { Time::us(at) };
                 queue.set(timers[which], at);
@@ -199,8 +214,8 @@ mod tests {
                 if at != Time::NEVER {
                     model.insert((at, rank_of(which)), which);
                 }
-                let first = queue.first().map(|(at, timer)| (at, timers.iter().position(|s| *s == timer).unwrap()));
-                prop_assert_eq!(first, model.first_key_value().map(|((at, _), which)| (*at, *which)));
+                let expected = model.first_key_value().map(|((at, _), which)| (*at, Owner::Link(*which as u32)));
+                prop_assert_eq!(queue.first(), expected);
             }
         }
     }

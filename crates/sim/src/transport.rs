@@ -16,7 +16,7 @@ use qdisc::{
     Ecn, Ending, FiveTuple, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
 };
 
-use crate::event_queue::{Class, EventQueue, Rank, Timer};
+use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
 use crate::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use crate::segment::{Segment, UDP_HEADER};
 use crate::tally::{Datagrams, Pauses};
@@ -351,7 +351,7 @@ impl Transport {
                     queue.reuse(timer, rank);
                     timer
                 }
-                None => queue.add(rank),
+                None => queue.add(Owner::Connection(number), rank),
             },
             armed: Time::NEVER,
             tcp: Rc::clone(tcp),
@@ -628,15 +628,6 @@ impl Transport {
         let heap: usize =
             self.conns.iter().map(|conn| conn.client.heap_bytes() + conn.server.heap_bytes()).sum();
         (self.conns.capacity() * size_of::<Conn>() + heap, self.conns.len())
-    }
-
-    /// The timers of connections, for the table that tells timers apart.
-    pub fn timer_of(&self, number: u32) -> Timer {
-        self.conns[number as usize].timer
-    }
-    /// How many places for connections there are.
-    pub fn places(&self) -> usize {
-        self.conns.len()
     }
 }
 
