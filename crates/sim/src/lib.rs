@@ -9,11 +9,15 @@
 // A second variable of the same name is how the wrong packet gets dropped.
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
+mod access;
 pub mod counts;
 pub mod engine;
 pub mod event_queue;
+mod link;
 pub mod net;
 pub mod network;
+pub mod origin;
+mod outage;
 pub mod routes;
 pub mod segment;
 pub mod sizes;

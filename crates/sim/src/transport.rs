@@ -12,12 +12,11 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use qdisc::hash::SipHasher;
-use qdisc::{
-    Ecn, Ending, FiveTuple, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
-};
+use qdisc::{Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time};
 
-use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
+use crate::event_queue::{EventQueue, Owner, Timer};
 use crate::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
+use crate::origin::Origin;
 use crate::segment::{Segment, UDP_HEADER};
 use crate::tally::{Datagrams, Pauses};
 use crate::tcp::{Endpoint, Identity, Outcome, TcpConfig};
@@ -43,71 +42,6 @@ pub(crate) struct Transport {
     pub events: Vec<(u16, Event)>,
     /// Flows that ended and were not told to the probe yet.
     pub reports: Vec<FlowReport>,
-}
-
-/// A source, as the names of its flows and connections depend on it.
-pub(crate) struct Origin {
-    /// Its place in the order of the sources' names.
-    turn: u32,
-    /// Of its name: part of the addresses of its flows.
-    hash: u64,
-    /// Its place in its group, and how many are there. Flows of a group take their numbers by turns.
-    place: (u64, u64),
-    flows: u64,
-    ports: u64,
-    conns: u64,
-}
-
-impl Origin {
-    /// A source that has sent nothing yet.
-    pub fn new(name: &str, turn: u32, place: (u64, u64)) -> Origin {
-        // The key is fixed: addresses do not depend on the seed.
-        let hash = SipHasher::new(0, 0).hash(name.as_bytes());
-        Origin { turn, hash, place, flows: 0, ports: 0, conns: 0 }
-    }
-
-    /// Its turn among sources that wake at the same time.
-    pub fn turn(&self) -> u32 {
-        self.turn
-    }
-
-    /// The number of a new flow.
-    fn flow(&mut self) -> u64 {
-        let (place, of) = self.place;
-        self.flows += 1;
-        (self.flows - 1) * of + place
-    }
-
-    /// The turn of a new connection.
-    fn connection(&mut self) -> Rank {
-        self.conns += 1;
-        Rank::new(Class::Connection, self.turn, self.conns - 1)
-    }
-
-    /// The 5-tuple of a new flow: addresses are those of the nodes, ports count up.
-    fn tuple(&mut self, from: u16, to: u16, protocol: u8) -> FiveTuple {
-        self.ports += 1;
-        let address = |node: u16| {
-            let mut address = [0; 16];
-            address[10..12].copy_from_slice(&[0xff, 0xff]);
-            let [high, low] = node.to_be_bytes();
-            address[12..].copy_from_slice(&[10, high, low, 1]);
-            address
-        };
-        let mut from_address = address(from);
-        // Beyond 64,000 flows of a source the client takes another address, as many clients behind a node would.
-        let lap = (self.ports / 64_000) as u32;
-        from_address[..4].copy_from_slice(&lap.to_be_bytes());
-        // 48 bits tell the clients of two sources at one node apart.
-        from_address[4..10].copy_from_slice(&self.hash.to_be_bytes()[..6]);
-        FiveTuple {
-            from: from_address,
-            to: address(to),
-            from_port: 1024 + (self.ports % 64_000) as u16,
-            to_port: 80,
-            protocol,
-        }
-    }
 }
 
 struct Conn {

@@ -99,7 +99,7 @@ impl Load {
     ) -> Result<Option<Driven>, Trouble> {
         urgent();
         let until = self.until;
-        let places = sim::engine::places(&self.sources);
+        let places = sim::origin::places(&self.sources);
         let sources = self.sources.into_iter().map(|plan| Running {
             settings: Settings { tcp: Rc::new(plan.tcp), class: plan.class, reserved: plan.reserved },
             source: plan.source,
