@@ -1,40 +1,43 @@
-//! What was sent and not yet acknowledged, and what became of it: the bookkeeping of RFC 6675.
+//! The scoreboard of RFC 6675: the segments that were sent and not yet acknowledged, and the state of each.
 //!
-//! Each transmission keeps its boundaries: a retransmission repeats a segment as it was. All sums are kept as
-//! segments change state, so an acknowledgement costs what it changes, not what is on its way.
+//! A segment keeps its boundaries: a retransmission has the same sequence numbers as the first transmission.
+//! All sums are updated as segments change state, so the cost of an acknowledgement depends on the number of
+//! segments that it changes, not on the number of outstanding segments.
 
 use std::collections::VecDeque;
 
 use qdisc::Time;
 
-/// One segment on its way.
+/// One outstanding segment.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    /// Sequence number after its last.
+    /// The sequence number after its last one.
     end: u64,
-    /// Sequence numbers that it takes.
+    /// Length in sequence space.
     len: u32,
+    /// Flags: the constants below.
     state: u8,
-    /// When it was last sent.
+    /// Time of the last transmission.
     at: Time,
 }
 
-/// The receiver has it, although not everything before it.
+/// The receiver has reported the segment by SACK.
 const SACKED: u8 = 1;
-/// It is taken for lost.
+/// The segment counts as lost.
 const LOST: u8 = 2;
-/// It was sent again since it was taken for lost.
+/// The segment was retransmitted since it was marked as lost.
 const RETRANSMITTED: u8 = 4;
-/// It was sent more than once at some time: its round trip cannot be measured (Karn).
+/// The segment was sent more than once, so its round trip cannot be measured: RFC 6298, section 3 (Karn).
 const AMBIGUOUS: u8 = 8;
 
 impl Sent {
-    /// How often it counts as being on its way: RFC 6675 section 4, SetPipe.
+    /// The number of copies that the pipe counts, 0 to 2: RFC 6675, section 4, SetPipe.
     #[inline]
     fn weight(&self) -> u64 {
         if self.state & SACKED != 0 {
             return 0;
         }
+        // One for the original unless it is lost, and one for the retransmission.
         u64::from(self.state & LOST == 0) + u64::from(self.state & RETRANSMITTED != 0)
     }
     #[inline]
@@ -46,46 +49,47 @@ impl Sent {
     }
 }
 
-/// A stretch of sequence numbers to send again.
+/// A segment to retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retransmission {
     /// First sequence number.
     pub seq: u64,
-    /// How many.
+    /// Length in sequence space.
     pub len: u32,
 }
 
-/// What a cumulative acknowledgement did.
+/// The effect of an acknowledgement, cumulative or selective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acked {
-    /// Sequence numbers newly known to have arrived.
+    /// Number of sequence numbers that are reported as received for the first time.
     pub len: u64,
-    /// When the newest segment that can be measured was sent.
+    /// Send time of the newest of these segments whose round trip can be measured.
     pub measured: Option<Time>,
 }
 
-/// The scoreboard.
+/// The outstanding segments of one sender.
 #[derive(Debug)]
 pub struct Scoreboard {
+    /// Outstanding segments in order of their sequence numbers.
     sent: VecDeque<Sent>,
-    /// First sequence number that is not acknowledged (SND.UNA).
+    /// The first sequence number that is not acknowledged (SND.UNA).
     una: u64,
-    /// First that was never sent (SND.NXT).
+    /// The first sequence number that was never sent (SND.NXT).
     next: u64,
-    /// What the receiver has beyond `una`: disjoint, ascending.
+    /// SACKed ranges above `una`: disjoint, ascending.
     sacked: Vec<(u64, u64)>,
-    /// Sequence numbers on their way (pipe).
+    /// Estimated number of sequence numbers in the network (pipe).
     pipe: u64,
-    /// Everything below this that is not SACKed is lost.
+    /// Every segment below this number that is not SACKed counts as lost.
     lost_below: u64,
-    /// Lost segments below this were sent again (HighRxt).
+    /// Every lost segment below this number has been retransmitted (HighRxt).
     high_rxt: u64,
-    /// Rescue of section 4, rule (4): once per recovery.
+    /// The rescue retransmission of this recovery has been sent: RFC 6675, section 4, NextSeg, rule (4).
     rescued: bool,
 }
 
 impl Scoreboard {
-    /// Nothing sent; the next sequence number is `first`.
+    /// An empty scoreboard. The first segment will begin with the sequence number `first`.
     pub fn new(first: u64) -> Scoreboard {
         Scoreboard {
             sent: VecDeque::new(),
@@ -99,28 +103,28 @@ impl Scoreboard {
         }
     }
 
-    /// First sequence number that is not acknowledged.
+    /// The first sequence number that is not acknowledged.
     #[inline]
     pub fn una(&self) -> u64 {
         self.una
     }
-    /// First sequence number that was never sent.
+    /// The first sequence number that was never sent.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
-    /// Sequence numbers sent and not cumulatively acknowledged (FlightSize).
+    /// FlightSize: number of sequence numbers sent and not cumulatively acknowledged.
     #[inline]
     pub fn outstanding(&self) -> u64 {
         self.next - self.una
     }
-    /// Sequence numbers estimated to be in the network.
+    /// The pipe: estimated number of sequence numbers in the network.
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.pipe
     }
 
-    /// New data was sent.
+    /// Adds a new segment of `len` sequence numbers that was sent at `now`.
     #[inline]
     pub fn push(&mut self, len: u32, now: Time) {
         self.next += u64::from(len);
@@ -128,7 +132,7 @@ impl Scoreboard {
         self.pipe += u64::from(len);
     }
 
-    /// Everything before `to` arrived.
+    /// Handles a cumulative acknowledgement: the receiver has everything below `to`.
     #[inline]
     pub fn ack(&mut self, to: u64) -> Acked {
         let mut acked = Acked::default();
@@ -145,7 +149,8 @@ impl Scoreboard {
             self.pipe -= first.weight() * u64::from(first.len);
             self.sent.pop_front();
         }
-        // What a repeated segment set free arrived long before it is acknowledged: none of it can be measured (Karn).
+        // RFC 6298, section 3 (Karn): if a retransmission filled a gap, the segments above it arrived long
+        // before this acknowledgement, so that none of them can be measured either.
         if ambiguous {
             acked.measured = None;
         }
@@ -158,12 +163,12 @@ impl Scoreboard {
         acked
     }
 
-    /// The receiver has what lies in [from, to); returns how much of that is news.
+    /// Handles a SACK block: the receiver has [from, to). Returns the part that was not known before.
     pub fn sack(&mut self, from: u64, to: u64) -> Acked {
         let (mut at, to) = (from.max(self.una), to.min(self.next));
         let mut news = Acked::default();
         while at < to {
-            // What is known already is skipped as a whole.
+            // A range that is known already is skipped as a whole: most of a block repeats earlier blocks.
             match self.sacked.iter().find(|(_, end)| *end > at) {
                 Some((start, end)) if *start <= at => at = *end,
                 range => {
@@ -177,6 +182,7 @@ impl Scoreboard {
         news
     }
 
+    /// Marks the segments within [from, to) as SACKed, none of which was.
     fn sack_stretch(&mut self, from: u64, to: u64, news: &mut Acked) {
         let first = self.index_of(from);
         for sent in self.sent.range_mut(first..) {
@@ -192,7 +198,7 @@ impl Scoreboard {
         }
     }
 
-    /// Joins [from, to) with its neighbours.
+    /// Inserts [from, to), joined with adjacent ranges.
     fn add_sacked_range(&mut self, from: u64, to: u64) {
         let at = self.sacked.partition_point(|(_, end)| *end < from);
         match self.sacked.get_mut(at) {
@@ -208,8 +214,9 @@ impl Scoreboard {
         }
     }
 
-    /// Takes for lost what RFC 6675 section 4, IsLost, says is lost: three SACKed ranges above it, or more than two segments
-    /// of `mss` within them. True when the first outstanding segment is lost and was not sent again.
+    /// Marks segments as lost by RFC 6675, section 4, IsLost: three SACKed ranges above a segment, or more
+    /// than two segments of `mss` bytes within them. True when the first outstanding segment is lost and not
+    /// retransmitted.
     pub fn find_losses(&mut self, mss: u64) -> bool {
         let (mut bytes, mut ranges) = (0, 0);
         for (start, end) in self.sacked.iter().rev() {
@@ -223,7 +230,7 @@ impl Scoreboard {
         self.sent.front().is_some_and(|first| first.state & (LOST | RETRANSMITTED) == LOST)
     }
 
-    /// Takes the first outstanding segment for lost, even if it was sent again.
+    /// Marks the first outstanding segment as lost, even if it was retransmitted already.
     pub fn lose_first(&mut self) {
         if let Some(first) = self.sent.front_mut()
             && !first.has(SACKED)
@@ -235,6 +242,7 @@ impl Scoreboard {
         }
     }
 
+    /// Marks every segment below `limit` as lost that is not SACKed.
     fn lose_below(&mut self, limit: u64) {
         if limit <= self.lost_below {
             return;
@@ -252,7 +260,7 @@ impl Scoreboard {
         self.lost_below = limit;
     }
 
-    /// The retransmission timer ran out: everything that the receiver is not known to have is lost.
+    /// Marks every segment as lost that is not SACKed, after a timeout: RFC 6675, section 5.1.
     pub fn lose_all(&mut self) {
         for sent in &mut self.sent {
             if !sent.has(SACKED) {
@@ -264,13 +272,13 @@ impl Scoreboard {
         self.high_rxt = self.una;
     }
 
-    /// A recovery begins.
+    /// Begins a fast recovery: retransmissions start from the first outstanding segment.
     pub fn begin_recovery(&mut self) {
         self.high_rxt = self.una;
         self.rescued = false;
     }
 
-    /// The first lost segment that was not sent again: rule (1) of NextSeg.
+    /// The first lost segment that is not retransmitted: RFC 6675, section 4, NextSeg, rule (1).
     #[inline]
     pub fn next_lost(&mut self) -> Option<Retransmission> {
         if self.high_rxt >= self.lost_below {
@@ -289,8 +297,9 @@ impl Scoreboard {
         None
     }
 
-    /// What may be sent again although it is not known to be lost, when there is nothing new to send: rules (3) and
-    /// (4) of NextSeg.
+    /// A segment to retransmit although it is not known to be lost, when there is no new data to send. RFC
+    /// 6675, section 4, NextSeg, rule (3): the first segment below the highest SACKed one. Rule (4): the last
+    /// segment, once per recovery (the rescue retransmission).
     pub fn next_rescue(&mut self) -> Option<Retransmission> {
         let highest = self.sacked.last().map_or(self.una, |(_, end)| *end);
         let first = self.index_of(self.high_rxt.max(self.una));
@@ -310,7 +319,7 @@ impl Scoreboard {
         Some(Retransmission { seq: last.start(), len: last.len })
     }
 
-    /// It was sent again.
+    /// Records that a segment was retransmitted at `now`.
     pub fn retransmitted(&mut self, segment: Retransmission, now: Time) {
         let index = self.index_of(segment.seq);
         let sent = &mut self.sent[index];
@@ -318,24 +327,24 @@ impl Scoreboard {
         sent.state |= RETRANSMITTED | AMBIGUOUS;
         sent.at = now;
         self.pipe += sent.weight() * u64::from(sent.len);
-        // Rule (4): the rescue does not move HighRxt.
+        // RFC 6675, section 4, NextSeg, rule (4): a rescue retransmission does not update HighRxt.
         if !self.rescued {
             self.high_rxt = self.high_rxt.max(sent.end);
         }
     }
 
-    /// Whether the receiver has anything beyond a gap.
+    /// Whether the receiver has reported data above a gap.
     #[inline]
     pub fn has_sacked(&self) -> bool {
         !self.sacked.is_empty()
     }
 
-    /// Bytes of memory beyond the struct itself.
+    /// Heap memory, bytes.
     pub fn heap_bytes(&self) -> usize {
         self.sent.capacity() * size_of::<Sent>() + self.sacked.capacity() * size_of::<(u64, u64)>()
     }
 
-    /// The segment that begins at or after `seq`.
+    /// Index of the segment that contains `seq`, or of the first one above it.
     #[inline]
     fn index_of(&self, seq: u64) -> usize {
         if seq <= self.una {
@@ -372,7 +381,11 @@ mod tests {
         assert_eq!(lost, Retransmission { seq: 1, len: 100 });
         board.retransmitted(lost, Time::us(10));
         assert_eq!((board.pipe(), board.next_lost()), (300, None));
-        assert_eq!(board.ack(401), Acked { len: 100, measured: None }, "a repeated segment is not measured");
+        assert_eq!(
+            board.ack(401),
+            Acked { len: 100, measured: None },
+            "a retransmitted segment is not measured"
+        );
         assert_eq!(board.outstanding(), 200);
     }
 
@@ -390,7 +403,8 @@ mod tests {
     }
 
     proptest! {
-        /// The sums equal what a walk over the segments gives, whatever is acknowledged, lost and sent again.
+        /// The sums equal those of a walk over all segments, after any acknowledgements, losses and
+        /// retransmissions.
         #[test]
         fn the_sums_are_true(ops in prop::collection::vec((0..8u8, 0..30u64, 1..6u64), 1..200)) {
             let mut board = Scoreboard::new(1);
