@@ -9,9 +9,8 @@
 //! it to its host. A host may sit on an [access link](crate::access) with a delay of its own. Links may
 //! [fail](crate::outage) and come back.
 
-use std::rc::Rc;
-
 use std::ops::Range;
+use std::rc::Rc;
 
 use qdisc::hash::SipHasher;
 use qdisc::{DropReason, Packet, PortId, Probe, Rate, Span, Streams, Time};

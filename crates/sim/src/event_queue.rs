@@ -1,23 +1,23 @@
-//! What happens next: a tournament over one pending event per link, connection and source.
+//! The event queue: the next pending event of every link, connection and source.
 //!
-//! Everything that can happen has a *timer* with the time of its next event. A winner tree over the timers knows the
-//! earliest; moving one timer replays only its path to the root, which for the usual case "this event happened, that
-//! is when the same thing happens next" is one pass instead of a heap's pop and push.
+//! Each of them has a *timer*, which holds the time of its next event. A winner tree over the timers finds
+//! the earliest. Setting a timer replays only its path to the root. In the usual case, where an event sets
+//! the timer that caused it, that is one pass instead of the pop and push of a heap.
 //!
 //! # Events at the same time
-//! The order of two events at the same time is that of their ranks ([`Rank`]): the class of what happens, the place of its
-//! origin among those of its class, and a number that the origin counts by itself. So the order of two events does not
-//! depend on what else is in the run, on when it was decided that they happen, or on the order in which a scenario lists
-//! its sources. A run that is split into parts has the same order in each part. No two timers share a rank, and a timer has
-//! one pending event at most, so no two pending events have the same key.
+//! Events at the same time are ordered by their ranks ([`Rank`]): the class of the event, the position of its
+//! origin among those of its class, and a number that the origin counts by itself. So the order of two events
+//! does not depend on what else is in the run, on when their timers were set, or on the order in which a
+//! scenario lists its sources. A run that is split into parts has the same order in each part. No two timers
+//! share a rank, and a timer has one pending event at most, so no two pending events have the same key.
 
 use qdisc::Time;
 
-/// One thing that can happen.
+/// A timer of an [`EventQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer(u32);
 
-/// Which of several events at the same time comes first: the one of lower rank.
+/// The order of events at the same time: the lower rank comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(u64);
 
@@ -40,52 +40,55 @@ pub enum Owner {
     Outage,
 }
 
-/// What kind of event it is; the order is that of events at the same time.
+/// The kind of an event. Events at the same time are handled in the order of their classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Links go down or come up: before any packet that would use them.
+    /// Links fail or come back, before any packet that would use them.
     Outage = 0,
-    /// The measurement interval begins or ends: what happens at its first moment is in it, what happens at its last is not.
+    /// The measurement interval begins or ends. Packets at its first moment belong to it, packets at its last
+    /// do not.
     Measuring = 1,
-    /// A transmitter asks its port for a packet. A packet that leaves a full queue makes room for one that comes at the same
-    /// time, at every port alike.
+    /// A transmitter takes a packet from its port. It comes before arrivals, so that at every port a packet
+    /// that leaves a full queue makes space for one that arrives at the same time.
     Departure = 2,
     /// A packet arrives at the far end of a link.
     Arrival = 3,
     /// A packet crosses the access link of a host.
     Access = 4,
-    /// A timer of a connection.
+    /// A timer of a connection expires.
     Connection = 5,
     /// A source of traffic wakes.
     Source = 6,
-    /// Ports are sampled: after all that happens at that time.
+    /// Ports are sampled, after all other events at that time.
     Sample = 7,
 }
 
 impl Rank {
-    /// The `number`-th of what `origin` has of a class. `origin` is a place among all origins of the class.
+    /// The rank of the `number`-th timer of `origin` in a class. `origin` is a position among all origins of
+    /// the class.
     ///
     /// # Panics
-    /// When `origin` has more than 20 bits, or `number` more than 40.
+    /// If `origin` has more than 20 bits, or `number` more than 40.
     pub fn new(class: Class, origin: u32, number: u64) -> Rank {
         assert!(
             origin < 1 << 20 && number < 1 << 40,
-            "ranks have 20 bits for origins and 40 for what they count"
+            "ranks have 20 bits for origins and 40 for their numbers"
         );
         Rank((class as u64) << 60 | u64::from(origin) << 40 | number)
     }
 }
 
-/// The queue. The number of timers grows as needed; a timer that is given back is used again.
+/// A priority queue of timers, each with at most one pending event. The number of timers grows as needed.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Time and rank per timer; `Time::NEVER` when nothing is pending.
+    /// Time and rank per timer; the time is `Time::NEVER` if no event is pending.
     keys: Vec<Key>,
     /// Owner per timer.
     owners: Vec<Owner>,
-    /// The tree: node `i` has children `2i` and `2i + 1`, the leaves are the timers in order. Holds the timer that wins.
+    /// The winner tree: the earlier timer below each node. Node `i` has children `2i` and `2i + 1`, the
+    /// leaves are the timers.
     winners: Vec<u32>,
-    /// Number of leaves, a power of two.
+    /// Number of leaves, a power of two and at least the number of timers.
     leaves: usize,
 }
 
@@ -106,7 +109,10 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// A timer for something new, with nothing pending. No two timers may have the same rank.
+    /// Adds a timer without a pending event. No two timers may have the same rank.
+    ///
+    /// # Panics
+    /// With 2^32 timers.
     pub fn add(&mut self, owner: Owner, rank: Rank) -> Timer {
         if self.owners.len() == self.leaves {
             self.resize(self.leaves * 2);
@@ -117,20 +123,20 @@ impl EventQueue {
         timer
     }
 
-    /// A timer that nothing is pending in stands for something else from now on.
+    /// Gives a timer without a pending event a new rank, for another use by the same owner.
     pub fn reuse(&mut self, timer: Timer, rank: Rank) {
         let key = &mut self.keys[timer.0 as usize];
-        debug_assert_eq!(key.at, Time::NEVER, "the event of a timer that is used again is not pending");
+        debug_assert_eq!(key.at, Time::NEVER, "a timer that is reused has no pending event");
         key.rank = rank;
     }
 
-    /// When the thing happens next; `Time::NEVER` for not at all.
+    /// Sets the time of the next event; `Time::NEVER` cancels it.
     #[inline]
     pub fn set(&mut self, timer: Timer, at: Time) {
         self.set_ranked(timer, at, self.keys[timer.0 as usize].rank);
     }
 
-    /// When a thing happens next that stands for events of more than one class, and the rank that the event has.
+    /// Sets the time and the rank of the next event, for a timer whose events have more than one class.
     #[inline]
     pub fn set_ranked(&mut self, timer: Timer, at: Time, rank: Rank) {
         let key = Key { at, rank };
@@ -140,12 +146,13 @@ impl EventQueue {
         }
     }
 
-    /// When the thing happens next.
+    /// The time of the next event; `Time::NEVER` if none is pending.
     pub fn time_of(&self, timer: Timer) -> Time {
         self.keys[timer.0 as usize].at
     }
 
-    /// The earliest pending event: its time and the owner of its timer. It stays pending until its timer is set.
+    /// The earliest pending event: its time and the owner of its timer. It stays pending until its timer is
+    /// set.
     #[inline]
     pub fn first(&self) -> Option<(Time, Owner)> {
         let timer = self.winners[1] as usize;
@@ -194,13 +201,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// The same order as a sorted map of (time, rank), under any mix of setting, moving and removing, whatever the order
-        /// in which times were set.
+        /// Equal to a sorted map of (time, rank) under any sequence of setting, moving and cancelling.
         #[test]
         fn is_a_sorted_map(ops in prop::collection::vec((0..40usize, 0..50u64), 1..500)) {
             let mut queue = EventQueue::default();
             let mut timers = Vec::new();
-            // Ranks that fall as timers are added: their order is not that of the timers.
+            // Ranks fall as timers are added, so that their order differs from that of the timers.
             let rank_of = |which: usize| Rank::new(Class::Source, 1_000 - which as u32, 0);
             let mut model: BTreeMap<(Time, Rank), usize> = BTreeMap::new();
             for (which, at) in ops {

@@ -1,12 +1,13 @@
 //! Packet-level network simulation: links with disciplines, routing, TCP and UDP applications.
 //!
-//! Read [`engine`] first: it is the whole of a run, from event to event. Then [`transport`], where segments become
-//! connections, and [`tcp`], what real stacks do. [`traffic`] holds the applications, and [`net`] is all that they see.
+//! Read [`engine`] first: it runs a simulation from event to event. Then [`transport`], which maps segments
+//! to connections, and [`tcp`], the protocol itself. [`traffic`] has the applications, and [`net`] is the
+//! interface through which they use the network.
 //!
-//! There is no hidden queue anywhere: a packet waits in the discipline of a link's port, or it is on the wire.
+//! There is no hidden queue: a packet waits in the discipline of a link's port, or it is on a wire.
 
 #![forbid(unsafe_code)]
-// A second variable of the same name is how the wrong packet gets dropped.
+// A second variable of the same name is an easy way to drop the wrong packet.
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
 mod access;

@@ -1,11 +1,12 @@
-//! Connections and streams: between the applications above and the packets below.
+//! The transport: TCP connections and streams of datagrams, between the applications above and the packets
+//! below.
 //!
-//! A connection has two ends and one timer of the queue for all its timers. The timer is armed lazily: a deadline
-//! that moves back, as the retransmission timer does with every acknowledgement, costs nothing; the early wake-up looks
-//! at the true deadlines and goes back to sleep.
+//! A connection has two ends, and one timer of the [`EventQueue`] for all deadlines of both. The timer is
+//! armed lazily: a deadline that moves back, as the retransmission timer does with every acknowledgement,
+//! does not touch it. When the timer expires early, the connection compares the deadlines with the time and
+//! arms it again.
 //!
-//! Everything that has a name or a number takes it from its source: flows, ports, connections. So a flow is the same
-//! flow, with the same key and the same turn among events at the same time, whoever else is in the run.
+//! Flows, ports and connections take their names and numbers from their source ([`Origin`]).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,40 +25,49 @@ use crate::traffic::flow;
 
 /// Every connection and stream of a run.
 pub(crate) struct Transport {
+    /// Connections by their places; the place is the number in [`ConnId`] and [`Segment::conn`].
     conns: Vec<Conn>,
+    /// Places that can be used again.
     free: Vec<u32>,
-    /// Places of connections that are over and whose sources have not all heard of it.
+    /// Places of connections that are over and whose sources have not received [`Event::Closed`] or
+    /// [`Event::Aborted`] yet.
     retired: Vec<u32>,
     streams: Vec<Stream>,
+    /// Hash function of flow keys.
     hasher: SipHasher,
-    /// Hosts that stand beyond their nodes, by number: node and delay. Number 0 is nobody.
+    /// Hosts on access links, by number: node and access delay. Number 0 is not used.
     hosts: Vec<(u16, Span)>,
+    /// The number of each host.
     host_numbers: BTreeMap<(u16, Span), u16>,
+    /// The measurement interval.
     measured: Range<Time>,
-    /// By source.
+    /// Numbering of each source, by its number.
     origins: Vec<Origin>,
-    /// Packets that the ends sent and that are not on their first link yet.
+    /// Packets that the ends have sent and the engine has not forwarded yet.
     pub out: Vec<Packet<Segment>>,
-    /// What sources have not heard yet.
+    /// Events that the engine has not reported to their sources yet.
     pub events: Vec<(u16, Event)>,
-    /// Flows that ended and were not told to the probe yet.
+    /// Reports of flows that the engine has not passed to the probe yet.
     pub reports: Vec<FlowReport>,
 }
 
+/// A connection, or a place whose connection is over.
 struct Conn {
+    /// Number of connections that had this place before.
     serial: u32,
     source: u16,
     alive: bool,
     timer: Timer,
-    /// When the timer is armed; never later than the earliest deadline.
+    /// The time that the timer is set to; never later than the earliest deadline.
     armed: Time,
     tcp: Rc<TcpConfig>,
     client: Endpoint,
     server: Endpoint,
-    /// A one-way transfer closes and reports itself.
+    /// Set for a one-way transfer, which the transport closes and reports by itself.
     transfer: Option<Transfer>,
-    /// What had arrived at its two ends when the measurement interval began, and when it ended.
+    /// Bytes that had arrived when the measurement interval began.
     before: Arrived,
+    /// Bytes that had arrived when the measurement interval ended.
     after: Arrived,
 }
 
@@ -70,7 +80,7 @@ struct Arrived {
 
 impl Arrived {
     const NOTHING: Arrived = Arrived { client: 0, server: 0 };
-    /// More than will ever arrive: for a moment that has not come yet.
+    /// An upper bound, for a moment in the future.
     const ALL: Arrived = Arrived { client: u64::MAX, server: u64::MAX };
 
     fn at(self, side: Side) -> u64 {
@@ -81,20 +91,25 @@ impl Arrived {
     }
 }
 
+/// A one-way transfer from the client to the server.
 #[derive(Clone, Copy)]
 struct Transfer {
+    /// Number of the flow.
     id: u64,
     start: Time,
-    /// `u64::MAX`: for ever.
+    /// Size; `u64::MAX` for a transfer without an end.
     bytes: u64,
     pauses: Pauses,
     reported: bool,
-    /// Data packets that arrived and were sent within the measurement interval, and the sum of their delays.
+    /// Number of data packets that were sent within the measurement interval and have arrived.
     arrived: u64,
+    /// Sum of the delays of these packets.
     delay_sum: Span,
 }
 
+/// A stream of datagrams.
 struct Stream {
+    /// Number of the flow.
     id: u64,
     source: u16,
     from: u16,
@@ -104,13 +119,14 @@ struct Stream {
     class: u16,
     reserved: Rate,
     start: Time,
-    /// Datagrams and bytes sent so far.
+    /// Number of datagrams sent so far.
     number: u64,
+    /// Bytes sent so far.
     offset: u64,
     tally: Datagrams,
 }
 
-/// The transport, while a source acts: the carrier of the simulation.
+/// The [`Carrier`] of the simulation: the transport and the event queue, borrowed while a source acts.
 pub(crate) struct Simulated<'a> {
     pub transport: &'a mut Transport,
     pub queue: &'a mut EventQueue,
@@ -139,6 +155,7 @@ impl Carrier for Simulated<'_> {
             arrived: 0,
             delay_sum: Span::ZERO,
         });
+        // Nothing is sent yet: the client sends with the handshake.
         this.client.write(bytes);
         if bytes < u64::MAX {
             this.client.close();
@@ -234,7 +251,7 @@ impl Transport {
         let next = self.hosts.len() as u16;
         let known = self.host_numbers.get(&(node, delay)).copied();
         HostId(known.unwrap_or_else(|| {
-            // Beyond 65,000 hosts the last ones share a delay.
+            // Numbers have 16 bits. Further hosts share the last number, and so its delay.
             let number = if next < u16::MAX { next } else { u16::MAX - 1 };
             if number == next {
                 self.hosts.push((node, delay));
@@ -244,7 +261,8 @@ impl Transport {
         }))
     }
 
-    /// How far beyond `node` the end of this packet is that has the node's number.
+    /// The access delay between `node` and the end of this packet that has the number of the node; `None` if
+    /// that end is at the node itself.
     #[inline]
     pub fn access_delay(&self, node: u16, segment: &Segment) -> Option<Span> {
         let (at, delay) = self.hosts[usize::from(segment.host)];
@@ -304,14 +322,14 @@ impl Transport {
         ConnId(number)
     }
 
-    /// An application does something at one end, which may send then.
+    /// Lets the application act on one end, then sends what the end may send.
     fn act(
         &mut self,
         conn: ConnId,
         side: Side,
         now: Time,
         queue: &mut EventQueue,
-        what: impl FnOnce(&mut Endpoint),
+        action: impl FnOnce(&mut Endpoint),
     ) {
         let conn = &mut self.conns[conn.0 as usize];
         let tcp = Rc::clone(&conn.tcp);
@@ -319,7 +337,7 @@ impl Transport {
             Side::Client => &mut conn.client,
             Side::Server => &mut conn.server,
         };
-        what(end);
+        action(end);
         end.send(now, &tcp, &mut self.out);
         conn.arm(queue);
     }
@@ -349,7 +367,7 @@ impl Transport {
         self.out.push(Packet { meta, payload: segment });
     }
 
-    /// A packet reached the host that it was for.
+    /// Delivers a packet to its host: to an end of its connection, or to its stream.
     #[inline]
     pub fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, queue: &mut EventQueue) {
         if segment.has(Segment::DATAGRAM) {
@@ -358,7 +376,8 @@ impl Transport {
         let number = segment.conn;
         let conn = &mut self.conns[number as usize];
         if conn.serial != segment.serial || !conn.alive {
-            return; // a late packet of a connection that is over
+            // A late packet: its connection is over, and the place is free or has another connection.
+            return;
         }
         if let Some(transfer) = &mut conn.transfer
             && segment.len > 0
@@ -375,7 +394,7 @@ impl Transport {
         self.handle_outcome(number, side, outcome, now, queue);
     }
 
-    /// A connection's timer came up.
+    /// The timer of a connection expires. It may be early for both ends, see the module documentation.
     pub fn on_timer(&mut self, number: u32, now: Time, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         conn.armed = Time::NEVER;
@@ -386,6 +405,7 @@ impl Transport {
         self.conns[number as usize].arm(queue);
     }
 
+    /// Handles the deadline of one end, if it has passed.
     fn on_end_timer(&mut self, number: u32, side: Side, now: Time, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         let tcp = &*conn.tcp;
@@ -399,7 +419,7 @@ impl Transport {
         }
     }
 
-    /// Tells the application what happened, and cleans up.
+    /// Handles the effects of a segment or of a timer. Most have none: those return here, inlined.
     #[inline]
     fn handle_outcome(
         &mut self,
@@ -416,6 +436,7 @@ impl Transport {
         self.report_outcome(number, side, outcome, now, queue);
     }
 
+    /// Reports effects to the application, and releases the connection if it is over.
     #[cold]
     fn report_outcome(
         &mut self,
@@ -446,7 +467,7 @@ impl Transport {
         }
     }
 
-    /// A transfer needs nobody: it reports when its data are there, and closes the way back.
+    /// A one-way transfer needs no application: reports its completion and closes the reverse direction.
     fn advance_transfer(
         &mut self,
         number: u32,
@@ -456,9 +477,11 @@ impl Transport {
         queue: &mut EventQueue,
     ) {
         let conn = &mut self.conns[number as usize];
+        // Only progress in order counts: that is all the receiving application would see.
         if let (Side::Server, true, Some(transfer)) = (side, outcome.received, &mut conn.transfer) {
             transfer.pauses.progress(now);
         }
+        // An abort after the last byte has arrived is a completed transfer: only the close failed.
         let complete = conn.transfer.is_some_and(|transfer| conn.server.delivered() == transfer.bytes);
         let ending = match (complete, outcome.aborted) {
             (true, _) => Some(Ending::Completed),
@@ -477,9 +500,11 @@ impl Transport {
         }
     }
 
+    /// Queues the events of a connection for its source.
     fn notify_source(&mut self, number: u32, side: Side, outcome: Outcome) {
         let conn = &self.conns[number as usize];
         let id = ConnId(number);
+        // Both ends report the handshake. The server is the later one.
         if outcome.connected && side == Side::Server {
             self.events.push((conn.source, Event::Connected(id)));
         }
@@ -489,7 +514,8 @@ impl Transport {
         }
     }
 
-    /// A connection is over. Its place is free once its source has heard of it, and its timer stays with the place.
+    /// Retires a connection that is over. Its place becomes free after its source has received the event, and
+    /// its timer stays with the place.
     fn release(&mut self, number: u32, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         conn.alive = false;
@@ -498,7 +524,7 @@ impl Transport {
         self.retired.push(number);
     }
 
-    /// Every source has heard everything: the places of connections that are over can be used again.
+    /// Frees the places of retired connections. Every source must have received all its events.
     #[inline]
     pub fn recycle(&mut self) {
         if !self.retired.is_empty() {
@@ -506,7 +532,8 @@ impl Transport {
         }
     }
 
-    /// The measurement interval begins or ends now. When that happens next.
+    /// Records the bytes that have arrived when the measurement interval begins or ends. Returns the time of
+    /// the next call.
     pub fn measuring(&mut self, now: Time) -> Time {
         for conn in self.conns.iter_mut().filter(|conn| conn.alive) {
             let arrived = Arrived { client: conn.client.arrived(), server: conn.server.arrived() };
@@ -519,8 +546,8 @@ impl Transport {
         if now < self.measured.end { self.measured.end } else { Time::NEVER }
     }
 
-    /// The run is over: everything that is still open is reported. `left` are the streams of datagrams that are still on
-    /// their way, which are neither received nor lost.
+    /// Ends the run: reports every flow that is still open. `left` has stream and send time of each datagram
+    /// that is still in the network, which is neither received nor lost.
     pub fn finish(&mut self, now: Time, left: &[(u32, Time)]) {
         for conn in self.conns.iter().filter(|conn| conn.alive) {
             if conn.transfer.is_some_and(|transfer| !transfer.reported) {
@@ -535,11 +562,11 @@ impl Transport {
         for stream in &self.streams {
             self.reports.push(stream.report(now));
         }
-        // By flow: the places of connections depend on which of other sources were open at the same time.
+        // Sorted by flow, because the order of places depends on the connections of other sources.
         self.reports.sort_by_key(|report| (report.source, report.id));
     }
 
-    /// Samples of every sender that has something on its way.
+    /// A sample of the sender of each open transfer.
     pub fn samples(&self, now: Time) -> impl Iterator<Item = SenderSample> + '_ {
         self.conns.iter().filter(|conn| conn.alive).filter_map(move |conn| {
             let transfer = conn.transfer?;
@@ -557,7 +584,7 @@ impl Transport {
         })
     }
 
-    /// Bytes of memory that connections take, and how many there are.
+    /// Bytes of memory that connections take, and the number of their places.
     pub fn memory(&self) -> (usize, usize) {
         let heap: usize =
             self.conns.iter().map(|conn| conn.client.heap_bytes() + conn.server.heap_bytes()).sum();
@@ -573,6 +600,7 @@ impl Conn {
         }
     }
 
+    /// Sets the timer to the earliest deadline, unless it is set to an earlier time already.
     #[inline]
     fn arm(&mut self, queue: &mut EventQueue) {
         if !self.alive {
@@ -585,8 +613,9 @@ impl Conn {
         }
     }
 
-    /// Bytes of a part of the stream to `side` that arrived within the measurement interval. Data that arrived before the
-    /// interval count as those of the first parts, so that the parts of a stream sum to what arrived within it.
+    /// Number of bytes of a part of the stream to `side` that arrived within the measurement interval. Bytes
+    /// are attributed in the order of the stream: those that arrived before the interval count as its first
+    /// bytes. So the parts of a stream sum to the bytes that arrived within the interval.
     fn measured(&self, side: Side, part: Range<u64>) -> u64 {
         let end = self.end(side).arrived().min(self.after.at(side)).min(part.end);
         end.saturating_sub(part.start.max(self.before.at(side)))
@@ -624,10 +653,10 @@ impl Conn {
 }
 
 impl Transfer {
-    /// A data packet arrived that was on its way for `delay`.
+    /// Counts a data packet that arrived after `delay`, if it was sent within the measurement interval.
     #[inline]
     fn record_arrival(&mut self, delay: Span, now: Time, measured: &Range<Time>) {
-        // The time of sending is `now - delay`, to the microsecond.
+        // The send time is `now - delay`, to the microsecond. The sum avoids a time before zero.
         if now >= measured.start + delay && now < measured.end + delay {
             self.arrived += 1;
             self.delay_sum += delay;
@@ -656,7 +685,7 @@ impl Stream {
     }
 }
 
-/// Data bytes of a datagram whose IP packet has so many.
+/// Data bytes of a UDP datagram in an IP packet of `bytes` bytes.
 fn payload(bytes: u32) -> u32 {
     bytes.saturating_sub(UDP_HEADER)
 }

@@ -1,4 +1,5 @@
-//! Links that fail and come back: routes lead around them, what lies ahead is seen anew, and nothing that waits is lost.
+//! Links that fail and come back: routes lead around them, next hops are written anew, and no queued packet
+//! is lost.
 
 mod support;
 
@@ -43,8 +44,8 @@ impl Probe<Segment> for Log {
     }
 }
 
-/// The sender 0, the router 1, and two ways to 4: the short one over 2 (port 1, then 2), a longer one over 3 and 5.
-/// The link 1 -> 2 has outages; `around` is whether the longer way exists.
+/// The sender 0, the router 1, and two routes to 4: the short one over 2 (port 1, then 2), a longer one over
+/// 3 and 5. The link 1 -> 2 has outages; `around` is whether the longer route exists.
 fn run(outages: &[(u64, u64)], around: bool) -> Log {
     let mut lab = Lab::new(6, 1);
     let (fast, slow, wire) = (Rate::mbit(100), Rate::mbit(1), Span::ms(1));
@@ -112,7 +113,7 @@ fn what_lies_ahead_follows_the_routes() {
         }
     }
     let seen: Vec<_> = seen.iter().map(|(ms, ahead)| format!("{ms} ms: {ahead:?}")).collect();
-    // Packets every 3.2 ms: the first after each change is seen the new way.
+    // Packets every 3.2 ms: the first after each change has the next hops of the new route.
     assert_eq!(seen, ["2 ms: [2, 4]", "1000 ms: [3, 5, 4]", "2002 ms: [2, 4]"]);
 }
 

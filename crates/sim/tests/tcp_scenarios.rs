@@ -1,9 +1,10 @@
-//! TCP, packet by packet: what a sender sends and hears, as tables that a reader can follow.
+//! TCP, packet by packet: the segments that a sender sends and receives, as tables that a reader can follow.
 //!
-//! The path: 8 Mbit/s and 50 ms each way, segments of 960 bytes, so that a packet of 1,000 bytes takes a millisecond and
-//! a round trip about 101. Times are in milliseconds. `-> 5` sends segment 5, `<- wants 6` is told that everything before
-//! segment 6 arrived, `has 8-9` what arrived beyond a gap; `x 5` is where the path loses it. The tables are in
-//! `snapshots/`; after a change, look at what changed in them before accepting it.
+//! The path: 8 Mbit/s and 50 ms each way, segments of 960 bytes, so that a packet of 1,000 bytes takes a
+//! millisecond and a round trip about 101. Times are in milliseconds. `-> 5` sends segment 5. `<- wants 6`
+//! receives an acknowledgement of everything before segment 6, and `has 8-9` are its SACK blocks. `x 5` is
+//! the loss of segment 5. The tables are in `snapshots/`; after a change, look at what changed in them before
+//! accepting it.
 
 mod support;
 #[path = "support/trace.rs"]
@@ -56,8 +57,8 @@ fn trace_of(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Strin
     trace.text
 }
 
-/// The longest pause of that transfer at its receiver, and the sum of those above half a second, when the run ends
-/// at `until`: in microseconds.
+/// The longest pause of that transfer at its receiver, and the sum of those above half a second, when the run
+/// ends at `until`: in microseconds.
 fn pauses(segments: u64, lose: &[u64], until: Time) -> (u64, u64) {
     let mut tally = Tally::default();
     path(&reno(), segments, lose, &[]).run(until, Time::ZERO, &mut tally);
@@ -71,22 +72,22 @@ fn slow_start() {
     insta::assert_snapshot!(trace_of(&reno(), 14, &[], &[]));
 }
 
-/// Segments 9, 11 and 12 of a window are lost. With SACK the sender knows all three holes and fills them within one
-/// round trip, at half the window: RFC 6675.
+/// Segments 9, 11 and 12 of a window are lost. With SACK the sender knows all three holes and fills them
+/// within one round trip, at half the window: RFC 6675.
 #[test]
 fn three_losses_in_a_window_with_sack() {
     insta::assert_snapshot!(trace_of(&reno(), 40, &[9, 11, 12], &[]));
 }
 
-/// The same losses without SACK: each partial acknowledgement reveals one more hole, so recovery takes a round trip for each:
-/// RFC 6582.
+/// The same losses without SACK: each partial acknowledgement reveals one more hole, so recovery takes a
+/// round trip for each: RFC 6582.
 #[test]
 fn three_losses_in_a_window_without_sack() {
     insta::assert_snapshot!(trace_of(&TcpConfig { sack: false, ..reno() }, 40, &[9, 11, 12], &[]));
 }
 
-/// Segment 5 is lost, and lost again when it is repeated: only the timer can trace. It doubles, and after the repair the
-/// window starts from one segment: RFC 6298, RFC 5681 section 3.1.
+/// Segment 5 is lost, and its retransmissions are lost, too: only the timer detects that. It doubles, and after the
+/// repair the window starts from one segment: RFC 6298, RFC 5681 section 3.1.
 #[test]
 fn timeout_and_back_off() {
     insta::assert_snapshot!(trace_of(&reno(), 12, &[5, 5, 5], &[]));
@@ -98,8 +99,8 @@ fn a_lost_tail_waits_for_the_timer() {
     insta::assert_snapshot!(trace_of(&reno(), 6, &[6], &[]));
 }
 
-/// The SYN is lost twice: one and then two seconds of waiting, and one segment to begin with: RFC 6298 section 5.7,
-/// RFC 5681 section 3.1.
+/// The SYN is lost twice: timeouts of one and two seconds, and an initial window of one segment: RFC 6298
+/// section 5.7, RFC 5681 section 3.1.
 #[test]
 fn a_lost_handshake() {
     insta::assert_snapshot!(trace_of(&reno(), 3, &[0, 0], &[]));
@@ -112,8 +113,8 @@ fn giving_up() {
     insta::assert_snapshot!(trace_of(&TcpConfig { give_up: 3, ..reno() }, 8, &lose, &[]));
 }
 
-/// Segment 6 is marked instead of lost: acknowledgements carry the echo until the sender answers that it has reduced its
-/// window; nothing is sent twice: RFC 3168 section 6.1.
+/// Segment 6 is marked instead of lost: acknowledgements carry the echo until the sender answers that it has
+/// reduced its window; nothing is sent twice: RFC 3168 section 6.1.
 #[test]
 fn a_mark_halves_the_window_without_a_loss() {
     insta::assert_snapshot!(trace_of(&TcpConfig { ecn: true, ..reno() }, 24, &[], &[6]));
@@ -125,8 +126,8 @@ fn delayed_acknowledgements() {
     insta::assert_snapshot!(trace_of(&TcpConfig { delayed_ack: true, ..reno() }, 9, &[], &[]));
 }
 
-/// Limited transmit: the first of three segments is lost, so only two duplicates come. Each lets a new segment out, which
-/// brings the third: RFC 3042. Without it the sender waits for the timer.
+/// Limited transmit: the first of three segments is lost, so only two duplicates come. Each lets a new
+/// segment out, which brings the third: RFC 3042. Without it the sender waits for the timer.
 #[test]
 fn limited_transmit_saves_a_small_window() {
     let tcp = TcpConfig { sack: false, initial_window: Packets(3), ..reno() };
@@ -135,8 +136,8 @@ fn limited_transmit_saves_a_small_window() {
     insta::assert_snapshot!("no_limited_transmit", trace_of(&without, 8, &[1], &[]));
 }
 
-/// Nothing is lost: the receiver waits longest for the first segment, which the sender sends at 100.104 ms, after its
-/// handshake, and which takes 51 ms. That is no long pause.
+/// Nothing is lost: the receiver waits longest for the first segment, which the sender sends at 100.104 ms,
+/// after its handshake, and which takes 51 ms. That is not a long pause.
 #[test]
 fn a_smooth_transfer_pauses_for_its_first_round_trip() {
     assert_eq!(pauses(6, &[], Time::s(400)), (151_104, 0));
@@ -148,21 +149,23 @@ fn waiting_for_the_handshake_is_a_pause() {
     assert_eq!(pauses(3, &[0, 0], Time::s(400)), (3_151_104, 3_151_104));
 }
 
-/// Segment 5 comes at 254.144 ms and segment 6, which the timer repeats at 1,304.184 ms, 51 ms after that: see
-/// `a_lost_tail_waits_for_the_timer`.
+/// Segment 5 arrives at 254.144 ms and segment 6, which the timer retransmits at 1,304.184 ms, 51 ms after
+/// that: see `a_lost_tail_waits_for_the_timer`.
 #[test]
 fn a_timeout_is_a_pause() {
     assert_eq!(pauses(6, &[6], Time::s(400)), (1_101_040, 1_101_040));
 }
 
-/// The same with the repetition lost, too. The pause lasts until the run ends, and so it does for who never began.
+/// The last segment and its retransmission are lost. The pause lasts until the end of the run, as it does for
+/// a transfer that never begins.
 #[test]
 fn the_end_of_the_run_ends_a_pause() {
     assert_eq!(pauses(6, &[6, 6], Time::ms(2_000)), (1_745_856, 1_745_856));
     assert_eq!(pauses(6, &[0; 9], Time::ms(900)), (900_000, 900_000));
 }
 
-/// The SYN is lost once, which puts everything off by a second, and then the last segment: 1,151.104 ms and 1,101.04 ms.
+/// The SYN is lost once, which delays everything by a second, and then the last segment: 1,151.104 ms and
+/// 1,101.04 ms.
 #[test]
 fn long_pauses_add_up() {
     assert_eq!(pauses(6, &[0, 6], Time::s(400)), (1_151_104, 2_252_144));

@@ -333,12 +333,6 @@ impl Scoreboard {
         }
     }
 
-    /// Whether the receiver has reported data above a gap.
-    #[inline]
-    pub fn has_sacked(&self) -> bool {
-        !self.sacked.is_empty()
-    }
-
     /// Heap memory, bytes.
     pub fn heap_bytes(&self) -> usize {
         self.sent.capacity() * size_of::<Sent>() + self.sacked.capacity() * size_of::<(u64, u64)>()

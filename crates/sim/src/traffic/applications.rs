@@ -1,21 +1,23 @@
 //! Applications: connections and packet trains that were taken out of a capture, once more.
 //!
 //! # Principles
-//! - Closed loop: what is done again is what the applications did, not the packets. Each write waits for its cue (bytes
-//!   of the other side, or its own data having arrived), thinks as long as it did, and goes through TCP at whatever pace
-//!   the network allows now.
-//! - A connection crosses the network between the pair's nodes; the rest of its path is the distance of the far host, so
-//!   that its round trip without queues is the one that was measured.
+//! - Closed loop: what is done again is what the applications did, not the packets. Each write waits for its
+//!   cue (bytes of the other side, or its own data having arrived), thinks as long as it did, and goes
+//!   through TCP at whatever pace the network allows now.
+//! - A connection crosses the network between the pair's nodes; the rest of its path is the distance of the
+//!   far host, so that its round trip without queues is the one that was measured.
 //! - Datagrams leave when they were captured: nobody knows how their senders would have reacted.
-//! - An exchange, a request with its response, is reported as a transfer of its heavier direction: from its first write
-//!   (the connection's beginning for the first) to the last byte at the reader. Pages are reported beside, as groups.
+//! - An exchange, a request with its response, is reported as a transfer of its heavier direction: from its
+//!   first write (the connection's beginning for the first) to the last byte at the reader. Pages are
+//!   reported beside, as groups.
 //!
 //! # Deviations
-//! - What the model cannot know stands in the header of the crate `workload`. Connections begin when they began, later by
-//!   at most `spread`, which makes runs with different seeds differ.
+//! - What the model cannot know stands in the header of the crate `workload`. Connections begin when they
+//!   began, later by at most `spread`, which makes runs with different seeds differ.
 //! - Connections without a measured round trip have the median of the others, or 30 ms where there are none.
-//! - How long a client thinks before its first write is exact from half a round trip on. Up to a quarter it is taken
-//!   for nothing, between the two for a half: it is the server's hearing of the connection that the source is told of.
+//! - How long a client thinks before its first write is exact from half a round trip on. Up to a quarter it
+//!   is taken for nothing, between the two for a half: it is the server's hearing of the connection that the
+//!   source is told of.
 //! - A connection closes when its last write has arrived.
 //!
 //! # Cost
@@ -118,7 +120,8 @@ impl Traffic for Config {
     }
 }
 
-/// The most bytes that all connections may have together: a pebibyte. Sums of bytes stay far from the largest number then.
+/// The most bytes that all connections may have together: a pebibyte. Sums of bytes stay far from the largest
+/// number then.
 const MOST_BYTES: u128 = 1 << 50;
 
 struct Applications {
@@ -271,7 +274,8 @@ impl Applications {
             net.close(conn, Side::Server);
             return;
         }
-        // What the client says at once waits in its socket for the connection; a pause counts from when it stands.
+        // What the client says at once waits in its socket for the connection; a pause counts from when it
+        // stands.
         if let Some(first) = talk.plan.writes.get(talk.client.next)
             && first.cue == Cue::Peer(0)
             && Span::ns(first.pause) <= talk.rtt / 4
@@ -286,8 +290,8 @@ impl Applications {
         let talk = &mut self.talks[number];
         let (me, peer) = talk.halves(side);
         let Some(write) = talk.plan.writes.get(me.next).filter(|_| !me.thinking) else { return };
-        // What a sender learns from acknowledgements it learns a way back later; the server hears that the connection
-        // stands a way later than the client.
+        // What a sender learns from acknowledgements it learns a way back later; the server hears that the
+        // connection stands a way later than the client.
         let half = talk.rtt / 2;
         let news = match (write.cue, side) {
             (Cue::Peer(0), End::Client) => Some(Span::ns(write.pause).saturating_sub(half)),
@@ -430,7 +434,8 @@ impl Talk {
     fn give_up(&mut self, ending: Ending, pages: &mut Pages, net: &mut Net<'_>) {
         while !self.is_done() {
             if self.starts.is_empty() {
-                // It never came to be: the application has been waiting for its turn since the connection began.
+                // It never came to be: the application has been waiting for its turn since the connection
+                // began.
                 self.starts.push_back(self.began);
             }
             self.report(ending, pages, net);

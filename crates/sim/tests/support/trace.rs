@@ -1,4 +1,4 @@
-//! A packet trace that a person can follow: what the sender sent and heard.
+//! A readable packet trace: the segments that a node sends and receives.
 
 #![allow(dead_code, missing_docs)]
 
@@ -7,7 +7,8 @@ use std::fmt::Write;
 use qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
 use sim::Segment;
 
-/// Writes one line per packet that node `at` sends or gets, with data counted in segments of `mss`, and one per loss.
+/// Writes one line for each packet that node `at` sends or receives, with data counted in segments of `mss`,
+/// and one per loss.
 pub struct Trace {
     pub at: u16,
     pub mss: u64,
