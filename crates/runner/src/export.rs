@@ -270,7 +270,7 @@ impl Conversations {
         let machine = (number / Conversations::PORTS % Conversations::CLIENTS) as u8;
         let port = number % Conversations::PORTS + Conversations::FIRST_PORT;
         let address = |node, machine| match segment.host {
-            host if host > 0 && segment.beyond == node => far_address(host, machine),
+            host if host > 0 && segment.host_node == node => far_address(host, machine),
             _ => address(node, machine + 1),
         };
         let client = (address(client, machine), port as u16);

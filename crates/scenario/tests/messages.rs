@@ -841,7 +841,7 @@ fn datagram_lists_have_their_nodes_from_one_place() {
 #[test]
 fn a_spread_and_a_stagger_contradict_each_other() {
     insta::assert_snapshot!(told("to = \"server\"\n\n[record]", "to = \"server\"\nspread = \"1 s\"\nstagger = \"1 s\"\n\n[record]"), @r#"
-    error: traffic "upload": spread: with a stagger of 1s each flow begins at a moment that is known, and nothing is spread: leave spread or stagger out
+    error: traffic "upload": spread: with a stagger of 1s each flow begins at a fixed time, and nothing is spread: leave spread or stagger out
       --> scenario:29:10
     29 | spread = "1 s"
        |          ^^^^^

@@ -25,7 +25,7 @@ fn main() {
     println!("{} packets, {} dropped, {} events", tally.sent, tally.dropped, totals.events);
     for flow in &tally.flows {
         println!(
-            "{} bytes, {} packets, {} again, {} timeouts",
+            "{} bytes, {} packets, {} retransmitted, {} timeouts",
             flow.delivered, flow.packets, flow.retransmitted, flow.timeouts
         );
     }

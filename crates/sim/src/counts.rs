@@ -1,4 +1,4 @@
-//! How many there are of something: distributions of small whole numbers.
+//! Distributions of small whole numbers, such as the number of objects of a page.
 
 use qdisc::Rng;
 use schemars::JsonSchema;
@@ -10,14 +10,14 @@ use crate::sizes::Pareto;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Counts {
-    /// Always the same.
+    /// A constant.
     Fixed(u32),
-    /// Geometric, from 1.
+    /// Geometric distribution from 1.
     Geometric {
         /// Mean, 1 or more.
         mean: f64,
     },
-    /// Bounded Pareto, rounded down.
+    /// Bounded Pareto distribution, rounded down.
     Pareto {
         /// The exponent.
         shape: f64,
@@ -28,7 +28,7 @@ pub enum Counts {
     },
 }
 
-/// Draws numbers.
+/// A sampler of a distribution of numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct CountSampler {
     law: Law,
@@ -47,14 +47,14 @@ enum Law {
     },
 }
 
-/// More than any page or burst has.
+/// Largest number of a distribution, more than any page or burst has.
 const MOST: u32 = 1_000_000;
 
 impl Counts {
-    /// Makes a sampler.
+    /// A sampler of this distribution.
     ///
     /// # Errors
-    /// What is wrong about the distribution.
+    /// A parameter that is out of range, and what to write instead.
     pub fn sampler(&self) -> Result<CountSampler, String> {
         let law = match *self {
             Counts::Fixed(0) => return Err("0 of them is nothing: write at least 1".to_owned()),
@@ -67,7 +67,8 @@ impl Counts {
             Counts::Geometric { mean } => {
                 return Err(format!("a mean of {mean}; write a number from 1 to {MOST}"));
             }
-            // Rounding down takes the numbers up to the next one, so the largest has its share as well.
+            // Rounding down maps each interval up to the next number to one number, so the bound is one above
+            // the largest.
             Counts::Pareto { shape, min, max } if max <= MOST => {
                 if min == 0 || max < min {
                     return Err(format!(
@@ -85,7 +86,7 @@ impl Counts {
 }
 
 impl CountSampler {
-    /// A number, at least 1.
+    /// Draws a number, at least 1.
     pub fn draw(&self, rng: &mut Rng) -> u32 {
         match self.law {
             Law::Fixed(count) => count,

@@ -1,8 +1,8 @@
-//! What a source of traffic sees of the world: [`Net`], and who stands behind it, a [`Carrier`].
+//! The network as a source of traffic sees it: [`Net`], and its implementation, a [`Carrier`].
 //!
-//! Sources decide what is asked for and when; a carrier brings it there. The simulator's carrier is its transport, where
-//! connections are state machines. A test bed has another, where they are sockets. So the same source, built from the
-//! same streams of random numbers, asks both for the same.
+//! A source decides what is sent and when; a carrier transports it. The carrier of the simulator is its
+//! transport, where connections are state machines. A test bed has another one, where connections are
+//! sockets. So a source with the same random streams requests the same traffic from both.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -11,15 +11,15 @@ use qdisc::{Ecn, FlowKey, FlowReport, Rate, Span, Time};
 
 use crate::tcp::TcpConfig;
 
-/// A connection. Valid until its [`Event::Closed`] or [`Event::Aborted`]. The number is the carrier's.
+/// A connection, numbered by the carrier. Valid until its [`Event::Closed`] or [`Event::Aborted`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnId(pub u32);
 
-/// A stream of datagrams. The number is the carrier's.
+/// A stream of datagrams, numbered by the carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId(pub u32);
 
-/// A host that stands beyond its node ([`Net::host`]). 0 is the node itself; other numbers are the carrier's.
+/// A host on an access link ([`Net::host`]), numbered by the carrier. 0 is a host at the node itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostId(pub u16);
 
@@ -32,97 +32,100 @@ pub enum Side {
     Server,
 }
 
-/// What happened to a connection that a source opened.
+/// An event of a connection, for the source that opened it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The server has accepted; the client's data may be on its way already.
+    /// The server has accepted the connection. Data of the client may be in flight already.
     Connected(ConnId),
     /// The application at `side` has received `total` bytes so far, in order.
     Received {
-        /// Which connection.
+        /// The connection.
         conn: ConnId,
-        /// Which end received.
+        /// The end that received.
         side: Side,
-        /// Bytes since the connection began.
+        /// Number of bytes since the connection was opened.
         total: u64,
     },
-    /// Both ends closed.
+    /// Both ends have closed.
     Closed(ConnId),
-    /// One end gave up.
+    /// One end has given up after too many timeouts.
     Aborted(ConnId),
 }
 
-/// What a datagram looks like to the network.
+/// The fields of a datagram that the network sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// IP length.
+    /// Length of the IP packet, in bytes.
     pub bytes: u32,
-    /// [`qdisc::Meta::short`].
+    /// Whether it counts as a short packet ([`qdisc::Meta::short`]).
     pub short: bool,
     /// Its ECN field.
     pub ecn: Ecn,
 }
 
-/// How a source's packets are sent.
+/// Settings for all packets of a source.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its TCP.
+    /// Parameters of its TCP connections.
     pub tcp: Rc<TcpConfig>,
-    /// The class of its packets.
+    /// Traffic class of its packets.
     pub class: u16,
     /// The rate that is reserved for each of its flows; zero for none.
     pub reserved: Rate,
 }
 
 impl Settings {
-    /// What its datagrams say about congestion notification.
+    /// The ECN field of its datagrams: capable if its TCP uses ECN.
     pub fn ecn(&self) -> Ecn {
         if self.tcp.ecn { Ecn::Ect0 } else { Ecn::NotCapable }
     }
 }
 
-/// Which source wants something, and when.
+/// The source that calls a carrier, and the time of the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
-    /// Its place in the scenario.
+    /// Number of the source: its index in the scenario.
     pub source: u16,
-    /// How its packets are sent.
+    /// Settings for its packets.
     pub settings: &'a Settings,
-    /// The time that it was told.
+    /// The time at which the source acts.
     pub now: Time,
 }
 
-/// Brings what sources send to where it should go, and reports transfers and streams.
+/// Transports what sources send, and reports transfers and streams.
 ///
-/// What it tells sources is told between their actions, never within one.
+/// Sources receive events between their actions, never within one.
 pub trait Carrier {
-    /// A host beyond a node: [`Net::host`].
-    fn host(&mut self, node: u16, distance: Span) -> HostId;
-    /// Opens a connection between two nodes, or between one and a host beyond the other.
+    /// Returns the host on an access link of `node` with this access delay: [`Net::host`].
+    fn host(&mut self, node: u16, delay: Span) -> HostId;
+    /// Opens a connection between two nodes, or between a node and a host on an access link of the other.
     fn connect(&mut self, by: Caller<'_>, ends: (u16, u16), host: HostId) -> ConnId;
-    /// Opens a connection that sends `bytes` one way, or for ever, closes and reports itself; `asked` is its start.
+    /// Opens a connection that sends `bytes` in one direction, or without end if `None`. It closes and
+    /// reports itself; `asked` is its start in the report.
     fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId;
-    /// The application at one end has `bytes` more to send.
+    /// Sends `bytes` more from one end.
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time);
-    /// The application at one end has no more to send.
+    /// Closes the direction from one end.
     fn close(&mut self, conn: ConnId, side: Side, now: Time);
-    /// Data packets that the sender at one end sent, those sent again, and timeouts; zeros where nobody counts them.
+    /// Counters of the sender at one end: data packets, retransmissions and timeouts. Zeros if the carrier
+    /// does not count them.
     fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64);
-    /// Of a part of the stream to one end, the bytes that arrived there within the measurement interval, in order or not.
+    /// Number of bytes of a part of the stream to one end that arrived within the measurement interval, in
+    /// order or not.
     fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64;
-    /// A stream of datagrams, which reports itself: of a flow that is known already, or of a new one.
+    /// Opens a stream of datagrams, which reports itself: for the flow with the key `flow`, or for a new one.
     fn stream(&mut self, by: Caller<'_>, ends: (u16, u16), flow: Option<FlowKey>, start: Time) -> StreamId;
     /// Sends a datagram whose IP packet has `bytes` bytes.
     fn datagram(&mut self, stream: StreamId, bytes: u32, now: Time);
-    /// Sends a datagram that is known already.
+    /// Sends a datagram with all its fields.
     fn datagram_as(&mut self, stream: StreamId, datagram: Datagram, now: Time);
-    /// A number for a flow that the source reports itself.
+    /// Returns a number for a flow that the source reports itself.
     fn flow_id(&mut self, by: Caller<'_>) -> u64;
-    /// A source reports a flow.
+    /// Records the report of a flow by its source.
     fn report(&mut self, report: FlowReport);
 }
 
-/// What a source may do.
+/// The calls that a source may make while it acts.
 pub struct Net<'a> {
     caller: Caller<'a>,
     carrier: &'a mut dyn Carrier,
@@ -130,79 +133,84 @@ pub struct Net<'a> {
 }
 
 impl<'a> Net<'a> {
-    /// What a source may do when this carrier lets it act; when it wants to be woken is left in `wake`.
+    /// The calls of one action of a source, carried out by `carrier`. The time of the next wake-up is left in
+    /// `wake`.
     pub fn new(caller: Caller<'a>, carrier: &'a mut dyn Carrier, wake: &'a mut Time) -> Net<'a> {
         Net { caller, carrier, wake }
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.caller.now
     }
 
-    /// Wake the source at this time. Only the latest call counts.
+    /// Sets the time of the next wake-up. Only the latest call counts.
     pub fn wake_at(&mut self, at: Time) {
         *self.wake = at;
     }
 
-    /// A connection that sends `bytes` from one node to another and closes; `None` never ends. It reports itself.
+    /// Opens a connection that sends `bytes` from one node to another, closes and reports itself; `None`
+    /// sends without end.
     pub fn transfer(&mut self, from: u16, to: u16, bytes: Option<u64>) -> ConnId {
         self.transfer_since(from, to, bytes, self.now())
     }
 
-    /// The same for one that the application asked for at an earlier time, which counts as its start.
+    /// Opens a [`transfer`](Net::transfer) that the application requested at an earlier time, which is its
+    /// start in the report.
     pub fn transfer_since(&mut self, from: u16, to: u16, bytes: Option<u64>, asked: Time) -> ConnId {
         self.carrier.transfer(self.caller, (from, to), bytes, asked)
     }
 
-    /// A host `distance` beyond a node, one way: its packets reach the node that much later, and it receives that much
-    /// later what reaches the node. There is no queue in between. The same host for the same node and distance.
-    pub fn host(&mut self, node: u16, distance: Span) -> HostId {
-        self.carrier.host(node, distance)
+    /// Returns the host on an access link of `node` with the one-way delay `delay`: packets between the host
+    /// and the node take that time, in both directions, and there is no queue in between. A node and a delay
+    /// always give the same host.
+    pub fn host(&mut self, node: u16, delay: Span) -> HostId {
+        self.carrier.host(node, delay)
     }
 
-    /// Opens a connection one end of which is such a host: the one whose node it stands behind.
+    /// Opens a connection whose end at the node of `host` is that host.
     pub fn connect_host(&mut self, from: u16, to: u16, host: HostId) -> ConnId {
         self.carrier.connect(self.caller, (from, to), host)
     }
 
-    /// Opens a connection. Its ends are written to and closed by [`send`](Net::send) and [`close`](Net::close).
+    /// Opens a connection between two nodes. [`send`](Net::send) and [`close`](Net::close) write to its ends
+    /// and close them.
     pub fn connect(&mut self, from: u16, to: u16) -> ConnId {
         self.carrier.connect(self.caller, (from, to), HostId::default())
     }
 
-    /// The application at `side` has `bytes` more to send.
+    /// Sends `bytes` more from the end `side`.
     pub fn send(&mut self, conn: ConnId, side: Side, bytes: u64) {
         self.carrier.send(conn, side, bytes, self.caller.now);
     }
 
-    /// The application at `side` has no more to send.
+    /// Closes the direction from the end `side`.
     pub fn close(&mut self, conn: ConnId, side: Side) {
         self.carrier.close(conn, side, self.caller.now);
     }
 
-    /// What the sender at `side` of a connection did so far: data packets, retransmitted ones, timeouts.
+    /// Counters of the sender at `side` so far: data packets, retransmissions and timeouts.
     pub fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
         self.carrier.counts(conn, side)
     }
 
-    /// Of a part of the stream to `side`, the bytes that arrived there within the measurement interval, in order or not.
-    /// `part` counts from the beginning of the connection.
+    /// Number of bytes of a part of the stream to `side` that arrived within the measurement interval, in
+    /// order or not. `part` counts bytes from the beginning of the connection.
     pub fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {
         self.carrier.measured(conn, side, part)
     }
 
-    /// A stream of datagrams from one node to another.
+    /// Opens a stream of datagrams from one node to another.
     pub fn stream(&mut self, from: u16, to: u16) -> StreamId {
         self.stream_from(from, to, self.now())
     }
 
-    /// The same, numbered now, for a flow whose first datagram comes at a moment that is known.
+    /// Opens a [`stream`](Net::stream), numbered now, whose first datagram is sent at `start`.
     pub fn stream_from(&mut self, from: u16, to: u16, start: Time) -> StreamId {
         self.carrier.stream(self.caller, (from, to), None, start)
     }
 
-    /// The same for a flow that is known already, such as one of a capture.
+    /// Opens a [`stream`](Net::stream) for a flow that has a key already, such as one of a capture.
     pub fn stream_of(&mut self, from: u16, to: u16, flow: FlowKey) -> StreamId {
         self.carrier.stream(self.caller, (from, to), Some(flow), self.caller.now)
     }
@@ -212,17 +220,17 @@ impl<'a> Net<'a> {
         self.carrier.datagram(stream, bytes, self.caller.now);
     }
 
-    /// The same for a packet that is known already, such as one of a capture.
+    /// Sends a datagram with all its fields, such as one of a capture.
     pub fn datagram_as(&mut self, stream: StreamId, datagram: Datagram) {
         self.carrier.datagram_as(stream, datagram, self.caller.now);
     }
 
-    /// A number for a flow that the source reports itself.
+    /// Returns a number for a flow that the source reports itself.
     pub fn flow_id(&mut self) -> u64 {
         self.carrier.flow_id(self.caller)
     }
 
-    /// Reports a flow: for sources whose flows are not connections (a request with its response, a page).
+    /// Reports a flow of a source whose flows are not connections (a request with its response, a page).
     pub fn report(&mut self, report: FlowReport) {
         self.carrier.report(FlowReport { source: self.caller.source, ..report });
     }

@@ -1,39 +1,40 @@
-//! Nodes and links.
+//! The network to simulate: nodes and links.
 
 use qdisc::{Qdisc, Rate, Share, Span, Time};
 
 use crate::routes::Routes;
 use crate::segment::Segment;
 
-/// One direction of a link: the port where packets wait, the transmitter, and the wire.
+/// One direction of a link to simulate: its port with a discipline, its transmitter and its wire.
 pub struct LinkPlan {
-    /// What it is called, such as "home->isp". No two links share a name: its random numbers, and its turn among events at
-    /// the same time, depend on it.
+    /// Name, such as "home->isp", unique among the links: the random numbers of the link, and its rank among
+    /// events at the same time, depend on it.
     pub name: String,
-    /// Node that sends.
+    /// Sending node.
     pub from: u16,
-    /// Node that receives.
+    /// Receiving node.
     pub to: u16,
     /// Rate of the transmitter.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Extra delay, drawn evenly between zero and this for each packet; order is kept.
+    /// Upper bound of the extra delay of each packet, which is uniform from zero to this. Packets keep their
+    /// order.
     pub jitter: Span,
-    /// Packets lost on the wire, each independently.
+    /// Probability that the wire loses a packet, independently of all others.
     pub loss: Share,
-    /// What the link costs when routes are chosen, at least 1; 1 counts hops.
+    /// Cost of the link for the choice of routes, at least 1. With 1 everywhere, routes have the fewest hops.
     pub cost: u32,
-    /// When it is down, from and to, one after the other: see [`crate::world`].
+    /// Times at which the link fails and comes back, in ascending order ([`crate::outage`]).
     pub outages: Vec<(Time, Time)>,
-    /// The discipline at its port.
+    /// The discipline at the port.
     pub qdisc: Box<dyn Qdisc<Segment>>,
 }
 
-/// Why a network cannot be simulated.
+/// An error in a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkError {
-    /// No way leads from the first node to the second.
+    /// No route leads from the first node to the second.
     Unreachable(u16, u16),
 }
 
@@ -44,13 +45,13 @@ pub struct Network {
 }
 
 impl Network {
-    /// The most nodes that a network has: their numbers have 16 bits.
+    /// Largest number of nodes of a network: node numbers have 16 bits.
     pub const MOST_NODES: usize = 65_534;
 
     /// A network of `nodes` nodes, numbered from zero, without links.
     ///
     /// # Panics
-    /// With more than [`Network::MOST_NODES`] nodes.
+    /// If there are more than [`Network::MOST_NODES`] nodes.
     pub fn new(nodes: usize) -> Network {
         assert!(nodes <= Network::MOST_NODES, "node numbers have 16 bits");
         Network { nodes, links: Vec::new() }
@@ -62,7 +63,7 @@ impl Network {
         self.links.len() as u32 - 1
     }
 
-    /// Shortest paths by cost; among equals the link that was added first.
+    /// The shortest routes by cost. Among equal routes the one whose first link was added first is taken.
     pub fn routes(&self) -> Routes {
         Routes::new(self.nodes, self.links.iter().map(|link| (link.from, link.to, link.cost)))
     }

@@ -1,4 +1,4 @@
-//! The way from each node to each destination: shortest paths, computed for a destination when it is first asked for.
+//! Routes: shortest paths from each node to each destination, computed when a destination is first looked up.
 
 use std::cell::OnceCell;
 
@@ -8,38 +8,39 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{EdgeRef, Reversed};
 use qdisc::Ahead;
 
-/// Which link leads from each node towards each destination.
+/// The next link from each node towards each destination.
 ///
-/// The memory grows with the destinations that are asked for, not with the square of the number of nodes: a network
-/// of 10,000 links with a few flows needs a few tables. Hosts that hang on the same node share one table.
+/// The memory grows with the number of destinations looked up, not with the square of the number of nodes: a
+/// network of 10,000 links with a few flows needs a few tables. Hosts that are attached to the same node
+/// share one table.
 #[derive(Debug)]
 pub struct Routes {
     /// Each link with its number and its cost.
     graph: DiGraph<(), (u32, u32)>,
-    /// By destination.
+    /// Routes by destination.
     towards: Vec<OnceCell<Towards>>,
 }
 
-/// How to get to one destination.
+/// The routes to one destination.
 #[derive(Debug)]
 enum Towards {
-    /// The next link, by node; `NONE` where no way leads.
+    /// The next link by node; `NONE` if no route exists.
     Table(Box<[u32]>),
-    /// All links to the destination come from the node `gateway`: packets go there first, then over `link`.
+    /// All links to the destination come from the node `gateway`: packets go there and then over `link`.
     Behind { gateway: u16, link: u32 },
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Routes {
-    /// Shortest paths over links given as (from, to, cost), in order of their numbers. Among equal paths the one whose
-    /// next link has the lowest number is taken. A cost must not be 0, or two paths that lead back to each other could
-    /// be equally short.
+    /// Shortest paths over links given as (from, to, cost), in order of their numbers. Among equal paths the
+    /// one whose next link has the lowest number is taken. A cost must not be 0, or two paths that lead back
+    /// to each other could be equally short.
     pub fn new(nodes: usize, links: impl Iterator<Item = (u16, u16, u32)>) -> Routes {
         Routes::over(nodes, links.zip(0..).map(|(link, number)| (number, link)))
     }
 
-    /// The same over some of the links, given with their numbers, ascending.
+    /// Shortest paths over a part of the links, given with their numbers in ascending order.
     pub(crate) fn over(nodes: usize, links: impl Iterator<Item = (u32, (u16, u16, u32))>) -> Routes {
         let mut graph: DiGraph<(), (u32, u32)> = DiGraph::new();
         for _ in 0..nodes {
@@ -51,7 +52,7 @@ impl Routes {
         Routes { graph, towards: std::iter::repeat_with(OnceCell::new).take(nodes).collect() }
     }
 
-    /// The link from `at` towards `to`; `None` where no way leads, and at the destination itself.
+    /// The next link from `at` towards `to`; `None` if no route exists, and at the destination itself.
     #[inline]
     pub fn next(&self, at: u16, to: u16) -> Option<u32> {
         let link = match self.towards[usize::from(to)].get_or_init(|| self.compute(to)) {
@@ -63,7 +64,8 @@ impl Routes {
         (link != NONE).then_some(link)
     }
 
-    /// The nodes beyond `at` on the way to `to`, at most `depth` of them; `target` tells where a link ends.
+    /// The next hops after `at` on the route to `to`, at most `depth` of them; `target` returns the receiving
+    /// node of a link.
     pub fn ahead(&self, at: u16, to: u16, depth: usize, target: impl Fn(u32) -> u16) -> Ahead {
         let mut node = at;
         Ahead::new(
@@ -80,7 +82,7 @@ impl Routes {
         match self.towards[usize::from(gateway)].get_or_init(|| self.compute(gateway)) {
             Towards::Table(next) => next,
             Towards::Behind { .. } => {
-                unreachable!("`behind` was told that several nodes lead to the gateway")
+                unreachable!("`behind` returns a gateway only if several nodes lead to it")
             }
         }
     }
@@ -96,16 +98,16 @@ impl Routes {
             }
             let Some(distance) = distances.get(&from) else { return NONE };
             let shortest = self.graph.edges(from).filter(|edge| {
-                let beyond = distances.get(&edge.target());
-                beyond.is_some_and(|beyond| beyond + u64::from(edge.weight().1) == *distance)
+                let rest = distances.get(&edge.target());
+                rest.is_some_and(|rest| rest + u64::from(edge.weight().1) == *distance)
             });
             shortest.map(|edge| edge.weight().0).min().expect("a shortest path begins with a link")
         });
         Towards::Table(next.collect())
     }
 
-    /// How to get to a node that only one other leads to; `None` where several do. The other node must have a table of
-    /// its own, so several nodes must lead to it.
+    /// The routes to a node that only one other node leads to; `None` if several do. The other node must have
+    /// a table of its own, so several nodes must lead to it.
     fn behind(&self, to: u16) -> Option<Towards> {
         let gateway = self.graph.neighbors_directed(node(to), Incoming).next()?;
         let leads = |target: NodeIndex, only: NodeIndex| {
@@ -120,7 +122,7 @@ impl Routes {
         Some(Towards::Behind { gateway: gateway.index() as u16, link })
     }
 
-    /// How many tables have been computed so far.
+    /// Number of tables computed so far.
     #[cfg(test)]
     fn tables(&self) -> usize {
         self.towards.iter().filter(|cell| matches!(cell.get(), Some(Towards::Table(_)))).count()
@@ -137,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_shortest_way_is_taken_and_ties_go_to_the_first_link() {
+    fn the_shortest_route_is_taken_and_ties_go_to_the_first_link() {
         // 0 - 1 - 3 and 0 - 2 - 3, and a direct but dear 0 - 3.
         let links = [(0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1), (0, 3, 5)];
         let routes = Routes::new(5, links.into_iter());
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn only_destinations_that_are_asked_for_cost_memory_and_hosts_of_a_node_share_a_table() {
+    fn only_destinations_that_are_looked_up_cost_memory_and_hosts_of_a_node_share_a_table() {
         // 9,999 hosts around node 0.
         let links = (1..10_000).flat_map(|host| [(0, host, 1), (host, 0, 1)]);
         let routes = Routes::new(10_000, links);
@@ -163,8 +165,7 @@ mod tests {
         assert_eq!(routes.tables(), 1);
     }
 
-    /// What the routes were before they were computed by destination: all pairs, by relaxing every link until nothing
-    /// changes.
+    /// A second implementation: the routes of all pairs, by relaxing every link until nothing changes.
     fn all_pairs(nodes: usize, links: &[(u16, u16, u32)]) -> Vec<Option<u32>> {
         let mut next = vec![None; nodes * nodes];
         for to in 0..nodes {
@@ -189,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_way_is_that_of_all_pairs(
+        fn every_route_is_that_of_all_pairs(
             nodes in 1_usize..12,
             links in proptest::collection::vec((0_u16..12, 0_u16..12, 1_u32..4), 0..40),
         ) {
@@ -201,8 +202,8 @@ mod tests {
             let expected = all_pairs(nodes, &links);
             for from in 0..nodes {
                 for to in 0..nodes {
-                    let way = routes.next(from as u16, to as u16);
-                    prop_assert_eq!(way, expected[from * nodes + to], "from {} to {}", from, to);
+                    let link = routes.next(from as u16, to as u16);
+                    prop_assert_eq!(link, expected[from * nodes + to], "from {} to {}", from, to);
                 }
             }
         }

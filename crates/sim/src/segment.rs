@@ -1,33 +1,39 @@
-//! What a simulated packet carries besides its [`Meta`](qdisc::Meta): the fields of a TCP or UDP header.
+//! The payload of a simulated packet beside its [`Meta`](qdisc::Meta): the fields of a TCP or UDP header.
 
 use qdisc::{Span, Time};
 
-/// A TCP segment or a UDP datagram, without its data: only how long that is.
+/// The header of a TCP segment or of a UDP datagram, with the length of its data. The data itself does not
+/// exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Which connection or stream.
+    /// Number of the connection or of the stream.
     pub conn: u32,
-    /// The serial number of that connection: tells a late packet of a finished one from the next one in its place.
+    /// Number of connections that had the number `conn` before. It distinguishes a late packet of a
+    /// connection that is over from those of the next one.
     pub serial: u32,
-    /// Which source of traffic it belongs to: its place in the plan.
+    /// Number of the source of traffic: its index in the plan.
     pub source: u16,
-    /// Which host beyond a node one of its ends is; 0 where both are at their nodes.
+    /// Number of the host on an access link that is one end of the connection; 0 if both ends are at their
+    /// nodes.
     pub host: u16,
-    /// The node that this host stands behind; means nothing where `host` is 0.
-    pub beyond: u16,
-    /// When it was sent, in microseconds modulo 2^32: of data segments.
+    /// The node that the access link of `host` leads to; meaningless if `host` is 0.
+    pub host_node: u16,
+    /// Send time of a data segment, in microseconds modulo 2^32.
     pub sent: u32,
-    /// Flags, see the constants.
+    /// Flags: a combination of the constants of this type.
     pub flags: u8,
-    /// How many of `sack` are used.
+    /// Number of SACK blocks in `sack`.
     pub sacks: u8,
-    /// Data bytes.
+    /// Number of data bytes.
     pub len: u16,
-    /// First sequence number. The SYN has number 0, data begin with 1, the FIN takes the number after them.
+    /// First sequence number. The SYN has number 0, data begin with 1, the FIN takes the number after the
+    /// data.
     pub seq: u64,
-    /// The next sequence number that the sender of this segment expects.
+    /// The next sequence number that the sender of this segment expects. In a datagram, which acknowledges
+    /// nothing, the field holds the send time ([`Segment::datagram_sent`]): a field of its own would exceed
+    /// the 64 bytes of a segment.
     pub ack: u64,
-    /// What it has beyond that, RFC 2018, as distances from `ack`; most recent first.
+    /// SACK blocks (RFC 2018) as distances from `ack`; the most recent first.
     pub sack: [(u32, u32); 3],
 }
 
@@ -42,19 +48,39 @@ impl Segment {
     pub const ECE: u8 = 8;
     /// The sender has reduced its window, RFC 3168.
     pub const CWR: u8 = 16;
-    /// From the side that accepted the connection.
+    /// The segment comes from the end that accepted the connection.
     pub const REPLY: u8 = 32;
-    /// A datagram: `seq` is its number, nothing else counts.
+    /// A UDP datagram: `seq` is its number in its stream. It has no acknowledgement, window or SACK blocks.
     pub const DATAGRAM: u8 = 64;
-    /// The connection is given up.
+    /// The connection is aborted.
     pub const RST: u8 = 128;
 
-    /// A time as it stands in `sent`.
+    /// A datagram of `len` data bytes, number `number` of the stream `stream`, which the source `source`
+    /// sends at `sent`.
+    #[inline]
+    pub fn datagram(stream: u32, source: u16, number: u64, len: u16, sent: Time) -> Segment {
+        Segment {
+            conn: stream,
+            source,
+            flags: Segment::DATAGRAM,
+            len,
+            seq: number,
+            ack: sent.as_ps(),
+            ..Segment::default()
+        }
+    }
+    /// The send time of a datagram, exact to the picosecond. Meaningless for a TCP segment.
+    #[inline]
+    pub const fn datagram_sent(&self) -> Time {
+        Time::from_ps(self.ack)
+    }
+
+    /// A time in the format of `sent`.
     #[inline]
     pub const fn stamp(now: Time) -> u32 {
         (now.as_ps() / 1_000_000) as u32
     }
-    /// How long ago it was sent, to the microsecond; of data segments that were on their way for less than 71 minutes.
+    /// Time since a data segment was sent, to the microsecond. Exact for delays of less than 71 minutes.
     #[inline]
     pub const fn age(&self, now: Time) -> Span {
         Span::us(Segment::stamp(now).wrapping_sub(self.sent) as u64)
@@ -64,12 +90,12 @@ impl Segment {
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags
     }
-    /// Sequence numbers that it takes: its data, and one each for SYN and FIN.
+    /// Length in sequence space: the data bytes, and one each for SYN and FIN.
     #[inline]
-    pub fn room(&self) -> u64 {
+    pub fn seq_len(&self) -> u64 {
         u64::from(self.len) + u64::from(self.has(Segment::SYN)) + u64::from(self.has(Segment::FIN))
     }
-    /// The blocks of data beyond `ack` that the sender of this segment has.
+    /// The SACK blocks: ranges of sequence numbers above `ack` that the sender of this segment has received.
     #[inline]
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.sack[..usize::from(self.sacks)]
@@ -78,17 +104,19 @@ impl Segment {
     }
 }
 
-/// IP and transport header without options, in bytes.
+/// Length of the IP and TCP header without options, in bytes.
 pub const TCP_HEADER: u32 = 40;
-/// IP and UDP header, in bytes.
+/// Length of the IP and UDP header, in bytes.
 pub const UDP_HEADER: u32 = 28;
-/// A SYN with the options for segment size, SACK and window scale (4 + 2 + 3, padded to 12).
+/// Length of the IP packet of a SYN, in bytes, with the options for segment size, SACK and window scale (4 +
+/// 2 + 3, padded to 12).
 pub const SYN_BYTES: u32 = TCP_HEADER + 12;
 
-/// The length of the SACK option with `blocks` blocks, padded to a multiple of four: RFC 2018 section 3.
+/// Length of the SACK option with `blocks` blocks, in bytes, padded to a multiple of four: RFC 2018, section
+/// 3.
 pub const fn sack_option(blocks: u8) -> u32 {
     if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 }
 }
 
-// Together with its Meta a packet fits two cache lines.
+// A packet, a segment and its Meta, fits two cache lines.
 const _: () = assert!(size_of::<Segment>() <= 64);

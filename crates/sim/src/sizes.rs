@@ -1,7 +1,7 @@
-//! How large transfers are: distributions of sizes, each with its exact mean.
+//! Distributions of transfer sizes, each with its exact mean.
 //!
-//! Means matter because a load is given as a rate and arrivals are drawn from `load / mean`: an approximate mean is an
-//! approximate load.
+//! Means matter because a load is given as a rate and arrivals are drawn from `load / mean`: an approximate
+//! mean is an approximate load.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Sizes {
-    /// Always the same.
+    /// A constant size.
     Fixed(Bytes),
-    /// Bounded Pareto: a power law between two bounds.
+    /// Bounded Pareto distribution: a power law between two bounds.
     Pareto {
-        /// The exponent; the smaller, the heavier the tail.
+        /// The exponent; a smaller one gives a heavier tail.
         shape: f64,
         /// Smallest size.
         min: Bytes,
@@ -28,25 +28,25 @@ pub enum Sizes {
     Zipf {
         /// The exponent.
         exponent: f64,
-        /// Most segments.
+        /// Largest number of segments.
         max: Packets,
     },
-    /// Lognormal.
+    /// Lognormal distribution.
     Lognormal {
         /// Mean, before `max` cuts the tail off.
         mean: Bytes,
         /// Standard deviation of the logarithm.
         sigma: f64,
-        /// Larger ones are drawn again.
+        /// Largest size; larger ones are drawn again.
         #[serde(default)]
         max: Option<Bytes>,
     },
-    /// A file with a size in bytes and the share of transfers up to that size in each line, as those of data-centre
-    /// workloads are published; sizes between two lines are spread evenly.
+    /// A file with a size in bytes and the share of transfers up to that size in each line, as those of
+    /// data-centre workloads are published; sizes between two lines are spread evenly.
     Cdf(PathBuf),
 }
 
-/// Draws sizes.
+/// A sampler of a distribution of sizes.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     law: Law,
@@ -75,10 +75,11 @@ enum Law {
 const MOST_SEGMENTS: u64 = 1 << 24;
 
 impl Sizes {
-    /// Makes a sampler. `mss` is the size of a segment, `folder` what a relative file name is relative to.
+    /// A sampler of this distribution. `mss` is the size of a segment; relative file names are relative to
+    /// `folder`.
     ///
     /// # Errors
-    /// `parameter` with what is wrong about the distribution, or about its file.
+    /// An error of `parameter` if the distribution is invalid or its file cannot be used.
     pub fn sampler(&self, parameter: &'static str, mss: Bytes, folder: &Path) -> Result<Sampler, Invalid> {
         let invalid = |message: String| Invalid::new(parameter, message);
         match self {
@@ -104,7 +105,7 @@ impl Sizes {
 }
 
 impl Sampler {
-    /// A size in bytes, at least 1.
+    /// Draws a size in bytes, at least 1.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         match &self.law {
             Law::Fixed(size) => *size,
@@ -187,7 +188,8 @@ fn zipf(exponent: f64, segments: u64, mss: u64) -> Result<Sampler, String> {
     for up_to in &mut cumulative {
         *up_to /= total;
     }
-    // The last is 1 by definition; the division may say a little less, and a draw must always find its place.
+    // The last is 1 by definition. The division may return a little less, and a draw must always find an
+    // entry.
     cumulative[segments as usize - 1] = 1.0;
     Ok(Sampler { law: Law::Zipf { cumulative, mss }, mean: moment / total * mss as f64 })
 }
@@ -307,8 +309,8 @@ mod tests {
         assert!(off <= 4.0 * error + 1e-9, "drawn {mean}, exact {}, standard error {error}", sampler.mean());
     }
 
-    /// Pearson's statistic over bins with the given probabilities, against its 99.9 % quantile. The last bins become
-    /// one where fewer than 5 draws are expected, below which the statistic has another distribution.
+    /// Pearson's statistic over bins with the given probabilities, against its 99.9 % quantile. The last bins
+    /// become one where fewer than 5 draws are expected, below which the statistic has another distribution.
     fn check_bins(draws: &[u64], bin: impl Fn(u64) -> usize, probabilities: &[f64]) {
         let mut seen = vec![0.0; probabilities.len()];
         for size in draws {

@@ -1,28 +1,28 @@
-//! What is counted of a flow while it lasts, whoever carries it.
+//! Counters of a flow in progress, shared by all carriers.
 
 use hdrhistogram::Histogram;
 use qdisc::{FlowReport, Span, Time};
 
-/// When the receiving application got nothing more in order.
+/// Pauses of a transfer: times in which the receiving application gets no more data in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// When it last got something; the start, before it did.
+    /// When data last arrived; the start of the transfer before that.
     since: Time,
     longest: Span,
-    /// Sum of those longer than [`Pauses::LONG`].
+    /// Sum of the pauses longer than [`Pauses::LONG`].
     long: Span,
 }
 
 impl Pauses {
-    /// Shorter times without progress are those of a round trip or a queue.
+    /// Lower bound of a long pause. Shorter times without progress come from round trips and queues.
     const LONG: Span = Span::ms(500);
 
-    /// Of a transfer that begins now.
+    /// The pauses of a transfer that begins at `start`.
     pub fn since(start: Time) -> Pauses {
         Pauses { since: start, longest: Span::ZERO, long: Span::ZERO }
     }
 
-    /// Something arrived.
+    /// Records that data arrived in order.
     pub fn progress(&mut self, now: Time) {
         let pause = now.since(self.since);
         self.since = now;
@@ -32,17 +32,17 @@ impl Pauses {
         }
     }
 
-    /// The longest, and the sum of the long ones, of a transfer that ends now.
+    /// The longest pause, and the sum of the long pauses, of a transfer that ends at `now`.
     pub fn until(mut self, now: Time) -> (Span, Span) {
         self.progress(now);
         (self.longest, self.long)
     }
 }
 
-/// What became of the datagrams of a stream.
+/// Counters of the datagrams of a stream.
 ///
-/// Loss and delay are those of the datagrams that were *sent* within the measurement interval; goodput is what *arrived*
-/// within it. All bytes are data bytes, without headers.
+/// Loss and delay are those of the datagrams that were *sent* within the measurement interval; goodput is
+/// what *arrived* within it. All bytes are data bytes, without headers.
 #[derive(Clone, Debug, Default)]
 pub struct Datagrams {
     sent: u64,
@@ -53,24 +53,24 @@ pub struct Datagrams {
     delay_sum: u128,
     delay_max: Span,
     delays: Delays,
-    /// When one of any time last arrived.
+    /// When a datagram last arrived, within the interval or not.
     last: Option<Time>,
 }
 
 impl Datagrams {
-    /// One with so many data bytes was sent within the interval.
+    /// Records a datagram of `bytes` data bytes that was sent within the interval.
     pub fn sent(&mut self, bytes: u32) {
         self.sent += 1;
         self.bytes_sent += u64::from(bytes);
     }
 
-    /// One that was sent within the interval is still on its way when the run ends: it is neither received nor lost. It
-    /// remains one that the application wanted to send.
+    /// Takes back a datagram that was sent within the interval and is still in the network when the run ends:
+    /// it is neither received nor lost. Its bytes still count as offered by the application.
     pub fn under_way(&mut self) {
         self.sent -= 1;
     }
 
-    /// One arrived, whenever it was sent.
+    /// Records an arrival, whenever the datagram was sent; `within` if it arrived within the interval.
     pub fn arrived(&mut self, bytes: u32, now: Time, within: bool) {
         self.last = Some(now);
         if within {
@@ -78,7 +78,7 @@ impl Datagrams {
         }
     }
 
-    /// One that was sent within the interval arrived.
+    /// Records the arrival of a datagram that was sent within the interval.
     pub fn received(&mut self, bytes: u32, sent: Time, now: Time) {
         let delay = now.since(sent);
         self.received += 1;
@@ -88,7 +88,7 @@ impl Datagrams {
         self.delays.record(delay.as_ps() / 1000);
     }
 
-    /// The report of the stream, at the end of the run: `known` says who it is, the rest is filled in.
+    /// The report of the stream at the end of the run: `known`, with all counters filled in.
     pub fn report(&self, known: FlowReport, now: Time) -> FlowReport {
         let mean = if self.received == 0 { 0 } else { (self.delay_sum / u128::from(self.received)) as u64 };
         FlowReport {
@@ -106,8 +106,8 @@ impl Datagrams {
     }
 }
 
-/// Delays of a stream's datagrams, nanoseconds. A capture has thousands of streams with a few packets each, and a
-/// histogram takes 13 kB: only streams of some length have one.
+/// Delays of the datagrams of a stream, nanoseconds. A capture has thousands of streams with a few packets
+/// each, and a histogram takes 13 kB, so that only longer streams have one.
 #[derive(Clone, Debug)]
 enum Delays {
     Few(Vec<u64>),
@@ -121,7 +121,7 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// Below a hundred values their 99th percentile is the largest.
+    /// Largest number of delays in a list. Of fewer than a hundred values the 99th percentile is the largest.
     const FEW: usize = 64;
 
     fn record(&mut self, ns: u64) {
@@ -129,7 +129,7 @@ impl Delays {
             if values.len() < Delays::FEW {
                 return values.push(ns);
             }
-            // A microsecond to a thousand seconds, 1 %.
+            // From a microsecond to a thousand seconds, with an error of at most 1 %.
             let bounds = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2);
             let mut histogram = bounds.expect("the bounds are in order");
             values.iter().for_each(|value| histogram.saturating_record(*value));

@@ -1,7 +1,7 @@
-//! Who sends what, and when: applications over TCP and UDP. One file each, and one line in the list below.
+//! Sources of traffic: applications over TCP and UDP. Each has a file, and a line in the list below.
 //!
-//! A source is woken at its start and whenever it asked to be; it hears what happens to its connections. It acts
-//! through [`Net`], which knows the time.
+//! A source is woken at its start and at the times that it sets; it receives the events of its connections.
+//! It acts through [`Net`], which has the time.
 
 mod rows;
 mod series;
@@ -17,95 +17,98 @@ use crate::net::{Event, Net};
 use crate::segment::UDP_HEADER;
 use crate::tcp::TcpConfig;
 
-/// An application that runs.
+/// A running application.
 pub trait Source {
-    /// It is time: the first call comes at the start, later ones when it asked for them ([`Net::wake_at`]).
+    /// Wakes the source: first at its start, then at the times that it sets ([`Net::wake_at`]).
     fn wake(&mut self, net: &mut Net<'_>);
-    /// Something happened to one of its connections.
+    /// Receives an event of one of its connections.
     fn on(&mut self, _event: Event, _net: &mut Net<'_>) {}
-    /// The run is over: report what is still open. Transfers and streams report themselves.
+    /// Ends the run: the source reports its flows that are still open. Transfers and streams report
+    /// themselves.
     fn finish(&mut self, _net: &mut Net<'_>) {}
-    /// Between which nodes it flows, sender first, where a file says that: each pair once or more. `None` where the scenario
-    /// says it.
+    /// The pairs of nodes between which the source sends, sender first, if a file names them; a pair may
+    /// occur more than once. `None` if the scenario names them.
     fn named(&self) -> Option<Vec<(u16, u16)>> {
         None
     }
-    /// What the user should know about it beside its flows, in one sentence: what it offered, what it refused, why it
-    /// stopped early.
+    /// A remark for the user beside the flows, in one sentence: the load offered, transfers refused, the
+    /// reason of an early stop.
     fn remark(&self) -> Option<String> {
         None
     }
 }
 
-/// Where a source is put.
+/// The context that a source is built for.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Pairs of nodes, sender first: one flow, or one process of flows, for each. A file that names nodes counts more.
+    /// Pairs of nodes, sender first: one flow, or one process of flows, for each. A file that names nodes has
+    /// priority.
     pub pairs: Vec<(u16, u16)>,
-    /// When it begins.
+    /// Start of the source.
     pub start: Time,
-    /// When it begins nothing new any more.
+    /// Time from which the source begins no new flow.
     pub stop: Time,
-    /// TCP as this source uses it.
+    /// Parameters of the TCP connections of the source.
     pub tcp: TcpConfig,
-    /// Where its random numbers come from.
+    /// Random streams of the source.
     pub streams: Streams,
-    /// What relative file names are relative to.
+    /// Folder that relative file names are relative to.
     pub folder: PathBuf,
-    /// Names of the nodes, for sources that read them from files.
+    /// Names of the nodes by number, for sources that read them from files.
     pub nodes: Vec<String>,
 }
 
-/// Who says between which nodes a source flows.
+/// The origin of the nodes of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
-    /// The scenario, with `from` and `to`.
+    /// The scenario names them with `from` and `to`.
     Scenario,
-    /// A file that the source reads.
+    /// A file that the source reads names them.
     File,
-    /// The file if it names nodes, otherwise the scenario.
+    /// The file if it has columns for nodes, otherwise the scenario.
     Either,
 }
 
-/// A source's configuration, which builds it. Every file has one, named `Config`.
+/// The configuration of a source, which builds it. Every file of a source has one, named `Config`.
 pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
-    /// One line for `giveway list`.
+    /// Summary in one line, for `giveway list`.
     const SUMMARY: &'static str;
-    /// Who says between which nodes it flows. Where a file does, the built source says it, too: [`Source::named`].
+    /// The origin of its nodes. If a file names them, the built source returns them: [`Source::named`].
     const PLACED: Placed = Placed::Scenario;
-    /// Whether the receiver answers, as TCP does: then there must be a way back.
+    /// Whether the receiver sends packets, as TCP does, so that a route in the reverse direction must exist.
     const ANSWERED: bool = true;
-    /// How many flows each pair of nodes has all the time; `None` when flows come and go, or the source cannot tell.
+    /// Number of flows that each pair of nodes has during the whole run; `None` if flows come and go, or if
+    /// it is not known.
     fn lasting(&self) -> Option<u32> {
         None
     }
-    /// The largest IP packet that it sends, where it is not that of TCP; `None` when it cannot tell.
+    /// The largest IP packet that it sends; `None` if that is the one of TCP, or if it is not known.
     fn largest(&self) -> Option<Bytes> {
         None
     }
-    /// Builds it for a place.
+    /// Builds the source for its context.
     ///
     /// # Errors
-    /// The parameter that makes no sense there, and what to write instead.
+    /// The parameter that is invalid in this context, and a value to write instead.
     fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid>;
 }
 
-/// One source of the list.
+/// An entry of the list of sources.
 #[derive(Clone, Copy)]
 pub struct TrafficEntry {
-    /// How it is written.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// One line about it.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Its source file, whose header explains it.
+    /// Source text of its file, whose header explains it.
     pub source: &'static str,
-    /// Its parameters: JSON Schema of its `Config`.
+    /// JSON Schema of its parameters.
     pub schema: fn() -> Schema,
-    /// [`Traffic::PLACED`].
+    /// The origin of its nodes: [`Traffic::PLACED`].
     pub placed: Placed,
-    /// [`Traffic::ANSWERED`].
+    /// Whether the receiver sends packets: [`Traffic::ANSWERED`].
     pub answered: bool,
-    /// It, from named parameters.
+    /// Reads it from named parameters.
     pub from_json: fn(serde_json::Value) -> Result<TrafficSpec, serde_json::Error>,
 }
 
@@ -113,14 +116,14 @@ macro_rules! sources {
     ($($name:ident),* $(,)?) => {
         $(pub mod $name;)*
 
-        /// Which source, with its parameters.
+        /// A source by name, with its parameters.
         #[allow(non_camel_case_types, missing_docs)]
         #[derive(Clone, Debug, PartialEq)]
         pub enum TrafficSpec {
             $($name($name::Config)),*
         }
 
-        /// Every source, in the order in which they are listed.
+        /// Every source, in the order of `giveway list`.
         pub const SOURCES: &[TrafficEntry] = &[$(TrafficEntry {
             name: stringify!($name),
             summary: <$name::Config as Traffic>::SUMMARY,
@@ -132,40 +135,40 @@ macro_rules! sources {
         }),*];
 
         impl TrafficSpec {
-            /// Its name.
+            /// Name in scenarios.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(TrafficSpec::$name(_) => stringify!($name)),*
                 }
             }
-            /// [`Traffic::PLACED`].
+            /// The origin of its nodes: [`Traffic::PLACED`].
             pub fn placed(&self) -> Placed {
                 match self {
                     $(TrafficSpec::$name(_) => <$name::Config as Traffic>::PLACED),*
                 }
             }
-            /// [`Traffic::ANSWERED`].
+            /// Whether the receiver sends packets: [`Traffic::ANSWERED`].
             pub fn answered(&self) -> bool {
                 match self {
                     $(TrafficSpec::$name(_) => <$name::Config as Traffic>::ANSWERED),*
                 }
             }
-            /// [`Traffic::lasting`].
+            /// Number of flows that last the whole run: [`Traffic::lasting`].
             pub fn lasting(&self) -> Option<u32> {
                 match self {
                     $(TrafficSpec::$name(config) => config.lasting()),*
                 }
             }
-            /// [`Traffic::largest`].
+            /// The largest IP packet: [`Traffic::largest`].
             pub fn largest(&self) -> Option<Bytes> {
                 match self {
                     $(TrafficSpec::$name(config) => config.largest()),*
                 }
             }
-            /// Builds it for a place.
+            /// Builds the source for its context.
             ///
             /// # Errors
-            /// The parameter that makes no sense there.
+            /// The parameter that is invalid in this context.
             pub fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
                 match self {
                     $(TrafficSpec::$name(config) => config.build(place)),*
@@ -190,7 +193,7 @@ sources! {
     applications,
 }
 
-/// A flow for a source to fill in that reports it itself: nothing of it was delivered yet.
+/// A report to fill in, for a source that reports its flows itself. Nothing is delivered yet.
 pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowReport {
     FlowReport {
         id,
@@ -216,11 +219,11 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
     }
 }
 
-/// The most flows of one source, all pairs of nodes together. Each takes some hundred bytes from the start; with a TCP
-/// connection each, some thousand.
+/// Largest number of flows of one source, all pairs of nodes together. Each takes some hundred bytes from the
+/// start, and some thousand with a TCP connection.
 pub const MOST_FLOWS: usize = 100_000;
 
-/// Refuses so many of something for each pair of nodes that a source would have more than [`MOST_FLOWS`].
+/// Rejects a number of flows per pair of nodes with which a source would have more than [`MOST_FLOWS`].
 pub(crate) fn check_count(parameter: &'static str, each: u32, place: &Place) -> Result<(), Invalid> {
     let (pairs, most) = (place.pairs.len().max(1) as u64, MOST_FLOWS as u64);
     if u64::from(each) * pairs <= most {
@@ -235,7 +238,7 @@ pub(crate) fn check_count(parameter: &'static str, each: u32, place: &Place) -> 
     Err(Invalid::new(parameter, message))
 }
 
-/// Refuses what is no IP packet with a UDP datagram in it.
+/// Rejects a length that an IP packet with a UDP datagram cannot have.
 pub(crate) fn check_packet(parameter: &'static str, packet: Bytes) -> Result<u32, Invalid> {
     if (u64::from(UDP_HEADER)..=65_535).contains(&packet.0) {
         return Ok(packet.0 as u32);
@@ -244,7 +247,7 @@ pub(crate) fn check_packet(parameter: &'static str, packet: Bytes) -> Result<u32
     Err(Invalid::new(parameter, message))
 }
 
-/// Refuses a rate at which nothing would ever be sent.
+/// Rejects a rate of zero.
 pub(crate) fn check_rate(parameter: &'static str, rate: Rate, example: &str) -> Result<(), Invalid> {
     if rate.as_bit() > 0 {
         return Ok(());
@@ -252,7 +255,7 @@ pub(crate) fn check_rate(parameter: &'static str, rate: Rate, example: &str) -> 
     Err(Invalid::new(parameter, format!("a rate of 0 sends nothing: write for example \"{example}\"")))
 }
 
-/// A moment within `spread` after `start`, so that sources do not all begin in the same picosecond.
+/// A random time within `over` after `start`, so that sources do not all begin in the same picosecond.
 pub(crate) fn spread(start: Time, over: Span, rng: &mut Rng) -> Time {
     if over.is_zero() { start } else { start + Span::from_ps(rng.below(over.as_ps())) }
 }

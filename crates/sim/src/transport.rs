@@ -1,23 +1,23 @@
-//! Connections and streams: between the applications above and the packets below.
+//! The transport: TCP connections and streams of datagrams, between the applications above and the packets
+//! below.
 //!
-//! A connection has two ends and one slot of the agenda for all its timers. The slot is armed lazily: a deadline
-//! that moves back, as the retransmission timer does with every acknowledgement, costs nothing; the early wake-up looks
-//! at the true deadlines and goes back to sleep.
+//! A connection has two ends, and one timer of the [`EventQueue`] for all deadlines of both. The timer is
+//! armed lazily: a deadline that moves back, as the retransmission timer does with every acknowledgement,
+//! does not touch it. When the timer expires early, the connection compares the deadlines with the time and
+//! arms it again.
 //!
-//! Everything that has a name or a number takes it from its source: flows, ports, connections. So a flow is the same
-//! flow, with the same key and the same turn among events at the same time, whoever else is in the run.
+//! Flows, ports and connections take their names and numbers from their source ([`Origin`]).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 use qdisc::hash::SipHasher;
-use qdisc::{
-    Ecn, Ending, FiveTuple, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
-};
+use qdisc::{Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time};
 
-use crate::agenda::{Agenda, Class, Rank, Slot};
+use crate::event_queue::{EventQueue, Owner, Timer};
 use crate::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
+use crate::origin::Origin;
 use crate::segment::{Segment, UDP_HEADER};
 use crate::tally::{Datagrams, Pauses};
 use crate::tcp::{Endpoint, Identity, Outcome, TcpConfig};
@@ -25,105 +25,49 @@ use crate::traffic::flow;
 
 /// Every connection and stream of a run.
 pub(crate) struct Transport {
+    /// Connections by their places; the place is the number in [`ConnId`] and [`Segment::conn`].
     conns: Vec<Conn>,
+    /// Places that can be used again.
     free: Vec<u32>,
-    /// Places of connections that are over and whose sources have not all heard of it.
+    /// Places of connections that are over and whose sources have not received [`Event::Closed`] or
+    /// [`Event::Aborted`] yet.
     retired: Vec<u32>,
     streams: Vec<Stream>,
+    /// Hash function of flow keys.
     hasher: SipHasher,
-    /// Hosts that stand beyond their nodes, by number: node and distance. Number 0 is nobody.
+    /// Hosts on access links, by number: node and access delay. Number 0 is not used.
     hosts: Vec<(u16, Span)>,
+    /// The number of each host.
     host_numbers: BTreeMap<(u16, Span), u16>,
+    /// The measurement interval.
     measured: Range<Time>,
-    /// By source.
+    /// Numbering of each source, by its number.
     origins: Vec<Origin>,
-    /// Packets that the ends sent and that are not on their first link yet.
+    /// Packets that the ends have sent and the engine has not forwarded yet.
     pub out: Vec<Packet<Segment>>,
-    /// What sources have not heard yet.
+    /// Events that the engine has not reported to their sources yet.
     pub events: Vec<(u16, Event)>,
-    /// Flows that ended and were not told to the probe yet.
+    /// Reports of flows that the engine has not passed to the probe yet.
     pub reports: Vec<FlowReport>,
 }
 
-/// A source, as the names of its flows and connections depend on it.
-pub(crate) struct Origin {
-    /// Its place in the order of the sources' names.
-    turn: u32,
-    /// Of its name: part of the addresses of its flows.
-    hash: u64,
-    /// Its place in its group, and how many are there. Flows of a group take their numbers by turns.
-    place: (u64, u64),
-    flows: u64,
-    ports: u64,
-    conns: u64,
-}
-
-impl Origin {
-    /// A source that has sent nothing yet.
-    pub fn new(name: &str, turn: u32, place: (u64, u64)) -> Origin {
-        // The key is fixed: addresses do not depend on the seed.
-        let hash = SipHasher::new(0, 0).hash(name.as_bytes());
-        Origin { turn, hash, place, flows: 0, ports: 0, conns: 0 }
-    }
-
-    /// Its turn among sources that wake at the same time.
-    pub fn turn(&self) -> u32 {
-        self.turn
-    }
-
-    /// The number of a new flow.
-    fn flow(&mut self) -> u64 {
-        let (place, of) = self.place;
-        self.flows += 1;
-        (self.flows - 1) * of + place
-    }
-
-    /// The turn of a new connection.
-    fn connection(&mut self) -> Rank {
-        self.conns += 1;
-        Rank::new(Class::Connection, self.turn, self.conns - 1)
-    }
-
-    /// The 5-tuple of a new flow: addresses are those of the nodes, ports count up.
-    fn tuple(&mut self, from: u16, to: u16, protocol: u8) -> FiveTuple {
-        self.ports += 1;
-        let address = |node: u16| {
-            let mut address = [0; 16];
-            address[10..12].copy_from_slice(&[0xff, 0xff]);
-            let [high, low] = node.to_be_bytes();
-            address[12..].copy_from_slice(&[10, high, low, 1]);
-            address
-        };
-        let mut from_address = address(from);
-        // Beyond 64,000 flows of a source the client takes another address, as many clients behind a node would.
-        let lap = (self.ports / 64_000) as u32;
-        from_address[..4].copy_from_slice(&lap.to_be_bytes());
-        // 48 bits tell the clients of two sources at one node apart.
-        from_address[4..10].copy_from_slice(&self.hash.to_be_bytes()[..6]);
-        FiveTuple {
-            from: from_address,
-            to: address(to),
-            from_port: 1024 + (self.ports % 64_000) as u16,
-            to_port: 80,
-            protocol,
-        }
-    }
-}
-
+/// A connection, or a place whose connection is over.
 struct Conn {
+    /// Number of connections that had this place before.
     serial: u32,
     source: u16,
     alive: bool,
-    slot: Slot,
-    /// When the slot is armed; never later than the earliest deadline.
+    timer: Timer,
+    /// The time that the timer is set to; never later than the earliest deadline.
     armed: Time,
     tcp: Rc<TcpConfig>,
     client: Endpoint,
     server: Endpoint,
-    /// A one-way transfer closes and reports itself.
+    /// Set for a one-way transfer, which the transport closes and reports by itself.
     transfer: Option<Transfer>,
-    /// What had arrived at its two ends when the measurement interval began, and when it ended.
+    /// Bytes that had arrived when the measurement interval began.
     before: Arrived,
+    /// Bytes that had arrived when the measurement interval ended.
     after: Arrived,
 }
 
@@ -136,7 +80,7 @@ struct Arrived {
 
 impl Arrived {
     const NOTHING: Arrived = Arrived { client: 0, server: 0 };
-    /// More than will ever arrive: for a moment that has not come yet.
+    /// An upper bound, for a moment in the future.
     const ALL: Arrived = Arrived { client: u64::MAX, server: u64::MAX };
 
     fn at(self, side: Side) -> u64 {
@@ -147,20 +91,25 @@ impl Arrived {
     }
 }
 
+/// A one-way transfer from the client to the server.
 #[derive(Clone, Copy)]
 struct Transfer {
+    /// Number of the flow.
     id: u64,
     start: Time,
-    /// `u64::MAX`: for ever.
+    /// Size; `u64::MAX` for a transfer without an end.
     bytes: u64,
     pauses: Pauses,
     reported: bool,
-    /// Data packets that arrived and were sent within the measurement interval, and the sum of their delays.
+    /// Number of data packets that were sent within the measurement interval and have arrived.
     arrived: u64,
+    /// Sum of the delays of these packets.
     delay_sum: Span,
 }
 
+/// A stream of datagrams.
 struct Stream {
+    /// Number of the flow.
     id: u64,
     source: u16,
     from: u16,
@@ -170,25 +119,26 @@ struct Stream {
     class: u16,
     reserved: Rate,
     start: Time,
-    /// Datagrams and bytes sent so far.
+    /// Number of datagrams sent so far.
     number: u64,
+    /// Bytes sent so far.
     offset: u64,
     tally: Datagrams,
 }
 
-/// The transport, while a source acts: the carrier of the simulation.
+/// The [`Carrier`] of the simulation: the transport and the event queue, borrowed while a source acts.
 pub(crate) struct Simulated<'a> {
     pub transport: &'a mut Transport,
-    pub agenda: &'a mut Agenda,
+    pub queue: &'a mut EventQueue,
 }
 
 impl Carrier for Simulated<'_> {
-    fn host(&mut self, node: u16, distance: Span) -> HostId {
-        self.transport.host(node, distance)
+    fn host(&mut self, node: u16, delay: Span) -> HostId {
+        self.transport.host(node, delay)
     }
 
     fn connect(&mut self, by: Caller<'_>, (from, to): (u16, u16), host: HostId) -> ConnId {
-        self.transport.connect((from, to, host.0), by.source, by.settings, by.now, self.agenda)
+        self.transport.connect((from, to, host.0), by.source, by.settings, by.now, self.queue)
     }
 
     fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
@@ -205,6 +155,7 @@ impl Carrier for Simulated<'_> {
             arrived: 0,
             delay_sum: Span::ZERO,
         });
+        // Nothing is sent yet: the client sends with the handshake.
         this.client.write(bytes);
         if bytes < u64::MAX {
             this.client.close();
@@ -213,11 +164,11 @@ impl Carrier for Simulated<'_> {
     }
 
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time) {
-        self.transport.act(conn, side, now, self.agenda, |end| end.write(bytes));
+        self.transport.act(conn, side, now, self.queue, |end| end.write(bytes));
     }
 
     fn close(&mut self, conn: ConnId, side: Side, now: Time) {
-        self.transport.act(conn, side, now, self.agenda, Endpoint::close);
+        self.transport.act(conn, side, now, self.queue, Endpoint::close);
     }
 
     fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
@@ -293,28 +244,29 @@ impl Transport {
         }
     }
 
-    fn host(&mut self, node: u16, distance: Span) -> HostId {
-        if distance.is_zero() {
+    fn host(&mut self, node: u16, delay: Span) -> HostId {
+        if delay.is_zero() {
             return HostId(0);
         }
         let next = self.hosts.len() as u16;
-        let known = self.host_numbers.get(&(node, distance)).copied();
+        let known = self.host_numbers.get(&(node, delay)).copied();
         HostId(known.unwrap_or_else(|| {
-            // Beyond 65,000 hosts the last ones share a distance.
+            // Numbers have 16 bits. Further hosts share the last number, and so its delay.
             let number = if next < u16::MAX { next } else { u16::MAX - 1 };
             if number == next {
-                self.hosts.push((node, distance));
+                self.hosts.push((node, delay));
             }
-            self.host_numbers.insert((node, distance), number);
+            self.host_numbers.insert((node, delay), number);
             number
         }))
     }
 
-    /// How far beyond `node` the end of this packet is that has the node's number.
+    /// The access delay between `node` and the end of this packet that has the number of the node; `None` if
+    /// that end is at the node itself.
     #[inline]
-    pub fn beyond(&self, node: u16, segment: &Segment) -> Option<Span> {
-        let (at, distance) = self.hosts[usize::from(segment.host)];
-        (segment.host > 0 && at == node).then_some(distance)
+    pub fn access_delay(&self, node: u16, segment: &Segment) -> Option<Span> {
+        let (at, delay) = self.hosts[usize::from(segment.host)];
+        (segment.host > 0 && at == node).then_some(delay)
     }
 
     fn connect(
@@ -323,7 +275,7 @@ impl Transport {
         source: u16,
         settings: &Settings,
         now: Time,
-        agenda: &mut Agenda,
+        queue: &mut EventQueue,
     ) -> ConnId {
         let origin = &mut self.origins[usize::from(source)];
         let tuple = origin.tuple(from, to, 6);
@@ -333,8 +285,8 @@ impl Transport {
         let place = self.free.pop();
         let number = place.unwrap_or(self.conns.len() as u32);
         let serial = place.map_or(0, |place| self.conns[place as usize].serial + 1);
-        let beyond = self.hosts[usize::from(host)].0;
-        let template = Segment { conn: number, serial, source, host, beyond, ..Segment::default() };
+        let host_node = self.hosts[usize::from(host)].0;
+        let template = Segment { conn: number, serial, source, host, host_node, ..Segment::default() };
         let reply = Segment { flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
         let Settings { class, reserved, .. } = *settings;
@@ -345,13 +297,13 @@ impl Transport {
             serial,
             source,
             alive: true,
-            slot: match place {
+            timer: match place {
                 Some(place) => {
-                    let slot = self.conns[place as usize].slot;
-                    agenda.reuse(slot, rank);
-                    slot
+                    let timer = self.conns[place as usize].timer;
+                    queue.reuse(timer, rank);
+                    timer
                 }
-                None => agenda.add(rank),
+                None => queue.add(Owner::Connection(number), rank),
             },
             armed: Time::NEVER,
             tcp: Rc::clone(tcp),
@@ -362,7 +314,7 @@ impl Transport {
             after: if now < self.measured.end { Arrived::ALL } else { Arrived::NOTHING },
         };
         conn.client.open(now, &mut self.out);
-        conn.arm(agenda);
+        conn.arm(queue);
         match place {
             Some(place) => self.conns[place as usize] = conn,
             None => self.conns.push(conn),
@@ -370,14 +322,14 @@ impl Transport {
         ConnId(number)
     }
 
-    /// An application does something at one end, which may send then.
+    /// Lets the application act on one end, then sends what the end may send.
     fn act(
         &mut self,
         conn: ConnId,
         side: Side,
         now: Time,
-        agenda: &mut Agenda,
-        what: impl FnOnce(&mut Endpoint),
+        queue: &mut EventQueue,
+        action: impl FnOnce(&mut Endpoint),
     ) {
         let conn = &mut self.conns[conn.0 as usize];
         let tcp = Rc::clone(&conn.tcp);
@@ -385,25 +337,16 @@ impl Transport {
             Side::Client => &mut conn.client,
             Side::Server => &mut conn.server,
         };
-        what(end);
+        action(end);
         end.send(now, &tcp, &mut self.out);
-        conn.arm(agenda);
+        conn.arm(queue);
     }
 
     fn datagram(&mut self, id: StreamId, datagram: Datagram, now: Time) {
         let Datagram { bytes, short, ecn } = datagram;
         let number = id.0;
         let stream = &mut self.streams[number as usize];
-        let segment = Segment {
-            conn: number,
-            source: stream.source,
-            flags: Segment::DATAGRAM,
-            seq: stream.number,
-            // The time of sending travels along, so that the receiver knows the delay.
-            ack: now.as_ps(),
-            len: payload(bytes) as u16,
-            ..Segment::default()
-        };
+        let segment = Segment::datagram(number, stream.source, stream.number, payload(bytes) as u16, now);
         let meta = Meta {
             bytes,
             class: stream.class,
@@ -424,21 +367,22 @@ impl Transport {
         self.out.push(Packet { meta, payload: segment });
     }
 
-    /// A packet reached the host that it was for.
+    /// Delivers a packet to its host: to an end of its connection, or to its stream.
     #[inline]
-    pub fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, agenda: &mut Agenda) {
+    pub fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, queue: &mut EventQueue) {
         if segment.has(Segment::DATAGRAM) {
             return self.streams[segment.conn as usize].deliver(meta, segment, now, &self.measured);
         }
         let number = segment.conn;
         let conn = &mut self.conns[number as usize];
         if conn.serial != segment.serial || !conn.alive {
-            return; // a late packet of a connection that is over
+            // A late packet: its connection is over, and the place is free or has another connection.
+            return;
         }
         if let Some(transfer) = &mut conn.transfer
             && segment.len > 0
         {
-            transfer.heard(segment.age(now), now, &self.measured);
+            transfer.record_arrival(segment.age(now), now, &self.measured);
         }
         let tcp = &*conn.tcp;
         let (end, side) = if segment.has(Segment::REPLY) {
@@ -447,21 +391,22 @@ impl Transport {
             (&mut conn.server, Side::Server)
         };
         let outcome = end.segment(segment, meta.ecn == Ecn::Marked, now, tcp, &mut self.out);
-        self.after(number, side, outcome, now, agenda);
+        self.handle_outcome(number, side, outcome, now, queue);
     }
 
-    /// A connection's slot came up.
-    pub fn timer(&mut self, number: u32, now: Time, agenda: &mut Agenda) {
+    /// The timer of a connection expires. It may be early for both ends, see the module documentation.
+    pub fn on_timer(&mut self, number: u32, now: Time, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         conn.armed = Time::NEVER;
-        agenda.set(conn.slot, Time::NEVER);
+        queue.set(conn.timer, Time::NEVER);
         for side in [Side::Client, Side::Server] {
-            self.timer_of(number, side, now, agenda);
+            self.on_end_timer(number, side, now, queue);
         }
-        self.conns[number as usize].arm(agenda);
+        self.conns[number as usize].arm(queue);
     }
 
-    fn timer_of(&mut self, number: u32, side: Side, now: Time, agenda: &mut Agenda) {
+    /// Handles the deadline of one end, if it has passed.
+    fn on_end_timer(&mut self, number: u32, side: Side, now: Time, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         let tcp = &*conn.tcp;
         let end = match side {
@@ -469,26 +414,41 @@ impl Transport {
             Side::Server => &mut conn.server,
         };
         if conn.alive && now >= end.deadline() {
-            let outcome = end.timer(now, tcp, &mut self.out);
-            self.after(number, side, outcome, now, agenda);
+            let outcome = end.on_timer(now, tcp, &mut self.out);
+            self.handle_outcome(number, side, outcome, now, queue);
         }
     }
 
-    /// Tells the application what happened, and cleans up.
+    /// Handles the effects of a segment or of a timer. Most have none: those return here, inlined.
     #[inline]
-    fn after(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+    fn handle_outcome(
+        &mut self,
+        number: u32,
+        side: Side,
+        outcome: Outcome,
+        now: Time,
+        queue: &mut EventQueue,
+    ) {
         let conn = &mut self.conns[number as usize];
         if outcome == Outcome::default() && !(conn.client.finished() && conn.server.finished()) {
-            return conn.arm(agenda);
+            return conn.arm(queue);
         }
-        self.tell(number, side, outcome, now, agenda);
+        self.report_outcome(number, side, outcome, now, queue);
     }
 
+    /// Reports effects to the application, and releases the connection if it is over.
     #[cold]
-    fn tell(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+    fn report_outcome(
+        &mut self,
+        number: u32,
+        side: Side,
+        outcome: Outcome,
+        now: Time,
+        queue: &mut EventQueue,
+    ) {
         match self.conns[number as usize].transfer {
-            Some(_) => self.tell_transfer(number, side, outcome, now, agenda),
-            None => self.tell_source(number, side, outcome),
+            Some(_) => self.advance_transfer(number, side, outcome, now, queue),
+            None => self.notify_source(number, side, outcome),
         }
         let conn = &mut self.conns[number as usize];
         let ended = if outcome.aborted {
@@ -501,18 +461,27 @@ impl Transport {
         match ended {
             Some(event) => {
                 self.events.push((conn.source, event));
-                self.release(number, agenda);
+                self.release(number, queue);
             }
-            None => conn.arm(agenda),
+            None => conn.arm(queue),
         }
     }
 
-    /// A transfer needs nobody: it reports when its data are there, and closes the way back.
-    fn tell_transfer(&mut self, number: u32, side: Side, outcome: Outcome, now: Time, agenda: &mut Agenda) {
+    /// A one-way transfer needs no application: reports its completion and closes the reverse direction.
+    fn advance_transfer(
+        &mut self,
+        number: u32,
+        side: Side,
+        outcome: Outcome,
+        now: Time,
+        queue: &mut EventQueue,
+    ) {
         let conn = &mut self.conns[number as usize];
+        // Only progress in order counts: that is all the receiving application would see.
         if let (Side::Server, true, Some(transfer)) = (side, outcome.received, &mut conn.transfer) {
             transfer.pauses.progress(now);
         }
+        // An abort after the last byte has arrived is a completed transfer: only the close failed.
         let complete = conn.transfer.is_some_and(|transfer| conn.server.delivered() == transfer.bytes);
         let ending = match (complete, outcome.aborted) {
             (true, _) => Some(Ending::Completed),
@@ -527,13 +496,15 @@ impl Transport {
             self.reports.push(report);
         }
         if side == Side::Server && outcome.peer_closed {
-            self.act(ConnId(number), Side::Server, now, agenda, Endpoint::close);
+            self.act(ConnId(number), Side::Server, now, queue, Endpoint::close);
         }
     }
 
-    fn tell_source(&mut self, number: u32, side: Side, outcome: Outcome) {
+    /// Queues the events of a connection for its source.
+    fn notify_source(&mut self, number: u32, side: Side, outcome: Outcome) {
         let conn = &self.conns[number as usize];
         let id = ConnId(number);
+        // Both ends report the handshake. The server is the later one.
         if outcome.connected && side == Side::Server {
             self.events.push((conn.source, Event::Connected(id)));
         }
@@ -543,16 +514,17 @@ impl Transport {
         }
     }
 
-    /// A connection is over. Its place is free once its source has heard of it, and its slot stays with the place.
-    fn release(&mut self, number: u32, agenda: &mut Agenda) {
+    /// Retires a connection that is over. Its place becomes free after its source has received the event, and
+    /// its timer stays with the place.
+    fn release(&mut self, number: u32, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         conn.alive = false;
         conn.armed = Time::NEVER;
-        agenda.set(conn.slot, Time::NEVER);
+        queue.set(conn.timer, Time::NEVER);
         self.retired.push(number);
     }
 
-    /// Every source has heard everything: the places of connections that are over can be used again.
+    /// Frees the places of retired connections. Every source must have received all its events.
     #[inline]
     pub fn recycle(&mut self) {
         if !self.retired.is_empty() {
@@ -560,7 +532,8 @@ impl Transport {
         }
     }
 
-    /// The measurement interval begins or ends now. When that happens next.
+    /// Records the bytes that have arrived when the measurement interval begins or ends. Returns the time of
+    /// the next call.
     pub fn measuring(&mut self, now: Time) -> Time {
         for conn in self.conns.iter_mut().filter(|conn| conn.alive) {
             let arrived = Arrived { client: conn.client.arrived(), server: conn.server.arrived() };
@@ -573,8 +546,8 @@ impl Transport {
         if now < self.measured.end { self.measured.end } else { Time::NEVER }
     }
 
-    /// The run is over: everything that is still open is reported. `left` are the streams of datagrams that are still on
-    /// their way, which are neither received nor lost.
+    /// Ends the run: reports every flow that is still open. `left` has stream and send time of each datagram
+    /// that is still in the network, which is neither received nor lost.
     pub fn finish(&mut self, now: Time, left: &[(u32, Time)]) {
         for conn in self.conns.iter().filter(|conn| conn.alive) {
             if conn.transfer.is_some_and(|transfer| !transfer.reported) {
@@ -589,11 +562,11 @@ impl Transport {
         for stream in &self.streams {
             self.reports.push(stream.report(now));
         }
-        // By flow: the places of connections depend on which of other sources were open at the same time.
+        // Sorted by flow, because the order of places depends on the connections of other sources.
         self.reports.sort_by_key(|report| (report.source, report.id));
     }
 
-    /// Samples of every sender that has something on its way.
+    /// A sample of the sender of each open transfer.
     pub fn samples(&self, now: Time) -> impl Iterator<Item = SenderSample> + '_ {
         self.conns.iter().filter(|conn| conn.alive).filter_map(move |conn| {
             let transfer = conn.transfer?;
@@ -611,20 +584,11 @@ impl Transport {
         })
     }
 
-    /// Bytes of memory that connections take, and how many there are.
+    /// Bytes of memory that connections take, and the number of their places.
     pub fn memory(&self) -> (usize, usize) {
         let heap: usize =
             self.conns.iter().map(|conn| conn.client.heap_bytes() + conn.server.heap_bytes()).sum();
         (self.conns.capacity() * size_of::<Conn>() + heap, self.conns.len())
-    }
-
-    /// The slots of connections, for the table that tells slots apart.
-    pub fn slot_of(&self, number: u32) -> Slot {
-        self.conns[number as usize].slot
-    }
-    /// How many places for connections there are.
-    pub fn places(&self) -> usize {
-        self.conns.len()
     }
 }
 
@@ -636,20 +600,22 @@ impl Conn {
         }
     }
 
+    /// Sets the timer to the earliest deadline, unless it is set to an earlier time already.
     #[inline]
-    fn arm(&mut self, agenda: &mut Agenda) {
+    fn arm(&mut self, queue: &mut EventQueue) {
         if !self.alive {
             return;
         }
         let deadline = self.client.deadline().min(self.server.deadline());
         if deadline < self.armed {
             self.armed = deadline;
-            agenda.set(self.slot, deadline);
+            queue.set(self.timer, deadline);
         }
     }
 
-    /// Bytes of a part of the stream to `side` that arrived within the measurement interval. Data that arrived before the
-    /// interval count as those of the first parts, so that the parts of a stream sum to what arrived within it.
+    /// Number of bytes of a part of the stream to `side` that arrived within the measurement interval. Bytes
+    /// are attributed in the order of the stream: those that arrived before the interval count as its first
+    /// bytes. So the parts of a stream sum to the bytes that arrived within the interval.
     fn measured(&self, side: Side, part: Range<u64>) -> u64 {
         let end = self.end(side).arrived().min(self.after.at(side)).min(part.end);
         end.saturating_sub(part.start.max(self.before.at(side)))
@@ -687,10 +653,10 @@ impl Conn {
 }
 
 impl Transfer {
-    /// A data packet arrived that was on its way for `delay`.
+    /// Counts a data packet that arrived after `delay`, if it was sent within the measurement interval.
     #[inline]
-    fn heard(&mut self, delay: Span, now: Time, measured: &Range<Time>) {
-        // The time of sending is `now - delay`, to the microsecond.
+    fn record_arrival(&mut self, delay: Span, now: Time, measured: &Range<Time>) {
+        // The send time is `now - delay`, to the microsecond. The sum avoids a time before zero.
         if now >= measured.start + delay && now < measured.end + delay {
             self.arrived += 1;
             self.delay_sum += delay;
@@ -706,7 +672,7 @@ impl Stream {
     fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured: &Range<Time>) {
         let bytes = payload(meta.bytes);
         self.tally.arrived(bytes, now, measured.contains(&now));
-        let sent = Time::from_ps(segment.ack);
+        let sent = segment.datagram_sent();
         if measured.contains(&sent) {
             self.tally.received(bytes, sent, now);
         }
@@ -719,7 +685,7 @@ impl Stream {
     }
 }
 
-/// Data bytes of a datagram whose IP packet has so many.
+/// Data bytes of a UDP datagram in an IP packet of `bytes` bytes.
 fn payload(bytes: u32) -> u32 {
     bytes.saturating_sub(UDP_HEADER)
 }

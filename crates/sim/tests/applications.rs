@@ -1,7 +1,7 @@
 //! The applications of a capture, done again: cues, thinking, distances, and what is reported.
 //!
-//! Node 0 is local and node 1 far; between them 1 Gbit/s without delay, so that the way is the connection's own and a
-//! packet takes microseconds. A round trip is 100 ms unless said.
+//! Node 0 is local and node 1 far; between them 1 Gbit/s without delay, so that the way is the connection's
+//! own and a packet takes microseconds. A round trip is 100 ms unless said.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use qdisc::{Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
 use serde_json::{Value, json};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{Place, Plan, SOURCES, Segment, Sim, TcpConfig};
 use support::Lab;
 use tempfile::NamedTempFile;
@@ -107,8 +107,8 @@ fn times(log: &Log) -> Vec<(u64, u64)> {
     log.of(FlowKind::Transfer).iter().map(|flow| (ms(flow.start), ms(flow.end))).collect()
 }
 
-/// The request leaves with the handshake's last acknowledgement: connecting takes 100 ms, the request 50, the server thinks
-/// for 30, its answer of less than ten segments takes 50.
+/// The request leaves with the handshake's last acknowledgement: connecting takes 100 ms, the request 50, the
+/// server thinks for 30, its answer of less than ten segments takes 50.
 #[test]
 fn a_request_takes_its_round_trips_and_the_thinking() {
     let log = run(&[talk(
@@ -181,7 +181,8 @@ fn the_far_host_may_be_the_client() {
     assert_eq!(log.of(FlowKind::Transfer)[0].from, 0, "the local server answers");
 }
 
-/// Each connection has its own way: 20 ms, 100 ms, and the median of what is known where nothing was measured.
+/// Each connection has its own way: 20 ms, 100 ms, and the median of what is known where nothing was
+/// measured.
 #[test]
 fn connections_keep_their_round_trips() {
     let line = |rtt: Value| {

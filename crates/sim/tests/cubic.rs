@@ -1,8 +1,9 @@
 //! CUBIC against a second implementation, written from RFC 9438 alone: `validation/cubic/oracle.py`.
 //!
-//! The table holds what that program was told and the windows that it answered with. Both sides compute in double
-//! precision with the same whole microseconds, so the windows may differ by the rounding of a sum or a cube root, which
-//! shows where a window happens to lie at a whole byte: one byte is allowed, and nothing more.
+//! The table holds what that program was told and the windows that it answered with. Both sides compute in
+//! double precision with the same whole microseconds, so the windows may differ by the rounding of a sum or a
+//! cube root, which shows where a window happens to lie at a whole byte: one byte is allowed, and nothing
+//! more.
 
 use qdisc::{Span, Time};
 use sim::tcp::controller::{Ack, Controller, Start};
@@ -49,7 +50,7 @@ impl Row<'_> {
         })
     }
 
-    fn ack(&self, limited: bool) -> Ack {
+    fn ack(&self, cwnd_limited: bool) -> Ack {
         Ack {
             now: self.now,
             bytes: self.bytes,
@@ -58,7 +59,7 @@ impl Row<'_> {
             una: 0,
             next: 0,
             flight: self.bytes,
-            limited,
+            cwnd_limited,
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What a run costs: memory per connection, and no allocation per packet.
+//! The cost of a run: memory per connection, and no allocation per packet.
 
 mod support;
 
 use qdisc::{Rate, Span, Time};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{Net, Plan, Sim, Source, TcpConfig};
 use support::Lab;
 
@@ -61,7 +61,7 @@ fn a_running_simulation_allocates_nothing_per_packet() {
     sim.step_to(Time::s(60), &mut ());
     let (calls, events) = (counting::calls() - calls, sim.events() - events);
     assert!(events > 500_000);
-    // A scoreboard that sees a wider hole than ever before may still grow; a packet never asks for memory.
+    // A scoreboard with a wider hole than ever before may still grow; a packet allocates nothing.
     assert!(calls < 20, "{calls} allocations in {events} events");
 }
 

@@ -1,4 +1,5 @@
-//! Links that fail and come back: routes lead around them, what lies ahead is told anew, and nothing that waits is lost.
+//! Links that fail and come back: routes lead around them, next hops are written anew, and no queued packet
+//! is lost.
 
 mod support;
 
@@ -43,8 +44,8 @@ impl Probe<Segment> for Log {
     }
 }
 
-/// The sender 0, the router 1, and two ways to 4: the short one over 2 (port 1, then 2), a longer one over 3 and 5.
-/// The link 1 -> 2 has outages; `around` is whether the longer way exists.
+/// The sender 0, the router 1, and two routes to 4: the short one over 2 (port 1, then 2), a longer one over
+/// 3 and 5. The link 1 -> 2 has outages; `around` is whether the longer route exists.
 fn run(outages: &[(u64, u64)], around: bool) -> Log {
     let mut lab = Lab::new(6, 1);
     let (fast, slow, wire) = (Rate::mbit(100), Rate::mbit(1), Span::ms(1));
@@ -105,15 +106,15 @@ fn packets_go_around_a_link_that_is_down_and_what_waited_comes_late() {
 #[test]
 fn what_lies_ahead_follows_the_routes() {
     let log = run(&[(1_000, 2_000)], true);
-    let mut told: Vec<(u64, &[u16])> = Vec::new();
+    let mut seen: Vec<(u64, &[u16])> = Vec::new();
     for (at, ahead) in &log.ahead {
-        if told.last().is_none_or(|(_, last)| last != ahead) {
-            told.push((at.as_ps() / 1_000_000_000, ahead));
+        if seen.last().is_none_or(|(_, last)| last != ahead) {
+            seen.push((at.as_ps() / 1_000_000_000, ahead));
         }
     }
-    let told: Vec<_> = told.iter().map(|(ms, ahead)| format!("{ms} ms: {ahead:?}")).collect();
-    // Packets every 3.2 ms: the first after each change is told the new way.
-    assert_eq!(told, ["2 ms: [2, 4]", "1000 ms: [3, 5, 4]", "2002 ms: [2, 4]"]);
+    let seen: Vec<_> = seen.iter().map(|(ms, ahead)| format!("{ms} ms: {ahead:?}")).collect();
+    // Packets every 3.2 ms: the first after each change has the next hops of the new route.
+    assert_eq!(seen, ["2 ms: [2, 4]", "1000 ms: [3, 5, 4]", "2002 ms: [2, 4]"]);
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! The simulator against queueing theory: one link, Poisson arrivals, and what the textbook says about the wait.
+//! The simulator against queueing theory: one link, Poisson arrivals, and what the textbook says about the
+//! wait.
 //!
-//! Each run is divided into batches; the mean over batches comes with a 99.9 % interval, and theory has to lie inside it
-//! (with 20 comparisons, a sound simulator fails once in fifty re-seedings; the seeds are fixed).
+//! Each run is divided into batches; the mean over batches comes with a 99.9 % interval, and theory has to
+//! lie inside it (with 20 comparisons, a sound simulator fails once in fifty re-seedings; the seeds are
+//! fixed).
 
 mod support;
 
 use qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{Net, Segment, Source, StreamId, TcpConfig};
 use support::Lab;
 
@@ -46,7 +48,8 @@ impl Lengths {
     }
 }
 
-/// Poisson arrivals; each is one packet, or a transfer of equal packets that come at once on a flow of their own.
+/// Poisson arrivals; each is one packet, or a transfer of equal packets that come at once on a flow of their
+/// own.
 struct Poisson {
     arrivals: Rng,
     lengths: Rng,
@@ -131,7 +134,8 @@ fn run(spec: &str, what: What, load: f64, seconds: u64, seed: u64) -> Waits {
     waits
 }
 
-/// Mean and half width of the 99.9 % interval over 30 batches (Student's t with 29 degrees of freedom: 3.659).
+/// Mean and half width of the 99.9 % interval over 30 batches (Student's t with 29 degrees of freedom:
+/// 3.659).
 fn interval(values: &[f64]) -> (f64, f64) {
     const BATCHES: usize = 30;
     let size = values.len() / BATCHES;
@@ -198,8 +202,8 @@ fn a_full_buffer_loses_what_mm1k_says() {
     }
 }
 
-/// Transfers that come at once, on flows of their own, through DRR with a quantum of one packet: processor sharing. A
-/// transfer that takes x alone takes x / (1 - load), whatever the distribution of sizes.
+/// Transfers that come at once, on flows of their own, through DRR with a quantum of one packet: processor
+/// sharing. A transfer that takes x alone takes x / (1 - load), whatever the distribution of sizes.
 #[test]
 fn drr_shares_the_processor() {
     let load = 0.7;
@@ -223,7 +227,8 @@ fn drr_shares_the_processor() {
         )
         .unwrap();
         let (mean, half) = interval(&responses);
-        // A packet is not infinitely small: a transfer waits for the one on the wire, and a turn is a packet long.
+        // A packet is not infinitely small: a transfer waits for the one on the wire, and a turn is a packet
+        // long.
         let piece = f64::from(PIECE) * 8.0 / RATE.as_bit() as f64;
         let most = 2.0 * piece / (1.0 - load);
         assert!(

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use qdisc::{Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time};
 use serde_json::{Value, json};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
 use support::Lab;
 
@@ -270,8 +270,8 @@ fn transfers_beyond_the_cap_are_refused_or_wait() {
     let (waited, told) = run_one("transfers", parameters("wait"), Time::s(10));
     assert_eq!(waited.flows.len(), 600);
     assert_eq!(waited.transfers(Ending::Aborted).count(), 0);
-    // All arrive within some 6 s and are served one after the other: the wait is part of their time, and those that
-    // never began are there too.
+    // All arrive within some 6 s and are served one after the other: the wait is part of their time, and
+    // those that never began are there too.
     let last = waited.transfers(Ending::Completed).last().unwrap();
     assert!(last.end.since(last.start) > Span::s(2), "{last:?}");
     let never_begun = waited.transfers(Ending::Unfinished).filter(|flow| flow.packets == 0).count();
@@ -292,7 +292,7 @@ fn transfers_that_make_no_sense_are_refused() {
     );
     assert_eq!(
         message(json!({ "size": size, "load": "1mbit", "per_second": 1.0 })),
-        "load: load and per_second say the same thing twice: leave one out"
+        "load: load and per_second both set the rate of arrivals: leave one out"
     );
     assert_eq!(
         message(json!({ "size": size, "per_second": -2.0 })),
@@ -364,7 +364,8 @@ fn pages_of_seven_objects_over_each_kind_of_connection() {
     assert!(uploads.iter().all(|page| (page.from, page.to) == (CLIENT, SERVER) && page.delivered == 56_000));
 }
 
-/// The first page takes the handshake, request and response; all others find the connection open: request and response.
+/// The first page takes the handshake, request and response; all others find the connection open: request and
+/// response.
 #[test]
 fn a_page_on_a_kept_connection_has_no_handshake() {
     let parameters = json!({
@@ -389,7 +390,8 @@ fn a_page_on_a_kept_connection_has_no_handshake() {
     assert!(log.flows.len() - pages.len() <= 1, "what waits for a page at the end is no page");
 }
 
-/// Pages of 1 to 5 objects over at most 3 connections: each user opens no more than 3 in all, and those when first needed.
+/// Pages of 1 to 5 objects over at most 3 connections: each user opens no more than 3 in all, and those when
+/// first needed.
 #[test]
 fn kept_connections_are_as_many_as_a_page_needed_at_once() {
     let connections = |objects: Value| {
@@ -410,8 +412,8 @@ fn kept_connections_are_as_many_as_a_page_needed_at_once() {
 #[test]
 fn pages_that_are_not_there_at_the_end_are_reported_with_what_arrived() {
     let mut lab = home(1, "fifo limit 100p");
-    // Two windows of 64,000 bytes: more than the path holds, less than path and buffer hold. So the link is full, and
-    // nothing is lost.
+    // Two windows of 64,000 bytes: more than the path holds, less than path and buffer hold. So the link is
+    // full, and nothing is lost.
     let tcp = TcpConfig { receive_window: Bytes(64_000), ..TcpConfig::default() };
     let parameters = json!({ "think": "1ms", "objects": { "fixed": 2 }, "object": { "fixed": "50000000b" } });
     add(&mut lab, &spec("web", parameters), &tcp, |_| ());
@@ -443,8 +445,8 @@ fn a_page_whose_connections_break_is_aborted_and_the_user_goes_on() {
     assert!(log.transfers(Ending::Completed).all(|page| page.delivered == page.bytes));
 }
 
-/// One connection at a time: the first, and another for every aborted page but perhaps the last. A connection can also
-/// break between pages, when the acknowledgement of the last byte is lost again and again.
+/// One connection at a time: the first, and another for every aborted page but perhaps the last. A connection
+/// can also break between pages, when the acknowledgement of the last byte is lost again and again.
 #[test]
 fn a_kept_connection_that_was_given_up_is_replaced_by_the_next_page() {
     let mut lab = Lab::new(2, 1);
@@ -473,8 +475,8 @@ fn a_kept_connection_that_was_given_up_is_replaced_by_the_next_page() {
 
 // -- datagrams ---------------------------------------------------------------------------------------
 
-/// Three flows for each of two pairs: rates are counted through the first flow of each pair, then the second of each. The
-/// numbers of flows follow that order, whichever begins first.
+/// Three flows for each of two pairs: rates are counted through the first flow of each pair, then the second
+/// of each. The numbers of flows follow that order, whichever begins first.
 #[test]
 fn cbr_flows_can_be_an_arithmetic_series() {
     let series = |more: &[(&str, Value)]| {
@@ -536,7 +538,8 @@ fn a_staggered_flow_begins_when_it_says() {
     assert_eq!(log.flows.iter().map(|flow| flow.start).collect::<Vec<_>>(), begun);
 }
 
-/// Two connections for each of two pairs: numbers, pairs and beginnings follow one order, and nothing is random.
+/// Two connections for each of two pairs: numbers, pairs and beginnings follow one order, and nothing is
+/// random.
 #[test]
 fn bulk_flows_can_begin_one_after_the_other() {
     let series = |seed, stagger: &str| {
@@ -581,18 +584,19 @@ fn a_series_that_makes_no_sense_is_refused() {
     assert_eq!(message("bulk", json!({ "flows": 20, "stagger": "200ms" })), late);
     assert_eq!(
         message("bulk", json!({ "stagger": "200ms", "spread": "100ms" })),
-        "spread: with a stagger of 200ms each flow begins at a moment that is known, and nothing is spread: leave spread \
+        "spread: with a stagger of 200ms each flow begins at a fixed time, and nothing is spread: leave spread \
          or stagger out"
     );
-    let needs = "fastest_first: it turns round in which order flows of different rates begin: it needs a step, such as \
+    let needs = "fastest_first: it reverses the order in which flows of different rates begin: it needs a step, such as \
                  step = \"500kbit\", and a stagger, such as stagger = \"50ms\"";
     assert_eq!(message("cbr", json!({ "rate": "1mbit", "step": "1mbit", "fastest_first": true })), needs);
     assert_eq!(message("cbr", json!({ "rate": "1mbit", "stagger": "1ms", "fastest_first": true })), needs);
 }
 
-/// Datagrams in windows that follow each other are independent and Poisson: mean and variance are both m. Over n windows the
-/// mean has the standard deviation sqrt(m/n), the variance sqrt((m + 2m²)/n), which follows from the fourth central moment
-/// m + 3m², and the correlation of neighbours 1/sqrt(n). All must lie within 3.29 of these: 99.9 % of all seeds do.
+/// Datagrams in windows that follow each other are independent and Poisson: mean and variance are both m.
+/// Over n windows the mean has the standard deviation sqrt(m/n), the variance sqrt((m + 2m²)/n), which
+/// follows from the fourth central moment m + 3m², and the correlation of neighbours 1/sqrt(n). All must lie
+/// within 3.29 of these: 99.9 % of all seeds do.
 #[test]
 fn poisson_datagrams_are_a_poisson_process() {
     const LIKELY: f64 = 3.29;

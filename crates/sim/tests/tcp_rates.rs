@@ -22,8 +22,8 @@ fn textbook() -> TcpConfig {
     }
 }
 
-/// Goodput in bit/s of one endless transfer from 0 to 1 between `from` and `until`, over a link of `rate`, a round trip of
-/// `rtt` without its transmission times, and a buffer of `buffer` packets.
+/// Goodput in bit/s of one endless transfer from 0 to 1 between `from` and `until`, over a link of `rate`, a
+/// round trip of `rtt` without its transmission times, and a buffer of `buffer` packets.
 fn goodput(tcp: &TcpConfig, rate: Rate, rtt: Span, buffer: u64, from: Time, until: Time) -> f64 {
     let mut lab = Lab::new(2, 1);
     lab.link(0, 1, rate, rtt / 2, &format!("fifo limit {buffer}p"));
@@ -63,8 +63,8 @@ fn a_window_is_sent_once_per_round_trip() {
     }
 }
 
-/// Without loss but its own, Reno's window swings between half of what path and buffer hold and all of it. While it is
-/// below what the path holds, the link idles: the sawtooth's area gives the utilisation.
+/// Without loss but its own, Reno's window swings between half of what path and buffer hold and all of it.
+/// While it is below what the path holds, the link idles: the sawtooth's area gives the utilisation.
 #[test]
 fn a_short_buffer_costs_what_the_sawtooth_says() {
     let (rate, rtt) = (Rate::mbit(10), Span::ms(100));
@@ -74,7 +74,8 @@ fn a_short_buffer_costs_what_the_sawtooth_says() {
         let got = goodput(&textbook(), rate, rtt, buffer, Time::s(60), Time::s(660));
         let most = (path + buffer as f64).floor();
         let least = (most / 2.0).floor();
-        // Rounds of the sawtooth: each sends its window, and takes a round trip or as long as the link needs for it.
+        // Rounds of the sawtooth: each sends its window, and takes a round trip or as long as the link needs
+        // for it.
         let (mut packets, mut seconds) = (0.0, 0.0);
         let mut window = least;
         while window <= most {
@@ -175,9 +176,9 @@ fn path(rtt: Span) -> Path {
 const ROUND_TRIPS: [Span; 3] = [Span::ms(20), Span::ms(50), Span::ms(100)];
 const LOSSES: [f64; 3] = [0.001, 0.01, 0.03];
 
-/// Independent losses: the formula with the timeouts as they were. (With the paper's own probability of a timeout, which
-/// supposes that a loss takes its round along, it predicts down to a quarter of the rate: at 20 ms and 3 % it expects two
-/// losses in three to cost a second each, and one in thirty-five does.)
+/// Independent losses: the formula with the timeouts as they were. (With the paper's own probability of a
+/// timeout, which supposes that a loss takes its round along, it predicts down to a quarter of the rate: at
+/// 20 ms and 3 % it expects two losses in three to cost a second each, and one in thirty-five does.)
 #[test]
 fn independent_losses_give_the_rate_of_the_model_without_its_loss_process() {
     for sack in [false, true] {
@@ -193,10 +194,10 @@ fn independent_losses_give_the_rate_of_the_model_without_its_loss_process() {
 
 /// The paper's own loss process: the full formula, with SACK.
 ///
-/// Not at 20 ms with 1 and 3 %, where a timeout lasts fifty round trips and the formula is almost nothing but timeouts:
-/// it is Reno's, and SACK repairs several losses of a round where Reno must time out, so the rate is higher.
-/// NewReno repairs one loss per round trip, which Reno's formula does not know: at low loss, with long tails of a round
-/// lost, its rate is lower.
+/// Not at 20 ms with 1 and 3 %, where a timeout lasts fifty round trips and the formula is almost nothing but
+/// timeouts: it is Reno's, and SACK repairs several losses of a round where Reno must time out, so the rate
+/// is higher. NewReno repairs one loss per round trip, which Reno's formula does not know: at low loss, with
+/// long tails of a round lost, its rate is lower.
 #[test]
 fn losses_in_rounds_give_the_rate_of_the_full_formula() {
     for rtt in ROUND_TRIPS {

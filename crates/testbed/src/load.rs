@@ -46,7 +46,7 @@ use sim::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Settings, 
 use sim::segment::UDP_HEADER;
 use sim::tally::{Datagrams, Pauses};
 use sim::traffic::flow;
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 
 use crate::command::run;
 use crate::lateness::Lateness;
@@ -99,7 +99,7 @@ impl Load {
     ) -> Result<Option<Driven>, Trouble> {
         urgent();
         let until = self.until;
-        let places = sim::world::places(&self.sources);
+        let places = sim::origin::places(&self.sources);
         let sources = self.sources.into_iter().map(|plan| Running {
             settings: Settings { tcp: Rc::new(plan.tcp), class: plan.class, reserved: plan.reserved },
             source: plan.source,

@@ -283,7 +283,7 @@ fn used_up_ports_are_followed_by_another_client() {
 fn hosts_beyond_a_node_have_addresses_of_their_own() {
     let mut conversations = Conversations::default();
     let mut ends = |conn: u32, from: u16, to: u16, host: u16, flags: u8| {
-        let segment = Segment { conn, host, beyond: 3, flags, ..Segment::default() };
+        let segment = Segment { conn, host, host_node: 3, flags, ..Segment::default() };
         let meta = Meta { from, to, ..Meta::default() };
         let ((from, from_port), (to, to_port)) = conversations.ends(&meta, &segment);
         (from, from_port, to, to_port)

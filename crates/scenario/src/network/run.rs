@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use disciplines::Spec;
 use qdisc::{Bytes, Invalid, PortId, Probe, Qdisc, Rate, Site, Streams, Time};
-use sim::world::SourcePlan;
+use sim::engine::SourcePlan;
 use sim::{LinkPlan, Plan, Segment, Sim, Totals};
 
 use super::topology::{Port, onward};

@@ -1,4 +1,4 @@
-//! How a TCP behaves. The defaults are those of the RFCs; where they leave a choice, what Linux does.
+//! Parameters of a TCP connection. The defaults follow the RFCs and, where those leave a choice, Linux.
 
 use qdisc::{Bytes, Invalid, Packets, Span};
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ pub struct TcpConfig {
     pub mss: Bytes,
     /// Initial window, in segments (RFC 6928).
     pub initial_window: Packets,
-    /// Receiver window: the most that may be on its way or wait for a gap to be filled.
+    /// Receive window: the most data that may be in flight, or wait at the receiver for a gap to be filled.
     pub receive_window: Bytes,
     /// Selective acknowledgements and the recovery of RFC 6675; otherwise NewReno, RFC 6582.
     pub sack: bool,
@@ -24,13 +24,14 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// Explicit congestion notification, RFC 3168.
     pub ecn: bool,
-    /// Acknowledge every second segment, RFC 5681 section 4.2, or every one.
+    /// Acknowledge every second segment (RFC 5681, section 4.2) instead of every one.
     pub delayed_ack: bool,
-    /// How long an acknowledgement waits for a second segment; RFC 5681 allows up to 500 ms, Linux begins at 40 ms.
+    /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux begins at 40 ms.
     pub delayed_ack_timer: Span,
-    /// Whether the window grows by bytes acknowledged (RFC 3465) or by acknowledgements (RFC 5681, equation 3).
+    /// Whether the window grows by bytes acknowledged (RFC 3465) or by acknowledgements (RFC 5681, equation
+    /// 3).
     pub counting: Counting,
-    /// Let the first slow start end where the round trip grows: HyStart++, RFC 9406.
+    /// End the first slow start when the round-trip time grows: HyStart++, RFC 9406.
     pub hystart: bool,
     /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
     pub rto_initial: Span,
@@ -40,15 +41,15 @@ pub struct TcpConfig {
     pub rto_max: Span,
     /// Granularity of the clock that measures round trips; times are rounded up to it. Zero is exact.
     pub clock: Span,
-    /// Give a connection up after this many timeouts in a row; 0 never does (Linux `tcp_retries2`: 15).
+    /// Abort a connection after this many timeouts in a row; 0 never does (Linux `tcp_retries2`: 15).
     pub give_up: u32,
-    /// Give up connecting after this many timeouts in a row; 0 never does (Linux `tcp_syn_retries`: 6).
+    /// Abort the handshake after this many timeouts in a row; 0 never does (Linux `tcp_syn_retries`: 6).
     pub give_up_handshake: u32,
-    /// Spread a window over the round trip instead of sending it as acknowledgements allow.
+    /// Spread the segments of a window over the round trip instead of sending them in bursts.
     pub pacing: bool,
 }
 
-/// What makes the window grow.
+/// The quantity that makes the window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Counting {
@@ -84,10 +85,10 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// Checks that the numbers make a working TCP.
+    /// Checks that every parameter is in range.
     ///
     /// # Errors
-    /// The parameter that does not, and what to write instead.
+    /// The first parameter that is out of range, and a value to write instead.
     pub fn check(&self) -> Result<(), Invalid> {
         let mss = self.mss.0;
         if !(1..=65_495).contains(&mss) {

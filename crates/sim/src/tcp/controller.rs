@@ -1,7 +1,8 @@
-//! Congestion control: how much may be on its way. One file each, and one line in the list below.
+//! Congestion control: the amount of data that may be in flight. Each algorithm has a file, and a line in the
+//! list below.
 //!
-//! A controller knows no packets and no timers. It is told what was acknowledged and what went wrong, with the time, and
-//! answers with a window in bytes. Loss detection and recovery are the sender's.
+//! A controller has no packets and no timers. It receives acknowledgements and congestion signals with their
+//! times, and returns a window in bytes. Loss detection and recovery belong to the sender.
 
 use qdisc::{Rate, Span, Time};
 use schemars::JsonSchema;
@@ -9,68 +10,70 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Counting, TcpConfig};
 
-/// What an acknowledgement of new data tells a controller.
+/// An acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it came.
+    /// Time of arrival.
     pub now: Time,
     /// Bytes newly acknowledged, cumulatively.
     pub bytes: u64,
     /// Smoothed round-trip time.
     pub rtt: Span,
-    /// The round trip that this acknowledgement measured, if it did.
+    /// The round-trip time that this acknowledgement measured, if any.
     pub sample: Option<Span>,
-    /// Everything below this sequence number has arrived, and everything below that one was sent.
+    /// SND.UNA: everything below this sequence number is acknowledged.
     pub una: u64,
-    /// See `una`.
+    /// SND.NXT: everything below this sequence number has been sent.
     pub next: u64,
-    /// Bytes on their way before this acknowledgement.
+    /// Bytes in flight before this acknowledgement.
     pub flight: u64,
-    /// Whether the window, and not the application or the receiver, held the sender back.
-    pub limited: bool,
+    /// Whether the congestion window, and not the application or the receive window, limits the sender.
+    pub cwnd_limited: bool,
 }
 
-/// How much may be on its way.
+/// A congestion control algorithm.
 pub trait Controller {
     /// New data was acknowledged outside of recovery.
     fn acked(&mut self, ack: &Ack);
-    /// A loss was found by duplicate or selective acknowledgements; called once per window. `flight` is in bytes.
+    /// Duplicate or selective acknowledgements indicate a loss; called at most once per window. `flight` is
+    /// in bytes.
     fn lost(&mut self, flight: u64, now: Time);
-    /// The network marked; called once per window.
+    /// The peer echoed a Congestion Experienced mark; called at most once per window. `flight` is in bytes.
     fn marked(&mut self, flight: u64, now: Time) {
         self.lost(flight, now);
     }
-    /// The retransmission timer ran out. `first` is false when it already did for the same data.
+    /// The retransmission timer expired. `first` is false if it expired before for the same data. `flight` is
+    /// in bytes.
     fn timed_out(&mut self, flight: u64, first: bool, now: Time);
-    /// The sender was idle for longer than a timeout: RFC 5681 section 4.1.
+    /// The sender was idle for longer than one retransmission timeout: RFC 5681, section 4.1.
     fn idled(&mut self, now: Time);
     /// Congestion window, bytes.
     fn window(&self) -> u64;
     /// Slow-start threshold, bytes; `u64::MAX` before the first loss.
     fn threshold(&self) -> u64;
-    /// The rate to send at, for controllers that set one.
+    /// The sending rate, for controllers that set one.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// Inner state that is worth plotting.
+    /// Reports internal state for plots: a name and a value each.
     fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// What controllers start from.
+/// The parameters of a new controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Segment size, bytes.
     pub mss: u64,
     /// Initial window, bytes.
     pub initial_window: u64,
-    /// What makes the window grow.
+    /// The quantity that makes the window grow.
     pub counting: Counting,
-    /// Whether the first slow start is HyStart++.
+    /// Whether HyStart++ ends the first slow start.
     pub hystart: bool,
 }
 
 impl Start {
-    /// From a connection's parameters.
+    /// The parameters that follow from those of the connection.
     pub fn new(config: &TcpConfig) -> Start {
         let mss = config.mss.0;
         Start {
@@ -82,14 +85,14 @@ impl Start {
     }
 }
 
-/// One congestion control of the list.
+/// An entry of the list of congestion control algorithms.
 #[derive(Clone, Copy)]
 pub struct ControllerEntry {
-    /// How it is written.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// One line about it.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Its source file, whose header explains it.
+    /// Source text of its file, whose header explains it.
     pub source: &'static str,
 }
 
@@ -97,7 +100,7 @@ macro_rules! controllers {
     ($($name:ident),* $(,)?) => {
         $(pub mod $name;)*
 
-        /// Which congestion control.
+        /// A congestion control algorithm, by name.
         #[allow(non_camel_case_types, missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub enum Congestion {
@@ -111,7 +114,7 @@ macro_rules! controllers {
                     $(Congestion::$name => Box::new($name::new(start))),*
                 }
             }
-            /// Its name.
+            /// Name in scenarios.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Congestion::$name => stringify!($name)),*
@@ -119,7 +122,7 @@ macro_rules! controllers {
             }
         }
 
-        /// Every congestion control.
+        /// Every congestion control algorithm.
         pub const CONTROLLERS: &[ControllerEntry] = &[$(ControllerEntry {
             name: stringify!($name),
             summary: $name::SUMMARY,

@@ -1,7 +1,7 @@
-//! One end of a connection: handshake, sending, recovery, timers, closing.
+//! One end of a connection: handshake, sending, loss recovery, timers, closing.
 //!
-//! The order of reading: `segment` (what an arriving segment does), `acknowledged` and `recovery` (what its
-//! acknowledgement means), `send` (what may leave), `timer` (what happens when nothing comes).
+//! Read in this order: `segment` (an arriving segment), `acknowledged` and `recovery` (its acknowledgement),
+//! `send` (the segments that may leave), `on_timer` (retransmission and delayed acknowledgements).
 
 use qdisc::{Ecn, FlowKey, Meta, Packet, Rate, Span, Time};
 
@@ -9,58 +9,64 @@ use super::TcpConfig;
 use super::controller::{Ack, Controller, Start};
 use super::receiver::{Arrival, Receiver};
 use super::rtt::RttEstimator;
-use super::scoreboard::{Acked, Repeat, Scoreboard};
+use super::scoreboard::{Acked, Retransmission, Scoreboard};
 use crate::segment::{SYN_BYTES, Segment, TCP_HEADER, sack_option};
 
-/// Duplicate acknowledgements that mean a loss: RFC 5681 section 3.2.
+/// The number of duplicate acknowledgements that indicates a loss: RFC 5681, section 3.2.
 const DUPLICATES: u32 = 3;
 
 /// One end of a connection.
 pub struct Endpoint {
     state: State,
     recovery: Recovery,
-    /// Fields of every segment that it sends.
+    /// Fields that are the same in every segment that this end sends.
     template: Segment,
-    /// What every packet of it carries.
+    /// Packet fields that are the same in every packet that this end sends.
     identity: Identity,
     controller: Box<dyn Controller>,
     board: Scoreboard,
     receiver: Receiver,
     rtt: RttEstimator,
-    /// The sequence number after the last byte that the application gave.
+    /// The sequence number after the last byte that the application has written.
     end: u64,
-    /// The application has no more.
+    /// The application has closed this direction.
     closing: bool,
     fin_sent: bool,
+    /// Duplicate acknowledgements in a row.
     duplicates: u32,
     /// Bytes by which duplicate acknowledgements inflate the window (NewReno only).
     inflation: u64,
-    /// Where the current recovery ends, and below which no new one begins.
-    recover: u64,
-    /// Timeouts in a row.
-    silent: u32,
-    /// The first lost segment goes out whatever the window says: RFC 6675 section 5, step (4.3); RFC 6582 section
-    /// 3.2, steps 2 and 3.
+    /// The recovery point: the recovery ends when it is acknowledged, and no new one begins below it.
+    recovery_point: u64,
+    /// The back-off count: timeouts in a row.
+    backoffs: u32,
+    /// The first lost segment leaves even if the window is full.
     urgent: bool,
-    /// The window, not the application, stopped the last sending.
-    limited: bool,
-    /// ECN: told the other end until it answers (receiver); answer to give (sender); reduced up to here.
+    /// The window, and not the application, ended the last call of `send`.
+    cwnd_limited: bool,
+    /// ECN receiver: set ECE on every segment until the peer confirms with CWR.
     echo: bool,
+    /// ECN sender: set CWR on the next new segment.
     reduced: bool,
+    /// ECN sender: the window has been reduced for everything sent below this sequence number.
     reduced_until: u64,
+    /// When the last data segment or SYN was sent.
     last_sent: Time,
+    /// When the retransmission timer expires; never when it is off.
     retransmit_at: Time,
+    /// When a delayed acknowledgement is due; never when none is pending.
     acknowledge_at: Time,
-    /// When the pacer lets the next segment go; in the past when it does not hold anything back.
+    /// Earliest time of the next segment by the pacer; in the past when the pacer does not delay.
     pace_until: Time,
+    /// Whether the pacer delays a segment that the window allows.
     paced: bool,
     counts: Counts,
 }
 
-/// What every packet of an end carries in its [`Meta`].
+/// The fields of [`Meta`] that are the same in every packet of an end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity {
-    /// Which flow.
+    /// Key of the flow from this end to the other.
     pub flow: FlowKey,
     /// Sending node.
     pub from: u16,
@@ -68,57 +74,58 @@ pub struct Identity {
     pub to: u16,
     /// Traffic class.
     pub class: u16,
-    /// The rate that is reserved for it.
+    /// Reserved rate of the flow; zero for none.
     pub reserved: Rate,
 }
 
-/// What it did so far.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Data segments sent, retransmissions included.
     pub packets: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmitted: u64,
-    /// Timeouts.
+    /// Expirations of the retransmission timer on an open connection.
     pub timeouts: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Waits for a connection.
+    /// Waits for a SYN, or for [`Endpoint::open`].
     Listening,
-    /// Sent its SYN `u8` times.
+    /// Has sent a SYN, this many times.
     Connecting(u8),
-    /// Answered a SYN `u8` times.
+    /// Has answered a SYN, this many times.
     Accepting(u8),
     Open,
+    /// Too many timeouts in a row.
     GivenUp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
     None,
-    /// Fast recovery, up to `recover`.
+    /// Fast recovery until `recovery_point` is acknowledged.
     Fast,
-    /// After a timeout, up to `recover`: slow start over what was sent.
+    /// Recovery from a timeout until `recovery_point` is acknowledged: slow start over what was sent.
     Timeout,
 }
 
-/// What a segment or a timer brought about, for the application.
+/// The effects of a segment or of a timer that concern the application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The connection is open now.
+    /// The connection has opened.
     pub connected: bool,
-    /// More data arrived in order.
+    /// More data is available in order.
     pub received: bool,
-    /// The other end closed, and all of its data is here.
+    /// The peer has closed, and all of its data has arrived.
     pub peer_closed: bool,
-    /// It is given up.
+    /// The connection was given up.
     pub aborted: bool,
 }
 
 impl Endpoint {
-    /// An end that waits to be connected to, or to be told to [`open`](Endpoint::open).
+    /// An end in the listening state. [`open`](Endpoint::open) makes it the client.
     pub fn new(template: Segment, identity: Identity, config: &TcpConfig) -> Endpoint {
         Endpoint {
             state: State::Listening,
@@ -134,10 +141,10 @@ impl Endpoint {
             fin_sent: false,
             duplicates: 0,
             inflation: 0,
-            recover: 0,
-            silent: 0,
+            recovery_point: 0,
+            backoffs: 0,
             urgent: false,
-            limited: false,
+            cwnd_limited: false,
             echo: false,
             reduced: false,
             reduced_until: 1,
@@ -150,9 +157,9 @@ impl Endpoint {
         }
     }
 
-    // -- what the application does ------------------------------------------------------------------
+    // -- calls of the application -------------------------------------------------------------------
 
-    /// Connects.
+    /// Sends a SYN: active open.
     pub fn open(&mut self, now: Time, out: &mut Vec<Packet<Segment>>) {
         self.state = State::Connecting(1);
         self.last_sent = now;
@@ -160,43 +167,45 @@ impl Endpoint {
         self.emit_syn(0, out);
     }
 
-    /// Has `bytes` more to send.
+    /// Adds `bytes` of application data. They leave with the next [`send`](Endpoint::send).
     pub fn write(&mut self, bytes: u64) {
         self.end = self.end.saturating_add(bytes);
     }
 
-    /// Has no more to send.
+    /// Closes this direction: a FIN follows the data.
     pub fn close(&mut self) {
         self.closing = true;
     }
 
-    // -- what it is like ----------------------------------------------------------------------------
+    // -- state --------------------------------------------------------------------------------------
 
-    /// Its node and the other end's.
+    /// The node of this end and the node of the other.
     pub fn nodes(&self) -> (u16, u16) {
         (self.identity.from, self.identity.to)
     }
-    /// Data bytes that arrived in order.
+    /// Data bytes received in order.
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
-    /// Data bytes that arrived, in order or not, each counted once.
+    /// Data bytes received, in order or not, each counted once.
     pub fn arrived(&self) -> u64 {
         self.receiver.arrived_bytes()
     }
-    /// Data bytes that the other end acknowledged.
+    /// Data bytes that the peer has acknowledged cumulatively.
     pub fn acknowledged_bytes(&self) -> u64 {
+        // The SYN takes sequence number 0, and the FIN one after the data: neither is data.
         (self.board.una() - 1).min(self.end - 1)
     }
-    /// Whether both directions are closed as far as this end knows.
+    /// Whether this end has sent all its data and its FIN, has them acknowledged, and has received those of
+    /// the peer.
     pub fn finished(&self) -> bool {
         self.fin_sent && self.board.outstanding() == 0 && self.receiver.finished()
     }
-    /// What it did so far.
+    /// Counters of this sender so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
-    /// When it wants to be woken.
+    /// The earliest time at which [`on_timer`](Endpoint::on_timer) must be called; never if no timer is set.
     #[inline]
     pub fn deadline(&self) -> Time {
         let pace = if self.paced { self.pace_until } else { Time::NEVER };
@@ -206,22 +215,23 @@ impl Endpoint {
     pub fn controller(&self) -> &dyn Controller {
         &*self.controller
     }
-    /// Bytes on their way.
+    /// FlightSize: sequence numbers sent and not acknowledged cumulatively.
     pub fn flight(&self) -> u64 {
         self.board.outstanding()
     }
-    /// Smoothed round trip.
+    /// Smoothed round-trip time; zero before the first measurement.
     pub fn smoothed_rtt(&self) -> Span {
         self.rtt.smoothed()
     }
-    /// Bytes of memory beyond the struct itself.
+    /// Heap memory of this end, bytes.
     pub fn heap_bytes(&self) -> usize {
         self.board.heap_bytes() + size_of_val(&*self.controller)
     }
 
-    // -- what arrives -------------------------------------------------------------------------------
+    // -- arriving segments --------------------------------------------------------------------------
 
-    /// A segment arrived; `marked` if the network marked it.
+    /// Handles an arriving segment; `marked` if the network set Congestion Experienced. Segments to send go
+    /// to `out`.
     pub fn segment(
         &mut self,
         segment: &Segment,
@@ -235,7 +245,7 @@ impl Endpoint {
             return outcome;
         }
         if segment.has(Segment::SYN) {
-            // Our acknowledgement of the handshake was lost.
+            // A SYN on an open connection: our acknowledgement of the handshake was lost, so it is repeated.
             self.emit_ack(config, out);
             return outcome;
         }
@@ -246,7 +256,7 @@ impl Endpoint {
         let before = out.len();
         self.send(now, config, out);
         if out.len() > before {
-            // Data carry the acknowledgement.
+            // The data segments carry the acknowledgement.
             self.acknowledge_at = Time::NEVER;
         } else if acknowledge {
             self.acknowledge_at = Time::NEVER;
@@ -255,7 +265,7 @@ impl Endpoint {
         outcome
     }
 
-    /// Advances the handshake; false when the segment is dealt with.
+    /// Advances the handshake of RFC 9293, section 3.5. False when nothing is left to do with the segment.
     fn handshake(
         &mut self,
         segment: &Segment,
@@ -273,6 +283,8 @@ impl Endpoint {
                 self.emit_syn(Segment::ACK, out);
                 false
             }
+            // Any segment of the client but a SYN shows that it has our SYN: its acknowledgement may be lost
+            // while data arrive.
             State::Accepting(tries) => {
                 self.opened(tries, now, config);
                 outcome.connected = true;
@@ -281,7 +293,7 @@ impl Endpoint {
             State::Connecting(tries) if segment.has(Segment::SYN | Segment::ACK) => {
                 self.opened(tries, now, config);
                 outcome.connected = true;
-                // The third packet: with data, if the application has some already.
+                // The third segment of the handshake carries data if the application has written some.
                 let before = out.len();
                 self.send(now, config, out);
                 if out.len() == before {
@@ -296,21 +308,24 @@ impl Endpoint {
 
     fn opened(&mut self, tries: u8, now: Time, config: &TcpConfig) {
         self.state = State::Open;
-        self.silent = 0;
+        self.backoffs = 0;
         self.retransmit_at = Time::NEVER;
+        // RFC 6298, section 3 (Karn): a SYN that was retransmitted gives no round-trip sample.
         if tries == 1 {
             self.rtt.measured(now.since(self.last_sent), config);
         } else {
             self.rtt.after_slow_handshake(config);
-            // RFC 5681 section 3.1: a lost SYN leaves one segment to begin with.
+            // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is at most one segment.
             let start = Start { initial_window: config.mss.0, ..Start::new(config) };
             self.controller = config.congestion.build(start);
         }
     }
 
-    // -- what was acknowledged ----------------------------------------------------------------------
+    // -- acknowledgements ---------------------------------------------------------------------------
 
     fn acknowledged(&mut self, segment: &Segment, now: Time, config: &TcpConfig) {
+        // RFC 9293, section 3.10.7.4: an acknowledgement of data that was never sent, or one older than the
+        // last, is ignored.
         if segment.ack > self.board.next() || segment.ack < self.board.una() {
             return;
         }
@@ -318,11 +333,12 @@ impl Endpoint {
         let advances = advance > 0;
         let flight = self.board.outstanding();
         let mut acked = if advances { self.board.ack(segment.ack) } else { Acked::default() };
+        // Sequence numbers that this segment reports by SACK for the first time.
         let mut selective = 0;
         if config.sack {
             for (from, to) in segment.blocks() {
                 let news = self.board.sack(from, to);
-                selective += news.room;
+                selective += news.len;
                 acked.measured = acked.measured.max(news.measured);
             }
         }
@@ -330,25 +346,30 @@ impl Endpoint {
             self.rtt.measured(now.since(sent), config);
         }
         if advances {
-            self.silent = 0;
+            self.backoffs = 0;
+            // RFC 6298, section 5, rules (5.2) and (5.3): new data acknowledged restarts the timer, and the
+            // last acknowledgement turns it off.
             self.retransmit_at =
                 if self.board.outstanding() > 0 { now + self.rtt.timeout() } else { Time::NEVER };
         }
         let congested = config.ecn && segment.has(Segment::ECE);
         if congested {
-            self.congestion_told(segment.ack, flight, now);
+            self.congestion_echoed(segment.ack, flight, now);
         }
+        // RFC 5681, section 2: a duplicate acknowledgement acknowledges nothing new, carries no data, SYN or
+        // FIN, and comes while data is outstanding. RFC 6675, section 2: with SACK it must report something
+        // new.
         let duplicate = !advances
             && self.board.outstanding() > 0
-            && segment.room() == 0
+            && segment.seq_len() == 0
             && if config.sack { selective > 0 } else { true };
         if self.recovery(segment.ack, advances, duplicate, flight, now, config) && !congested {
             self.grow(advance, flight, acked.measured.map(|sent| now.since(sent)), now);
         }
     }
 
-    /// The other end echoes a mark: once per window, RFC 3168 section 6.1.2.
-    fn congestion_told(&mut self, ack: u64, flight: u64, now: Time) {
+    /// The peer echoes a mark. RFC 3168, section 6.1.2: the sender reacts at most once per window of data.
+    fn congestion_echoed(&mut self, ack: u64, flight: u64, now: Time) {
         if ack > self.reduced_until && self.recovery != Recovery::Fast {
             self.controller.marked(flight.min(self.controller.window()), now);
             self.reduced_until = self.board.next();
@@ -356,8 +377,8 @@ impl Endpoint {
         }
     }
 
-    /// Fast retransmit and recovery: RFC 6675 section 5 with SACK, RFC 6582 section 3.2 without. True when the
-    /// acknowledgement lets the window grow.
+    /// Fast retransmit and fast recovery: RFC 6675, section 5 with SACK, RFC 6582, section 3.2 without. True
+    /// when the acknowledgement lets the window grow.
     fn recovery(
         &mut self,
         ack: u64,
@@ -367,13 +388,13 @@ impl Endpoint {
         now: Time,
         config: &TcpConfig,
     ) -> bool {
-        if self.recovery != Recovery::None && ack >= self.recover {
+        if self.recovery != Recovery::None && ack >= self.recovery_point {
             let fast = self.recovery == Recovery::Fast;
             self.recovery = Recovery::None;
             self.inflation = 0;
             self.duplicates = 0;
             if fast {
-                // The acknowledgement that ends a recovery leaves the window at the threshold.
+                // RFC 6582, section 3.2, step 3, full acknowledgement: the window stays at the threshold.
                 return false;
             }
         }
@@ -385,20 +406,26 @@ impl Endpoint {
                     (false, false) => self.duplicates,
                 };
                 if duplicate {
-                    // Up to `recover` duplicates stem from what the last recovery sent twice: RFC 6582 section 3.2, step 1.
+                    // RFC 6675, section 5, steps (1) and (2): three duplicates, or IsLost of the first
+                    // segment by SACK. RFC 6582, section 3.2, step 2: duplicates up to the recovery point
+                    // stem from segments that the last recovery sent twice, and start no new one.
                     let first_lost = config.sack && self.board.find_losses(config.mss.0);
-                    if first_lost || (self.duplicates >= DUPLICATES && ack > self.recover) {
+                    if first_lost || (self.duplicates >= DUPLICATES && ack > self.recovery_point) {
                         self.begin_fast_recovery(flight, now, config);
                     }
                 }
                 advances
             }
             Recovery::Fast if config.sack => {
+                // RFC 6675, section 5, step (B): each acknowledgement up to the recovery point updates
+                // scoreboard and pipe.
                 self.board.find_losses(config.mss.0);
                 false
             }
             Recovery::Fast if advances => {
-                // A partial acknowledgement: the next hole is lost too. Deflate by what left the network.
+                // RFC 6582, section 3.2, step 3, partial acknowledgement: the next hole is lost, too, and is
+                // retransmitted at once. The window deflates by the amount acknowledged and gets one segment
+                // back.
                 self.board.lose_first();
                 self.urgent = true;
                 let left = flight - self.board.outstanding();
@@ -409,10 +436,13 @@ impl Endpoint {
                 false
             }
             Recovery::Fast => {
+                // RFC 5681, section 3.2, step 4: each duplicate means that a segment has left the network.
                 self.inflation += if duplicate { config.mss.0 } else { 0 };
                 false
             }
             Recovery::Timeout => {
+                // RFC 6675, section 5.1: no fast recovery until the recovery point, but SACK still finds
+                // losses.
                 if config.sack {
                     self.board.find_losses(config.mss.0);
                 }
@@ -423,31 +453,36 @@ impl Endpoint {
 
     fn begin_fast_recovery(&mut self, flight: u64, now: Time, config: &TcpConfig) {
         self.recovery = Recovery::Fast;
-        self.recover = self.board.next();
+        self.recovery_point = self.board.next();
         self.board.begin_recovery();
         self.board.lose_first();
+        // RFC 6675, section 5, step (4.3); RFC 5681, section 3.2, step 3: the first lost segment is
+        // retransmitted whatever the window is.
         self.urgent = true;
-        // A window that was marked has been reduced for already: RFC 3168 section 6.1.2.
+        // RFC 3168, section 6.1.2: no second reduction for a window of data that has been marked already.
         if self.board.una() >= self.reduced_until {
             self.controller.lost(flight.min(self.controller.window()), now);
             self.reduced = config.ecn;
         }
         self.reduced_until = self.board.next();
         if !config.sack {
+            // RFC 5681, section 3.2, step 3: the duplicates so far are segments that have left the network.
             self.inflation = u64::from(DUPLICATES) * config.mss.0;
         }
     }
 
     fn grow(&mut self, bytes: u64, flight: u64, sample: Option<Span>, now: Time) {
-        let limited = self.limited || flight >= self.controller.window();
+        // The flight before this acknowledgement counts, too: the last `send` may have ended for want of data
+        // and still have filled the window.
+        let cwnd_limited = self.cwnd_limited || flight >= self.controller.window();
         let (una, next) = (self.board.una(), self.board.next());
         let rtt = self.rtt.smoothed();
-        self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight, limited });
+        self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited });
     }
 
-    // -- what was received --------------------------------------------------------------------------
+    // -- received data ------------------------------------------------------------------------------
 
-    /// Takes the data of a segment; true when it must be acknowledged now.
+    /// Passes the data of a segment to the receiver. True when it must be acknowledged now.
     fn data(
         &mut self,
         segment: &Segment,
@@ -457,19 +492,23 @@ impl Endpoint {
         outcome: &mut Outcome,
     ) -> bool {
         if config.ecn {
+            // RFC 3168, section 6.1.3: the echo lasts until CWR. A mark on the segment with CWR itself starts
+            // a new one, so the order of these two matters.
             if segment.has(Segment::CWR) {
                 self.echo = false;
             }
             self.echo |= marked;
         }
-        let room = segment.room();
-        if room == 0 {
+        let len = segment.seq_len();
+        if len == 0 {
             return false;
         }
         let before = self.receiver.delivered();
-        let arrival = self.receiver.arrived(segment.seq, room, segment.has(Segment::FIN));
+        let arrival = self.receiver.arrived(segment.seq, len, segment.has(Segment::FIN));
         outcome.received = self.receiver.delivered() > before;
         outcome.peer_closed = self.receiver.finished() && arrival != Arrival::Duplicate;
+        // RFC 5681, section 4.2: at least every second segment is acknowledged at once, and so is one that
+        // arrives out of order or fills a gap.
         let at_once = match arrival {
             Arrival::InOrder => {
                 !config.delayed_ack || self.receiver.pending() >= 2 || segment.has(Segment::FIN)
@@ -482,43 +521,48 @@ impl Endpoint {
         at_once
     }
 
-    // -- what leaves --------------------------------------------------------------------------------
+    // -- sending ------------------------------------------------------------------------------------
 
-    /// Sends what the windows allow: first what is lost, then what is new, then what is doubtful.
+    /// Sends as much as the windows allow, in the order of RFC 6675, section 4, NextSeg: lost segments, new
+    /// data, then segments that are not known to be lost.
     pub fn send(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         if self.state != State::Open {
             return;
         }
         self.paced = false;
-        self.limited = false;
+        self.cwnd_limited = false;
+        // RFC 5681, section 4.1: after an idle time of more than one timeout the sender restarts from at most
+        // the initial window.
         if self.board.outstanding() == 0 && self.has_news() && now.since(self.last_sent) > self.rtt.timeout()
         {
             self.controller.idled(now);
         }
         let window = self.controller.window() + self.inflation + self.limited_transmit(config);
         loop {
-            let repeat = self.board.next_lost();
-            let room = match repeat {
-                Some(repeat) => u64::from(repeat.room),
+            let lost = self.board.next_lost();
+            let len = match lost {
+                Some(lost) => u64::from(lost.len),
                 None => self.end.saturating_sub(self.board.next()).min(config.mss.0),
             };
-            // Something must always be on its way, or nothing would ever come back.
-            let urgent = std::mem::take(&mut self.urgent) && repeat.is_some();
-            if self.board.pipe() + room > window && self.board.pipe() > 0 && !urgent {
-                self.limited = room > 0;
+            // With nothing in the network the segment leaves even if it exceeds the window: a window below
+            // one segment would otherwise stop the connection for good, because no acknowledgement would
+            // come.
+            let urgent = std::mem::take(&mut self.urgent) && lost.is_some();
+            if self.board.pipe() + len > window && self.board.pipe() > 0 && !urgent {
+                self.cwnd_limited = len > 0;
                 return;
             }
             if !urgent && self.pacer_holds(now, config) {
-                // What the pacer holds back the window allows: growth goes on.
-                self.limited = room > 0;
+                // The window, not the application, sets the rate of the pacer, so the window may grow.
+                self.cwnd_limited = len > 0;
                 return;
             }
-            match repeat {
-                Some(repeat) => self.emit_repeat(repeat, now, config, out),
-                None if self.may_send_new(room, config) => self.emit_new(room, now, config, out),
+            match lost {
+                Some(lost) => self.emit_retransmission(lost, now, config, out),
+                None if self.may_send_new(len, config) => self.emit_new(len, now, config, out),
                 None if self.recovery == Recovery::Fast && config.sack => {
-                    let Some(doubtful) = self.board.next_doubtful() else { return };
-                    self.emit_repeat(doubtful, now, config, out);
+                    let Some(rescue) = self.board.next_rescue() else { return };
+                    self.emit_retransmission(rescue, now, config, out);
                 }
                 None => return,
             }
@@ -529,16 +573,18 @@ impl Endpoint {
         self.end > self.board.next() || (self.closing && !self.fin_sent)
     }
 
-    /// New data, or the FIN alone; within the receiver's window.
-    fn may_send_new(&self, room: u64, config: &TcpConfig) -> bool {
+    /// Whether new data of `len` bytes, or the FIN alone, may be sent: the receive window has space, and
+    /// limited transmit is on or not needed.
+    fn may_send_new(&self, len: u64, config: &TcpConfig) -> bool {
         if !config.limited_transmit && self.recovery == Recovery::None && self.duplicates > 0 {
             return false;
         }
-        let fits = self.board.outstanding() + room <= config.receive_window.0;
-        (room > 0 && fits) || (room == 0 && self.closing && !self.fin_sent)
+        let fits = self.board.outstanding() + len <= config.receive_window.0;
+        (len > 0 && fits) || (len == 0 && self.closing && !self.fin_sent)
     }
 
-    /// RFC 3042: two segments more than the window while duplicates come in. With SACK the pipe shrinks by itself.
+    /// Bytes by which the first two duplicate acknowledgements extend the window: RFC 3042, section 2. Zero
+    /// with SACK, where each duplicate reduces the pipe.
     fn limited_transmit(&self, config: &TcpConfig) -> u64 {
         if self.recovery != Recovery::None || config.sack || !config.limited_transmit {
             return 0;
@@ -546,6 +592,7 @@ impl Endpoint {
         u64::from(self.duplicates.min(2)) * config.mss.0
     }
 
+    /// Whether the pacer delays the next segment. If not, the segment takes its place in the schedule.
     fn pacer_holds(&mut self, now: Time, config: &TcpConfig) -> bool {
         let rtt = self.rtt.smoothed();
         if !config.pacing || rtt.is_zero() {
@@ -555,46 +602,55 @@ impl Endpoint {
             self.paced = true;
             return true;
         }
-        // A quarter faster than the window, twice in slow start, so that the pacer does not hold growth back.
+        // The rate is 5/4 of window per round trip, and twice the window in slow start, so that pacing does
+        // not limit growth.
         let window = self.controller.window().max(1);
         let (num, den) = if window < self.controller.threshold() { (1, 2) } else { (4, 5) };
         let gap = rtt.scale(config.mss.0 * num, window * den);
+        // A pacer that was idle gains at most one segment of credit.
         self.pace_until = self.pace_until.max(now - gap) + gap;
         false
     }
 
-    fn emit_new(&mut self, room: u64, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
+    fn emit_new(&mut self, len: u64, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         let seq = self.board.next();
-        let last = self.closing && seq + room == self.end;
-        let mut segment = Segment { seq, len: room as u16, ..self.template };
+        let last = self.closing && seq + len == self.end;
+        let mut segment = Segment { seq, len: len as u16, ..self.template };
         if last {
             segment.flags |= Segment::FIN;
             self.fin_sent = true;
         }
-        if self.reduced && room > 0 {
+        // RFC 3168, section 6.1.2: CWR goes on the first new data segment after a reduction.
+        if self.reduced && len > 0 {
             segment.flags |= Segment::CWR;
             self.reduced = false;
         }
-        self.board.push(segment.room() as u32, now);
-        self.counts.packets += u64::from(room > 0);
+        self.board.push(segment.seq_len() as u32, now);
+        self.counts.packets += u64::from(len > 0);
         self.sent(segment, if config.ecn { Ecn::Ect0 } else { Ecn::NotCapable }, now, config, out);
     }
 
-    fn emit_repeat(&mut self, repeat: Repeat, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
-        self.board.repeated(repeat, now);
-        let end = repeat.seq + u64::from(repeat.room);
+    fn emit_retransmission(
+        &mut self,
+        lost: Retransmission,
+        now: Time,
+        config: &TcpConfig,
+        out: &mut Vec<Packet<Segment>>,
+    ) {
+        self.board.retransmitted(lost, now);
+        let end = lost.seq + u64::from(lost.len);
         let fin = self.fin_sent && end > self.end;
-        let mut segment =
-            Segment { seq: repeat.seq, len: (repeat.room - u32::from(fin)) as u16, ..self.template };
+        let mut segment = Segment { seq: lost.seq, len: (lost.len - u32::from(fin)) as u16, ..self.template };
         if fin {
             segment.flags |= Segment::FIN;
         }
         self.counts.packets += u64::from(segment.len > 0);
         self.counts.retransmitted += u64::from(segment.len > 0);
-        // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
+        // RFC 3168, section 6.1.5: a retransmission must not be ECN-capable.
         self.sent(segment, Ecn::NotCapable, now, config, out);
     }
 
+    /// Sends a segment with data or a FIN, and starts the retransmission timer if it is off.
     fn sent(
         &mut self,
         mut segment: Segment,
@@ -603,11 +659,13 @@ impl Endpoint {
         config: &TcpConfig,
         out: &mut Vec<Packet<Segment>>,
     ) {
-        // RFC 6691: options come out of the segment; a full one has no room for them.
-        let room = config.mss.0.saturating_sub(u64::from(segment.len));
-        self.receiver.acknowledge(&mut segment, config.sack && room >= u64::from(sack_option(3)));
+        // RFC 9293, section 3.7.1: options count against the segment size, so a full segment has no space for
+        // SACK.
+        let space = config.mss.0.saturating_sub(u64::from(segment.len));
+        self.receiver.acknowledge(&mut segment, config.sack && space >= u64::from(sack_option(3)));
         segment.sent = Segment::stamp(now);
         self.last_sent = now;
+        // RFC 6298, section 5, rule (5.1): a segment with data starts the timer if it is not running.
         if self.retransmit_at == Time::NEVER {
             self.retransmit_at = now + self.rtt.timeout();
         }
@@ -646,10 +704,10 @@ impl Endpoint {
         out.push(Packet { meta, payload: segment });
     }
 
-    // -- what happens when nothing comes --------------------------------------------------------------
+    // -- timers -------------------------------------------------------------------------------------
 
-    /// It is [`deadline`](Endpoint::deadline), or later.
-    pub fn timer(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) -> Outcome {
+    /// Handles the timers that have expired by `now`. Calling it early is harmless.
+    pub fn on_timer(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) -> Outcome {
         let mut outcome = Outcome::default();
         if now >= self.acknowledge_at {
             self.acknowledge_at = Time::NEVER;
@@ -665,7 +723,7 @@ impl Endpoint {
         outcome
     }
 
-    /// RFC 6298 sections 5.4 to 5.7; RFC 5681 section 3.1.
+    /// The retransmission timer has expired: RFC 6298, section 5, rules (5.4) to (5.7).
     fn timed_out(
         &mut self,
         now: Time,
@@ -673,15 +731,17 @@ impl Endpoint {
         outcome: &mut Outcome,
         out: &mut Vec<Packet<Segment>>,
     ) {
-        self.silent += 1;
+        self.backoffs += 1;
+        // RFC 9293, section 3.8.3: too many timeouts in a row close the connection.
         let most = if self.state == State::Open { config.give_up } else { config.give_up_handshake };
-        if most > 0 && self.silent >= most {
+        if most > 0 && self.backoffs >= most {
             self.state = State::GivenUp;
             self.acknowledge_at = Time::NEVER;
             self.paced = false;
             outcome.aborted = true;
             return;
         }
+        // RFC 6298, section 5, rule (5.5): the timeout doubles.
         self.rtt.back_off(config);
         match self.state {
             State::Connecting(tries) => {
@@ -696,15 +756,19 @@ impl Endpoint {
             }
             State::Open => {
                 self.counts.timeouts += 1;
-                // With SACK a hole that stays open lets the outstanding data grow far beyond the window; they are not on
-                // their way, and half of them must not become the threshold.
+                // With SACK a hole that stays open lets the outstanding data grow far above the window. Most
+                // of it has arrived, so half of it must not become the threshold.
                 let flight = self.board.outstanding().min(self.controller.window());
-                self.controller.timed_out(flight, self.silent == 1, now);
+                // RFC 5681, section 3.1, equation (4): the threshold is set at the first timeout of a segment
+                // only.
+                self.controller.timed_out(flight, self.backoffs == 1, now);
                 self.reduced = config.ecn;
                 self.reduced_until = self.board.next();
+                // RFC 6675, section 5.1: everything that is not SACKed counts as lost, up to the recovery
+                // point.
                 self.board.lose_all();
                 self.recovery = Recovery::Timeout;
-                self.recover = self.board.next();
+                self.recovery_point = self.board.next();
                 self.duplicates = 0;
                 self.inflation = 0;
                 self.pace_until = now;
@@ -715,7 +779,8 @@ impl Endpoint {
     }
 }
 
-/// What fits of a number of bytes: see [`Meta::offset`].
+/// A number of bytes as [`Meta::offset`] and [`Meta::remaining`] hold it: numbers that do not fit become the
+/// largest.
 fn stays(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -1,76 +1,85 @@
-//! HyStart++: the first slow start ends where the round trip grows, before the buffer overflows. RFC 9406.
+//! HyStart++: ends the first slow start when the round-trip time grows, before the buffer overflows. RFC
+//! 9406.
 //!
 //! # Principles
-//! - Round by round, the smallest round trip of the first eight samples is held against that of the round before. Where
-//!   it grew by an eighth (at least 4, at most 16 ms), a queue is building: conservative slow start begins, which grows a
-//!   quarter as fast.
-//! - Five rounds of that, and the window is the threshold. Where the round trip falls below what began it, the growth was
-//!   jitter, and slow start goes on.
+//! - In each round the smallest of at least eight round-trip samples is compared with that of the round
+//!   before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building: conservative slow
+//!   start begins, which grows a quarter as fast.
+//! - After five rounds of conservative slow start the window becomes the threshold. If the round-trip time
+//!   falls below the one that began it, the growth was jitter, and slow start resumes.
 //!
 //! # Deviations
-//! - Growth per acknowledgement stays that of the controller (L = 2, RFC 3465); the RFC allows up to 8 segments.
-//! - Linux exits at once where the round trip grew, and also by the length of an acknowledgement train.
+//! - Growth per acknowledgement stays that of the controller (L = 2, RFC 3465); the RFC allows up to 8
+//!   segments.
+//! - Linux ends slow start at once when the round-trip time grows, and also by the length of an
+//!   acknowledgement train.
 //!
 //! # Cost
-//! - Some comparisons per acknowledgement in the first slow start, none after it.
+//! - A few comparisons per acknowledgement in the first slow start, none after it.
 //!
 //! # References
-//! - RFC 9406 sections 4.2 and 4.3, with their constants.
+//! - RFC 9406, sections 4.2 and 4.3, with their constants.
 
 use qdisc::Span;
 
 use super::controller::Ack;
 
-/// Section 4.3.
+// The constants of RFC 9406, section 4.3.
 const MIN_RTT_THRESH: Span = Span::ms(4);
 const MAX_RTT_THRESH: Span = Span::ms(16);
 const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_ROUNDS: u32 = 5;
-/// How much slower conservative slow start grows.
+/// Divisor of the growth in conservative slow start: RFC 9406, section 4.3.
 pub(crate) const CSS_GROWTH_DIVISOR: u64 = 4;
 
-/// How the window may grow.
+/// Growth that an acknowledgement allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// As slow start does.
+    /// The full growth of slow start.
     Slow,
-    /// A quarter of that.
+    /// The growth of slow start divided by [`CSS_GROWTH_DIVISOR`].
     Conservative,
-    /// No further: the window is the threshold.
+    /// Slow start ends after this acknowledgement: the window becomes the threshold.
     Over,
 }
 
-/// What it remembers of the rounds.
+/// State of the current round and of the one before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HyStart {
-    /// The round ends when this is acknowledged (windowEnd).
+    /// The round ends when this sequence number is acknowledged (windowEnd).
     round_end: u64,
-    /// Smallest round trip of the last round and of this one.
+    /// Smallest round-trip time of the last round (lastRoundMinRTT).
     last: Option<Span>,
+    /// Smallest round-trip time of this round (currentRoundMinRTT).
     current: Option<Span>,
+    /// Samples in this round (rttSampleCount).
     samples: u32,
+    /// Conservative slow start, if it has begun.
     conservative: Option<Conservative>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
-    /// The round trip that began it (cssBaselineMinRtt).
+    /// The round-trip time that began it (cssBaselineMinRtt).
     baseline: Span,
+    /// Rounds that ended since.
     rounds: u32,
 }
 
 impl HyStart {
-    /// Data was acknowledged in the first slow start.
+    /// Handles an acknowledgement of new data in the first slow start.
     pub fn acked(&mut self, ack: &Ack) -> Phase {
         if let Some(rtt) = ack.sample {
             self.current = Some(self.current.map_or(rtt, |least| least.min(rtt)));
             self.samples += 1;
         }
-        self.judge();
+        self.compare();
         if ack.una >= self.round_end {
             self.round_end = ack.next;
             (self.last, self.current, self.samples) = (self.current, None, 0);
+            // RFC 9406, section 4.2: the first round counts even if conservative slow start began in its
+            // middle.
             if let Some(conservative) = &mut self.conservative {
                 conservative.rounds += 1;
                 if conservative.rounds >= CSS_ROUNDS {
@@ -81,7 +90,8 @@ impl HyStart {
         if self.conservative.is_some() { Phase::Conservative } else { Phase::Slow }
     }
 
-    fn judge(&mut self) {
+    /// Enters or leaves conservative slow start: RFC 9406, section 4.2.
+    fn compare(&mut self) {
         let (Some(current), true) = (self.current, self.samples >= N_RTT_SAMPLE) else { return };
         match self.conservative {
             Some(Conservative { baseline, .. }) => {
@@ -105,7 +115,7 @@ mod tests {
     use super::*;
     use qdisc::Time;
 
-    /// A round of ten acknowledgements with this round trip; what each allowed.
+    /// The phases that a round of ten acknowledgements with this round-trip time returns.
     fn round(hystart: &mut HyStart, number: u64, rtt: Span) -> Vec<Phase> {
         let acks = (1..=10).map(|ack| {
             let una = number * 10 + ack;
@@ -118,14 +128,14 @@ mod tests {
                 una,
                 next: una + 10,
                 flight,
-                limited: true,
+                cwnd_limited: true,
             })
         });
         acks.collect()
     }
 
-    /// 100 ms, 100 ms, 113 ms: an eighth is 12.5 ms. The first of ten acknowledgements ends the round before, the eighth
-    /// after it tells, so two are left; the fifth end of a round from there ends it all.
+    /// 100 ms, 100 ms, 113 ms: an eighth is 12.5 ms. The first of ten acknowledgements ends the round before,
+    /// the eighth after it decides, so two are left; the fifth end of a round from there ends it all.
     #[test]
     fn a_growing_round_trip_ends_it() {
         let mut hystart = HyStart::default();

@@ -1,4 +1,5 @@
-//! What arrived, what is missing, and when to say so: RFC 5681 section 4.2, RFC 2018.
+//! The receiving half of an endpoint: reassembly, acknowledgements (RFC 5681, section 4.2) and SACK blocks
+//! (RFC 2018, section 4).
 
 use crate::segment::Segment;
 
@@ -7,29 +8,30 @@ use crate::segment::Segment;
 pub struct Receiver {
     /// The next sequence number expected (RCV.NXT).
     next: u64,
-    /// What is here beyond a gap: disjoint, the most recently changed first (RFC 2018 section 4).
-    islands: Vec<(u64, u64)>,
-    /// The sequence number of the FIN, once it was seen.
+    /// Ranges received above a gap: disjoint. RFC 2018, section 4: the most recently changed one comes first,
+    /// and so in the SACK option.
+    out_of_order: Vec<(u64, u64)>,
+    /// The sequence number of the FIN, once it has arrived.
     fin: Option<u64>,
-    /// Segments in order that are not acknowledged yet.
+    /// Number of segments received in order and not acknowledged yet.
     pending: u32,
 }
 
-/// What a segment did.
+/// The position of an arriving segment relative to the data received so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It was the next one; nothing is missing.
+    /// The next expected segment, and no gap is open.
     InOrder,
-    /// It was the next one and more is here already, or it is beyond a gap: say so at once.
+    /// A segment that fills a gap or lies above one. RFC 5681, section 4.2: acknowledged at once.
     OutOfOrder,
-    /// It was here before: say so at once.
+    /// Received before. RFC 9293, section 3.10.7.4: acknowledged at once.
     Duplicate,
 }
 
 impl Receiver {
-    /// Expects `next` first.
+    /// A receiver that expects the sequence number `next` first.
     pub fn new(next: u64) -> Receiver {
-        Receiver { next, islands: Vec::new(), fin: None, pending: 0 }
+        Receiver { next, out_of_order: Vec::new(), fin: None, pending: 0 }
     }
 
     /// The next sequence number expected.
@@ -37,7 +39,7 @@ impl Receiver {
     pub fn next(&self) -> u64 {
         self.next
     }
-    /// Whether everything up to and including the FIN is here.
+    /// Whether everything up to and including the FIN has arrived.
     #[inline]
     pub fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
@@ -45,23 +47,23 @@ impl Receiver {
     /// Data bytes received in order.
     #[inline]
     pub fn delivered(&self) -> u64 {
-        // The SYN and the FIN take a number each.
+        // The SYN and the FIN take one sequence number each.
         (self.next - u64::from(self.finished())).saturating_sub(1)
     }
 
     /// Data bytes received, in order or not, each counted once.
     #[inline]
     pub fn arrived_bytes(&self) -> u64 {
-        // A FIN beyond a gap is one of the numbers there.
-        let fin = self.fin.is_some_and(|fin| self.islands.iter().any(|(_, to)| *to > fin));
-        let beyond: u64 = self.islands.iter().map(|(from, to)| to - from).sum();
-        self.delivered() + beyond - u64::from(fin)
+        // A FIN above a gap takes one of the sequence numbers there.
+        let fin = self.fin.is_some_and(|fin| self.out_of_order.iter().any(|(_, to)| *to > fin));
+        let above_gap: u64 = self.out_of_order.iter().map(|(from, to)| to - from).sum();
+        self.delivered() + above_gap - u64::from(fin)
     }
 
-    /// A segment that takes `room` sequence numbers from `seq` on.
+    /// Adds a segment of `len` sequence numbers from `seq` on; `fin` if its last one is the FIN.
     #[inline]
-    pub fn arrived(&mut self, seq: u64, room: u64, fin: bool) -> Arrival {
-        let end = seq + room;
+    pub fn arrived(&mut self, seq: u64, len: u64, fin: bool) -> Arrival {
+        let end = seq + len;
         if fin {
             self.fin = Some(end - 1);
         }
@@ -72,27 +74,27 @@ impl Receiver {
             return self.keep(seq, end);
         }
         self.next = end;
-        if self.islands.is_empty() {
+        if self.out_of_order.is_empty() {
             self.pending += 1;
             return Arrival::InOrder;
         }
-        // The gap is filled as far as this goes.
-        while let Some(at) = self.islands.iter().position(|(start, _)| *start <= self.next) {
-            let (_, island_end) = self.islands.remove(at);
-            self.next = self.next.max(island_end);
+        // The gap is closed, or smaller. Ranges that now continue the data in order are merged into it.
+        while let Some(at) = self.out_of_order.iter().position(|(start, _)| *start <= self.next) {
+            let (_, range_end) = self.out_of_order.remove(at);
+            self.next = self.next.max(range_end);
         }
         Arrival::OutOfOrder
     }
 
-    /// Stores [start, end) beyond a gap.
+    /// Stores [start, end), which lies above a gap.
     fn keep(&mut self, start: u64, end: u64) -> Arrival {
         let (mut start, mut end) = (start, end);
-        if let Some(at) = self.islands.iter().position(|(from, to)| *from <= start && end <= *to) {
-            // RFC 2018 section 4: the block with the segment that triggered the acknowledgement comes first.
-            self.islands[..=at].rotate_right(1);
+        if let Some(at) = self.out_of_order.iter().position(|(from, to)| *from <= start && end <= *to) {
+            // RFC 2018, section 4: the first block contains the segment that triggered the acknowledgement.
+            self.out_of_order[..=at].rotate_right(1);
             return Arrival::Duplicate;
         }
-        self.islands.retain(|(from, to)| {
+        self.out_of_order.retain(|(from, to)| {
             let apart = *to < start || end < *from;
             if !apart {
                 start = start.min(*from);
@@ -100,29 +102,29 @@ impl Receiver {
             }
             apart
         });
-        self.islands.insert(0, (start, end));
+        self.out_of_order.insert(0, (start, end));
         Arrival::OutOfOrder
     }
 
-    /// Full-sized segments that wait for their acknowledgement.
+    /// Number of segments received in order and not acknowledged yet.
     #[inline]
     pub fn pending(&self) -> u32 {
         self.pending
     }
 
-    /// Writes what is here into an acknowledgement that is about to go out.
+    /// Writes the acknowledgement and, with `sack`, the SACK blocks into a segment that is about to leave.
     #[inline]
     pub fn acknowledge(&mut self, segment: &mut Segment, sack: bool) {
         self.pending = 0;
         segment.flags |= Segment::ACK;
         segment.ack = self.next;
-        if sack && !self.islands.is_empty() {
-            let blocks = self.islands.iter().take(segment.sack.len());
-            for (slot, (from, to)) in segment.sack.iter_mut().zip(blocks) {
+        if sack && !self.out_of_order.is_empty() {
+            let blocks = self.out_of_order.iter().take(segment.sack.len());
+            for (block, (from, to)) in segment.sack.iter_mut().zip(blocks) {
                 // A receiver window is at most 2^30 bytes, so distances fit.
-                *slot = ((from - self.next) as u32, (to - self.next) as u32);
+                *block = ((from - self.next) as u32, (to - self.next) as u32);
             }
-            segment.sacks = self.islands.len().min(segment.sack.len()) as u8;
+            segment.sacks = self.out_of_order.len().min(segment.sack.len()) as u8;
         }
     }
 }
@@ -145,7 +147,11 @@ mod tests {
             assert_eq!(receiver.arrived(seq, 100, false), Arrival::OutOfOrder);
         }
         assert_eq!(blocks(&mut receiver), [(201, 501), (801, 901), (601, 701)]);
-        assert_eq!(receiver.arrived(1, 200, false), Arrival::OutOfOrder, "filling a gap is told at once");
+        assert_eq!(
+            receiver.arrived(1, 200, false),
+            Arrival::OutOfOrder,
+            "a segment that fills a gap is acknowledged at once"
+        );
         assert_eq!(receiver.next(), 501);
         assert_eq!(receiver.arrived(101, 100, false), Arrival::Duplicate);
     }
@@ -161,8 +167,8 @@ mod tests {
                 set.extend(seq..seq + len);
                 let next = (0..).find(|n| !set.contains(n)).unwrap();
                 prop_assert_eq!(receiver.next(), next);
-                let beyond: usize = receiver.islands.iter().map(|(from, to)| (to - from) as usize).sum();
-                prop_assert_eq!(beyond, set.range(next..).count());
+                let above_gap: usize = receiver.out_of_order.iter().map(|(from, to)| (to - from) as usize).sum();
+                prop_assert_eq!(above_gap, set.range(next..).count());
             }
         }
     }

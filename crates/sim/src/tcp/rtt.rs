@@ -1,34 +1,38 @@
-//! How long to wait for an acknowledgement: RFC 6298, in integers.
+//! The retransmission timeout of RFC 6298, in integers.
 
 use qdisc::Span;
 
 use super::TcpConfig;
 
-/// Smoothed round trip, its variation, and the timeout that follows from them.
+/// Smoothed round-trip time, its variation, and the retransmission timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
-    /// SRTT; none before the first measurement.
+    /// Smoothed round-trip time (SRTT); `None` before the first measurement.
     smoothed: Option<Span>,
-    /// RTTVAR.
+    /// Round-trip time variation (RTTVAR).
     variation: Span,
-    /// RTO, backed off where it must be.
+    /// Retransmission timeout (RTO), including back-offs.
     timeout: Span,
 }
 
 impl RttEstimator {
-    /// Nothing measured yet: section 2.1.
+    /// An estimator before the first measurement: RFC 6298, section 2, rule (2.1).
     pub fn new(config: &TcpConfig) -> RttEstimator {
         RttEstimator { smoothed: None, variation: Span::ZERO, timeout: config.rto_initial }
     }
 
-    /// A round trip was measured on a segment that was sent once (Karn's rule): sections 2.2 and 2.3.
+    /// Adds a round-trip time, which must come from a segment that was sent once: RFC 6298, section 3 (Karn).
+    /// It also undoes any back-off.
     pub fn measured(&mut self, rtt: Span, config: &TcpConfig) {
         let rtt = on_clock(rtt, config.clock);
         let smoothed = match self.smoothed {
+            // RFC 6298, section 2, rule (2.2): SRTT = R, RTTVAR = R / 2.
             None => {
                 self.variation = rtt / 2;
                 rtt
             }
+            // RFC 6298, section 2, rule (2.3), with alpha = 1/8 and beta = 1/4. RTTVAR comes first: it uses
+            // the old SRTT.
             Some(smoothed) => {
                 let off = if smoothed > rtt { smoothed - rtt } else { rtt - smoothed };
                 self.variation = (self.variation * 3 + off) / 4;
@@ -36,16 +40,18 @@ impl RttEstimator {
             }
         };
         self.smoothed = Some(smoothed);
+        // RFC 6298, section 2: RTO = SRTT + max(G, 4 RTTVAR). Rules (2.4) and (2.5): the bounds.
         let timeout = smoothed + (self.variation * 4).max(config.clock);
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
     }
 
-    /// The timer ran out: section 5.5.
+    /// Doubles the timeout after it expired, up to the maximum: RFC 6298, section 5, rule (5.5).
     pub fn back_off(&mut self, config: &TcpConfig) {
         self.timeout = (self.timeout * 2).min(config.rto_max);
     }
 
-    /// The handshake needed more than one try, so nothing is known: section 5.7.
+    /// Sets the timeout to 3 s after a handshake that needed a retransmission, so that nothing was measured:
+    /// RFC 6298, section 5, rule (5.7).
     pub fn after_slow_handshake(&mut self, config: &TcpConfig) {
         if self.smoothed.is_none() {
             self.timeout = Span::s(3).max(config.rto_min).min(config.rto_max);
@@ -56,13 +62,13 @@ impl RttEstimator {
     pub fn timeout(&self) -> Span {
         self.timeout
     }
-    /// The smoothed round trip, zero before the first measurement.
+    /// The smoothed round-trip time; zero before the first measurement.
     pub fn smoothed(&self) -> Span {
         self.smoothed.unwrap_or(Span::ZERO)
     }
 }
 
-/// Rounds up to a whole number of clock ticks, at least one.
+/// Rounds up to a whole number of clock ticks, at least one: RFC 6298, section 4.
 fn on_clock(rtt: Span, clock: Span) -> Span {
     if clock.is_zero() {
         return rtt;
@@ -74,7 +80,7 @@ fn on_clock(rtt: Span, clock: Span) -> Span {
 mod tests {
     use super::*;
 
-    /// The recursion of section 2 by hand, with RTO = SRTT + max(G, 4 RTTVAR):
+    /// The recursion of RFC 6298, section 2 by hand, with RTO = SRTT + max(G, 4 RTTVAR):
     ///
     /// | R' | SRTT | RTTVAR | SRTT + 4 RTTVAR |
     /// | --- | --- | --- | --- |

@@ -1,134 +1,138 @@
-//! What was sent and not yet acknowledged, and what became of it: the bookkeeping of RFC 6675.
+//! The scoreboard of RFC 6675: the segments that were sent and not yet acknowledged, and the state of each.
 //!
-//! Each transmission keeps its boundaries: a retransmission repeats a segment as it was. All sums are kept as
-//! segments change state, so an acknowledgement costs what it changes, not what is on its way.
+//! A segment keeps its boundaries: a retransmission has the same sequence numbers as the first transmission.
+//! All sums are updated as segments change state, so the cost of an acknowledgement depends on the number of
+//! segments that it changes, not on the number of outstanding segments.
 
 use std::collections::VecDeque;
 
 use qdisc::Time;
 
-/// One segment on its way.
+/// One outstanding segment.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    /// Sequence number after its last.
+    /// The sequence number after its last one.
     end: u64,
-    /// Sequence numbers that it takes.
-    room: u32,
+    /// Length in sequence space.
+    len: u32,
+    /// Flags: the constants below.
     state: u8,
-    /// When it was last sent.
+    /// Time of the last transmission.
     at: Time,
 }
 
-/// The receiver has it, although not everything before it.
+/// The receiver has reported the segment by SACK.
 const SACKED: u8 = 1;
-/// It is taken for lost.
+/// The segment counts as lost.
 const LOST: u8 = 2;
-/// It was sent again since it was taken for lost.
-const REPEATED: u8 = 4;
-/// It was sent more than once at some time: its round trip cannot be measured (Karn).
+/// The segment was retransmitted since it was marked as lost.
+const RETRANSMITTED: u8 = 4;
+/// The segment was sent more than once, so its round trip cannot be measured: RFC 6298, section 3 (Karn).
 const AMBIGUOUS: u8 = 8;
 
 impl Sent {
-    /// How often it counts as being on its way: RFC 6675 section 4, SetPipe.
+    /// The number of copies that the pipe counts, 0 to 2: RFC 6675, section 4, SetPipe.
     #[inline]
     fn weight(&self) -> u64 {
         if self.state & SACKED != 0 {
             return 0;
         }
-        u64::from(self.state & LOST == 0) + u64::from(self.state & REPEATED != 0)
+        // One for the original unless it is lost, and one for the retransmission.
+        u64::from(self.state & LOST == 0) + u64::from(self.state & RETRANSMITTED != 0)
     }
     #[inline]
     fn has(&self, state: u8) -> bool {
         self.state & state != 0
     }
     fn start(&self) -> u64 {
-        self.end - u64::from(self.room)
+        self.end - u64::from(self.len)
     }
 }
 
-/// A stretch of sequence numbers to send again.
+/// A segment to retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repeat {
+pub struct Retransmission {
     /// First sequence number.
     pub seq: u64,
-    /// How many.
-    pub room: u32,
+    /// Length in sequence space.
+    pub len: u32,
 }
 
-/// What a cumulative acknowledgement did.
+/// The effect of an acknowledgement, cumulative or selective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acked {
-    /// Sequence numbers newly known to have arrived.
-    pub room: u64,
-    /// When the newest segment that can be measured was sent.
+    /// Number of sequence numbers that are reported as received for the first time.
+    pub len: u64,
+    /// Send time of the newest of these segments whose round trip can be measured.
     pub measured: Option<Time>,
 }
 
-/// The scoreboard.
+/// The outstanding segments of one sender.
 #[derive(Debug)]
 pub struct Scoreboard {
+    /// Outstanding segments in order of their sequence numbers.
     sent: VecDeque<Sent>,
-    /// First sequence number that is not acknowledged (SND.UNA).
+    /// The first sequence number that is not acknowledged (SND.UNA).
     una: u64,
-    /// First that was never sent (SND.NXT).
+    /// The first sequence number that was never sent (SND.NXT).
     next: u64,
-    /// What the receiver has beyond `una`: disjoint, ascending.
-    islands: Vec<(u64, u64)>,
-    /// Sequence numbers on their way (pipe).
+    /// SACKed ranges above `una`: disjoint, ascending.
+    sacked: Vec<(u64, u64)>,
+    /// Estimated number of sequence numbers in the network (pipe).
     pipe: u64,
-    /// Everything below this that is not SACKed is lost.
+    /// Every segment below this number that is not SACKed counts as lost.
     lost_below: u64,
-    /// Lost segments below this were sent again (HighRxt).
-    repeated_below: u64,
-    /// Rescue of section 4, rule (4): once per recovery.
+    /// Every lost segment below this number has been retransmitted (HighRxt).
+    high_rxt: u64,
+    /// The rescue retransmission of this recovery has been sent: RFC 6675, section 4, NextSeg, rule (4).
     rescued: bool,
 }
 
 impl Scoreboard {
-    /// Nothing sent; the next sequence number is `first`.
+    /// An empty scoreboard. The first segment will begin with the sequence number `first`.
     pub fn new(first: u64) -> Scoreboard {
         Scoreboard {
             sent: VecDeque::new(),
             una: first,
             next: first,
-            islands: Vec::new(),
+            sacked: Vec::new(),
             pipe: 0,
             lost_below: first,
-            repeated_below: first,
+            high_rxt: first,
             rescued: false,
         }
     }
 
-    /// First sequence number that is not acknowledged.
+    /// The first sequence number that is not acknowledged.
     #[inline]
     pub fn una(&self) -> u64 {
         self.una
     }
-    /// First sequence number that was never sent.
+    /// The first sequence number that was never sent.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
-    /// Sequence numbers sent and not cumulatively acknowledged (FlightSize).
+    /// FlightSize: number of sequence numbers sent and not cumulatively acknowledged.
     #[inline]
     pub fn outstanding(&self) -> u64 {
         self.next - self.una
     }
-    /// Sequence numbers estimated to be in the network.
+    /// The pipe: estimated number of sequence numbers in the network.
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.pipe
     }
 
-    /// New data was sent.
+    /// Adds a new segment of `len` sequence numbers that was sent at `now`.
     #[inline]
-    pub fn push(&mut self, room: u32, now: Time) {
-        self.next += u64::from(room);
-        self.sent.push_back(Sent { end: self.next, room, state: 0, at: now });
-        self.pipe += u64::from(room);
+    pub fn push(&mut self, len: u32, now: Time) {
+        self.next += u64::from(len);
+        self.sent.push_back(Sent { end: self.next, len, state: 0, at: now });
+        self.pipe += u64::from(len);
     }
 
-    /// Everything before `to` arrived.
+    /// Handles a cumulative acknowledgement: the receiver has everything below `to`.
     #[inline]
     pub fn ack(&mut self, to: u64) -> Acked {
         let mut acked = Acked::default();
@@ -138,38 +142,39 @@ impl Scoreboard {
                 break;
             }
             if !first.has(SACKED) {
-                acked.room += u64::from(first.room);
+                acked.len += u64::from(first.len);
                 acked.measured = Some(first.at);
                 ambiguous |= first.has(AMBIGUOUS);
             }
-            self.pipe -= first.weight() * u64::from(first.room);
+            self.pipe -= first.weight() * u64::from(first.len);
             self.sent.pop_front();
         }
-        // What a repeated segment set free arrived long before it is acknowledged: none of it can be measured (Karn).
+        // RFC 6298, section 3 (Karn): if a retransmission filled a gap, the segments above it arrived long
+        // before this acknowledgement, so that none of them can be measured either.
         if ambiguous {
             acked.measured = None;
         }
         self.una = to;
-        if !self.islands.is_empty() {
-            self.islands.retain(|(_, end)| *end > to);
+        if !self.sacked.is_empty() {
+            self.sacked.retain(|(_, end)| *end > to);
         }
         self.lost_below = self.lost_below.max(to);
-        self.repeated_below = self.repeated_below.max(to);
+        self.high_rxt = self.high_rxt.max(to);
         acked
     }
 
-    /// The receiver has what lies in [from, to); returns how much of that is news.
+    /// Handles a SACK block: the receiver has [from, to). Returns the part that was not known before.
     pub fn sack(&mut self, from: u64, to: u64) -> Acked {
         let (mut at, to) = (from.max(self.una), to.min(self.next));
         let mut news = Acked::default();
         while at < to {
-            // What is known already is skipped as a whole.
-            match self.islands.iter().find(|(_, end)| *end > at) {
+            // A range that is known already is skipped as a whole: most of a block repeats earlier blocks.
+            match self.sacked.iter().find(|(_, end)| *end > at) {
                 Some((start, end)) if *start <= at => at = *end,
-                island => {
-                    let until = island.map_or(to, |(start, _)| to.min(*start));
+                range => {
+                    let until = range.map_or(to, |(start, _)| to.min(*start));
                     self.sack_stretch(at, until, &mut news);
-                    self.add_island(at, until);
+                    self.add_sacked_range(at, until);
                     at = until;
                 }
             }
@@ -177,64 +182,67 @@ impl Scoreboard {
         news
     }
 
+    /// Marks the segments within [from, to) as SACKed, none of which was.
     fn sack_stretch(&mut self, from: u64, to: u64, news: &mut Acked) {
         let first = self.index_of(from);
         for sent in self.sent.range_mut(first..) {
             if sent.end > to {
                 break;
             }
-            self.pipe -= sent.weight() * u64::from(sent.room);
+            self.pipe -= sent.weight() * u64::from(sent.len);
             sent.state |= SACKED;
-            news.room += u64::from(sent.room);
+            news.len += u64::from(sent.len);
             if !sent.has(AMBIGUOUS) {
                 news.measured = Some(sent.at);
             }
         }
     }
 
-    /// Joins [from, to) with its neighbours.
-    fn add_island(&mut self, from: u64, to: u64) {
-        let at = self.islands.partition_point(|(_, end)| *end < from);
-        match self.islands.get_mut(at) {
-            Some(island) if island.1 == from => {
-                island.1 = to;
-                if self.islands.get(at + 1).is_some_and(|(start, _)| *start == to) {
-                    let (_, end) = self.islands.remove(at + 1);
-                    self.islands[at].1 = end;
+    /// Inserts [from, to), joined with adjacent ranges.
+    fn add_sacked_range(&mut self, from: u64, to: u64) {
+        let at = self.sacked.partition_point(|(_, end)| *end < from);
+        match self.sacked.get_mut(at) {
+            Some(range) if range.1 == from => {
+                range.1 = to;
+                if self.sacked.get(at + 1).is_some_and(|(start, _)| *start == to) {
+                    let (_, end) = self.sacked.remove(at + 1);
+                    self.sacked[at].1 = end;
                 }
             }
-            Some(island) if island.0 == to => island.0 = from,
-            _ => self.islands.insert(at, (from, to)),
+            Some(range) if range.0 == to => range.0 = from,
+            _ => self.sacked.insert(at, (from, to)),
         }
     }
 
-    /// Takes for lost what RFC 6675 section 4, IsLost, says is lost: three islands above it, or more than two segments
-    /// of `mss` within them. True when the first outstanding segment is lost and was not sent again.
+    /// Marks segments as lost by RFC 6675, section 4, IsLost: three SACKed ranges above a segment, or more
+    /// than two segments of `mss` bytes within them. True when the first outstanding segment is lost and not
+    /// retransmitted.
     pub fn find_losses(&mut self, mss: u64) -> bool {
-        let (mut bytes, mut islands) = (0, 0);
-        for (start, end) in self.islands.iter().rev() {
+        let (mut bytes, mut ranges) = (0, 0);
+        for (start, end) in self.sacked.iter().rev() {
             bytes += end - start;
-            islands += 1;
-            if islands >= 3 || bytes > 2 * mss {
+            ranges += 1;
+            if ranges >= 3 || bytes > 2 * mss {
                 self.lose_below(*start);
                 break;
             }
         }
-        self.sent.front().is_some_and(|first| first.state & (LOST | REPEATED) == LOST)
+        self.sent.front().is_some_and(|first| first.state & (LOST | RETRANSMITTED) == LOST)
     }
 
-    /// Takes the first outstanding segment for lost, even if it was sent again.
+    /// Marks the first outstanding segment as lost, even if it was retransmitted already.
     pub fn lose_first(&mut self) {
         if let Some(first) = self.sent.front_mut()
             && !first.has(SACKED)
         {
-            self.pipe -= first.weight() * u64::from(first.room);
-            first.state = (first.state | LOST) & !REPEATED;
-            self.repeated_below = self.una;
+            self.pipe -= first.weight() * u64::from(first.len);
+            first.state = (first.state | LOST) & !RETRANSMITTED;
+            self.high_rxt = self.una;
             self.lost_below = self.lost_below.max(first.end);
         }
     }
 
+    /// Marks every segment below `limit` as lost that is not SACKed.
     fn lose_below(&mut self, limit: u64) {
         if limit <= self.lost_below {
             return;
@@ -245,97 +253,92 @@ impl Scoreboard {
                 break;
             }
             if sent.state & (SACKED | LOST) == 0 {
-                self.pipe -= u64::from(sent.room);
+                self.pipe -= u64::from(sent.len);
                 sent.state |= LOST;
             }
         }
         self.lost_below = limit;
     }
 
-    /// The retransmission timer ran out: everything that the receiver is not known to have is lost.
+    /// Marks every segment as lost that is not SACKed, after a timeout: RFC 6675, section 5.1.
     pub fn lose_all(&mut self) {
         for sent in &mut self.sent {
             if !sent.has(SACKED) {
-                sent.state = (sent.state | LOST) & !REPEATED;
+                sent.state = (sent.state | LOST) & !RETRANSMITTED;
             }
         }
         self.pipe = 0;
         self.lost_below = self.next;
-        self.repeated_below = self.una;
+        self.high_rxt = self.una;
     }
 
-    /// A recovery begins.
+    /// Begins a fast recovery: retransmissions start from the first outstanding segment.
     pub fn begin_recovery(&mut self) {
-        self.repeated_below = self.una;
+        self.high_rxt = self.una;
         self.rescued = false;
     }
 
-    /// The first lost segment that was not sent again: rule (1) of NextSeg.
+    /// The first lost segment that is not retransmitted: RFC 6675, section 4, NextSeg, rule (1).
     #[inline]
-    pub fn next_lost(&mut self) -> Option<Repeat> {
-        if self.repeated_below >= self.lost_below {
+    pub fn next_lost(&mut self) -> Option<Retransmission> {
+        if self.high_rxt >= self.lost_below {
             return None;
         }
-        let first = self.index_of(self.repeated_below);
+        let first = self.index_of(self.high_rxt);
         for sent in self.sent.range(first..) {
             if sent.end > self.lost_below {
                 break;
             }
-            if sent.state & (SACKED | LOST | REPEATED) == LOST {
-                return Some(Repeat { seq: sent.start(), room: sent.room });
+            if sent.state & (SACKED | LOST | RETRANSMITTED) == LOST {
+                return Some(Retransmission { seq: sent.start(), len: sent.len });
             }
-            self.repeated_below = sent.end;
+            self.high_rxt = sent.end;
         }
         None
     }
 
-    /// What may be sent again although it is not known to be lost, when there is nothing new to send: rules (3) and
-    /// (4) of NextSeg.
-    pub fn next_doubtful(&mut self) -> Option<Repeat> {
-        let highest = self.islands.last().map_or(self.una, |(_, end)| *end);
-        let first = self.index_of(self.repeated_below.max(self.una));
+    /// A segment to retransmit although it is not known to be lost, when there is no new data to send. RFC
+    /// 6675, section 4, NextSeg, rule (3): the first segment below the highest SACKed one. Rule (4): the last
+    /// segment, once per recovery (the rescue retransmission).
+    pub fn next_rescue(&mut self) -> Option<Retransmission> {
+        let highest = self.sacked.last().map_or(self.una, |(_, end)| *end);
+        let first = self.index_of(self.high_rxt.max(self.una));
         let between = self
             .sent
             .range(first..)
             .take_while(|sent| sent.end <= highest)
-            .find(|sent| sent.state & (SACKED | REPEATED) == 0);
+            .find(|sent| sent.state & (SACKED | RETRANSMITTED) == 0);
         if let Some(sent) = between {
-            return Some(Repeat { seq: sent.start(), room: sent.room });
+            return Some(Retransmission { seq: sent.start(), len: sent.len });
         }
         let last = self.sent.back()?;
-        if self.rescued || last.state & (SACKED | REPEATED) != 0 {
+        if self.rescued || last.state & (SACKED | RETRANSMITTED) != 0 {
             return None;
         }
         self.rescued = true;
-        Some(Repeat { seq: last.start(), room: last.room })
+        Some(Retransmission { seq: last.start(), len: last.len })
     }
 
-    /// It was sent again.
-    pub fn repeated(&mut self, repeat: Repeat, now: Time) {
-        let index = self.index_of(repeat.seq);
+    /// Records that a segment was retransmitted at `now`.
+    pub fn retransmitted(&mut self, segment: Retransmission, now: Time) {
+        let index = self.index_of(segment.seq);
         let sent = &mut self.sent[index];
-        self.pipe -= sent.weight() * u64::from(sent.room);
-        sent.state |= REPEATED | AMBIGUOUS;
+        self.pipe -= sent.weight() * u64::from(sent.len);
+        sent.state |= RETRANSMITTED | AMBIGUOUS;
         sent.at = now;
-        self.pipe += sent.weight() * u64::from(sent.room);
-        // Rule (4): the rescue does not move HighRxt.
+        self.pipe += sent.weight() * u64::from(sent.len);
+        // RFC 6675, section 4, NextSeg, rule (4): a rescue retransmission does not update HighRxt.
         if !self.rescued {
-            self.repeated_below = self.repeated_below.max(sent.end);
+            self.high_rxt = self.high_rxt.max(sent.end);
         }
     }
 
-    /// Whether the receiver has anything beyond a gap.
-    #[inline]
-    pub fn has_islands(&self) -> bool {
-        !self.islands.is_empty()
-    }
-
-    /// Bytes of memory beyond the struct itself.
+    /// Heap memory, bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.sent.capacity() * size_of::<Sent>() + self.islands.capacity() * size_of::<(u64, u64)>()
+        self.sent.capacity() * size_of::<Sent>() + self.sacked.capacity() * size_of::<(u64, u64)>()
     }
 
-    /// The segment that begins at or after `seq`.
+    /// Index of the segment that contains `seq`, or of the first one above it.
     #[inline]
     fn index_of(&self, seq: u64) -> usize {
         if seq <= self.una {
@@ -361,7 +364,7 @@ mod tests {
     #[test]
     fn three_segments_above_a_hole_make_it_lost() {
         let mut board = board(6);
-        assert_eq!(board.sack(101, 201).room, 100);
+        assert_eq!(board.sack(101, 201).len, 100);
         assert!(!board.find_losses(100));
         board.sack(101, 301);
         assert!(!board.find_losses(100), "two segments above are not enough");
@@ -369,28 +372,33 @@ mod tests {
         assert!(board.find_losses(100));
         assert_eq!(board.pipe(), 200, "600 sent, 300 arrived, 100 lost");
         let lost = board.next_lost().unwrap();
-        assert_eq!(lost, Repeat { seq: 1, room: 100 });
-        board.repeated(lost, Time::us(10));
+        assert_eq!(lost, Retransmission { seq: 1, len: 100 });
+        board.retransmitted(lost, Time::us(10));
         assert_eq!((board.pipe(), board.next_lost()), (300, None));
-        assert_eq!(board.ack(401), Acked { room: 100, measured: None }, "a repeated segment is not measured");
+        assert_eq!(
+            board.ack(401),
+            Acked { len: 100, measured: None },
+            "a retransmitted segment is not measured"
+        );
         assert_eq!(board.outstanding(), 200);
     }
 
     #[test]
-    fn three_islands_make_the_holes_below_lost() {
+    fn three_sacked_ranges_make_the_holes_below_lost() {
         let mut board = board(8);
-        for island in [101, 301, 501] {
-            board.sack(island, island + 100);
+        for start in [101, 301, 501] {
+            board.sack(start, start + 100);
         }
-        assert!(board.find_losses(1000), "three islands above the first hole");
-        assert_eq!(board.next_lost(), Some(Repeat { seq: 1, room: 100 }));
-        board.repeated(Repeat { seq: 1, room: 100 }, Time::ZERO);
+        assert!(board.find_losses(1000), "three SACKed ranges above the first hole");
+        assert_eq!(board.next_lost(), Some(Retransmission { seq: 1, len: 100 }));
+        board.retransmitted(Retransmission { seq: 1, len: 100 }, Time::ZERO);
         assert_eq!(board.next_lost(), None, "above the second hole there are only two");
-        assert_eq!(board.next_doubtful(), Some(Repeat { seq: 201, room: 100 }));
+        assert_eq!(board.next_rescue(), Some(Retransmission { seq: 201, len: 100 }));
     }
 
     proptest! {
-        /// The sums equal what a walk over the segments gives, whatever is acknowledged, lost and sent again.
+        /// The sums equal those of a walk over all segments, after any acknowledgements, losses and
+        /// retransmissions.
         #[test]
         fn the_sums_are_true(ops in prop::collection::vec((0..8u8, 0..30u64, 1..6u64), 1..200)) {
             let mut board = Scoreboard::new(1);
@@ -400,8 +408,8 @@ mod tests {
                     3 => {
                         let to = (board.una() + at * 100).min(board.next());
                         // A receiver acknowledges everything that it has in order.
-                        let island = board.islands.iter().find(|(start, end)| *start <= to && to < *end);
-                        let to = island.map_or(to, |(_, end)| *end);
+                        let range = board.sacked.iter().find(|(start, end)| *start <= to && to < *end);
+                        let to = range.map_or(to, |(_, end)| *end);
                         board.ack(to);
                     }
                     4 | 5 => {
@@ -413,18 +421,18 @@ mod tests {
                     }
                     6 => {
                         board.find_losses(100);
-                        if let Some(lost) = board.next_lost().or_else(|| board.next_doubtful()) {
-                            board.repeated(lost, Time::us(2));
+                        if let Some(lost) = board.next_lost().or_else(|| board.next_rescue()) {
+                            board.retransmitted(lost, Time::us(2));
                         }
                     }
                     _ => board.lose_all(),
                 }
-                let pipe: u64 = board.sent.iter().map(|sent| sent.weight() * u64::from(sent.room)).sum();
+                let pipe: u64 = board.sent.iter().map(|sent| sent.weight() * u64::from(sent.len)).sum();
                 prop_assert_eq!(board.pipe(), pipe);
-                let sacked: u64 = board.sent.iter().filter(|sent| sent.has(SACKED)).map(|sent| u64::from(sent.room)).sum();
-                let islands: u64 = board.islands.iter().map(|(start, end)| end - start).sum();
-                prop_assert_eq!(sacked, islands);
-                prop_assert!(board.islands.windows(2).all(|pair| pair[0].1 < pair[1].0));
+                let sacked: u64 = board.sent.iter().filter(|sent| sent.has(SACKED)).map(|sent| u64::from(sent.len)).sum();
+                let ranges: u64 = board.sacked.iter().map(|(start, end)| end - start).sum();
+                prop_assert_eq!(sacked, ranges);
+                prop_assert!(board.sacked.windows(2).all(|pair| pair[0].1 < pair[1].0));
                 for sent in &board.sent {
                     if sent.end <= board.lost_below && !sent.has(SACKED) {
                         prop_assert!(sent.has(LOST));

@@ -1,21 +1,23 @@
 //! Applications: connections and packet trains that were taken out of a capture, once more.
 //!
 //! # Principles
-//! - Closed loop: what is done again is what the applications did, not the packets. Each write waits for its cue (bytes
-//!   of the other side, or its own data having arrived), thinks as long as it did, and goes through TCP at whatever pace
-//!   the network allows now.
-//! - A connection crosses the network between the pair's nodes; the rest of its path is the distance of the far host, so
-//!   that its round trip without queues is the one that was measured.
+//! - Closed loop: what is done again is what the applications did, not the packets. Each write waits for its
+//!   cue (bytes of the other side, or its own data having arrived), thinks as long as it did, and goes
+//!   through TCP at whatever pace the network allows now.
+//! - A connection crosses the network between the pair's nodes; the rest of its path is the distance of the
+//!   far host, so that its round trip without queues is the one that was measured.
 //! - Datagrams leave when they were captured: nobody knows how their senders would have reacted.
-//! - An exchange, a request with its response, is reported as a transfer of its heavier direction: from its first write
-//!   (the connection's beginning for the first) to the last byte at the reader. Pages are reported beside, as groups.
+//! - An exchange, a request with its response, is reported as a transfer of its heavier direction: from its
+//!   first write (the connection's beginning for the first) to the last byte at the reader. Pages are
+//!   reported beside, as groups.
 //!
 //! # Deviations
-//! - What the model cannot know stands in the header of the crate `workload`. Connections begin when they began, later by
-//!   at most `spread`, which makes runs with different seeds differ.
+//! - What the model cannot know stands in the header of the crate `workload`. Connections begin when they
+//!   began, later by at most `spread`, which makes runs with different seeds differ.
 //! - Connections without a measured round trip have the median of the others, or 30 ms where there are none.
-//! - How long a client thinks before its first write is exact from half a round trip on. Up to a quarter it is taken
-//!   for nothing, between the two for a half: it is the server's hearing of the connection that the source is told of.
+//! - How long a client thinks before its first write is exact from half a round trip on. Up to a quarter it
+//!   is taken for nothing, between the two for a half: it is the server's hearing of the connection that the
+//!   source is told of.
 //! - A connection closes when its last write has arrived.
 //!
 //! # Cost
@@ -84,18 +86,18 @@ impl Traffic for Config {
             let late = if self.spread.is_zero() { 0 } else { rng.below(self.spread.as_ps()) };
             place.start + Span::ns(at) + Span::from_ps(late)
         };
-        let mut agenda = BinaryHeap::new();
+        let mut pending = BinaryHeap::new();
         let mut talks = Vec::new();
         for plan in workload.connections.into_iter().filter(|plan| mine(&plan.group)) {
             let rtt = self.rtt.unwrap_or_else(|| plan.rtt.map_or(median, Span::ns));
             // A client beyond the link begins earlier than its packet passes.
             let away = if plan.way == Way::Up { 0 } else { (rtt / 2).as_ps() / 1000 };
-            agenda.push(Reverse((begins(plan.start.saturating_sub(away)), talks.len(), What::Begin)));
+            pending.push(Reverse((begins(plan.start.saturating_sub(away)), talks.len(), What::Begin)));
             talks.push(Talk::new(plan, rtt, (near, far)));
         }
         let mut trains = Vec::new();
         for plan in workload.trains.into_iter().filter(|plan| mine(&plan.group)) {
-            agenda.push(Reverse((begins(plan.start), trains.len(), What::Packet)));
+            pending.push(Reverse((begins(plan.start), trains.len(), What::Packet)));
             let mut next = Cursor::default();
             let bytes = next.next(&plan.packets).map_or(0, |(_, bytes)| bytes);
             trains.push(Running { plan, next, bytes, stream: None });
@@ -111,14 +113,15 @@ impl Traffic for Config {
             talks,
             trains,
             by_conn: BTreeMap::new(),
-            agenda,
+            pending,
             pages,
             stop: place.stop,
         }))
     }
 }
 
-/// The most bytes that all connections may have together: a pebibyte. Sums of bytes stay far from the largest number then.
+/// The most bytes that all connections may have together: a pebibyte. Sums of bytes stay far from the largest
+/// number then.
 const MOST_BYTES: u128 = 1 << 50;
 
 struct Applications {
@@ -129,7 +132,7 @@ struct Applications {
     /// Which talk goes over an open connection.
     by_conn: BTreeMap<ConnId, usize>,
     /// Who does what when.
-    agenda: BinaryHeap<Reverse<(Time, usize, What)>>,
+    pending: BinaryHeap<Reverse<(Time, usize, What)>>,
     pages: Pages,
     stop: Time,
 }
@@ -195,10 +198,10 @@ struct Running {
 
 impl Source for Applications {
     fn wake(&mut self, net: &mut Net<'_>) {
-        while let Some(Reverse((at, number, what))) = self.agenda.peek().copied()
+        while let Some(Reverse((at, number, what))) = self.pending.peek().copied()
             && at <= net.now()
         {
-            self.agenda.pop();
+            self.pending.pop();
             if at >= self.stop && what == What::Begin {
                 continue;
             }
@@ -250,7 +253,7 @@ impl Source for Applications {
 
 impl Applications {
     fn sleep(&self, net: &mut Net<'_>) {
-        if let Some(Reverse((at, ..))) = self.agenda.peek() {
+        if let Some(Reverse((at, ..))) = self.pending.peek() {
             net.wake_at((*at).max(net.now()));
         }
     }
@@ -271,13 +274,14 @@ impl Applications {
             net.close(conn, Side::Server);
             return;
         }
-        // What the client says at once waits in its socket for the connection; a pause counts from when it stands.
+        // What the client says at once waits in its socket for the connection; a pause counts from when it
+        // stands.
         if let Some(first) = talk.plan.writes.get(talk.client.next)
             && first.cue == Cue::Peer(0)
             && Span::ns(first.pause) <= talk.rtt / 4
         {
             talk.client.thinking = true;
-            self.agenda.push(Reverse((net.now(), number, What::Write(End::Client))));
+            self.pending.push(Reverse((net.now(), number, What::Write(End::Client))));
         }
     }
 
@@ -286,8 +290,8 @@ impl Applications {
         let talk = &mut self.talks[number];
         let (me, peer) = talk.halves(side);
         let Some(write) = talk.plan.writes.get(me.next).filter(|_| !me.thinking) else { return };
-        // What a sender learns from acknowledgements it learns a way back later; the server hears that the connection
-        // stands a way later than the client.
+        // What a sender learns from acknowledgements it learns a way back later; the server hears that the
+        // connection stands a way later than the client.
         let half = talk.rtt / 2;
         let news = match (write.cue, side) {
             (Cue::Peer(0), End::Client) => Some(Span::ns(write.pause).saturating_sub(half)),
@@ -296,7 +300,7 @@ impl Applications {
         };
         let Some(pause) = news else { return };
         talk.half(side).thinking = true;
-        self.agenda.push(Reverse((net.now() + pause, number, What::Write(side))));
+        self.pending.push(Reverse((net.now() + pause, number, What::Write(side))));
     }
 
     fn write(&mut self, number: usize, side: End, net: &mut Net<'_>) {
@@ -350,7 +354,7 @@ impl Applications {
             train.bytes = bytes;
             let at = net.now() + Span::ns(gap);
             if at < self.stop {
-                self.agenda.push(Reverse((at, number, What::Packet)));
+                self.pending.push(Reverse((at, number, What::Packet)));
             }
         }
     }
@@ -430,7 +434,8 @@ impl Talk {
     fn give_up(&mut self, ending: Ending, pages: &mut Pages, net: &mut Net<'_>) {
         while !self.is_done() {
             if self.starts.is_empty() {
-                // It never came to be: the application has been waiting for its turn since the connection began.
+                // It never came to be: the application has been waiting for its turn since the connection
+                // began.
                 self.starts.push_back(self.began);
             }
             self.report(ending, pages, net);

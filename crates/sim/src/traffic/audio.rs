@@ -1,22 +1,23 @@
-//! Audio: the voice of a call, as real-time applications send it.
+//! Audio: the voice of a call, sent as real-time applications send it.
 //!
 //! # Principles
-//! - A packet every 20 ms, whatever the network does: one Opus frame each. The default of 64 kbit/s counts the IP
-//!   packet whole: 160 bytes, of which 28 are headers.
-//! - Packets keep to the grid of the codec; the operating system sends each a little late, evenly within `jitter`.
-//! - With voice activity detection (`vad`) the sender is silent while the other side speaks: talk spurts and pauses
-//!   with exponential lengths.
+//! - A packet every 20 ms, whatever the network does: one Opus frame each. The default of 64 kbit/s includes
+//!   the headers: an IP packet of 160 bytes, of which 28 are headers.
+//! - Packets are due on the grid of the codec; the operating system sends each a little late, uniformly
+//!   within `jitter`.
+//! - With voice activity detection (`vad`) the sender is silent while the other side speaks: talk spurts and
+//!   pauses with exponential lengths.
 //!
 //! # Deviations
-//! - P.59 models the two directions of a conversation together; here each flow switches on its own, with the means of
-//!   that model.
+//! - P.59 models the two directions of a conversation together; here each flow switches on its own, with the
+//!   means of that model.
 //! - No packets of comfort noise in pauses.
 //!
 //! # Cost
 //! - One event per packet and flow.
 //!
 //! # References
-//! - RFC 7587 sections 3.1.1 and 4.2: rates and frames of Opus over RTP.
+//! - RFC 7587, sections 3.1.1 and 4.2: rates and frames of Opus over RTP.
 //! - ITU-T P.59 table 1: mean talk spurt 1.004 s, mean pause 1.587 s.
 
 use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
@@ -30,19 +31,19 @@ use crate::net::{Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Rate of each flow while it speaks, IP packets counted whole.
+    /// Rate of each flow during a talk spurt, including IP headers.
     pub rate: Rate,
     /// Time between packets.
     pub interval: Span,
-    /// How late a packet may leave after its place on the grid.
+    /// Largest delay of a packet after its time on the grid.
     pub jitter: Span,
-    /// Whether it is silent in pauses.
+    /// Whether nothing is sent in pauses: voice activity detection.
     pub vad: bool,
     /// Mean length of a talk spurt, with `vad`.
     pub talk: Span,
     /// Mean length of a pause, with `vad`.
     pub pause: Span,
-    /// How many flows each pair of nodes has.
+    /// Number of flows of each pair of nodes.
     pub flows: u32,
 }
 
@@ -124,16 +125,16 @@ struct Audio {
 }
 
 struct Call {
-    /// The place of the next packet on the codec's grid.
+    /// Time of the next packet on the grid of the codec.
     grid: Time,
-    /// When it leaves.
+    /// Time at which that packet leaves.
     next: Time,
     from: u16,
     to: u16,
     stream: Option<StreamId>,
     /// Mean talk spurt and pause in seconds, with voice activity detection.
     spurts: Option<(f64, f64)>,
-    /// When the talk spurt ends.
+    /// End of the talk spurt.
     silent_from: Time,
     rng: Rng,
 }
@@ -159,8 +160,8 @@ impl Source for Audio {
 }
 
 impl Call {
-    /// Speaks at the start with the probability that it speaks at any moment. What is left of an exponential time has
-    /// the same distribution as the whole.
+    /// Speaks at the start with the probability that it speaks at any moment. What is left of an exponential
+    /// time has the same distribution as the whole.
     fn begin(&mut self, config: &Config) {
         if let Some((talk, pause)) = self.spurts {
             let speaks = self.rng.uniform() * (talk + pause) < talk;
@@ -175,7 +176,7 @@ impl Call {
         self.place(config);
     }
 
-    /// Passes over pauses, then draws how late the packet leaves.
+    /// Skips pauses, then draws the delay of the next packet after its time on the grid.
     fn place(&mut self, config: &Config) {
         if let Some((talk, pause)) = self.spurts {
             while self.grid >= self.silent_from && self.grid < Time::NEVER {

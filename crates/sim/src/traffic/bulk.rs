@@ -1,14 +1,16 @@
-//! Bulk: transfers that last as long as the run, or a given number of bytes. Backups, uploads, long downloads.
+//! Bulk: transfers that last as long as the run, or a given number of bytes. Backups, uploads, long
+//! downloads.
 //!
 //! # Principles
 //! - One TCP connection per pair of nodes, which always has data to send.
-//! - Connections begin within `spread` of the start, each at a random moment, since flows that begin in the same
-//!   picosecond stay in step.
-//! - A study of convergence wants flows that come one after the other: with `stagger` flow k begins exactly k times
-//!   `stagger` after the source, and nothing is random.
-//! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes them, then
-//!   the second of each pair, and so on. With `stagger` the flow numbers in reports follow this order: the k-th smallest
-//!   `id` among the flows of the source is flow k. Without, flows are alike and numbered as they begin.
+//! - Connections begin within `spread` of the start, each at a random time, since flows that begin in the
+//!   same picosecond stay synchronised.
+//! - A study of convergence needs flows that begin one after the other: with `stagger` flow k begins exactly
+//!   k times `stagger` after the source, and nothing is random.
+//! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes
+//!   them, then the second of each pair, and so on. With `stagger` the flow numbers in reports follow this
+//!   order: the k-th smallest `id` among the flows of the source is flow k. Without, flows are alike and
+//!   numbered as they begin.
 //!
 //! # Deviations
 //! - None.
@@ -17,7 +19,7 @@
 //! - One connection per flow.
 //!
 //! # References
-//! - "Bulk transfer" of RFC 5166 section 2.3; ns-2's FTP over TCP.
+//! - "Bulk transfer" of RFC 5166, section 2.3; ns-2's FTP over TCP.
 
 use qdisc::{Bytes, Invalid, Span, Time};
 use schemars::JsonSchema;
@@ -31,17 +33,18 @@ use crate::net::Net;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many connections each pair of nodes has.
+    /// Number of connections of each pair of nodes.
     pub flows: u32,
-    /// Bytes per connection; without it they never end.
+    /// Bytes per connection; without it connections never end.
     pub size: Option<Bytes>,
-    /// Connections begin at a random moment within this time after the start. Default: 100 ms, and with `stagger` none.
+    /// Connections begin at a random time within this time after the start. Default: 100 ms, and with
+    /// `stagger` none.
     pub spread: Option<Span>,
-    /// How much later each connection begins than the one before it, the first with the source.
+    /// Time between the beginnings of two connections; the first begins with the source.
     pub stagger: Option<Span>,
 }
 
-/// How far beginnings are spread where nothing is written.
+/// Default of `spread` without `stagger`.
 const SPREAD: Span = Span::ms(100);
 
 impl Default for Config {
@@ -68,7 +71,7 @@ impl Traffic for Config {
         let mut starts = match (self.stagger, self.spread) {
             (Some(stagger), Some(_)) => {
                 let message = format!(
-                    "with a stagger of {stagger} each flow begins at a moment that is known, and nothing is spread: leave \
+                    "with a stagger of {stagger} each flow begins at a fixed time, and nothing is spread: leave \
                      spread or stagger out"
                 );
                 return Err(Invalid::new("spread", message));
@@ -76,13 +79,13 @@ impl Traffic for Config {
             (Some(stagger), None) => self.one_by_one(stagger, place)?,
             (None, spread) => self.at_random(spread.unwrap_or(SPREAD), place),
         };
-        // Latest first, so that the next one is taken from the end.
+        // The latest first, so that the next one is taken from the end.
         starts.reverse();
         Ok(Box::new(Bulk { starts, size: self.size }))
     }
 }
 
-/// When a connection begins, and between which nodes.
+/// Start of a connection, and its nodes.
 type Start = (Time, u16, u16);
 
 impl Config {

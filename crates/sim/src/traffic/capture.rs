@@ -1,24 +1,26 @@
 //! Capture: the packets of a pcap or pcapng file, at the times at which they were captured.
 //!
 //! # Principles
-//! - Open loop: packets leave when they did, whatever becomes of them. What a discipline does to real traffic is seen,
-//!   how the senders would have answered is not.
-//! - Lengths are those on the wire, however much of each packet was captured; times count from the first packet.
-//! - Each 5-tuple in each direction is a flow, as a router would tell them apart; all of them go from the pair's first
-//!   node to its second. Short packets are told by P-SPF's test.
-//! - The file is read as it is needed. Where it turns out to be damaged, the replay ends and says so.
+//! - Open loop: packets leave at their captured times, whether they are dropped or not. A replay shows the
+//!   effect of a discipline on real traffic, but not the reaction of the senders.
+//! - Lengths are those on the wire, however much of each packet was captured; times count from the first
+//!   packet.
+//! - Each 5-tuple in each direction is a flow, as a router distinguishes them; all of them go from the pair's
+//!   first node to its second. Short packets are recognised by the test of P-SPF.
+//! - The file is read during the run. Where it is damaged, the replay ends and reports it.
 //!
 //! # Deviations
-//! - What is not IP (ARP, spanning tree) stays on its own network: it is left out, and counted.
-//! - Packets that were captured before the sender's network card cut them to the MTU are sent as one.
-//! - A packet whose time lies before that of the packet before it leaves together with that one.
+//! - Packets that are not IP (ARP, spanning tree) stay on their own network: they are left out, and counted.
+//! - Packets that were captured before the network card of the sender segmented them to the MTU are sent as
+//!   one.
+//! - A packet whose time lies before that of the packet before it leaves at the same time as that one.
 //!
 //! # Cost
 //! - One event per packet; one entry of a table per flow.
 //!
 //! # References
 //! - draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
-//! - P-SPF section 2.2: which packets are short.
+//! - P-SPF, section 2.2: the definition of short packets.
 
 use std::path::{Path, PathBuf};
 
@@ -39,16 +41,16 @@ use crate::net::{Datagram, Net, StreamId};
 pub struct Config {
     /// A pcap or pcapng file, compressed with gzip or not.
     pub file: PathBuf,
-    /// How many times as fast as it was captured.
+    /// Speed of the replay relative to the capture.
     #[serde(default = "default_speed")]
     pub speed: f64,
-    /// Ends after so many packets; without it with the file.
+    /// Number of packets after which the replay ends; without it the replay ends with the file.
     #[serde(default)]
     pub limit: Option<Packets>,
-    /// What becomes of the ECN field.
+    /// Treatment of the ECN field.
     #[serde(default)]
     pub ecn: EcnField,
-    /// Only packets that go this way, "up" or "down"; with `local`.
+    /// Only packets of this direction, "up" or "down"; needs `local`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub way: Option<Way>,
@@ -58,11 +60,11 @@ pub struct Config {
     pub local: Option<Local>,
 }
 
-/// What becomes of the ECN field of captured packets.
+/// Treatment of the ECN field of captured packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnField {
-    /// No packet takes marks: congestion is told by dropping, which can be seen in a replay.
+    /// Packets are not ECN-capable: a discipline signals congestion by drops, which a replay shows.
     #[default]
     Clear,
     /// As it was captured.
@@ -73,7 +75,7 @@ fn default_speed() -> f64 {
     1.0
 }
 
-/// Flow keys come from a fixed key, so that a flow has the same one in every run.
+/// Hash key of flow keys: fixed, so that a flow has the same key in every run.
 const HASHER: SipHasher = SipHasher::new(0x6769_7665_7761_7921, 0x6361_7074_7572_6521);
 
 impl Traffic for Config {
@@ -90,7 +92,7 @@ impl Traffic for Config {
         }
         if self.way.is_some() != self.local.is_some() {
             let missing = if self.way.is_some() { "local" } else { "way" };
-            return Err(Invalid::new(missing, "way and local belong together: which way, and from where"));
+            return Err(Invalid::new(missing, "way and local belong together: the direction, and the side that it starts from"));
         }
         let path = place.folder.join(&self.file);
         let replays = place.pairs.iter().map(|pair| self.replay(&path, *pair, place.start));
@@ -142,9 +144,9 @@ struct Replay {
     flows: FlowMap<StreamId>,
     speed: f64,
     keep_ecn: bool,
-    /// Which way only, and which side is local.
+    /// The direction to replay, and the local side.
     only: Option<(Way, Local)>,
-    /// Packets still allowed.
+    /// Number of packets left to send.
     left: u64,
     start: Time,
     /// Time of the first packet in the file, nanoseconds.
@@ -176,7 +178,7 @@ impl Source for Capture {
     }
 
     fn remark(&self) -> Option<String> {
-        // Every pair replays the same file, so one speaks for all; the longest knows most.
+        // Every pair replays the same file, so one remark suffices: that of the replay that has read most.
         let replay = self.replays.iter().max_by_key(|replay| replay.packets.packets())?;
         match (&replay.error, replay.foreign) {
             (Some(error), foreign) => Some(format!("the capture {error}; {foreign} packets were not IP")),
@@ -192,7 +194,8 @@ impl Replay {
     fn send(&mut self, packet: &Packet, ip: &Ip, net: &mut Net<'_>) {
         let captured = ip.tuple.key(&HASHER);
         let stream = *self.flows.entry(captured, || {
-            // The same addresses between other nodes are other machines, as where a capture is played at several places.
+            // The same addresses between other nodes are other hosts, as when a capture is replayed at
+            // several places.
             let ends = (u64::from(self.from) << 16) | u64::from(self.to);
             let flow = FlowKey(HASHER.hash(&[captured.0.to_be_bytes(), ends.to_be_bytes()].concat()));
             net.stream_of(self.from, self.to, flow)
@@ -201,7 +204,7 @@ impl Replay {
         net.datagram_as(stream, Datagram { bytes: packet.bytes, short: ip.short, ecn });
     }
 
-    /// Finds the next IP packet and when it leaves.
+    /// Reads the next IP packet and the time at which it leaves.
     fn advance(&mut self) {
         self.next = None;
         while self.left > 0 {

@@ -1,17 +1,18 @@
 //! CBR: datagrams of one size at a constant mean rate, whatever the network does.
 //!
 //! # Principles
-//! - Each interval is drawn around its mean, evenly within `jitter` of it on both sides. Without that, several
-//!   senders lock into phase with a drop-tail queue: one flow finds the only free place every time, another
-//!   never does, and the result says nothing about the discipline.
-//! - Flows begin at a random moment within one interval.
-//! - A study of fair shares wants flows that ask for different amounts, and that come one after the other. So rates and
-//!   beginnings can be arithmetic series over the flows of a source: with `step` flow k has the rate `rate + k step`,
-//!   with `stagger` it begins exactly k times `stagger` after the source, with `fastest_first` the last flow, which is
-//!   the fastest, begins first and flow 0 last.
-//! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes them, then
-//!   the second of each pair, and so on. With `step` or `stagger` the flow numbers in reports follow this order: the
-//!   k-th smallest `id` among the flows of the source is flow k. Without, flows are alike and numbered as they begin.
+//! - Each interval is drawn around its mean, evenly within `jitter` of it on both sides. Without that,
+//!   several senders lock into phase with a drop-tail queue: one flow finds the only free place every time,
+//!   another never does, and the result does not depend on the discipline.
+//! - Flows begin at a random time within one interval.
+//! - A study of fair shares needs flows with different rates that begin one after the other. So rates and
+//!   beginnings can be arithmetic series over the flows of a source: with `step` flow k has the rate `rate +
+//!   k step`, with `stagger` it begins exactly k times `stagger` after the source, with `fastest_first` the
+//!   last flow, which is the fastest, begins first and flow 0 last.
+//! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes
+//!   them, then the second of each pair, and so on. With `step` or `stagger` the flow numbers in reports
+//!   follow this order: the k-th smallest `id` among the flows of the source is flow k. Without, flows are
+//!   alike and numbered as they begin.
 //!
 //! # Deviations
 //! - Jitter is on by default (half the interval); ns-2's generator has it off.
@@ -37,25 +38,25 @@ use crate::net::{Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rate of each flow, IP packets counted whole; with `step` that of the first.
+    /// Rate of each flow, including IP headers; with `step` that of the first.
     pub rate: Rate,
     /// Length of each IP packet.
     #[serde(default = "default_packet")]
     pub packet: Bytes,
-    /// How far an interval may lie from its mean, as a share of it.
+    /// Largest deviation of an interval from its mean, as a share of the mean.
     #[serde(default = "default_jitter")]
     pub jitter: Share,
-    /// How many flows each pair of nodes has.
+    /// Number of flows of each pair of nodes.
     #[serde(default = "default_flows")]
     pub flows: u32,
-    /// How much faster each flow is than the one before it.
+    /// Difference of rate between a flow and the one before it.
     #[serde(default)]
     pub step: Rate,
-    /// How much later each flow begins than the one before it, the first with the source. Without it each begins at a
-    /// random moment within its first interval.
+    /// Time between the beginnings of two flows; the first begins with the source. Without it each flow
+    /// begins at a random time within its first interval.
     #[serde(default)]
     pub stagger: Option<Span>,
-    /// Whether the order of beginning is turned round: the last flow, which is the fastest, begins first.
+    /// Whether flows begin in reverse order: the last flow, which is the fastest, begins first.
     #[serde(default)]
     pub fastest_first: bool,
 }
@@ -107,10 +108,10 @@ impl Traffic for Config {
 }
 
 impl Config {
-    /// When flows begin, if that is not random.
+    /// The beginnings of the flows, if they are not random.
     fn series(&self, count: u64, place: &Place) -> Result<Option<Series>, Invalid> {
         if self.fastest_first && (self.stagger.is_none() || self.step == Rate::default()) {
-            let message = "it turns round in which order flows of different rates begin: it needs a step, such as \
+            let message = "it reverses the order in which flows of different rates begin: it needs a step, such as \
                            step = \"500kbit\", and a stagger, such as stagger = \"50ms\"";
             return Err(Invalid::new("fastest_first", message));
         }
@@ -125,10 +126,11 @@ impl Config {
 
 struct Cbr {
     flows: Vec<Flow>,
-    /// When each sends next; of equals the first.
+    /// Time of the next packet of each flow. At equal times the flow with the lower number is first.
     order: BinaryHeap<Reverse<(Time, u32)>>,
     bytes: u32,
-    /// Whether flows have still to be numbered, in their order. Otherwise they are as they begin.
+    /// Whether all flows are to be numbered at the start, in their order. Otherwise they are numbered as they
+    /// begin.
     to_number: bool,
     stop: Time,
     rng: Rng,
@@ -136,7 +138,7 @@ struct Cbr {
 
 struct Flow {
     begin: Time,
-    /// Mean time between its packets, and how far one may lie from it.
+    /// Mean time between two packets, and the largest deviation from it.
     interval: Span,
     jitter: Span,
     from: u16,

@@ -1,22 +1,23 @@
-//! Datagram list: single datagrams as a file lists them, with their times and lengths.
+//! Datagram list: single datagrams from a file that lists their times and lengths.
 //!
 //! # Principles
-//! - A CSV file with a row `time_s,size_bytes` for each datagram, or `time_s,src,dst,size_bytes`; in either, `flow` may be
-//!   one more column at the end. The first row decides which of the four it is. A first row of exactly these names is a
-//!   header; rows may come in any order, `#` begins a comment.
-//! - Times are seconds after the source's start; rows of equal times keep the order of the file. Sizes are those of IP
-//!   packets, with their 28 bytes of headers.
-//! - `src` and `dst` are nodes, named as the scenario names them. Without these columns the scenario says `from` and `to`,
-//!   and each pair of nodes has all datagrams of the file.
-//! - A flow is what `flow` calls so, a number or a name, between two nodes: rows with the same one are one flow, and the
-//!   same one the other way is another flow. Without that column the datagrams between two nodes are one flow.
-//! - A bad row stops everything: the message names row and column, what stands there and what was expected.
+//! - A CSV file with a row `time_s,size_bytes` for each datagram, or `time_s,src,dst,size_bytes`; in either,
+//!   `flow` may be one more column at the end. The first row decides which of the four it is. A first row of
+//!   exactly these names is a header; rows may come in any order, `#` begins a comment.
+//! - Times are seconds after the source's start; rows of equal times keep the order of the file. Sizes are
+//!   those of IP packets, with their 28 bytes of headers.
+//! - `src` and `dst` are nodes, named as the scenario names them. Without these columns the scenario sets
+//!   `from` and `to`, and each pair of nodes has all datagrams of the file.
+//! - The column `flow` has a number or a name: rows with the same value and the same nodes are one flow. The
+//!   same value in the reverse direction is another flow. Without that column the datagrams from one node to
+//!   another are one flow.
+//! - A bad row is an error: the message names the row, the column, the value found and the value expected.
 //!
 //! # Deviations
 //! - Rows at the source's stop or later are left out.
 //!
 //! # Cost
-//! - 16 bytes per row, one event per time that rows have.
+//! - 16 bytes per row, one event per distinct time.
 //!
 //! # References
 //! - CSV as RFC 4180 describes it.
@@ -65,9 +66,10 @@ impl Traffic for Config {
 struct DatagramList {
     /// The latest first, so that the next one is taken from the end.
     datagrams: Vec<Datagram>,
-    /// All flows, those of a datagram side by side.
+    /// All flows; those of one datagram are adjacent.
     flows: Vec<Flow>,
-    /// How many flows each datagram is sent on: one for each pair of nodes that the scenario names, otherwise one.
+    /// Number of flows that each datagram is sent on: one for each pair of nodes that the scenario names,
+    /// otherwise one.
     copies: usize,
     /// Whether the file names nodes.
     names_nodes: bool,
@@ -76,7 +78,7 @@ struct DatagramList {
 #[derive(Clone, Copy, Debug)]
 struct Datagram {
     at: Time,
-    /// The first of its flows.
+    /// Index of the first of its flows.
     flow: u32,
     bytes: u32,
 }
@@ -108,7 +110,7 @@ impl Source for DatagramList {
     }
 }
 
-/// Which flow a row belongs to: its nodes, where the file names them, and what it is called.
+/// The flow of a row: its nodes, if the file names them, and its name.
 type FlowName = (Option<(u16, u16)>, String);
 
 fn read(path: &Path, place: &Place) -> Result<DatagramList, String> {
@@ -178,7 +180,8 @@ mod tests {
         read(&path, &place)
     }
 
-    /// What is sent, in its order: millisecond, bytes, and for each copy its nodes and the number of its flow.
+    /// The datagrams in the order of sending: millisecond, bytes, and for each copy its nodes and the number
+    /// of its flow.
     fn sent(text: &str) -> Vec<(u64, u32, String)> {
         let list = read_text(text).unwrap();
         let flow = |number: usize| {
@@ -199,7 +202,8 @@ mod tests {
     fn every_pair_of_the_scenario_has_the_whole_list() {
         let both = "0->2 #0, 1->2 #1".to_owned();
         for header in ["", "time_s,size_bytes\n", "# from a trace\ntime_s, size_bytes\n"] {
-            // Rows may come in any order, equal times keep theirs, and what lies at the stop or later is left out.
+            // Rows may come in any order, equal times keep theirs, and what lies at the stop or later is left
+            // out.
             let rows = sent(&format!("{header}0.5,1000\n0, 28 \n9,99\n0.5,65535\n"));
             assert_eq!(
                 rows,
@@ -221,12 +225,12 @@ mod tests {
         let rows = sent("0,alice,bob,100\n1,bob,alice,200\n2,alice,bob,300\n");
         let flows: Vec<String> = rows.into_iter().map(|(_, _, flows)| flows).collect();
         assert_eq!(flows, ["0->2 #0", "2->0 #1", "0->2 #0"]);
-        // The same flow the other way is another one.
+        // The same name in the reverse direction is another flow.
         let list =
             read_text("0,alice,bob,100,1\n1,bob,alice,200,1\n2,alice,bob,300,2\n20,alice,router,28,1\n");
         let list = list.unwrap();
         assert_eq!(list.datagrams.iter().map(|datagram| datagram.flow).collect::<Vec<_>>(), [2, 1, 0]);
-        // Who takes part does not depend on when the source stops.
+        // The pairs of nodes do not depend on the stop of the source.
         assert_eq!(list.named().unwrap(), [(0, 2), (2, 0), (0, 2), (0, 1)]);
     }
 

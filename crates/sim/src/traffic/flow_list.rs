@@ -1,10 +1,10 @@
-//! Flow list: transfers as a file lists them, with their times, ends and sizes.
+//! Flow list: transfers from a file that lists their times, nodes and sizes.
 //!
 //! # Principles
-//! - A CSV file with a row `start_s,src,dst,size_bytes` for each transfer. A first row of exactly these names is a
-//!   header; rows may come in any order, `#` begins a comment.
+//! - A CSV file with a row `start_s,src,dst,size_bytes` for each transfer. A first row of exactly these names
+//!   is a header; rows may come in any order, `#` begins a comment.
 //! - Times are seconds after the source's start. Nodes are named as the scenario names them.
-//! - A bad row stops everything: the message names row and column, what stands there and what was expected.
+//! - A bad row is an error: the message names the row, the column, the value found and the value expected.
 //!
 //! # Deviations
 //! - Rows that begin at the source's stop or later are left out.
@@ -44,14 +44,16 @@ impl Traffic for Config {
         let path = place.folder.join(&self.file);
         let list = read(&path, &place.nodes)
             .map_err(|message| Invalid::new("file", format!("{}: {message}", path.display())))?;
-        // Those of rows that are left out, too: who takes part does not depend on when the source stops.
+        // Including the rows that are left out, so that the pairs of nodes do not depend on the stop of the
+        // source.
         let named: BTreeSet<(u16, u16)> = list.iter().map(|transfer| (transfer.from, transfer.to)).collect();
         let mut transfers: Vec<Transfer> = list
             .into_iter()
             .map(|transfer| Transfer { at: place.start + transfer.at.since(Time::ZERO), ..transfer })
             .filter(|transfer| transfer.at < place.stop)
             .collect();
-        // Latest first, so that the next one is taken from the end; equal times keep the order of the file.
+        // The latest first, so that the next one is taken from the end; equal times keep the order of the
+        // file.
         transfers.reverse();
         transfers.sort_by_key(|transfer| std::cmp::Reverse(transfer.at));
         Ok(Box::new(FlowList { transfers, named: named.into_iter().collect() }))
@@ -98,7 +100,7 @@ fn read(path: &Path, nodes: &[String]) -> Result<Vec<Transfer>, String> {
     Ok(transfers)
 }
 
-/// How many bytes the application sends.
+/// Number of bytes that the application sends.
 fn size(row: &Row<'_>) -> Result<u64, String> {
     match row.text("size_bytes").unwrap_or_default().parse() {
         Ok(bytes) if bytes > 0 => Ok(bytes),

@@ -1,29 +1,30 @@
-//! On/off: sources that send bursts and pause, and aggregates of them, which are self-similar when the lengths have
-//! heavy tails.
+//! On/off: sources that send bursts and pause, and aggregates of them, which are self-similar when the
+//! lengths have heavy tails.
 //!
 //! # Principles
-//! - A source sends a burst of packets at `rate`, back to back, then pauses. Lengths of bursts and pauses are Pareto
-//!   or exponential.
+//! - A source sends a burst of packets at `rate`, back to back, then pauses. Lengths of bursts and pauses are
+//!   Pareto or exponential.
 //! - With Pareto lengths the sum of many sources is bursty on every time scale: its Hurst parameter tends to
-//!   (3 - a) / 2, where a is the smaller of the two shapes. With exponential lengths it is smooth beyond a few cycles.
-//! - Either the mean pause is given, or the load of all sources of a node together; then the pause follows from it. The
-//!   mean burst is computed exactly for that, with the rounding to whole packets and with the end of the tail that a
-//!   random number of 53 bits cannot reach.
-//! - Each source begins at a random place of a random cycle. Otherwise all would burst together at the start.
-//! - With `merge` the sources of a node share one line of that rate, and each pair of nodes is one flow; without it
-//!   each source is a flow of its own and they may send at the same time.
+//!   (3 - a) / 2, where a is the smaller of the two shapes. With exponential lengths it is smooth at time
+//!   scales above a few cycles.
+//! - Either the mean pause is given, or the load of all sources of a node together; then the pause follows
+//!   from it. The mean burst is computed exactly for that, with the rounding to whole packets and with the
+//!   end of the tail that a random number of 53 bits cannot reach.
+//! - Each source begins at a random point of a random cycle. Otherwise all would burst together at the start.
+//! - With `merge` the sources of a node share one link of that rate, and each pair of nodes is one flow;
+//!   without it each source is a flow of its own, and sources may send at the same time.
 //!
 //! # Deviations
-//! - With Pareto shapes below 2 the load of a run of any practical length strays from the nominal one by tens of
-//!   percent. That is the nature of such traffic; compare disciplines on the same seed.
+//! - With Pareto shapes below 2 the load of a run of any practical length deviates from the nominal one by
+//!   tens of percent. That is a property of such traffic; compare disciplines on the same seed.
 //! - ns-2 draws the length of a burst in seconds and rounds it to packets in the same way; the names differ.
 //!
 //! # Cost
-//! - One event per packet, and a look into a heap of sources.
+//! - One event per packet, and an operation on a heap of sources.
 //!
 //! # References
-//! - G. Kramer, "Self-similar network traffic: the notion and effects of self-similarity and long-range dependence",
-//!   and his generator of pseudo-Pareto traffic.
+//! - G. Kramer, "Self-similar network traffic: the notion and effects of self-similarity and long-range
+//!   dependence", and his generator of pseudo-Pareto traffic.
 //! - Taqqu, Willinger and Sherman, "Proof of a fundamental result in self-similar traffic modeling", 1997.
 //! - The Pareto on/off generator of ns-2, whose burst, pause and shape are the defaults here.
 
@@ -41,15 +42,15 @@ use crate::net::{Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rate within a burst, IP packets counted whole; with `merge` that of the line.
+    /// Rate within a burst, including IP headers; with `merge` that of the shared link.
     pub rate: Rate,
     /// Length of each IP packet.
     #[serde(default = "default_packet")]
     pub packet: Bytes,
-    /// How many sources each sending node has; they are dealt to its destinations in turn.
+    /// Number of sources of each sending node, distributed round-robin over its destinations.
     #[serde(default = "default_sources")]
     pub sources: u32,
-    /// How lengths are distributed.
+    /// Distribution of the lengths of bursts and pauses.
     #[serde(default)]
     pub law: LengthLaw,
     /// Shape of the lengths of bursts, if they are Pareto.
@@ -67,12 +68,12 @@ pub struct Config {
     /// Mean load of all sources of a sending node together. Give this or `off`.
     #[serde(default)]
     pub load: Option<Rate>,
-    /// Whether the sources of a node send one after the other over a line of `rate`.
+    /// Whether the sources of a node send one after the other over a shared link of `rate`.
     #[serde(default)]
     pub merge: bool,
 }
 
-/// How the lengths of bursts and pauses are distributed.
+/// Distribution of the lengths of bursts and pauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthLaw {
@@ -162,7 +163,7 @@ impl Traffic for Config {
 }
 
 impl Config {
-    /// The lengths of a source's bursts and pauses.
+    /// The laws of the bursts and pauses of a source.
     fn cycle(&self) -> Result<Cycle, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let packet = check_packet("packet", self.packet)?;
@@ -197,7 +198,7 @@ impl Config {
         let busy = on.mean() * slot.as_s();
         let pause = match (self.off, self.load) {
             (Some(_), Some(_)) => {
-                return Err(Invalid::new("load", "load and off say the same thing twice: leave one out"));
+                return Err(Invalid::new("load", "load and off both set the mean pause: leave one out"));
             }
             (None, None) => {
                 return Err(Invalid::new(
@@ -225,7 +226,7 @@ impl Config {
     }
 }
 
-/// What every source repeats.
+/// The cycle of burst and pause that every source repeats.
 #[derive(Clone, Copy)]
 struct Cycle {
     on: On,
@@ -242,7 +243,8 @@ struct Cycle {
 enum On {
     /// The nearest whole number, at least one.
     Pareto { min: f64, shape: f64 },
-    /// The next whole number above an exponential variable of mean `scale`: geometric, so that the mean is exact.
+    /// The next whole number above an exponential variable of mean `scale`: geometric, so that the mean is
+    /// exact.
     Geometric { scale: f64 },
 }
 
@@ -253,10 +255,11 @@ enum Off {
     Exponential { mean: f64 },
 }
 
-/// What a uniform number of 53 bits leaves of the tail: 1 - u is never smaller.
+/// The smallest value of 1 - u for a uniform number u of 53 bits, which bounds the tail.
 const FINEST: f64 = 1.0 / (1u64 << 53) as f64;
 
-/// The mean of min * (1 - u)^(-1/shape) with 1 - u no smaller than `FINEST`: the correction by 1 - s^(1 - 1/a).
+/// The mean of min * (1 - u)^(-1/shape) with 1 - u no smaller than `FINEST`: the correction by 1 - s^(1 -
+/// 1/a).
 fn pareto_mean(min: f64, shape: f64) -> f64 {
     min * shape / (shape - 1.0) * (1.0 - libm::pow(FINEST, 1.0 - 1.0 / shape))
 }
@@ -278,31 +281,32 @@ impl On {
         }
     }
 
-    /// The mean of what is drawn.
+    /// The mean of the draws.
     fn mean(&self) -> f64 {
         match *self {
             On::Geometric { scale: 0.0 } => 1.0,
             On::Geometric { scale } => -1.0 / libm::expm1(-1.0 / scale),
             On::Pareto { min, shape } => {
-                // The mean of a whole number is the sum of P(n > k). Far out the sum over k + 1/2 is the integral.
-                let beyond = |x: f64| if x <= min { 1.0 } else { libm::pow(min / x, shape) };
-                // Up to the shortest burst each probability is 1: long ones need not be added up one by one.
+                // The mean of a whole number is the sum of P(n > k). Far out the sum over k + 1/2 is the
+                // integral.
+                let above = |x: f64| if x <= min { 1.0 } else { libm::pow(min / x, shape) };
+                // Up to the shortest burst each probability is 1, so that these terms need no loop.
                 let (sure, far) = if min < 10_000.0 {
                     (0, (min as u64 + 1) * 64)
                 } else {
                     let sure = (min - 0.5) as u64;
                     (sure, sure + 640_000)
                 };
-                let near = sure as f64 + (sure + 1..far).map(|k| beyond(k as f64 + 0.5)).sum::<f64>();
+                let near = sure as f64 + (sure + 1..far).map(|k| above(k as f64 + 0.5)).sum::<f64>();
                 let edge = far as f64;
-                let tail = edge * beyond(edge) / (shape - 1.0) - pareto_mean_lost(min, shape);
+                let tail = edge * above(edge) / (shape - 1.0) - pareto_mean_lost(min, shape);
                 1.0 + near + tail
             }
         }
     }
 }
 
-/// The part of a Pareto mean that no number of 53 bits draws.
+/// The part of a Pareto mean that a uniform number of 53 bits cannot reach.
 fn pareto_mean_lost(min: f64, shape: f64) -> f64 {
     min * shape / (shape - 1.0) * libm::pow(FINEST, 1.0 - 1.0 / shape)
 }
@@ -331,7 +335,7 @@ struct OnOff {
     cycle: Cycle,
     merge: bool,
     pairs: Vec<(u16, u16)>,
-    /// By pair, or by source where each is its own flow.
+    /// Streams by pair, or by source if each is a flow of its own.
     streams: BTreeMap<usize, StreamId>,
     /// Nominal load of a sending node, bit/s.
     nominal: f64,
@@ -340,18 +344,18 @@ struct OnOff {
 
 /// The sources of one node.
 struct Line {
-    /// When it can take the next packet, with `merge`.
+    /// With `merge`, when the shared link can take the next packet.
     free: Time,
-    /// When each source has its next packet.
+    /// Time of the next packet of each source.
     due: BinaryHeap<Reverse<(Time, usize)>>,
-    /// The packet that leaves next: when, and whose.
+    /// The packet that leaves next: its time and its source.
     next: Option<(Time, usize)>,
 }
 
-/// One source.
+/// State of one source.
 struct Burst {
     pair: usize,
-    /// Packets left of the burst, the one that is due included.
+    /// Packets left of the burst, including the one that is due.
     left: u64,
     rng: Rng,
 }
@@ -393,7 +397,7 @@ impl OnOff {
         net.datagram(stream, self.cycle.packet);
     }
 
-    /// Finds the packet of a line that leaves next. What falls due earliest leaves first, so the line decides nothing.
+    /// Finds the packet of a node that leaves next: the one that is due first.
     fn advance(&mut self, line: usize) {
         let line = &mut self.lines[line];
         line.next = line.due.pop().map(|Reverse((due, source))| {
@@ -409,7 +413,7 @@ impl OnOff {
 }
 
 impl Burst {
-    /// At a random place of a random cycle. Also returns when its first packet is due.
+    /// A source at a random point of a random cycle, and the time at which its first packet is due.
     fn begin(pair: usize, cycle: &Cycle, start: Time, mut rng: Rng) -> (Burst, Time) {
         let packets = cycle.on.draw(&mut rng);
         let busy = cycle.slot * packets;
@@ -427,7 +431,7 @@ impl Burst {
         (Burst { pair, left, rng }, start + whole.saturating_sub(place))
     }
 
-    /// When the packet after the one that is due at `due` is due.
+    /// The time of the packet after the one that is due at `due`.
     fn after(&mut self, due: Time, cycle: &Cycle) -> Time {
         self.left -= 1;
         if self.left > 0 {
@@ -443,7 +447,8 @@ mod tests {
     use super::*;
     use qdisc::Streams;
 
-    /// The mean of rounded Pareto bursts is not a / (a - 1): for a shape of 1.7 and one packet at least it is 2.37.
+    /// The mean of rounded Pareto bursts is not a / (a - 1): for a shape of 1.7 and one packet at least it is
+    /// 2.37.
     #[test]
     fn the_mean_burst_is_exact() {
         let mut rng = Streams::new(3).rng();
@@ -458,7 +463,8 @@ mod tests {
             let drawn = (0..n).map(|_| on.draw(&mut rng) as f64).sum::<f64>() / f64::from(n);
             assert!((drawn / on.mean() - 1.0).abs() < 0.005, "drawn {drawn}, computed {}", on.mean());
         }
-        // Too heavy to be drawn: the sum by another way, with the tail's integral from far out.
+        // Tails too heavy to be sampled: the sum by another method, with the integral of the tail from far
+        // out.
         for shape in [1.2, 1.7] {
             let far = 2_000_000;
             let sum: f64 = 1.0 + (1..far).map(|k| libm::pow(f64::from(k) + 0.5, -shape)).sum::<f64>();
@@ -470,7 +476,8 @@ mod tests {
         assert!((On::Pareto { min: 1.0, shape: 1.7 }.mean() - 2.37).abs() < 0.01);
     }
 
-    /// The minimum pause follows from the load: minOFF = minON (N/load - 1) [a/(a-1)] / [b/(b-1)], a for bursts.
+    /// The minimum pause follows from the load: minOFF = minON (N/load - 1) [a/(a-1)] / [b/(b-1)], a for
+    /// bursts.
     #[test]
     fn the_load_sets_the_pause() {
         let text = serde_json::json!({

@@ -1,23 +1,26 @@
-//! Poisson: datagrams of one size at random times, without memory, whatever the network does. The arrivals of queueing
-//! theory: with one link behind them they make M/D/1.
+//! Poisson: datagrams of one size at the times of a Poisson process, whatever the network does. They are the
+//! arrivals of queueing theory: with one link behind them they make M/D/1.
 //!
 //! # Principles
-//! - The times between the datagrams of a flow are exponential; their mean is what a packet takes at `rate`.
-//! - A flow's first datagram comes such a time after its start: no flow has a datagram at the start itself, and none needs a
-//!   random phase.
-//! - Flows are independent, and each has random numbers of its own. All of them together are a Poisson process again, at
-//!   the sum of their rates; more flows leave the times of the others as they are.
+//! - The times between the datagrams of a flow are exponential; their mean is the serialisation time of a
+//!   packet at `rate`.
+//! - A flow's first datagram comes such a time after its start: no flow has a datagram at the start itself,
+//!   and none needs a random phase.
+//! - Flows are independent, and each has random numbers of its own. Their sum is a Poisson process, too, at
+//!   the sum of their rates. Adding a flow does not change the times of the others.
 //!
 //! # Deviations
-//! - Times are whole picoseconds, so that two datagrams may come at the same one.
-//! - Packets of real networks do not arrive like this: they come in bursts on every scale of time. `onoff` makes those.
+//! - Times are whole picoseconds, so that two datagrams may have the same time.
+//! - Packets of real networks do not arrive like this: they come in bursts on every time scale. `onoff`
+//!   generates those.
 //!
 //! # Cost
 //! - One event per packet, and O(log n) for n flows.
 //!
 //! # References
-//! - L. Kleinrock, "Queueing Systems", volume 1, 1975, chapter 2: the process; section 5.7: the wait behind it.
-//! - Paxson and Floyd, "Wide-area traffic: the failure of Poisson modeling", 1995: where it does not hold.
+//! - L. Kleinrock, "Queueing Systems", volume 1, 1975, chapter 2: the process; section 5.7: the waiting time.
+//! - Paxson and Floyd, "Wide-area traffic: the failure of Poisson modeling", 1995: where the process does not
+//!   hold.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,12 +36,12 @@ use crate::net::{Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Mean rate of each flow, IP packets counted whole.
+    /// Mean rate of each flow, including IP headers.
     pub rate: Rate,
     /// Length of each IP packet.
     #[serde(default = "default_packet")]
     pub packet: Bytes,
-    /// How many flows each pair of nodes has.
+    /// Number of flows of each pair of nodes.
     #[serde(default = "default_flows")]
     pub flows: u32,
 }
@@ -86,7 +89,7 @@ impl Traffic for Config {
 
 struct Poisson {
     flows: Vec<Flow>,
-    /// When each sends next; of equals the first.
+    /// Time of the next packet of each flow. At equal times the flow with the lower number is first.
     order: BinaryHeap<Reverse<(Time, u32)>>,
     bytes: u32,
     mean_gap_s: f64,
@@ -118,7 +121,7 @@ impl Source for Poisson {
 }
 
 impl Poisson {
-    /// Draws when a flow sends next.
+    /// Draws the time of the next packet of a flow.
     fn schedule(&mut self, number: u32, last: Time) {
         let gap = self.flows[number as usize].times.exponential(self.mean_gap_s);
         let next = last + Span::from_s_f64(gap);

@@ -1,7 +1,8 @@
-//! Rows of CSV files: lists of transfers and of datagrams are read, and refused, by the same rules.
+//! Rows of CSV files, for lists of transfers and of datagrams.
 //!
-//! A first row of exactly the names of the columns is a header, `#` begins a comment, and blanks around values do not
-//! count. A bad row stops everything: the message names row and column, what stands there and what was expected.
+//! A first row of exactly the names of the columns is a header, `#` begins a comment, and blanks around
+//! values do not count. A bad row is an error, and the message names the row, the column, the value found and
+//! the value expected.
 
 use std::path::Path;
 
@@ -14,11 +15,10 @@ pub(super) struct Row<'a> {
     columns: &'static [&'static str],
 }
 
-/// Reads a file row by row. Which of several kinds of rows it has, all with different numbers of columns, follows from its
-/// first one.
+/// Reads a file row by row. Its first row selects the kind of all rows by the number of columns.
 ///
 /// # Errors
-/// The first bad row, in words. Those of `take` continue "row n".
+/// A message about the first bad row. Messages of `take` continue "row n".
 pub(super) fn read(
     path: &Path,
     kinds: &[&'static [&'static str]],
@@ -59,7 +59,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The line on which a record stands. Its position is where the reader began to look for it: skip what is no record.
+/// The line of a record. The position of a record is where the reader began to look for it, so that comments
+/// and empty lines are skipped here.
 fn line_of(record: &csv::StringRecord, text: &str) -> usize {
     let begin = record.position().map_or(0, |position| position.byte() as usize);
     let skipped =
@@ -68,19 +69,19 @@ fn line_of(record: &csv::StringRecord, text: &str) -> usize {
 }
 
 impl Row<'_> {
-    /// What stands in a column; `None` where the rows of this file have no such column.
+    /// The value in a column; `None` if the rows of this file do not have the column.
     pub fn text(&self, column: &str) -> Option<&str> {
         let place = self.columns.iter().position(|name| *name == column)?;
         self.record.get(place)
     }
 
-    /// What is wrong in a column of this row; it continues "row n".
+    /// An error message about a column of this row, which continues "row n".
     pub fn bad(&self, column: &str, expected: impl AsRef<str>) -> String {
         let found = self.text(column).unwrap_or_default();
         format!(", column {column}: found {found:?}, expected {}", expected.as_ref())
     }
 
-    /// Seconds, as a time after zero.
+    /// The time in a column of seconds.
     pub fn time(&self, column: &str) -> Result<Time, String> {
         match self.text(column).unwrap_or_default().parse::<f64>() {
             Ok(seconds) if (0.0..=10_000_000.0).contains(&seconds) => {
@@ -90,7 +91,7 @@ impl Row<'_> {
         }
     }
 
-    /// The nodes in the columns src and dst; `None` where there are none.
+    /// The nodes in the columns src and dst; `None` if the file does not have these columns.
     pub fn nodes(&self, nodes: &[String]) -> Result<Option<(u16, u16)>, String> {
         if self.text("src").is_none() {
             return Ok(None);

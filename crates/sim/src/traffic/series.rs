@@ -1,13 +1,13 @@
 //! Flows that begin one after the other: each a fixed time after the one before it.
 //!
-//! Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes them, then the
-//! second of each pair, and so on.
+//! Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes
+//! them, then the second of each pair, and so on.
 
 use qdisc::{Invalid, Span, Time};
 
 use super::Place;
 
-/// When each flow of a source begins.
+/// The beginnings of the flows of a source: an arithmetic series.
 pub(super) struct Series {
     start: Time,
     stagger: Span,
@@ -17,10 +17,11 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// The first of `count` flows begins with the source, each other one `stagger` later; `turned` puts the last one first.
+    /// The first of `count` flows begins with the source, and each further one `stagger` later; `turned`
+    /// reverses the order.
     ///
     /// # Errors
-    /// When the source stops before all of them have begun: a study would miss flows without a word.
+    /// If the source stops before all flows have begun: a study would miss flows without a warning.
     pub fn new(stagger: Span, count: u64, turned: bool, place: &Place) -> Result<Series, Invalid> {
         let series = Series { start: place.start, stagger, count, turned };
         let late = (0..count).find(|number| series.begin(*number) >= place.stop);
@@ -38,7 +39,7 @@ impl Series {
         }
     }
 
-    /// When a flow begins.
+    /// The beginning of a flow.
     pub fn begin(&self, number: u64) -> Time {
         let turn = if self.turned { self.count - 1 - number } else { number };
         self.start + self.stagger * turn

@@ -1,14 +1,15 @@
-//! Transfers: downloads of random sizes that begin at random times, whatever became of the earlier ones.
+//! Transfers: downloads of random sizes that begin at random times, whether earlier ones have ended or not.
 //!
 //! # Principles
-//! - Arrivals are a Poisson process, given by its rate or by the load that it offers: `load / mean size`. All pairs of
-//!   nodes share one process; each arrival picks its pair at random, which is the same as a process for each.
-//! - Times, sizes and pairs come from three streams of random numbers, and a transfer that is refused draws like any
-//!   other. So the n-th arrival has the same time, size and pair under every discipline.
-//! - Under more load than a link carries, open arrivals pile up without end. `concurrent` bounds that, as users and
-//!   servers do: what comes beyond it is refused, or waits. A refused transfer is reported as aborted with nothing
-//!   delivered, and one that waits counts its time from when it was asked for: leaving either out would make a
-//!   discipline look good that serves nobody.
+//! - Arrivals are a Poisson process, given by its rate or by the load that it offers: `load / mean size`. All
+//!   pairs of nodes share one process; each arrival picks its pair at random, which is the same as a process
+//!   for each.
+//! - Times, sizes and pairs come from three streams of random numbers, and a transfer that is refused draws
+//!   its numbers, too. So the n-th arrival has the same time, size and pair under every discipline.
+//! - Under more load than a link carries, open arrivals pile up without end. `concurrent` bounds their
+//!   number, as users and servers do: further arrivals are refused, or wait. A refused transfer is reported
+//!   as aborted with nothing delivered, and the completion time of one that waits includes the wait. Without
+//!   either, a discipline that serves nobody would look good.
 //!
 //! # Deviations
 //! - `load` counts application bytes; headers and retransmissions come on top (about 3 % with full segments).
@@ -18,8 +19,8 @@
 //! - One connection per transfer; a draw from a Zipf or empirical distribution is a binary search.
 //!
 //! # References
-//! - Poisson arrivals of sessions: Paxson and Floyd, "Wide-area traffic: the failure of Poisson modeling", 1995,
-//!   section 3, which shows that they hold for sessions though not for packets.
+//! - Poisson arrivals of sessions: Paxson and Floyd, "Wide-area traffic: the failure of Poisson modeling",
+//!   1995, section 3, which shows that they hold for sessions though not for packets.
 
 use std::collections::VecDeque;
 
@@ -42,24 +43,24 @@ pub struct Config {
     /// Offered load, all pairs together: arrivals per second times the mean size. Give this or `per_second`.
     #[serde(default)]
     pub load: Option<Rate>,
-    /// How large transfers are.
+    /// Distribution of transfer sizes.
     pub size: Sizes,
-    /// At most so many at once, all pairs together; without it there is no bound.
+    /// Largest number of concurrent transfers, all pairs together; without it there is no bound.
     #[serde(default)]
     pub concurrent: Option<u32>,
-    /// What happens to arrivals beyond `concurrent`.
+    /// Treatment of arrivals while `concurrent` transfers are running.
     #[serde(default)]
     pub cap_policy: CapPolicy,
-    /// Ends after so many arrivals; without it they go on.
+    /// Number of arrivals after which the source ends; without it arrivals go on.
     #[serde(default)]
     pub count: Option<u64>,
 }
 
-/// What happens to arrivals beyond the number that may run at once.
+/// Treatment of arrivals while the largest number of transfers is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CapPolicy {
-    /// They are turned away, and reported as aborted.
+    /// They are refused, and reported as aborted.
     #[default]
     Refuse,
     /// They begin when an earlier one ends, first come first served.
@@ -75,7 +76,7 @@ impl Traffic for Config {
             (Some(_), Some(_)) => {
                 return Err(Invalid::new(
                     "load",
-                    "load and per_second say the same thing twice: leave one out",
+                    "load and per_second both set the rate of arrivals: leave one out",
                 ));
             }
             (None, None) => {
@@ -124,7 +125,7 @@ impl Traffic for Config {
 }
 
 struct Transfers {
-    /// The next arrival.
+    /// Time of the next arrival.
     next: Time,
     mean_gap_s: f64,
     times: Rng,

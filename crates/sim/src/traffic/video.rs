@@ -1,14 +1,15 @@
-//! Video: the picture of a call, as real-time applications send it.
+//! Video: the picture of a call, sent as real-time applications send it.
 //!
 //! # Principles
-//! - Frames at a fixed rate, each sent as one burst of packets: that burst, not the mean rate, is what a small buffer
-//!   or a slow link feels.
-//! - Every so often a key frame comes, several times as large as the others; `rate` is the mean over both.
+//! - Frames at a fixed rate, each sent as one burst of packets: that burst, not the mean rate, matters to a
+//!   small buffer or a slow link.
+//! - At regular intervals comes a key frame, several times as large as the others; `rate` is the mean over
+//!   both.
 //! - Sizes vary from frame to frame around their mean, lognormally.
 //!
 //! # Deviations
-//! - The rate does not adapt: what the network loses is lost. A sender that reacts would show its own control law, not
-//!   the discipline.
+//! - The rate does not adapt, and lost packets are not retransmitted. With a sender that reacts, a run would
+//!   show its control law, not the discipline.
 //! - Frame sizes are independent; scenes are not modelled.
 //!
 //! # Cost
@@ -28,19 +29,19 @@ use crate::net::{Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Mean rate of each flow, IP packets counted whole.
+    /// Mean rate of each flow, including IP headers.
     pub rate: Rate,
     /// Frames per second.
     pub fps: f64,
-    /// A key frame comes every so many frames.
+    /// Number of frames from one key frame to the next.
     pub key_every: u32,
-    /// How many times as large a key frame is as the others.
+    /// Ratio of the mean size of a key frame to that of the others.
     pub key_ratio: f64,
     /// Standard deviation of frame sizes as a share of their mean.
     pub variation: f64,
     /// Largest IP packet.
     pub packet: Bytes,
-    /// How many flows each pair of nodes has.
+    /// Number of flows of each pair of nodes.
     pub flows: u32,
 }
 
@@ -58,9 +59,9 @@ impl Default for Config {
     }
 }
 
-/// A frame is never smaller than this IP packet.
+/// Smallest IP packet of a frame, bytes.
 const SMALLEST: u32 = 64;
-/// Nor is a key frame on average larger than this, bytes. Frames are sent at once, so this is memory.
+/// Largest mean size of a key frame, bytes. Frames are sent at once, so this bounds the memory.
 const LARGEST: f64 = 16_777_216.0;
 
 impl Traffic for Config {
@@ -140,7 +141,7 @@ impl Traffic for Config {
 struct Video {
     flows: Vec<Flow>,
     interval: Span,
-    /// Median bytes of a frame that is no key frame.
+    /// Median size of a frame that is not a key frame, bytes.
     frame: f64,
     /// Standard deviation of the logarithm of sizes.
     sigma: f64,

@@ -1,38 +1,39 @@
-//! Web: people who open pages, wait for them, read, and open the next.
+//! Web: users who open a page, wait for it, read it, and open the next one.
 //!
 //! # Principles
-//! - Closed loop: a user asks for the next page only after the last one is there and was read, so a slow network is
-//!   asked less. What users feel is the time of a page, so pages are the flows that are reported: from the click to the
-//!   last byte.
-//! - A page is a number of objects, over several connections at once. Each object is a request up and a response
-//!   down: the way up matters, since on a home line it is often the congested one.
-//! - With `main` the page itself comes first and its objects are asked for when it is there, as browsers do.
-//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1. Those of HTTP/1.1
-//!   end with their page, or are kept for the user's next one: then only the first page has handshakes in its time, and
-//!   TCP's windows and estimates of the round trip outlive a page (after a pause the window begins again: RFC 5681
-//!   section 4.1).
-//! - Each user draws think times, numbers and sizes from streams of its own: its n-th page is the same under every
-//!   discipline.
+//! - Closed loop: a user requests the next page only after the last one has arrived and was read, so a slow
+//!   network gets fewer requests. Users notice the load time of a page, so pages are the flows that are
+//!   reported: from the click to the last byte.
+//! - A page is a number of objects, over several connections at once. Each object is a request upstream and a
+//!   response downstream: the upstream direction matters, since on a home link it is often the congested one.
+//! - With `main` the document comes first and its objects are requested when it has arrived, as browsers do.
+//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1. Those of
+//!   HTTP/1.1 end with their page, or are kept for the user's next one: then only the first page has
+//!   handshakes in its load time, and TCP's windows and round-trip estimates outlive a page (after a pause
+//!   the window restarts: RFC 5681, section 4.1).
+//! - Each user draws think times, numbers and sizes from random streams of its own: its n-th page is the same
+//!   under every discipline.
 //!
 //! # Deviations
-//! - No name look-up, no TLS handshake, no caching, and servers answer at once.
-//! - By default a new page opens new connections: users go from site to site. With `connections = "kept"` a user stays on
-//!   one site, and no end ever closes an idle connection. HTTP/2 with one connection is `parallel = 1` here, where
-//!   objects come one after another instead of interleaved; the time of the page is nearly the same.
-//! - When a connection is given up, the page asks for nothing more; it is reported as aborted as soon as the objects on
-//!   their way are there. Where connections are kept, the next page opens another in its place.
-//! - The model of the defaults has a document before 0 to 53 objects; here `main` is off, and 2 to 55 objects are asked
-//!   for at once.
-//! - The default think time of 5 s is shorter than the 30 s of the model that the other defaults come from, so that
-//!   short runs hold pages.
+//! - No name resolution, no TLS handshake, no caching, and servers respond at once.
+//! - By default a new page opens new connections: users go from site to site. With `connections = "kept"` a
+//!   user stays on one site, and neither end closes an idle connection. HTTP/2 with one connection is
+//!   `parallel = 1` here, where objects come one after another instead of interleaved; the page load time is
+//!   nearly the same.
+//! - When a connection is aborted, the page requests nothing more; it is reported as aborted as soon as the
+//!   objects in flight have arrived. Where connections are kept, the next page opens another in its place.
+//! - The model of the defaults has a document before 0 to 53 objects; here `main` is off, and 2 to 55 objects
+//!   are requested at once.
+//! - The default think time of 5 s is shorter than the 30 s of the model that the other defaults come from,
+//!   so that short runs contain pages.
 //!
 //! # Cost
-//! - One connection per object, or `parallel` per page, or per user; one look into a table per segment received.
+//! - One connection per object, or `parallel` per page, or per user; one table look-up per segment received.
 //!
 //! # References
-//! - IEEE 802.16m evaluation methodology, and 3GPP2 C.R1002 before it: the model of web traffic whose numbers and sizes
-//!   of objects are the defaults. Cut-off Pareto numbers of objects, lognormal sizes.
-//! - RFC 9112 section 9: connections of HTTP/1.1. Six at once is what browsers do.
+//! - IEEE 802.16m evaluation methodology, and 3GPP2 C.R1002 before it: the model of web traffic whose numbers
+//!   and sizes of objects are the defaults. Truncated Pareto numbers of objects, lognormal sizes.
+//! - RFC 9112, section 9: connections of HTTP/1.1. Browsers open six at once.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -50,30 +51,30 @@ use crate::sizes::{Sampler, Sizes};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many users each pair of nodes has; the client is the pair's first node, the server its second.
+    /// Number of users of each pair of nodes; the client is the pair's first node, the server its second.
     pub users: u32,
     /// Mean time between the end of a page and the next click, exponential.
     pub think: Span,
-    /// The document of a page, which must be there before its objects are asked for. Without it they are asked for at
-    /// once.
+    /// The document of a page, which must arrive before its objects are requested. Without it they are
+    /// requested at once.
     pub main: Option<Sizes>,
-    /// How many objects a page has.
+    /// Number of objects of a page.
     pub objects: Counts,
-    /// How large objects are.
+    /// Distribution of object sizes.
     pub object: Sizes,
-    /// What a connection serves: one object, the objects of a page, or one page after another.
+    /// Use of a connection: for one object, for the objects of a page, or for one page after another.
     pub connections: Connections,
-    /// How many connections a page may have at once.
+    /// Largest number of connections of a page at once.
     pub parallel: u32,
-    /// The other direction of each object: the request, or the answer if objects travel up.
+    /// Size of the other direction of each object: the request, or the response if objects are uploaded.
     pub request: Bytes,
-    /// Whether objects travel from the client to the server.
+    /// Whether objects are sent from the client to the server.
     pub upload: bool,
-    /// What is reported as a flow.
+    /// The unit that is reported as a flow.
     pub report: Report,
 }
 
-/// What a connection serves.
+/// Use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Connections {
@@ -85,7 +86,7 @@ pub enum Connections {
     Kept,
 }
 
-/// What is reported as a flow.
+/// The unit that is reported as a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
@@ -149,7 +150,7 @@ impl Traffic for Config {
     }
 }
 
-/// What all users have in common.
+/// Parameters and samplers that all users share.
 struct Kind {
     config: Config,
     main: Option<Sampler>,
@@ -162,9 +163,9 @@ struct Kind {
 struct Web {
     kind: Kind,
     users: Vec<User>,
-    /// Who clicks when.
+    /// Time of the next click of each user.
     clicks: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Connections that an object travels on, or waits for, and those that are kept.
+    /// Connections that carry an object, and those that are kept.
     lines: BTreeMap<ConnId, Line>,
 }
 
@@ -178,16 +179,16 @@ struct User {
     kept: Vec<ConnId>,
 }
 
-/// A page on its way.
+/// A page that is being loaded.
 struct Page {
     id: u64,
     start: Time,
     bytes: u64,
-    /// Objects not asked for yet.
+    /// Objects not requested yet.
     to_ask: VecDeque<u64>,
     /// Objects that wait for the document.
     after_main: VecDeque<u64>,
-    /// Objects on their way.
+    /// Number of objects requested and not complete.
     under_way: u32,
     got: Got,
     failed: bool,
@@ -196,7 +197,7 @@ struct Page {
     idle: Vec<ConnId>,
 }
 
-/// What arrived, and what it took.
+/// Bytes received, and the cost of the sender.
 #[derive(Clone, Copy, Default)]
 struct Got {
     bytes: u64,
@@ -206,10 +207,10 @@ struct Got {
     timeouts: u64,
 }
 
-/// A connection and the object that travels on it.
+/// A connection and the object that it carries.
 struct Line {
     user: usize,
-    /// The flow of the object, where objects are reported.
+    /// Number of the flow of the object, if objects are reported.
     id: u64,
     asked: Time,
     object: u64,
@@ -219,7 +220,7 @@ struct Line {
     answered: bool,
     done: bool,
     got: Got,
-    /// What the connection had done before this object.
+    /// Counters of the connection before this object.
     before: (u64, u64, u64),
 }
 
@@ -238,7 +239,7 @@ impl Source for Web {
         match event {
             Event::Connected(_) => {}
             Event::Received { conn, side, total } => self.received(conn, side, total, net),
-            // Only connections that broke are still known: those that are done were forgotten before they closed.
+            // Only an aborted connection is still in the table: others are removed before they close.
             Event::Closed(conn) | Event::Aborted(conn) => {
                 if let Some(line) = self.lines.remove(&conn) {
                     self.broken(conn, line, net);
@@ -302,10 +303,10 @@ impl Web {
         self.ask(user, net);
     }
 
-    /// Asks for objects as long as there are connections for them.
+    /// Requests objects as long as connections are available.
     fn ask(&mut self, user: usize, net: &mut Net<'_>) {
         let this = &mut self.users[user];
-        let page = this.page.as_mut().expect("only a page that is open asks");
+        let page = this.page.as_mut().expect("only an open page has requests");
         while page.under_way < self.kind.config.parallel
             && let Some(object) = page.to_ask.pop_front()
         {
@@ -316,7 +317,7 @@ impl Web {
                 page.lines.push(conn);
                 conn
             });
-            let (up, down) = self.kind.ways(object);
+            let (up, down) = self.kind.up_and_down(object);
             let line = self.lines.entry(conn).or_insert(Line {
                 user,
                 id: 0,
@@ -345,7 +346,7 @@ impl Web {
         }
         if side == Side::Server && total >= line.up && !line.answered {
             line.answered = true;
-            let (_, down) = self.kind.ways(line.object);
+            let (_, down) = self.kind.up_and_down(line.object);
             net.send(conn, Side::Server, down);
             if self.kind.config.connections == Connections::PerObject {
                 net.close(conn, Side::Server);
@@ -356,9 +357,9 @@ impl Web {
         }
     }
 
-    /// An object is there.
+    /// An object is complete.
     fn complete(&mut self, conn: ConnId, net: &mut Net<'_>) {
-        let line = self.lines.get_mut(&conn).expect("the object travels on it");
+        let line = self.lines.get_mut(&conn).expect("the connection carries the object");
         line.done = true;
         self.kind.account(conn, line, net);
         let (user, got) = (line.user, line.got);
@@ -379,7 +380,7 @@ impl Web {
         self.go_on(user, net);
     }
 
-    /// A connection was given up with an object on it, or while it was idle.
+    /// A connection was aborted with an object on it, or while it was idle.
     fn broken(&mut self, conn: ConnId, mut line: Line, net: &mut Net<'_>) {
         let user = line.user;
         self.users[user].kept.retain(|known| *known != conn);
@@ -387,7 +388,7 @@ impl Web {
         page.lines.retain(|known| *known != conn);
         page.idle.retain(|known| *known != conn);
         if line.done {
-            return; // another one will be opened if it is needed
+            return; // another connection is opened when it is needed
         }
         page.failed = true;
         page.under_way -= 1;
@@ -407,7 +408,7 @@ impl Web {
         }
     }
 
-    /// Asks for more, or ends the page.
+    /// Requests more objects, or ends the page.
     fn go_on(&mut self, user: usize, net: &mut Net<'_>) {
         let this = &mut self.users[user];
         let open = this.page.as_ref().expect("its page is open");
@@ -419,7 +420,7 @@ impl Web {
         }
         let mut page = this.page.take().expect("its page is open");
         if self.kind.config.connections == Connections::Kept {
-            this.kept = std::mem::take(&mut page.idle); // all of them: nothing is under way
+            this.kept = std::mem::take(&mut page.idle); // all of them: no object is in flight
         } else {
             for conn in &page.lines {
                 self.lines.remove(conn);
@@ -435,34 +436,34 @@ impl Web {
 }
 
 impl Kind {
-    /// Bytes up and down for an object.
-    fn ways(&self, object: u64) -> (u64, u64) {
+    /// Bytes upstream and downstream for an object.
+    fn up_and_down(&self, object: u64) -> (u64, u64) {
         let other = self.config.request.0;
         if self.config.upload { (object, other) } else { (other, object) }
     }
 
-    /// Where objects arrive.
+    /// The end that receives objects.
     fn reader(&self) -> Side {
         if self.config.upload { Side::Server } else { Side::Client }
     }
 
-    /// Where they come from.
+    /// The end that sends objects.
     fn writer(&self) -> Side {
         if self.config.upload { Side::Client } else { Side::Server }
     }
 
-    /// Bytes of the object have arrived; `total` counts from the beginning of the connection.
+    /// Counts bytes of the object that have arrived; `total` counts from the beginning of the connection.
     fn count_bytes(&self, line: &mut Line, total: u64) {
         let end = self.end(line);
         line.got.bytes = line.object.saturating_sub(end.saturating_sub(total));
     }
 
-    /// Where the object ends in the stream to its reader.
+    /// The end of the object in the stream to its reader, in bytes.
     fn end(&self, line: &Line) -> u64 {
         if self.config.upload { line.up } else { line.down }
     }
 
-    /// What the connection did for this object.
+    /// Counters of the connection since this object began.
     fn account(&self, conn: ConnId, line: &mut Line, net: &Net<'_>) {
         let end = self.end(line);
         line.got.measured = net.measured(conn, self.reader(), end - line.object..end);

@@ -4,8 +4,8 @@
 
 use disciplines::Spec;
 use qdisc::{DropReason, FlowReport, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time};
+use sim::engine::SourcePlan;
 use sim::traffic::bulk;
-use sim::world::SourcePlan;
 use sim::{LinkPlan, Network, Place, Plan, Segment, Sim, TcpConfig, Traffic};
 
 /// Builds networks link by link.
@@ -144,7 +144,7 @@ impl Probe<Segment> for Tally {
     }
 }
 
-/// A wide queue that loses chosen transmissions: for stories about recovery.
+/// A wide queue that loses chosen transmissions: for tests of loss recovery.
 pub struct Gate {
     queue: std::collections::VecDeque<Packet<Segment>>,
     mss: u64,
@@ -174,7 +174,7 @@ impl qdisc::Qdisc<Segment> for Gate {
     fn enqueue(&mut self, mut pkt: Packet<Segment>, cx: &mut qdisc::Cx<'_, Segment>) {
         let segment = &pkt.payload;
         let number = if segment.has(Segment::SYN) { 0 } else { (segment.seq.max(1) - 1) / self.mss + 1 };
-        if segment.room() > 0 && Gate::listed(&mut self.lose, number) {
+        if segment.seq_len() > 0 && Gate::listed(&mut self.lose, number) {
             return cx.drop(pkt, DropReason::Policy);
         }
         if pkt.payload.len > 0 && Gate::listed(&mut self.mark, number) {

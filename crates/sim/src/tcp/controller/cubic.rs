@@ -1,29 +1,36 @@
 //! CUBIC: a window that grows with the cube of the time since the last loss, RFC 9438.
 //!
 //! # Principles
-//! - After a loss the window returns to where it was along a cubic curve: fast, then flat near the old maximum, then
-//!   probing beyond it. The curve runs in real time, so flows with different round trips grow alike.
-//! - Where Reno would be faster (short round trips, small windows) CUBIC follows an estimate of Reno's window.
+//! - After a loss the window returns to where it was along a cubic curve: fast, then flat near the old
+//!   maximum, then probing above it. The curve runs in real time, so flows with different round trips grow
+//!   alike.
+//! - Where Reno would be faster (short round trips, small windows) CUBIC follows an estimate of Reno's
+//!   window.
 //! - Fast convergence: a flow that lost before it reached its old maximum lowers its claim.
 //!
 //! # Deviations
-//! - Slow start is RFC 5681's, which section 4.10 allows; HyStart++ (RFC 9406), which it prefers, with `hystart`.
-//! - With `counting = "bytes"` each segment acknowledged moves the window by (target - cwnd) / cwnd; sections 4.4 and
-//!   4.5 have each acknowledgement do so, which halves the pace under delayed acknowledgements and misses the target of
-//!   section 4.2. No acknowledgement carries the window past the target. `counting = "acks"` is to the letter.
-//! - Spurious loss detection (section 4.9) is not built: the simulator's receivers do not report duplicates.
-//! - Slow start ends at the threshold (RFC 5681 section 3.1 allows either there); section 4.10 has it act once more at
-//!   equality, which would add a segment or two right after each loss.
-//! - Where the stage begins above W_max (fast convergence at two segments), K is zero and the window its own plateau;
-//!   equation (2) would be the root of a negative number, and the curve steep from the start.
-//! - What was on its way beyond the window (limited transmit) does not count: RFC 5681 section 3.2, step 2.
+//! - Slow start is RFC 5681's, which RFC 9438, section 4.10 allows; HyStart++ (RFC 9406), which it prefers,
+//!   with `hystart`.
+//! - With `counting = "bytes"` each segment acknowledged moves the window by (target - cwnd) / cwnd; RFC
+//!   9438, sections 4.4 and 4.5 have each acknowledgement do so, which halves the pace under delayed
+//!   acknowledgements and misses the target of RFC 9438, section 4.2. No acknowledgement carries the window
+//!   past the target. `counting = "acks"` is to the letter.
+//! - Detection of spurious losses (RFC 9438, section 4.9) is not implemented: the simulator's receivers do
+//!   not report duplicates.
+//! - Slow start ends at the threshold (RFC 5681, section 3.1 allows either there); RFC 9438, section 4.10 has
+//!   it act once more at equality, which would add a segment or two right after each loss.
+//! - Where the stage begins above W_max (fast convergence at two segments), K is zero and the window its own
+//!   plateau; equation (2) would be the root of a negative number, and the curve steep from the start.
+//! - Data in flight above the window (limited transmit) does not count: RFC 5681, section 3.2, step 2.
 //!
 //! # Cost
-//! - A cube root per loss and a handful of multiplications per acknowledgement; about 100 bytes per connection.
-//!   Arithmetic is in double precision with a portable cube root, so that every machine draws the same curve.
+//! - A cube root per loss and a handful of multiplications per acknowledgement; about 100 bytes per
+//!   connection. Arithmetic is in double precision with a portable cube root, so that every machine computes
+//!   the same curve.
 //!
 //! # References
-//! - RFC 9438 sections 4.1 to 4.8; constants C = 0.4 and beta = 0.7 from sections 5.1 and 4.6. RFC 3465 section 2.3.
+//! - RFC 9438, sections 4.1 to 4.8; constants C = 0.4 and beta = 0.7 from RFC 9438, sections 5.1 and 4.6. RFC
+//!   3465, section 2.3.
 
 use qdisc::Time;
 
@@ -35,11 +42,12 @@ use crate::tcp::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
 pub const SUMMARY: &str =
     "window grows with the cube of the time since the last loss (RFC 9438); the default of Linux";
 
-/// Aggressiveness, segments per second cubed: section 5.1.
+/// Aggressiveness, segments per second cubed: RFC 9438, section 5.1.
 const C: f64 = 0.4;
-/// What remains of the window after a loss: section 4.6.
+/// Multiplicative decrease factor of the window after a loss: RFC 9438, section 4.6.
 const BETA: f64 = 0.7;
-/// Reno's increase that gives the same rate with BETA: section 4.3, 3 (1 - beta) / (1 + beta).
+/// Additive increase with which Reno has the same rate at BETA, 3 (1 - beta) / (1 + beta): RFC 9438, section
+/// 4.3.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// A CUBIC controller.
@@ -52,7 +60,7 @@ pub fn new(start: Start) -> Cubic {
         prior: 0.0,
         estimate: 0.0,
         epoch: None,
-        heard: Time::ZERO,
+        last_ack: Time::ZERO,
         origin: 0.0,
         k: 0.0,
         after_timeout: false,
@@ -60,7 +68,7 @@ pub fn new(start: Start) -> Cubic {
     }
 }
 
-/// Its state; windows are in segments, as in the RFC.
+/// State of the CUBIC algorithm; windows are in segments, as in the RFC.
 #[derive(Debug)]
 pub struct Cubic {
     start: Start,
@@ -68,39 +76,40 @@ pub struct Cubic {
     window: f64,
     /// Slow-start threshold (ssthresh).
     threshold: f64,
-    /// Where the plateau of the curve lies (W_max).
+    /// Window at the plateau of the curve (W_max).
     maximum: f64,
     /// The window at the last loss (cwnd_prior).
     prior: f64,
-    /// What Reno would have (W_est).
+    /// Estimate of the window of Reno (W_est).
     estimate: f64,
-    /// When this stage of congestion avoidance began (t_epoch); none in slow start.
+    /// When this stage of congestion avoidance began (t_epoch); `None` in slow start.
     epoch: Option<Time>,
-    /// When the last acknowledgement came.
-    heard: Time,
+    /// Time of the last acknowledgement.
+    last_ack: Time,
     /// W_max as this stage uses it: the window itself where the stage began without a loss.
     origin: f64,
     /// Seconds from the epoch to the plateau (K).
     k: f64,
-    /// This slow start follows a timeout.
+    /// Whether this slow start follows a timeout.
     after_timeout: bool,
     hystart: HyStart,
 }
 
 impl Controller for Cubic {
     fn acked(&mut self, ack: &Ack) {
-        let silence = ack.now.since(self.heard);
-        self.heard = ack.now;
-        if !ack.limited {
-            // Sections 4.2 and 5.8: while the application holds the sender back, the curve's time stands still.
-            // Otherwise the window would leap when the application has more again.
-            self.epoch = self.epoch.map(|epoch| epoch + silence);
+        let idle = ack.now.since(self.last_ack);
+        self.last_ack = ack.now;
+        if !ack.cwnd_limited {
+            // RFC 9438, sections 4.2 and 5.8: the time of the curve stops while the application limits the
+            // sender. Otherwise the window would jump when the application has more data.
+            self.epoch = self.epoch.map(|epoch| epoch + idle);
             return;
         }
         let segments = ack.bytes as f64 / self.start.mss as f64;
         if self.window < self.threshold {
             let most = match self.start.counting {
-                // RFC 3465 section 2.3: after a timeout an acknowledgement often covers what arrived long before.
+                // RFC 3465, section 2.3: after a timeout an acknowledgement often covers segments that
+                // arrived long before.
                 Counting::Bytes if self.after_timeout => 1.0,
                 Counting::Bytes => 2.0,
                 Counting::Acks => 1.0,
@@ -123,15 +132,18 @@ impl Controller for Cubic {
             Some(epoch) => epoch,
             None => self.begin_stage(ack.now),
         };
-        // Section 4.2: the target is the curve one round trip ahead, within [cwnd, 1.5 cwnd].
+        // RFC 9438, section 4.2: the target is the curve one round trip ahead, within [cwnd, 1.5 cwnd].
         let t = ack.now.since(epoch).as_s();
         let target = self.curve(t + ack.rtt.as_s()).clamp(self.window, 1.5 * self.window);
-        // Section 4.3, equation (4); once the estimate reaches the prior window, Reno's own increase.
+        // RFC 9438, section 4.3, equation (4); once the estimate reaches the prior window, the increase of
+        // Reno itself.
         let alpha = if self.estimate >= self.prior { 1.0 } else { ALPHA };
         self.estimate += alpha * segments / self.window;
+        // RFC 9438, section 4.3: in the Reno-friendly region the window follows the estimate.
         if self.curve(t) < self.estimate {
             self.window = self.window.max(self.estimate);
         } else {
+            // RFC 9438, sections 4.4 and 4.5: concave and convex region.
             let share = match self.start.counting {
                 Counting::Bytes => (segments / self.window).min(1.0),
                 Counting::Acks => 1.0 / self.window,
@@ -144,7 +156,7 @@ impl Controller for Cubic {
         self.window = self.reduce(flight).max(2.0);
     }
 
-    /// Section 4.6: as a loss, but down to one segment.
+    /// Reduces as for a loss, but down to one segment: RFC 9438, section 4.6.
     fn marked(&mut self, flight: u64, _: Time) {
         self.window = self.reduce(flight).max(1.0);
     }
@@ -153,7 +165,7 @@ impl Controller for Cubic {
         if first {
             self.reduce(flight);
         }
-        // Section 4.8: the next stage begins without a plateau to return to.
+        // RFC 9438, section 4.8: the next stage begins without a plateau to return to.
         self.maximum = 0.0;
         self.epoch = None;
         self.window = 1.0;
@@ -162,7 +174,7 @@ impl Controller for Cubic {
 
     fn idled(&mut self, _: Time) {
         self.window = self.window.min(self.start.initial_window as f64 / self.start.mss as f64);
-        // Section 5.8: time that passes while nothing is sent is not growth.
+        // RFC 9438, section 5.8: the window does not grow by time in which nothing is sent.
         self.epoch = None;
     }
 
@@ -179,13 +191,14 @@ impl Controller for Cubic {
 }
 
 impl Cubic {
-    /// Sections 4.6 and 4.7: the new threshold, and the plateau with fast convergence. Answers with what remains of the
-    /// window, before its lower bound.
+    /// Sets the new threshold (RFC 9438, section 4.6) and the plateau with fast convergence (RFC 9438,
+    /// section 4.7). Returns the reduced window before its lower bound is applied.
     fn reduce(&mut self, flight: u64) -> f64 {
         self.maximum =
             if self.window < self.maximum { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.prior = self.window;
-        // Section 4.6 counts what was on its way, so that an application-limited window is not taken for the path's.
+        // RFC 9438, section 4.6 uses the data in flight: an application-limited window does not reflect the
+        // path.
         let flight = flight as f64 / self.start.mss as f64;
         let reduced = flight.min(self.window) * BETA;
         self.threshold = reduced.max(2.0);
@@ -194,7 +207,7 @@ impl Cubic {
         reduced
     }
 
-    /// Sections 4.2 and 4.8: a stage of congestion avoidance begins at `now`.
+    /// Begins a stage of congestion avoidance at `now`, and returns `now`: RFC 9438, sections 4.2 and 4.8.
     fn begin_stage(&mut self, now: Time) -> Time {
         self.epoch = Some(now);
         self.after_timeout = false;
@@ -209,7 +222,7 @@ impl Cubic {
         now
     }
 
-    /// Equation (1): W_cubic(t) = C (t - K)^3 + W_max.
+    /// The cubic function, W_cubic(t) = C (t - K)^3 + W_max: RFC 9438, section 4.2, equation (1).
     fn curve(&self, t: f64) -> f64 {
         let d = t - self.k;
         C * d * d * d + self.origin
@@ -230,7 +243,7 @@ mod tests {
             una: 0,
             next: 0,
             flight: bytes,
-            limited: true,
+            cwnd_limited: true,
         }
     }
 
@@ -238,7 +251,7 @@ mod tests {
         Start { mss: 1000, initial_window: segments * 1000, counting: Counting::Bytes, hystart: false }
     }
 
-    /// Section 4.2: two flows that differ by a pause of the application have the same windows.
+    /// RFC 9438, section 4.2: two flows that differ by a pause of the application have the same windows.
     #[test]
     fn the_curve_does_not_run_while_the_application_pauses() {
         let mut busy = new(start(40));
@@ -250,7 +263,7 @@ mod tests {
             }
         }
         for second in [5, 20, 40] {
-            paused.acked(&Ack { limited: false, ..ack(1000 * second, 1000) });
+            paused.acked(&Ack { cwnd_limited: false, ..ack(1000 * second, 1000) });
         }
         for i in 1..=50 {
             busy.acked(&ack(1000 + 20 * i, 4000));
@@ -259,7 +272,8 @@ mod tests {
         }
     }
 
-    /// Sections 4.4 and 4.5: to the letter with `acks`; with `bytes` in proportion, and never past the target.
+    /// RFC 9438, sections 4.4 and 4.5: to the letter with `acks`; with `bytes` in proportion, and never past
+    /// the target.
     #[test]
     fn the_target_is_approached_by_acknowledgements_or_by_bytes() {
         let grown = |counting, bytes| {
@@ -276,10 +290,11 @@ mod tests {
         assert!(one > 1.03 && one < 1.04, "half of the window, divided by the window: {one}");
         assert!(near(grown(Counting::Acks, 4000), one));
         assert!(near(grown(Counting::Bytes, 4000) - 1.0, 4.0 * (grown(Counting::Bytes, 1000) - 1.0)));
-        assert!(near(grown(Counting::Bytes, 40_000), 1.5), "the target, and not beyond");
+        assert!(near(grown(Counting::Bytes, 40_000), 1.5), "the target, and not above");
     }
 
-    /// RFC 3465 section 2.3: at most one segment for an acknowledgement until congestion avoidance, or a loss.
+    /// RFC 3465, section 2.3: at most one segment for an acknowledgement until congestion avoidance, or a
+    /// loss.
     #[test]
     fn slow_start_after_a_timeout_counts_one_segment() {
         let mut cubic = new(start(10));
@@ -290,7 +305,7 @@ mod tests {
         assert_eq!(cubic.window(), 2000);
     }
 
-    /// Section 4.6, figure 5.
+    /// RFC 9438, section 4.6, figure 5.
     #[test]
     fn marks_leave_one_segment_and_losses_two() {
         let mut cubic = new(start(2));

@@ -1,19 +1,20 @@
-//! Reno: slow start and congestion avoidance of RFC 5681, with NewReno's or SACK's recovery.
+//! Reno: slow start and congestion avoidance of RFC 5681, with the recovery of NewReno or SACK.
 //!
 //! # Principles
-//! - Slow start doubles the window each round trip until the threshold; congestion avoidance adds one segment each.
-//! - A loss or a mark halves what was on its way; a timeout starts again from one segment.
-//! - The window only grows while it is what holds the sender back.
+//! - Slow start doubles the window each round trip until the threshold; congestion avoidance adds one segment
+//!   each.
+//! - A loss or a mark sets the window to half the data in flight; a timeout sets it to one segment.
+//! - The window grows only while it limits the sender.
 //!
 //! # Deviations
-//! - Growth counts bytes by default (RFC 3465 with L = 2), so delayed acknowledgements do not halve it; `counting =
-//!   "acks"` is RFC 5681's equation (3) to the letter.
+//! - Growth counts bytes by default (RFC 3465 with L = 2), so delayed acknowledgements do not halve it;
+//!   `counting = "acks"` is RFC 5681's equation (3) to the letter.
 //!
 //! # Cost
 //! - A few integers per connection, O(1) per acknowledgement.
 //!
 //! # References
-//! - RFC 5681 sections 3.1, 3.2, 4.1; RFC 3465; RFC 6582 section 3.2.
+//! - RFC 5681, sections 3.1, 3.2 and 4.1; RFC 3465; RFC 6582, section 3.2.
 
 use qdisc::Time;
 
@@ -36,7 +37,7 @@ pub fn new(start: Start) -> Reno {
     }
 }
 
-/// Its state.
+/// State of the Reno algorithm.
 #[derive(Debug)]
 pub struct Reno {
     start: Start,
@@ -44,24 +45,27 @@ pub struct Reno {
     window: u64,
     /// Slow-start threshold (ssthresh), bytes.
     threshold: u64,
-    /// Bytes acknowledged toward the next segment of additive increase.
+    /// Bytes acknowledged since additive increase last added a segment.
     counted: u64,
-    /// This slow start follows a timeout.
+    /// Whether this slow start follows a timeout.
     after_timeout: bool,
     hystart: HyStart,
 }
 
 impl Controller for Reno {
     fn acked(&mut self, ack: &Ack) {
-        if !ack.limited {
+        // A window that the application does not fill says nothing about the path, so it does not grow.
+        if !ack.cwnd_limited {
             return;
         }
         let mss = self.start.mss;
         if self.window < self.threshold {
             let most = match self.start.counting {
-                // RFC 3465 section 2.3: after a timeout an acknowledgement often covers what arrived long before.
+                // RFC 3465, section 2.3: L is 2, but 1 after a timeout, because an acknowledgement then often
+                // covers segments that arrived long before.
                 Counting::Bytes if self.after_timeout => mss,
                 Counting::Bytes => 2 * mss,
+                // RFC 5681, section 3.1, equation (2): at most one segment per acknowledgement.
                 Counting::Acks => mss,
             };
             let mut growth = ack.bytes.min(most);
@@ -80,6 +84,7 @@ impl Controller for Reno {
         }
         self.after_timeout = false;
         match self.start.counting {
+            // RFC 3465, section 2.1: one segment for each window of bytes acknowledged.
             Counting::Bytes => {
                 self.counted += ack.bytes;
                 if self.counted >= self.window {
@@ -87,28 +92,31 @@ impl Controller for Reno {
                     self.window += mss;
                 }
             }
-            // RFC 5681 equation (3); rounding up to a byte keeps large windows growing.
+            // RFC 5681, section 3.1, equation (3); rounding up to a byte keeps large windows growing.
             Counting::Acks => self.window += (mss * mss / self.window).max(1),
         }
     }
 
     fn lost(&mut self, flight: u64, _: Time) {
+        // RFC 5681, section 3.1, equation (4), with FlightSize, not with the window.
         self.threshold = (flight / 2).max(2 * self.start.mss);
         self.window = self.threshold;
         self.counted = 0;
     }
 
     fn timed_out(&mut self, flight: u64, first: bool, _: Time) {
-        // RFC 5681 section 3.1: a repeated timeout holds the threshold.
+        // RFC 5681, section 3.1: a segment that was retransmitted before leaves the threshold unchanged.
         if first {
             self.threshold = (flight / 2).max(2 * self.start.mss);
         }
+        // RFC 5681, section 3.1: the loss window is one segment.
         self.window = self.start.mss;
         self.counted = 0;
         self.after_timeout = true;
     }
 
     fn idled(&mut self, _: Time) {
+        // RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.start.initial_window);
     }
 
@@ -134,7 +142,7 @@ mod tests {
             una: 0,
             next: 0,
             flight: bytes,
-            limited: true,
+            cwnd_limited: true,
         }
     }
 

@@ -1,4 +1,4 @@
-//! A packet trace that a person can follow: what the sender sent and heard.
+//! A readable packet trace: the segments that a node sends and receives.
 
 #![allow(dead_code, missing_docs)]
 
@@ -7,8 +7,9 @@ use std::fmt::Write;
 use qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
 use sim::Segment;
 
-/// Writes one line per packet that node `at` sends or gets, with data counted in segments of `mss`, and one per loss.
-pub struct Story {
+/// Writes one line for each packet that node `at` sends or receives, with data counted in segments of `mss`,
+/// and one per loss.
+pub struct Trace {
     pub at: u16,
     pub mss: u64,
     pub text: String,
@@ -16,9 +17,9 @@ pub struct Story {
     pub most: usize,
 }
 
-impl Story {
-    pub fn new(at: u16, mss: u64, most: usize) -> Story {
-        Story { at, mss, text: String::new(), lines: 0, most }
+impl Trace {
+    pub fn new(at: u16, mss: u64, most: usize) -> Trace {
+        Trace { at, mss, text: String::new(), lines: 0, most }
     }
 
     fn line(&mut self, now: Time, what: &str) {
@@ -62,7 +63,7 @@ impl Story {
     }
 }
 
-impl Probe<Segment> for Story {
+impl Probe<Segment> for Trace {
     fn emitted(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             let what = match self.data(segment) {

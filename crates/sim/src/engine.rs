@@ -1,0 +1,414 @@
+//! The engine: runs a simulation from event to event.
+//!
+//! Four kinds of events move packets: the transmitter of a link is free, a packet arrives at the far end of a
+//! link, a timer of a connection expires, and a source wakes. Each link, connection and source has one timer
+//! in the [`EventQueue`].
+//!
+//! The path of a packet: a host sends it, the route at its node selects the port of a link, the discipline of
+//! the port queues it, the link transmits it, the wire delays it, and the next node forwards it or delivers
+//! it to its host. A host may sit on an [access link](crate::access) with a delay of its own. Links may
+//! [fail](crate::outage) and come back.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use qdisc::hash::SipHasher;
+use qdisc::{DropReason, Packet, PortId, Probe, Rate, Span, Streams, Time};
+
+use crate::access::AccessLinks;
+use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
+use crate::link::Link;
+use crate::net::{Caller, Net, Settings};
+use crate::network::Network;
+use crate::origin;
+use crate::outage::Changes;
+use crate::routes::Routes;
+use crate::segment::Segment;
+use crate::tcp::TcpConfig;
+use crate::traffic::Source;
+use crate::transport::{Simulated, Transport};
+
+/// A simulation to run.
+pub struct Plan {
+    /// Nodes and links.
+    pub network: Network,
+    /// Sources of traffic. The index of a source in the list is its number in reports.
+    pub sources: Vec<SourcePlan>,
+    /// When the run ends.
+    pub until: Time,
+    /// The measurement interval: from its first moment to its end, which is not part of it.
+    pub measured: Range<Time>,
+    /// Interval between two samples of the ports; `None` takes no samples.
+    pub sample: Option<Span>,
+    /// Whether TCP senders are sampled at the same times as ports.
+    pub sample_senders: bool,
+    /// Random streams of the run.
+    pub streams: Streams,
+    /// Number of next hops behind a link that are written on each packet for the disciplines
+    /// ([`qdisc::Meta::ahead`]).
+    pub lookahead: usize,
+}
+
+/// A source of traffic, and how its packets are sent.
+pub struct SourcePlan {
+    /// Name, unique among the sources. The source's flows, and its place among events at the same time,
+    /// depend on the name and not on the index in the list.
+    pub name: String,
+    /// Name of the group that the source is measured with. Flow numbers are unique within a group.
+    pub group: String,
+    /// When the source is woken for the first time.
+    pub start: Time,
+    /// The application.
+    pub source: Box<dyn Source>,
+    /// Parameters of its TCP.
+    pub tcp: TcpConfig,
+    /// Traffic class of its packets.
+    pub class: u16,
+    /// The rate that is reserved for each of its flows; zero for none.
+    pub reserved: Rate,
+}
+
+impl SourcePlan {
+    /// A source that starts at time zero, is alone in its group and uses the default TCP.
+    pub fn new(name: impl Into<String>, source: Box<dyn Source>) -> SourcePlan {
+        let name = name.into();
+        SourcePlan {
+            group: name.clone(),
+            name,
+            start: Time::ZERO,
+            source,
+            tcp: TcpConfig::default(),
+            class: 0,
+            reserved: Rate::default(),
+        }
+    }
+}
+
+/// The cost of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Number of events handled.
+    pub events: u64,
+}
+
+/// A simulation in progress.
+pub struct Sim {
+    now: Time,
+    until: Time,
+    queue: EventQueue,
+    /// Timer of the bounds of the measurement interval.
+    measurement: Timer,
+    /// Timer of the samples.
+    samples: Timer,
+    links: Vec<Link>,
+    access: AccessLinks,
+    nodes: usize,
+    routes: Routes,
+    lookahead: usize,
+    changes: Changes,
+    transport: Transport,
+    sources: Vec<Running>,
+    sample: Option<Span>,
+    sample_senders: bool,
+    gauges: Vec<(&'static str, f64)>,
+    /// Buffer of `flush`, kept so that sending allocates nothing.
+    sending: Vec<Packet<Segment>>,
+    events: u64,
+}
+
+struct Running {
+    /// `None` only while the source acts.
+    source: Option<Box<dyn Source>>,
+    settings: Settings,
+    timer: Timer,
+}
+
+impl Sim {
+    /// Prepares a run.
+    pub fn new(plan: Plan) -> Sim {
+        let mut queue = EventQueue::default();
+        let routes = plan.network.routes();
+        let nodes = plan.network.nodes;
+        let changes = Changes::new(&plan.network.links, &mut queue);
+        let positions = origin::positions(plan.network.links.iter().map(|link| link.name.as_str()));
+        let links = plan.network.links.into_iter().zip(positions).enumerate();
+        let links = links
+            .map(|(number, (link, position))| {
+                Link::new(number as u32, link, position, &plan.streams, &mut queue)
+            })
+            .collect();
+        let mut keys = plan.streams.within("flows").rng();
+        let hasher = SipHasher::new(keys.word(), keys.word());
+        let origins = origin::origins(&plan.sources);
+        let sources = plan.sources.into_iter().zip(&origins).enumerate().map(|(number, (source, origin))| {
+            let rank = Rank::new(Class::Source, origin.position(), 0);
+            let timer = queue.add(Owner::Source(number as u16), rank);
+            queue.set(timer, source.start);
+            let settings =
+                Settings { tcp: Rc::new(source.tcp), class: source.class, reserved: source.reserved };
+            Running { source: Some(source.source), settings, timer }
+        });
+        let sources = sources.collect();
+        let access = AccessLinks::new(&mut queue);
+        let measurement = queue.add(Owner::Measurement, Rank::new(Class::Measuring, 0, 0));
+        queue.set(measurement, plan.measured.start);
+        let samples = queue.add(Owner::Sample, Rank::new(Class::Sample, 0, 0));
+        queue.set(samples, plan.sample.map_or(Time::NEVER, |every| Time::ZERO + every));
+        Sim {
+            now: Time::ZERO,
+            until: plan.until,
+            queue,
+            measurement,
+            samples,
+            links,
+            access,
+            nodes,
+            routes,
+            lookahead: plan.lookahead,
+            changes,
+            transport: Transport::new(hasher, plan.measured, origins),
+            sources,
+            sample: plan.sample,
+            sample_senders: plan.sample_senders,
+            gauges: Vec::new(),
+            sending: Vec::new(),
+            events: 0,
+        }
+    }
+
+    /// Handles all events up to and including `until`, or up to the end of the run if that comes first.
+    pub fn step_to<R: Probe<Segment>>(&mut self, until: Time, probe: &mut R) {
+        let until = until.min(self.until);
+        while let Some((at, owner)) = self.queue.first() {
+            if at > until {
+                break;
+            }
+            self.now = at;
+            self.events += 1;
+            match owner {
+                Owner::Link(link) => self.link_event(link, probe),
+                Owner::Connection(conn) => {
+                    self.transport.on_timer(conn, at, &mut self.queue);
+                    self.flush(probe);
+                }
+                Owner::Source(source) => {
+                    self.queue.set(self.sources[usize::from(source)].timer, Time::NEVER);
+                    self.with_source(source, probe, |source, net| source.wake(net));
+                }
+                Owner::Access => self.access_event(probe),
+                Owner::Measurement => {
+                    let next = self.transport.measuring(at);
+                    self.queue.set(self.measurement, next);
+                }
+                Owner::Sample => self.sample(probe),
+                Owner::Outage => self.outage(),
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Ends the run: reports every flow that is still open to the probe.
+    pub fn finish<R: Probe<Segment>>(mut self, probe: &mut R) -> Totals {
+        for source in 0..self.sources.len() {
+            // Without a flush: nothing may be sent any more, and the reports are forwarded below.
+            self.act(source as u16, |source, net| source.finish(net));
+        }
+        let mut left = Leftover::default();
+        for link in &mut self.links {
+            link.reset(self.now, &mut left);
+        }
+        self.transport.finish(self.now, &left.datagrams);
+        for report in self.transport.reports.drain(..) {
+            probe.flow(&report);
+        }
+        Totals { events: self.events }
+    }
+
+    /// Remarks of the sources on the run so far, each with the number of its source.
+    pub fn remarks(&self) -> impl Iterator<Item = (u16, String)> + '_ {
+        self.sources.iter().enumerate().filter_map(|(number, running)| {
+            let source = running.source.as_ref().expect("no source acts between events");
+            Some((number as u16, source.remark()?))
+        })
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// Number of events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+    /// Bytes of memory that connections take, and the number of connections.
+    pub fn connection_memory(&self) -> (usize, usize) {
+        self.transport.memory()
+    }
+
+    /// The transmitter of a link is free, or packets arrive at the far end of the link. If both happen at the
+    /// same time they are two events, because all free transmitters come before all arrivals.
+    #[inline]
+    fn link_event<R: Probe<Segment>>(&mut self, number: u32, probe: &mut R) {
+        let now = self.now;
+        let link = &mut self.links[number as usize];
+        if link.transmitter_is_due(now) {
+            link.pull(now, probe);
+        } else {
+            let to = link.to;
+            // Indexed anew for each packet, because its arrival may offer a packet to any link, this one
+            // included.
+            while let Some(pkt) = self.links[number as usize].arrived(now) {
+                self.arrive(to, pkt, probe);
+            }
+        }
+        self.links[number as usize].schedule(&mut self.queue);
+    }
+
+    /// A packet reaches a node: its host receives it, or the node forwards it.
+    #[inline]
+    fn arrive<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
+        if pkt.meta.to != node {
+            return self.forward(node, pkt, probe);
+        }
+        if let Some(delay) = self.transport.access_delay(node, &pkt.payload) {
+            return self.access.add(self.now + delay, (node, pkt), &mut self.queue);
+        }
+        self.deliver(node, pkt, probe);
+    }
+
+    /// A host receives a packet.
+    #[inline]
+    fn deliver<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
+        probe.delivered(node, &pkt.meta, &pkt.payload, self.now);
+        self.transport.deliver(&pkt.meta, &pkt.payload, self.now, &mut self.queue);
+        self.flush(probe);
+    }
+
+    /// Packets cross access links: from a host to its node, or from a node to its host.
+    fn access_event<R: Probe<Segment>>(&mut self, probe: &mut R) {
+        while let Some((node, pkt)) = self.access.pop(self.now) {
+            if pkt.meta.from == node {
+                self.forward(node, pkt, probe);
+            } else {
+                self.deliver(node, pkt, probe);
+            }
+        }
+        self.access.schedule(&mut self.queue);
+    }
+
+    /// Offers a packet to the port of the link towards its destination.
+    #[inline]
+    fn forward<R: Probe<Segment>>(&mut self, node: u16, mut pkt: Packet<Segment>, probe: &mut R) {
+        let Some(number) = self.routes.next(node, pkt.meta.to) else {
+            return probe.dropped(PortId(u32::MAX), pkt, DropReason::Unreachable, self.now);
+        };
+        if self.lookahead > 0 {
+            // Written anew at each node: an outage may have changed the route since the last one.
+            let next_hop = self.links[number as usize].to;
+            let target = |link: u32| self.links[link as usize].to;
+            pkt.meta.ahead = self.routes.ahead(next_hop, pkt.meta.to, self.lookahead, target);
+        }
+        let link = &mut self.links[number as usize];
+        link.offer(pkt, self.now, probe);
+        link.schedule(&mut self.queue);
+    }
+
+    /// Links fail or come back: from now on packets take other routes.
+    #[cold]
+    fn outage(&mut self) {
+        self.changes.apply(self.now, &mut self.links, &mut self.queue);
+        let up = self.links.iter().zip(0..).filter(|(link, _)| link.up);
+        self.routes =
+            Routes::over(self.nodes, up.map(|(link, number)| (number, (link.from, link.to, link.cost))));
+    }
+
+    /// Puts the packets of all hosts on their links and reports events to the sources and flows to the probe,
+    /// until nothing is left: a source that receives an event may send more.
+    fn flush<R: Probe<Segment>>(&mut self, probe: &mut R) {
+        loop {
+            // Packets go first. An event that the source receives below may have a packet as its consequence,
+            // and that packet must not overtake those that were sent before the event.
+            if !self.transport.out.is_empty() {
+                // The two buffers swap roles, so that neither is allocated again for each flush.
+                let mut sending = std::mem::take(&mut self.sending);
+                std::mem::swap(&mut sending, &mut self.transport.out);
+                for pkt in sending.drain(..) {
+                    let from = pkt.meta.from;
+                    probe.emitted(from, &pkt.meta, &pkt.payload, self.now);
+                    match self.transport.access_delay(from, &pkt.payload) {
+                        Some(delay) => self.access.add(self.now + delay, (from, pkt), &mut self.queue),
+                        None => self.forward(from, pkt, probe),
+                    }
+                }
+                self.sending = sending;
+            }
+            if self.transport.events.is_empty() && self.transport.reports.is_empty() {
+                if self.transport.out.is_empty() {
+                    // Only now has every source received the end of its connections, so that their numbers
+                    // may be used again.
+                    return self.transport.recycle();
+                }
+                continue;
+            }
+            for report in self.transport.reports.drain(..) {
+                probe.flow(&report);
+            }
+            // Taken out as a whole: what a source causes here waits for the next round, after its packets.
+            for (source, event) in std::mem::take(&mut self.transport.events) {
+                self.act(source, |source, net| source.on(event, net));
+            }
+        }
+    }
+
+    /// Lets a source act, then sends what it wrote.
+    fn with_source<R: Probe<Segment>>(
+        &mut self,
+        number: u16,
+        probe: &mut R,
+        action: impl FnOnce(&mut dyn Source, &mut Net<'_>),
+    ) {
+        self.act(number, action);
+        self.flush(probe);
+    }
+
+    /// Lets a source act. Its packets, events and reports stay in the transport until the next
+    /// [`flush`](Sim::flush).
+    fn act(&mut self, number: u16, action: impl FnOnce(&mut dyn Source, &mut Net<'_>)) {
+        let running = &mut self.sources[usize::from(number)];
+        let mut source = running.source.take().expect("a source does not act within its own action");
+        let mut wake = self.queue.time_of(running.timer);
+        let caller = Caller { source: number, settings: &running.settings, now: self.now };
+        let mut carrier = Simulated { transport: &mut self.transport, queue: &mut self.queue };
+        action(&mut *source, &mut Net::new(caller, &mut carrier, &mut wake));
+        self.queue.set(running.timer, wake);
+        running.source = Some(source);
+    }
+
+    fn sample<R: Probe<Segment>>(&mut self, probe: &mut R) {
+        for link in &self.links {
+            link.sample(self.now, &mut self.gauges, probe);
+        }
+        if self.sample_senders {
+            for sample in self.transport.samples(self.now) {
+                probe.sender(&sample);
+            }
+        }
+        let every = self.sample.expect("the timer of samples is set only in a run that takes samples");
+        self.queue.set(self.samples, self.now + every);
+    }
+}
+
+/// Datagrams that are in a queue or on a wire when the run ends.
+#[derive(Default)]
+struct Leftover {
+    /// Stream and send time of each.
+    datagrams: Vec<(u32, Time)>,
+}
+
+impl Probe<Segment> for Leftover {
+    fn dropped(&mut self, _: PortId, pkt: Packet<Segment>, _: DropReason, _: Time) {
+        if pkt.payload.has(Segment::DATAGRAM) {
+            self.datagrams.push((pkt.payload.conn, pkt.payload.datagram_sent()));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Names and numbers of flows and connections, taken from the source that they belong to.
+//!
+//! A flow has the same key, the same number and the same rank among events at the same time, whoever else is
+//! in the run.
+
+use std::collections::BTreeMap;
+
+use qdisc::FiveTuple;
+use qdisc::hash::SipHasher;
+
+use crate::engine::SourcePlan;
+use crate::event_queue::{Class, Rank};
+
+/// The numbering of one source.
+pub(crate) struct Origin {
+    /// Position of the source's name among the names of all sources.
+    position: u32,
+    /// Hash of the source's name: part of the addresses of its flows.
+    hash: u64,
+    /// Position of the source in its group, and the number of sources there. Flows of a group are numbered
+    /// round-robin.
+    place: (u64, u64),
+    /// Number of flows so far.
+    flows: u64,
+    /// Number of client ports used so far.
+    ports: u64,
+    /// Number of connections so far.
+    connections: u64,
+}
+
+impl Origin {
+    /// The numbering of a source that has sent nothing yet.
+    pub fn new(name: &str, position: u32, place: (u64, u64)) -> Origin {
+        // The key is fixed: addresses do not depend on the seed.
+        let hash = SipHasher::new(0, 0).hash(name.as_bytes());
+        Origin { position, hash, place, flows: 0, ports: 0, connections: 0 }
+    }
+
+    /// Position of the source's name among the names of all sources.
+    pub fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// The number of a new flow.
+    pub fn flow(&mut self) -> u64 {
+        let (place, of) = self.place;
+        self.flows += 1;
+        (self.flows - 1) * of + place
+    }
+
+    /// The rank of a new connection.
+    pub fn connection(&mut self) -> Rank {
+        self.connections += 1;
+        Rank::new(Class::Connection, self.position, self.connections - 1)
+    }
+
+    /// The 5-tuple of a new flow: addresses are those of the nodes, ports count up.
+    pub fn tuple(&mut self, from: u16, to: u16, protocol: u8) -> FiveTuple {
+        self.ports += 1;
+        let address = |node: u16| {
+            let mut address = [0; 16];
+            address[10..12].copy_from_slice(&[0xff, 0xff]);
+            let [high, low] = node.to_be_bytes();
+            address[12..].copy_from_slice(&[10, high, low, 1]);
+            address
+        };
+        let mut from_address = address(from);
+        // After 64,000 flows of a source the client takes another address, as many clients at a node would
+        // have.
+        let lap = (self.ports / 64_000) as u32;
+        from_address[..4].copy_from_slice(&lap.to_be_bytes());
+        // 48 bits distinguish the clients of two sources at one node.
+        from_address[4..10].copy_from_slice(&self.hash.to_be_bytes()[..6]);
+        FiveTuple {
+            from: from_address,
+            to: address(to),
+            from_port: 1024 + (self.ports % 64_000) as u16,
+            to_port: 80,
+            protocol,
+        }
+    }
+}
+
+/// The numbering of each source, by its number.
+pub(crate) fn origins(sources: &[SourcePlan]) -> Vec<Origin> {
+    let positions = positions(sources.iter().map(|source| source.name.as_str()));
+    let named = sources.iter().zip(positions).zip(places(sources));
+    named.map(|((source, position), place)| Origin::new(&source.name, position, place)).collect()
+}
+
+/// The position of each name in the sorted list of all names.
+pub(crate) fn positions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<u32> {
+    let mut sorted: Vec<(&str, usize)> = names.zip(0..).collect();
+    sorted.sort_unstable();
+    let mut positions = vec![0; sorted.len()];
+    for (position, (_, index)) in (0..).zip(sorted) {
+        positions[index] = position;
+    }
+    positions
+}
+
+/// The position of each source in its group, in the order of the names, and the number of sources in the
+/// group.
+pub fn places(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for source in sources {
+        groups.entry(&source.group).or_default().push(&source.name);
+    }
+    groups.values_mut().for_each(|names| names.sort_unstable());
+    let place = |source: &SourcePlan| {
+        let group = &groups[source.group.as_str()];
+        let place = group.binary_search(&source.name.as_str()).expect("each source is in its group");
+        (place as u64, group.len() as u64)
+    };
+    sources.iter().map(place).collect()
+}
