@@ -37,7 +37,7 @@ fn slots_are_counted_whatever_a_link_carries() {
 #[test]
 fn schedulers_that_make_no_sense_are_pointed_at() {
     insta::assert_snapshot!(told("\"islip\"", "\"islop\""), @r#"
-    error: unknown scheduler "islop"
+    error: unknown arbiter "islop"
      --> scenario:5:17
     5 | disciplines = ["islop", "p_spf lazy 2"]
       |                 ^^^^^

@@ -1,4 +1,4 @@
-//! Arbiters, one file each. The registry of schedulers ([`scheduler`](crate::scheduler)) has a line for each.
+//! Arbiters, one file each. The [`registry`](crate::registry) has a line for each.
 
 pub mod cioq;
 pub mod drrm;

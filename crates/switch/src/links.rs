@@ -1,6 +1,6 @@
 //! The links behind the outputs: a packet leaves when all of it is there, one cell a slot.
 //!
-//! The output scheduler never interrupts a packet. With two classes it sends short ones first (P-SPF, section 2.1),
+//! A link never interrupts a packet. With two classes it sends short ones first (P-SPF, section 2.1),
 //! otherwise in the order of their completion.
 
 use crate::packet::{Class, Kind};

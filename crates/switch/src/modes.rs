@@ -12,9 +12,10 @@ mod spf;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::inputs::Inputs;
 use crate::notes::Notes;
+use crate::options::{Mode, Options, Queueing};
 use crate::packet::{Class, Packet};
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::{Mode, Options, Queueing, Scheduler};
 use crate::shared::Shared;
 
 pub(crate) use connections::Connections;
@@ -69,8 +70,8 @@ impl<const W: usize> Seat<W> {
     }
 }
 
-/// The fabric of a scheduler.
-pub(crate) fn fabric<const W: usize, S: Scheduler>(
+/// Builds the fabric for an arbiter and its options.
+pub(crate) fn fabric<const W: usize, S: ArbiterConfig>(
     config: &S,
     options: &Options,
     site: &Site,

@@ -10,8 +10,9 @@ use crate::inputs::{Begin, Inputs};
 use crate::links::Links;
 use crate::modes::Fabric;
 use crate::notes::{Notes, SlotTrace};
+use crate::options::{Input, Mode, Queueing};
 use crate::outcome::{Batch, Outcome};
-use crate::scheduler::{Input, Mode, Queueing, Spec};
+use crate::registry::Spec;
 use crate::shared::Shared;
 use crate::tally::{Sums, Tally};
 use crate::traffic::{Place, TrafficSpec};
@@ -28,14 +29,14 @@ pub struct Plan {
     /// Inputs, and as many outputs.
     pub ports: usize,
     /// Who decides.
-    pub scheduler: Spec,
+    pub arbiter: Spec,
     /// What arrives.
     pub traffic: TrafficSpec,
     /// Slots of the links, warm-up included.
     pub slots: u64,
     /// Slots that are not measured, in the beginning.
     pub warmup: u64,
-    /// Where random numbers come from. What arrives does not depend on the scheduler.
+    /// Where random numbers come from. What arrives does not depend on the arbiter.
     pub streams: Streams,
     /// What names of files are relative to; empty for the current folder.
     pub folder: PathBuf,
@@ -117,23 +118,24 @@ impl<const W: usize> Switch<W> {
     fn new(plan: &Plan) -> Result<Switch<W>, Invalid> {
         let ports = plan.ports;
         let streams = plan.streams.within("switch");
-        let clock = Clock::new(plan.scheduler.speedup());
+        let clock = Clock::new(plan.arbiter.speedup());
+        // "scheduler" is only the name of a random stream: another name would change every result.
         let site = Site { ports, streams: streams.within("scheduler") };
-        let fabric = plan.scheduler.fabric(&site)?;
+        let fabric = plan.arbiter.fabric(&site)?;
         let offered = plan.traffic.build(&Place {
             ports,
             streams: streams.within("traffic"),
             folder: plan.folder.clone(),
         })?;
-        let short_first = matches!(plan.scheduler.mode(), Mode::Spf | Mode::Preemptive);
+        let short_first = matches!(plan.arbiter.mode(), Mode::Spf | Mode::Preemptive);
         // With its queues at the outputs a switch takes all cells that are there in one slot, and with them a packet whose
         // cells come all at once.
-        let whole = plan.scheduler.queueing() == Queueing::Output && !offered.serial;
+        let whole = plan.arbiter.queueing() == Queueing::Output && !offered.serial;
         let crossing = |cells: u32| clock.fabric_ticks * if whole { 1 } else { u64::from(cells) };
         let tally = Tally::new(offered.kinds.clone(), ports, clock.slot_ticks, crossing);
         let links = Links::new(ports, &offered.kinds, short_first, clock.slot_ticks);
         let shared = Shared::new(clock, tally, links);
-        let begin = match (plan.scheduler.queueing(), plan.scheduler.options.input.unwrap_or_default()) {
+        let begin = match (plan.arbiter.queueing(), plan.arbiter.options.input.unwrap_or_default()) {
             (Queueing::Output, _) => Begin::Complete,
             (_, Input::StoreAndForward) => Begin::LastCell,
             (Queueing::Combined, Input::CutThrough) => Begin::FirstCell,

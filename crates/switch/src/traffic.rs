@@ -1,7 +1,7 @@
 //! What arrives at the inputs, and when. One file each, and one line in the list below.
 //!
 //! Every input has a source of its own with its own random stream, so that what arrives does not depend on what the
-//! switch does with it: all schedulers meet the same packets.
+//! switch does with it: all arbiters meet the same packets.
 
 use std::path::PathBuf;
 use std::sync::Arc;

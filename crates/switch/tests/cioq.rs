@@ -31,15 +31,15 @@ fn cells(ports: usize, load: f64, pattern: &str) -> TrafficSpec {
     traffic("list", json!({ "packets": packets }))
 }
 
-/// All of a run; the scheduler as it is written in scenarios.
-fn run(scheduler: &str, ports: usize, traffic: &TrafficSpec) -> Outcome {
-    run_slots(scheduler, ports, traffic, SLOTS + AFTER)
+/// All of a run; the arbiter as it is written in scenarios.
+fn run(arbiter: &str, ports: usize, traffic: &TrafficSpec) -> Outcome {
+    run_slots(arbiter, ports, traffic, SLOTS + AFTER)
 }
 
-fn run_slots(scheduler: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> Outcome {
+fn run_slots(arbiter: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> Outcome {
     let plan = Plan {
         ports,
-        scheduler: scheduler.parse().expect("it is a scheduler"),
+        arbiter: arbiter.parse().expect("it is an arbiter"),
         traffic: traffic.clone(),
         slots,
         warmup: 0,
@@ -47,9 +47,9 @@ fn run_slots(scheduler: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -
         folder: Default::default(),
     };
     let outcome = switch::run(&plan).expect("it can be run");
-    assert_eq!(outcome.backlog, 0, "{scheduler}: all have crossed");
+    assert_eq!(outcome.backlog, 0, "{arbiter}: all have crossed");
     let left: u64 = outcome.all.through.counts.iter().map(|(_, count)| count).sum();
-    assert_eq!(left, outcome.all.count, "{scheduler}: all have left");
+    assert_eq!(left, outcome.all.count, "{arbiter}: all have left");
     outcome
 }
 
@@ -86,7 +86,7 @@ proptest! {
             }
         }
         let traffic = traffic("list", json!({ "packets": packets }));
-        let sent = |scheduler: &str| run_slots(scheduler, ports.into(), &traffic, 300);
+        let sent = |arbiter: &str| run_slots(arbiter, ports.into(), &traffic, 300);
         let (cioq, oq) = (sent("cioq"), sent("oq"));
         prop_assert_eq!(cioq.all.through, oq.all.through);
     }
@@ -98,7 +98,7 @@ proptest! {
 fn less_speedup_is_worse() {
     for pattern in ["uniform", "diagonal"] {
         let traffic = cells(8, 0.9, pattern);
-        let mean = |scheduler: &str| run(scheduler, 8, &traffic).all.through.mean.expect("cells have left");
+        let mean = |arbiter: &str| run(arbiter, 8, &traffic).all.through.mean.expect("cells have left");
         let means = ["oq", "cioq speedup 1.5", "cioq speedup 1"].map(mean);
         assert!(means[0] <= means[1] && means[1] < means[2], "{pattern}: {means:?}");
         assert!(means[2] > 1.05 * means[0], "{pattern}: {means:?}");

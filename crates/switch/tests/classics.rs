@@ -5,8 +5,9 @@ mod bands;
 
 use bands::{assert_within, mean_and_band, throughput};
 use qdisc::Streams;
+use switch::options::Options;
 use switch::outcome::Outcome;
-use switch::scheduler::{ALL, Options};
+use switch::registry::ALL;
 use switch::traffic::SOURCES;
 use switch::{Mode, Plan, Spec};
 
@@ -35,7 +36,7 @@ fn run_seeded(
     let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
     let plan = Plan {
         ports,
-        scheduler: Spec {
+        arbiter: Spec {
             options: Options { mode: Some(Mode::Cell), ..Options::default() },
             algorithm: (entry.from_json)(parameters).unwrap().algorithm,
         },
@@ -176,7 +177,7 @@ fn output_queues_take_whole_packets() {
     let parameters = serde_json::json!({ "load": 0.6, "sizes": { "fixed": 9 } });
     let plan = Plan {
         ports: 4,
-        scheduler: "oq".parse().unwrap(),
+        arbiter: "oq".parse().unwrap(),
         traffic: (bernoulli.from_json)(parameters).unwrap(),
         slots: 20_000,
         warmup: 0,

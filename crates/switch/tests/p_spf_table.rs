@@ -13,11 +13,11 @@ use switch::{Outcome, Plan};
 
 const SLOTS: u64 = 200_000;
 
-fn run(scheduler: &str) -> Outcome {
+fn run(arbiter: &str) -> Outcome {
     let onoff = SOURCES.iter().find(|entry| entry.name == "onoff").expect("it is in the list");
     let plan = Plan {
         ports: 16,
-        scheduler: scheduler.parse().expect("it is written right"),
+        arbiter: arbiter.parse().expect("it is written right"),
         traffic: (onoff.from_json)(json!({ "load": 1.0 })).expect("a load is all that it needs"),
         slots: SLOTS,
         warmup: SLOTS / 2,
@@ -29,7 +29,7 @@ fn run(scheduler: &str) -> Outcome {
 
 #[test]
 fn general_algorithms_carry_nearly_all() {
-    for scheduler in [
+    for arbiter in [
         "islip iterations 4",
         "msm",
         "mwm weight queue_length",
@@ -37,8 +37,8 @@ fn general_algorithms_carry_nearly_all() {
         "mwm weight port_occupancy",
         "greedy",
     ] {
-        let outcome = run(scheduler);
-        assert!(outcome.throughput > 0.990, "{scheduler}: {}", outcome.throughput);
+        let outcome = run(arbiter);
+        assert!(outcome.throughput > 0.990, "{arbiter}: {}", outcome.throughput);
         assert_eq!(outcome.outputs.blocked, 0, "nothing is interrupted");
     }
 }

@@ -71,8 +71,8 @@ fn check(outcome: &Outcome) {
     assert!(numbers["input_max_cells"] >= numbers["queue_max_cells"]);
 }
 
-/// A scheduler as it is written, in a mode that it has.
-fn schedulers() -> impl Strategy<Value = String> {
+/// An arbiter as it is written, in a mode that it has.
+fn arbiters() -> impl Strategy<Value = String> {
     let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
     let mode = select(vec!["", " mode cell", " mode packet", " mode spf", " mode preemptive"]);
     let speedup = select(vec!["", " speedup 1.176", " speedup 1.2", " speedup 4/3", " speedup 2"]);
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn numbers_agree(
-        scheduler in schedulers(),
+        arbiter in arbiters(),
         kind in select(vec!["onoff", "bernoulli"]),
         load in select(vec![0.05, 0.5, 0.9, 1.0]),
         pattern in select(vec!["uniform", "diagonal"]),
@@ -105,7 +105,7 @@ proptest! {
         let parameters = json!({ "load": load, "pattern": pattern, "sizes": sizes });
         let plan = Plan {
             ports,
-            scheduler: scheduler.parse().expect("it is a scheduler"),
+            arbiter: arbiter.parse().expect("it is an arbiter"),
             traffic: (source.from_json)(parameters).expect("these are its parameters"),
             slots,
             warmup: slots / 7,

@@ -26,7 +26,7 @@ struct Packet {
 type Ticks = BTreeMap<u64, Vec<u64>>;
 
 /// Runs packets for output 0 until all of them have left.
-fn run(scheduler: &str, ports: usize, packets: &[Packet]) -> Outcome {
+fn run(arbiter: &str, ports: usize, packets: &[Packet]) -> Outcome {
     let list = SOURCES.iter().find(|source| source.name == "list").expect("it is registered");
     let listed: Vec<_> = packets
         .iter()
@@ -36,7 +36,7 @@ fn run(scheduler: &str, ports: usize, packets: &[Packet]) -> Outcome {
     let cells: u64 = packets.iter().map(|packet| packet.cells).sum();
     let plan = Plan {
         ports,
-        scheduler: scheduler.parse().expect("it is a scheduler"),
+        arbiter: arbiter.parse().expect("it is an arbiter"),
         traffic: (list.from_json)(json!({ "packets": listed })).expect("these are its parameters"),
         slots: last + 2 * cells + 30,
         warmup: 0,
@@ -243,8 +243,8 @@ proptest! {
             })
             .collect();
         let want = slow(Rule::CutThrough, speedup, 2, &packets);
-        for scheduler in ["fifo", "fifo mode cell", "islip mode cell", "islip mode spf", "p_spf", "mwm"] {
-            let outcome = run(&format!("{scheduler} speedup {speedup}"), 2, &packets);
+        for arbiter in ["fifo", "fifo mode cell", "islip mode cell", "islip mode spf", "p_spf", "mwm"] {
+            let outcome = run(&format!("{arbiter} speedup {speedup}"), 2, &packets);
             compare(&outcome, speedup, &want);
         }
     }

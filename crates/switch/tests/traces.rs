@@ -14,10 +14,10 @@ fn packets(packets: &[(u64, u16, u16, u32)]) -> TrafficSpec {
     (list.from_json)(serde_json::json!({ "packets": listed })).unwrap()
 }
 
-fn trace(scheduler: &str, ports: usize, slots: u64, traffic: &[(u64, u16, u16, u32)]) -> String {
+fn trace(arbiter: &str, ports: usize, slots: u64, traffic: &[(u64, u16, u16, u32)]) -> String {
     let plan = Plan {
         ports,
-        scheduler: scheduler.parse().unwrap(),
+        arbiter: arbiter.parse().unwrap(),
         traffic: packets(traffic),
         slots,
         warmup: 0,

@@ -226,13 +226,13 @@ fn onoff(load: f64) -> TrafficSpec {
     (onoff.from_json)(serde_json::json!({ "load": load, "sizes": { "mix": mix } })).unwrap()
 }
 
-fn same(scheduler: &str, n: usize, load: f64, slots: u64, mut slow: impl Slow) {
+fn same(arbiter: &str, n: usize, load: f64, slots: u64, mut slow: impl Slow) {
     let streams = Streams::new(n as u64 + 100);
     let traffic = onoff(load);
     let mut arrivals = Arrivals::new(&traffic, n, &streams);
     let plan = Plan {
         ports: n,
-        scheduler: scheduler.parse().unwrap(),
+        arbiter: arbiter.parse().unwrap(),
         traffic,
         slots,
         warmup: 0,
@@ -255,7 +255,7 @@ fn same(scheduler: &str, n: usize, load: f64, slots: u64, mut slow: impl Slow) {
         let mut got: Vec<Cell> = sim.trace_slot().notes.iter().filter_map(of).collect();
         want.sort_unstable();
         got.sort_unstable();
-        assert_eq!(got, want, "{scheduler}, {n} ports, load {load}, slot {slot}");
+        assert_eq!(got, want, "{arbiter}, {n} ports, load {load}, slot {slot}");
         crossed += want.len();
     }
     // It was no test of silence.

@@ -39,7 +39,8 @@ use serde::{Deserialize, Serialize};
 
 use super::oq::Nobody;
 use crate::arbiter::{Arbiter, Site};
-use crate::scheduler::{Mode, Queueing, Scheduler};
+use crate::options::{Mode, Queueing};
+use crate::registry::ArbiterConfig;
 use crate::speed::Speedup;
 
 /// It has no parameters.
@@ -47,7 +48,7 @@ use crate::speed::Speedup;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {}
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str =
         "combined input and output queueing, speedup 2: delays as with output queueing";
     const MODE: Mode = Mode::Cell;

@@ -21,14 +21,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::notes::Notes;
-use crate::scheduler::{Queueing, Scheduler};
+use crate::options::Queueing;
+use crate::registry::ArbiterConfig;
 
 /// It has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {}
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "one queue for each input, heads of line chosen at random: what blocks";
     const QUEUEING: Queueing = Queueing::Fifo;
 

@@ -27,7 +27,7 @@ use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::matching::order::Order;
 use crate::matching::{Ties, Weight, greedy};
 use crate::notes::Notes;
-use crate::scheduler::Scheduler;
+use crate::registry::ArbiterConfig;
 
 /// Its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub struct Config {
     pub ties: Ties,
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "greedy maximal weight matching: the heaviest pair first";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {

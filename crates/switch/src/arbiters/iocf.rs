@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ilqf::{Heaviest, Weight};
 use crate::arbiter::{Arbiter, Demand, Site, check_iterations};
-use crate::scheduler::Scheduler;
+use crate::registry::ArbiterConfig;
 
 /// iOCF's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ impl Default for Config {
     }
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iterative oldest cell first: grants and accepts by the age of heads";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {

@@ -25,8 +25,8 @@ use super::rounds::{Choice, Rounds, beyond};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
 use crate::per_port::PerPort;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
 /// iSLIP's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +54,7 @@ impl Default for Config {
     }
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "round-robin pointers that slip apart; request, grant, accept, a few times";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {

@@ -29,7 +29,7 @@ use crate::matching::Ties;
 use crate::matching::order::Order;
 use crate::matching::size::MaxSize;
 use crate::notes::Notes;
-use crate::scheduler::Scheduler;
+use crate::registry::ArbiterConfig;
 
 /// MSM's parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub struct Config {
     pub ties: Ties,
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "maximum size matching: as many pairs as can be";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {

@@ -41,7 +41,7 @@ use crate::matching::order::Order;
 use crate::matching::weight::MaxWeight;
 use crate::matching::{Ties, Weight};
 use crate::notes::Notes;
-use crate::scheduler::Scheduler;
+use crate::registry::ArbiterConfig;
 
 /// MWM's parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ pub struct Config {
     pub ties: Ties,
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "maximum weight matching: by queue lengths, ages or ports";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {

@@ -20,14 +20,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::notes::Notes;
-use crate::scheduler::{Queueing, Scheduler};
+use crate::options::Queueing;
+use crate::registry::ArbiterConfig;
 
 /// It has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {}
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "output queueing: the fabric takes everything at once; the ideal";
     const QUEUEING: Queueing = Queueing::Output;
 

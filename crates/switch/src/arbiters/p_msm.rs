@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 use super::msm::Msm;
 use crate::arbiter::{Arbiter, Site};
 use crate::matching::Ties;
-use crate::scheduler::{Mode, Scheduler};
+use crate::options::Mode;
+use crate::registry::ArbiterConfig;
 
 /// P-MSM's parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +36,7 @@ pub struct Config {
     pub ties: Ties,
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "preemptive: short ones interrupt, long ones by maximum size matching";
     const MODE: Mode = Mode::Preemptive;
 

@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 use super::mwm::Mwm;
 use crate::arbiter::{Arbiter, Site};
 use crate::matching::{Ties, Weight};
-use crate::scheduler::{Mode, Scheduler};
+use crate::options::Mode;
+use crate::registry::ArbiterConfig;
 
 /// P-MWM-CA's parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +36,7 @@ pub struct Config {
     pub ties: Ties,
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "preemptive: short ones interrupt, long ones by maximum weight (cell age)";
     const MODE: Mode = Mode::Preemptive;
 

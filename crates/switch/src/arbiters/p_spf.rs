@@ -32,8 +32,9 @@ use serde::{Deserialize, Serialize};
 use super::islip::{self, Islip, Pointers};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::options::{Mode, Phases};
 use crate::per_port::PerPort;
-use crate::scheduler::{Mode, Phases, Scheduler};
+use crate::registry::ArbiterConfig;
 
 /// P-SPF's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +50,7 @@ impl Default for Config {
     }
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "preemptive short packets first: short ones interrupt long ones";
     const MODE: Mode = Mode::Preemptive;
     const PHASES: Phases = Phases::Parallel;

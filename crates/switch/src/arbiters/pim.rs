@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use super::rounds::{Choice, Rounds, any};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
 /// PIM's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ impl Default for Config {
     }
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "parallel iterative matching: grants and accepts at random, a few times";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn no_iterations_are_refused() {
-        let error = Scheduler::arbiter::<1>(&Config { iterations: 0 }, &site(3)).err().unwrap();
+        let error = ArbiterConfig::arbiter::<1>(&Config { iterations: 0 }, &site(3)).err().unwrap();
         assert!(error.to_string().contains("write 1 to 1024"));
     }
 }

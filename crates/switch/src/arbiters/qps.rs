@@ -35,8 +35,8 @@ use super::islip::{self, Islip};
 use super::rounds::heaviest;
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
 /// QPS-iSLIP's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ impl Default for Config {
     }
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "queue-proportional sampling: inputs propose by lot, then iSLIP";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {

@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 use super::rounds::{Choice, Rounds, beyond};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
 /// RRM's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ impl Default for Config {
     }
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "round-robin pointers that always move and march in step: what iSLIP mends";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {

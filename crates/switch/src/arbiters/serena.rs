@@ -35,15 +35,15 @@ use super::islip::{self, Islip};
 use super::rounds::heaviest;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
 /// It has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {}
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str =
         "the last matching merged with the arrivals, the heavier part of each piece";
 

@@ -17,7 +17,7 @@
 //!   numbers of slots. Where there is no such frame each rate is rounded up to whole slots in 64 N, which lengthens the frame
 //!   by at most N slots: every pair is served at 64/65 of its rate or more, so that a load of 0.98 is carried.
 //! - Permutations of equal weight take their turns one after the other in the order in which they were taken off; the
-//!   article's scheduler is a fair queueing of the same weights.
+//!   article's algorithm is a fair queueing of the same weights.
 //! - In packet mode a slot of the schedule is when a packet may begin. It holds its connection beyond, and who is due
 //!   meanwhile at one of both ports loses its turn.
 //!
@@ -41,7 +41,7 @@ use crate::matching::size::MaxSize;
 use crate::notes::Notes;
 use crate::queues::Requests;
 use crate::rates::{Pattern, Rates};
-use crate::scheduler::Scheduler;
+use crate::registry::ArbiterConfig;
 
 /// What the schedule is made for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -113,7 +113,7 @@ impl Config {
     }
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "time division: each pair has its fixed slots in a frame, whatever waits";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {

@@ -7,8 +7,8 @@ use qdisc::Streams;
 use crate::arbiter::{Arbiter, Demand, Matching, Site, Weights};
 use crate::notes::Notes;
 use crate::queues::Requests;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
 /// Now, in ticks, which are slots.
 const NOW: u64 = 1 << 40;
@@ -48,17 +48,17 @@ impl<const W: usize> Table<W> {
     }
 
     /// A new arbiter for it.
-    pub fn arbiter(&self, config: &impl Scheduler) -> Box<dyn Arbiter<W>> {
+    pub fn arbiter(&self, config: &impl ArbiterConfig) -> Box<dyn Arbiter<W>> {
         config.arbiter(&Site { ports: self.cells.len(), streams: Streams::new(1) }).unwrap()
     }
 
     /// What a new arbiter decides.
-    pub fn decided(&self, config: &impl Scheduler) -> Vec<(usize, usize)> {
+    pub fn decided(&self, config: &impl ArbiterConfig) -> Vec<(usize, usize)> {
         self.decide(&mut *self.arbiter(config))
     }
 
     /// All that an arbiter decides in so many slots, each pair ascending by its input.
-    pub fn all_decided(&self, config: &impl Scheduler, slots: u32) -> BTreeSet<Vec<(usize, usize)>> {
+    pub fn all_decided(&self, config: &impl ArbiterConfig, slots: u32) -> BTreeSet<Vec<(usize, usize)>> {
         let mut arbiter = self.arbiter(config);
         let mut sorted = || {
             let mut pairs = self.decide(&mut *arbiter);

@@ -13,10 +13,10 @@
 use super::{Connections, Fabric, Seat};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
+use crate::options::{Options, Phases};
 use crate::packet::{Class, Packet};
 use crate::queues::{Fifos, Voqs};
 use crate::row::Row;
-use crate::scheduler::{Options, Phases};
 use crate::shared::{Present, PresentShort, Shared};
 
 pub(super) struct Preemptive<const W: usize> {

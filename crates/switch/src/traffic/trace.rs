@@ -675,7 +675,7 @@ mod tests {
         let folder = capture(&EVERY);
         let plan = Plan {
             ports: 4,
-            scheduler: "p_spf".parse().unwrap(),
+            arbiter: "p_spf".parse().unwrap(),
             traffic: spec(json!({ "repeat": true })),
             // 74 slots a round.
             slots: 74 * 20,

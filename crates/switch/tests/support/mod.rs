@@ -4,7 +4,8 @@
 use qdisc::{Rng, Streams};
 use switch::arbiter::{Arbiter, Demand, Matching, Site, Weights};
 use switch::notes::Notes;
-use switch::scheduler::{Entry, Queueing};
+use switch::options::Queueing;
+use switch::registry::Entry;
 use switch::{Requests, Row, Spec};
 
 /// A slot: queues, which ports are free, and what has just arrived.
@@ -116,19 +117,19 @@ impl<const W: usize> Weights for Paper<W> {
 }
 
 /// An arbiter of a switch of so many ports.
-pub fn build<const W: usize>(scheduler: &Spec, ports: usize, seed: u64) -> Box<dyn Arbiter<W>> {
+pub fn build<const W: usize>(spec: &Spec, ports: usize, seed: u64) -> Box<dyn Arbiter<W>> {
     let site = Site { ports, streams: Streams::new(seed).within("arbiters") };
-    scheduler.arbiter(&site).expect("it can be built")
+    spec.arbiter(&site).expect("it can be built")
 }
 
-/// A scheduler with so many iterations, if it has iterations.
+/// An arbiter with so many iterations, if it has iterations.
 pub fn iterated(entry: &Entry<Spec>, iterations: usize) -> Option<Spec> {
     let mut parameters = (entry.default)().parameters();
     *parameters.get_mut("iterations")? = iterations.into();
     Some((entry.from_json)(parameters).expect("it has such a parameter"))
 }
 
-/// A scheduler as it is by default, and with one iteration and as many as there are ports.
+/// An arbiter as it is by default, and with one iteration and as many as there are ports.
 pub fn variants(entry: &Entry<Spec>, ports: usize) -> Vec<Spec> {
     let iterated = [1, ports].into_iter().filter_map(|iterations| iterated(entry, iterations));
     std::iter::once((entry.default)()).chain(iterated).collect()
