@@ -34,19 +34,15 @@
 //! Admissions and the Stability of Marriage, The American Mathematical Monthly 69(1), 1962.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::oq::Nobody;
 use crate::arbiter::{Arbiter, Site};
 use crate::options::{Mode, Queueing};
 use crate::registry::ArbiterConfig;
 use crate::speed::Speedup;
 
-/// It has no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {}
+config!(none, "CIOQ has no parameters.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str =

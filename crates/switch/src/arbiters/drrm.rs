@@ -3,7 +3,7 @@
 //! # Principles
 //! - In each iteration every unmatched input asks for one unmatched output: the first from its request pointer on that it
 //!   has something for.
-//! - Every output that is asked grants the asking input that comes next from its grant pointer on. Since that input has
+//! - Every output that is asked grants the requesting input that comes next from its grant pointer on. Since that input has
 //!   asked for nothing else, they are matched: two steps instead of three, and one message per input.
 //! - The pointers of a matched pair move to one beyond the partner; all others stay. An input that is refused asks for the
 //!   same output again, so busy inputs come to point at different outputs, as iSLIP's outputs do at inputs.
@@ -20,28 +20,15 @@
 //! H. J. Chao, Saturn: A Terabit Packet Switch Using Dual Round-Robin, IEEE Communications Magazine 38(12), 2000.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::rounds::beyond;
+use super::config::config;
+use super::round_robin::Pointers;
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
-/// DRRM's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
+config!(iterations, "Parameters of DRRM.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "dual round robin: an input asks for one output, which grants one input";
@@ -50,21 +37,21 @@ impl ArbiterConfig for Config {
         check_iterations(self.iterations)?;
         Ok(Box::new(Drrm::<W> {
             iterations: self.iterations,
-            request: vec![0; site.ports],
-            grant: vec![0; site.ports],
-            asking: vec![Row::EMPTY; site.ports],
+            request: Pointers::new(site.ports),
+            grant: Pointers::new(site.ports),
+            requesting: vec![Row::EMPTY; site.ports],
         }))
     }
 }
 
 struct Drrm<const W: usize> {
     iterations: u32,
-    /// By input: the output that comes first.
-    request: Vec<u16>,
-    /// By output: the input that comes first.
-    grant: Vec<u16>,
-    /// By output: who asks for it in this iteration; empty between iterations.
-    asking: Vec<Row<W>>,
+    /// By input: the output with the highest priority for a request.
+    request: Pointers<W>,
+    /// By output: the input with the highest priority for a grant.
+    grant: Pointers<W>,
+    /// By output: the inputs that request it in this iteration; empty between iterations.
+    requesting: Vec<Row<W>>,
 }
 
 impl<const W: usize> Arbiter<W> for Drrm<W> {
@@ -72,40 +59,40 @@ impl<const W: usize> Arbiter<W> for Drrm<W> {
         let (mut inputs, mut outputs) = (demand.inputs, demand.outputs);
         for iteration in 1..=self.iterations {
             notes.iteration(iteration);
-            let mut asked = Row::EMPTY;
+            let mut requested = Row::EMPTY;
             for input in inputs {
                 let wanted = demand.requests.of_input[input] & outputs;
-                match wanted.from(usize::from(self.request[input])) {
+                match self.request.choose(input, wanted) {
                     Some(output) => {
-                        self.asking[output].insert(input);
-                        asked.insert(output);
+                        self.requesting[output].insert(input);
+                        requested.insert(output);
                         notes.request(input, output);
                     }
-                    // All that it wants is matched, and stays so in this slot.
+                    // Outputs stay matched until the end of the slot, so this input cannot be matched any more.
                     None => inputs.remove(input),
                 }
             }
-            if asked.is_empty() {
+            if requested.is_empty() {
                 break;
             }
-            for output in asked {
-                let asking = std::mem::replace(&mut self.asking[output], Row::EMPTY);
-                let input = asking.from(usize::from(self.grant[output])).expect("somebody asked");
+            for output in requested {
+                let requesting = std::mem::replace(&mut self.requesting[output], Row::EMPTY);
+                let input = self.grant.choose(output, requesting).expect("an input requests this output");
                 if iteration == 1 {
-                    self.request[input] = beyond(output, self.request.len());
-                    self.grant[output] = beyond(input, self.grant.len());
+                    self.request.move_beyond(input, output);
+                    self.grant.move_beyond(output, input);
                 }
                 matching.pair(input, output);
                 inputs.remove(input);
                 notes.grant(output, input);
             }
-            outputs &= !asked;
+            outputs &= !requested;
         }
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("request", &self.request);
-        visit("grant", &self.grant);
+        visit("request", self.request.positions());
+        visit("grant", self.grant.positions());
     }
 }
 

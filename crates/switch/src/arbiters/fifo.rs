@@ -16,18 +16,14 @@
 //! Communications 35(12), 1987.
 
 use qdisc::{Invalid, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::notes::Notes;
 use crate::options::Queueing;
 use crate::registry::ArbiterConfig;
 
-/// It has no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {}
+config!(none, "FIFO input queueing has no parameters.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "one queue for each input, heads of line chosen at random: what blocks";

@@ -20,80 +20,42 @@
 //! Multiple Input Queues, INFOCOM 2000.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::rounds::{Choice, Rounds, beyond};
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
-use crate::notes::Notes;
+use super::config::config;
+use super::round_robin::{Both, RoundRobin, Rule};
+use crate::arbiter::{Arbiter, Site, check_iterations};
 use crate::registry::ArbiterConfig;
-use crate::row::Row;
 
-/// FIRM's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
+config!(iterations, "Parameters of FIRM.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iSLIP whose outputs return to the input that they granted in vain";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        let pointers = Pointers { grant: vec![0; site.ports], accept: vec![0; site.ports] };
-        Ok(Box::new(Firm { rounds: Rounds::new(self.iterations), pointers }))
+        Ok(Box::new(RoundRobin::new(self.iterations, site.ports, BackToGranted)))
     }
 }
 
-struct Firm<const W: usize> {
-    rounds: Rounds<W>,
-    pointers: Pointers,
-}
+/// In the first iteration an accepted grant moves both pointers beyond the partner; one that is not accepted moves the
+/// pointer of the output to the input that it granted.
+struct BackToGranted;
 
-struct Pointers {
-    /// By output: the input that comes first.
-    grant: Vec<u16>,
-    /// By input: the output that comes first.
-    accept: Vec<u16>,
-}
-
-impl<const W: usize> Choice<W> for Pointers {
+impl Rule for BackToGranted {
     #[inline]
-    fn grant(&mut self, iteration: u32, output: usize, asking: Row<W>) -> usize {
-        let input = asking.from(usize::from(self.grant[output])).expect("somebody asks");
+    fn granted<const W: usize>(&self, iteration: u32, output: usize, input: usize, pointers: &mut Both<W>) {
         if iteration == 1 {
-            // In vain, as far as it knows; `accept` moves it on.
-            self.grant[output] = input as u16;
+            // The grant counts as not accepted until `accepted` moves the pointer on.
+            pointers.grant.point_at(output, input);
         }
-        input
     }
+
     #[inline]
-    fn accept(&mut self, iteration: u32, input: usize, grants: Row<W>) -> usize {
-        let output = grants.from(usize::from(self.accept[input])).expect("somebody granted");
+    fn accepted<const W: usize>(&self, iteration: u32, input: usize, output: usize, pointers: &mut Both<W>) {
         if iteration == 1 {
-            self.grant[output] = beyond(input, self.grant.len());
-            self.accept[input] = beyond(output, self.accept.len());
+            pointers.grant.move_beyond(output, input);
+            pointers.accept.move_beyond(input, output);
         }
-        output
-    }
-}
-
-impl<const W: usize> Arbiter<W> for Firm<W> {
-    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        self.rounds.run(&mut self.pointers, demand, matching, notes);
-    }
-
-    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("grant", &self.pointers.grant);
-        visit("accept", &self.pointers.accept);
     }
 }
 

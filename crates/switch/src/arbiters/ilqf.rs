@@ -19,28 +19,15 @@
 //! N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995.
 
 use qdisc::{Invalid, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::rounds::{Choice, Rounds, heaviest};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
-/// iLQF's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
+config!(iterations, "Parameters of iLQF.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iterative longest queue first: grants and accepts by the length of queues";

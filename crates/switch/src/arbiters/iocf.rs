@@ -18,26 +18,13 @@
 //! heaviest matching by age, which this approximates).
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::ilqf::{Heaviest, Weight};
 use crate::arbiter::{Arbiter, Demand, Site, check_iterations};
 use crate::registry::ArbiterConfig;
 
-/// iOCF's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
+config!(iterations, "Parameters of iOCF.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iterative oldest cell first: grants and accepts by the age of heads";

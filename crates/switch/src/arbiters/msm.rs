@@ -21,9 +21,8 @@
 //! Transactions on Communications 47(8), 1999: why it is unstable where traffic is not uniform, and unfair.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::matching::Ties;
 use crate::matching::order::Order;
@@ -31,13 +30,7 @@ use crate::matching::size::MaxSize;
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 
-/// MSM's parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Which of several maximum matchings is taken.
-    pub ties: Ties,
-}
+config!(ties, "Parameters of MSM.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "maximum size matching: as many pairs as can be";

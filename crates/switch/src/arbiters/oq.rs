@@ -15,18 +15,14 @@
 //! Communications 35(12), 1987: mean waits, equation (1) of the P-SPF paper.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::notes::Notes;
 use crate::options::Queueing;
 use crate::registry::ArbiterConfig;
 
-/// It has no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {}
+config!(none, "Output queueing has no parameters.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "output queueing: the fabric takes everything at once; the ideal";

@@ -19,22 +19,14 @@
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::msm::Msm;
 use crate::arbiter::{Arbiter, Site};
-use crate::matching::Ties;
 use crate::options::Mode;
 use crate::registry::ArbiterConfig;
 
-/// P-MSM's parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Which of several maximum matchings is taken.
-    pub ties: Ties,
-}
+config!(ties, "Parameters of P-MSM.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "preemptive: short ones interrupt, long ones by maximum size matching";

@@ -21,22 +21,15 @@
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::mwm::Mwm;
 use crate::arbiter::{Arbiter, Site};
-use crate::matching::{Ties, Weight};
+use crate::matching::Weight;
 use crate::options::Mode;
 use crate::registry::ArbiterConfig;
 
-/// P-MWM-QL's parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Which of several maximum matchings is taken.
-    pub ties: Ties,
-}
+config!(ties, "Parameters of P-MWM-QL.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str =

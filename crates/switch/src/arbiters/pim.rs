@@ -20,28 +20,15 @@
 //! Computer Systems 11(4), 1993.
 
 use qdisc::{Invalid, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::rounds::{Choice, Rounds, any};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
-/// PIM's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
+config!(iterations, "Parameters of PIM.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "parallel iterative matching: grants and accepts at random, a few times";

@@ -65,7 +65,7 @@ impl ArbiterConfig for Config {
             lengths: vec![0; ports],
             proposed: vec![0; ports],
             asking: vec![Row::EMPTY; ports],
-            rest: Islip::new(&rest, ports),
+            rest: rest.islip(ports),
             rng: site.streams.within("qps").rng(),
         }))
     }

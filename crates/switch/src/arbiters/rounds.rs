@@ -95,9 +95,3 @@ pub(super) fn heaviest<const W: usize>(rng: &mut Rng, among: Row<W>, weight: imp
     }
     any(rng, tied)
 }
-
-/// One beyond a port, around.
-#[inline]
-pub(super) fn beyond(port: usize, ports: usize) -> u16 {
-    if port + 1 == ports { 0 } else { port as u16 + 1 }
-}

@@ -26,74 +26,35 @@
 //! section II; N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::rounds::{Choice, Rounds, beyond};
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
-use crate::notes::Notes;
+use super::config::config;
+use super::round_robin::{Both, RoundRobin, Rule};
+use crate::arbiter::{Arbiter, Site, check_iterations};
 use crate::registry::ArbiterConfig;
-use crate::row::Row;
 
-/// RRM's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
+config!(iterations, "Parameters of RRM.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "round-robin pointers that always move and march in step: what iSLIP mends";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        let pointers = Pointers { grant: vec![0; site.ports], accept: vec![0; site.ports] };
-        Ok(Box::new(Rrm { rounds: Rounds::new(self.iterations), pointers }))
+        Ok(Box::new(RoundRobin::new(self.iterations, site.ports, Always)))
     }
 }
 
-struct Rrm<const W: usize> {
-    rounds: Rounds<W>,
-    pointers: Pointers,
-}
+/// Pointers move with every grant and with every accept, in every iteration.
+struct Always;
 
-struct Pointers {
-    /// By output: the input that comes first.
-    grant: Vec<u16>,
-    /// By input: the output that comes first.
-    accept: Vec<u16>,
-}
-
-impl<const W: usize> Choice<W> for Pointers {
+impl Rule for Always {
     #[inline]
-    fn grant(&mut self, _: u32, output: usize, asking: Row<W>) -> usize {
-        let input = asking.from(usize::from(self.grant[output])).expect("somebody asks");
-        self.grant[output] = beyond(input, self.grant.len());
-        input
+    fn granted<const W: usize>(&self, _: u32, output: usize, input: usize, pointers: &mut Both<W>) {
+        pointers.grant.move_beyond(output, input);
     }
+
     #[inline]
-    fn accept(&mut self, _: u32, input: usize, grants: Row<W>) -> usize {
-        let output = grants.from(usize::from(self.accept[input])).expect("somebody granted");
-        self.accept[input] = beyond(output, self.accept.len());
-        output
-    }
-}
-
-impl<const W: usize> Arbiter<W> for Rrm<W> {
-    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        self.rounds.run(&mut self.pointers, demand, matching, notes);
-    }
-
-    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("grant", &self.pointers.grant);
-        visit("accept", &self.pointers.accept);
+    fn accepted<const W: usize>(&self, _: u32, input: usize, output: usize, pointers: &mut Both<W>) {
+        pointers.accept.move_beyond(input, output);
     }
 }
 

@@ -28,9 +28,8 @@
 //! on Selected Areas in Communications 21(4), 2003.
 
 use qdisc::{Invalid, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::islip::{self, Islip};
 use super::rounds::heaviest;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
@@ -38,10 +37,7 @@ use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
-/// It has no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {}
+config!(none, "SERENA has no parameters.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str =
@@ -57,7 +53,7 @@ impl ArbiterConfig for Config {
             kept: Edges::new(ports),
             asking: vec![Row::EMPTY; ports],
             piece: Vec::with_capacity(ports),
-            rest: Islip::new(&rest, ports),
+            rest: rest.islip(ports),
             rng: site.streams.within("serena").rng(),
         }))
     }
