@@ -1,11 +1,12 @@
-//! A switch, slot by slot: packets cut into cells cross a bufferless fabric that connects each input with at most one
-//! output at a time. Who is connected with whom is decided by an arbiter; what that means, by the mode of the switch.
+//! A simulator of an input-queued switch, slot by slot. Packets are cut into cells and cross a bufferless fabric, which
+//! connects each input with at most one output at a time. An arbiter matches inputs with outputs; the mode of the switch
+//! decides whether a match carries a cell or a packet.
 //!
-//! Start with [`sim`], then `modes/packet.rs` and `modes/preemptive.rs`, then [`arbiter`] and
+//! Start with [`sim`] and `engine.rs`, then `modes/packet.rs` and `modes/preemptive.rs`, then [`arbiter`] and
 //! [`arbiters::islip`].
 //!
-//! Time is counted in slots, the time of a cell on a link. A fabric may be faster by any ratio of whole numbers
-//! ([`speed::Speedup`]).
+//! Time is counted in slots. A slot is the transmission time of a cell on a link. The fabric may be faster than the links
+//! by any ratio of whole numbers ([`speed::Speedup`]).
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,8 @@ pub mod arbiter;
 pub mod arbiters;
 mod clock;
 mod draws;
+mod engine;
+mod histogram;
 mod inputs;
 mod links;
 pub mod matching;
@@ -32,7 +35,8 @@ pub mod sim;
 mod slab;
 pub mod speed;
 pub mod stability;
-mod tally;
+mod statistics;
+mod times;
 pub mod traffic;
 mod wheel;
 
@@ -43,4 +47,5 @@ pub use queues::Requests;
 pub use registry::{ALL, Spec};
 pub use row::Row;
 pub use sim::{Plan, Sim, run};
-pub use tally::{Packets, Slots, Times};
+pub use statistics::Slots;
+pub use times::{Packets, Times};

@@ -3,7 +3,8 @@
 use crate::outcome::{Means, Outcome};
 use crate::packet::Class;
 use crate::stability::Stability;
-use crate::tally::{Packets, Slots, Times};
+use crate::statistics::Slots;
+use crate::times::{Packets, Times};
 
 /// Quantiles that are told.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];

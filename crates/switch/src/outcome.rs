@@ -2,7 +2,8 @@
 
 use crate::links::Links;
 use crate::packet::{Class, Kind};
-use crate::tally::{Packets, Slots, Sums, Tally, mean_slots};
+use crate::statistics::{Slots, Statistics, Sums};
+use crate::times::{Packets, mean_slots};
 
 /// What a run comes to. Times are in slots of a link, loads in cells per slot and port.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,35 +107,35 @@ impl Batch {
 
 impl Outcome {
     pub(crate) fn new(
-        tally: &Tally,
+        statistics: &Statistics,
         links: &Links,
         (slots, fabric_slots): (u64, u64),
         batches: Vec<Batch>,
     ) -> Outcome {
-        let ports = tally.crossed_to.len();
+        let ports = statistics.crossed_to.len();
         let per_port = |cells: u64| cells as f64 / (slots as f64 * ports as f64);
-        let mut kinds = tally.kinds().to_vec();
+        let mut kinds = statistics.kinds().to_vec();
         kinds.sort_unstable();
         kinds.dedup();
         Outcome {
             ports,
             slots,
             fabric_slots,
-            offered: per_port(tally.arrived),
-            throughput: per_port(tally.slots.crossed()),
-            all: tally.packets(|_| true),
-            classes: Class::ALL.map(|class| tally.packets(Packets::of_class(class))),
-            kinds: kinds.iter().map(|kind| (*kind, tally.packets(|other| other == kind))).collect(),
-            outputs: tally.slots,
-            crossed_to: tally.crossed_to.clone(),
+            offered: per_port(statistics.arrived),
+            throughput: per_port(statistics.slots.crossed()),
+            all: statistics.packets(|_| true),
+            classes: Class::ALL.map(|class| statistics.packets(Packets::of_class(class))),
+            kinds: kinds.iter().map(|kind| (*kind, statistics.packets(|other| other == kind))).collect(),
+            outputs: statistics.slots,
+            crossed_to: statistics.crossed_to.clone(),
             most: Most {
-                queue_cells: tally.most_queue,
-                input_cells: tally.most_input,
-                short_packets: tally.most_short,
+                queue_cells: statistics.most_queue,
+                input_cells: statistics.most_input,
+                short_packets: statistics.most_short,
                 output_cells: links.most_cells(),
                 output_short: links.most_short,
             },
-            backlog: tally.backlog(),
+            backlog: statistics.backlog(),
             batches,
         }
     }

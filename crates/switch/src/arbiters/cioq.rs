@@ -36,7 +36,7 @@
 use qdisc::Invalid;
 
 use super::config::config;
-use super::oq::Nobody;
+use super::oq::NoArbiter;
 use crate::arbiter::{Arbiter, Site};
 use crate::options::{Mode, Queueing};
 use crate::registry::ArbiterConfig;
@@ -53,6 +53,6 @@ impl ArbiterConfig for Config {
 
     /// Nobody is asked: it is the queues that decide.
     fn arbiter<const W: usize>(&self, _: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Nobody))
+        Ok(Box::new(NoArbiter))
     }
 }

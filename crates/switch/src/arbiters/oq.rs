@@ -29,13 +29,13 @@ impl ArbiterConfig for Config {
     const QUEUEING: Queueing = Queueing::Output;
 
     fn arbiter<const W: usize>(&self, _: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Nobody))
+        Ok(Box::new(NoArbiter))
     }
 }
 
 /// Is never asked.
-pub(super) struct Nobody;
+pub(super) struct NoArbiter;
 
-impl<const W: usize> Arbiter<W> for Nobody {
+impl<const W: usize> Arbiter<W> for NoArbiter {
     fn decide(&mut self, _: &Demand<'_, W>, _: &mut Matching<W>, _: &mut Notes) {}
 }

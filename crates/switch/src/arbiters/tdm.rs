@@ -48,7 +48,7 @@ use crate::registry::ArbiterConfig;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// How the load of an input spreads over the outputs, as the traffic's pattern has it.
-    pub pattern: Made,
+    pub pattern: PatternName,
     /// Of the pattern unbalanced: the share of the output opposite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
@@ -60,7 +60,7 @@ pub struct Config {
 /// The pattern that a schedule is made for; the names are those of the traffic's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Made {
+pub enum PatternName {
     /// The same to every output.
     #[default]
     Uniform,
@@ -79,29 +79,29 @@ pub enum Made {
 impl Config {
     /// The traffic's pattern.
     fn traffic(&self, ports: usize) -> Result<Pattern, Invalid> {
-        if self.share.is_some() && self.pattern != Made::Unbalanced {
+        if self.share.is_some() && self.pattern != PatternName::Unbalanced {
             let message = "only one pattern has a share: write \"pattern unbalanced\" or leave it out";
             return Err(Invalid::new("share", message));
         }
-        if !self.rates.is_empty() && self.pattern != Made::Matrix {
+        if !self.rates.is_empty() && self.pattern != PatternName::Matrix {
             let message = "only one pattern has rates of its own: write \"pattern matrix\" or leave them out";
             return Err(Invalid::new("rates", message));
         }
         Ok(match self.pattern {
-            Made::Uniform => Pattern::Uniform,
-            Made::Diagonal => Pattern::Diagonal,
-            Made::LogDiagonal => Pattern::LogDiagonal,
-            Made::QuasiDiagonal => Pattern::QuasiDiagonal,
-            Made::Unbalanced => {
+            PatternName::Uniform => Pattern::Uniform,
+            PatternName::Diagonal => Pattern::Diagonal,
+            PatternName::LogDiagonal => Pattern::LogDiagonal,
+            PatternName::QuasiDiagonal => Pattern::QuasiDiagonal,
+            PatternName::Unbalanced => {
                 let missing = || {
                     Invalid::new("share", "unbalanced traffic has a share: write for example \"share 0.5\"")
                 };
                 Pattern::Unbalanced(self.share.ok_or_else(missing)?)
             }
-            Made::Matrix if self.rates.len() == ports * ports => {
+            PatternName::Matrix if self.rates.len() == ports * ports => {
                 Pattern::Matrix(self.rates.chunks(ports).map(<[f64]>::to_vec).collect())
             }
-            Made::Matrix => {
+            PatternName::Matrix => {
                 let message = format!(
                     "{} rates: write {ports} for each of {ports} inputs, row by row, such as \"rates [0.5 0.5 0.5 0.5]\" \
                      for 2 ports; larger switches than of 64 ports only know the other patterns",
@@ -118,7 +118,7 @@ impl ArbiterConfig for Config {
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         let ports = site.ports;
-        let name = if self.pattern == Made::Matrix { "rates" } else { "share" };
+        let name = if self.pattern == PatternName::Matrix { "rates" } else { "share" };
         let named = |invalid: Invalid| Invalid::new(name, invalid.message);
         let rates = Rates::new(&self.traffic(ports)?, ports, 1.0).map_err(named)?;
         if rates.check(false).is_err() {
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn matchings_take_what_turns_leave() {
         let swapped = Config {
-            pattern: Made::Matrix,
+            pattern: PatternName::Matrix,
             rates: vec![0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
             ..Config::default()
         };
@@ -385,12 +385,12 @@ mod tests {
             Err(invalid) => invalid.to_string(),
         };
         let with = |pattern, share, rates: &[f64]| Config { pattern, share, rates: rates.to_vec() };
-        assert!(said(with(Made::Diagonal, Some(0.5), &[])).contains("pattern unbalanced"));
-        assert!(said(with(Made::Unbalanced, None, &[])).contains("share 0.5"));
-        assert!(said(with(Made::Unbalanced, Some(1.5), &[])).contains("from 0 to 1"));
-        assert!(said(with(Made::Uniform, None, &[0.1; 9])).contains("pattern matrix"));
-        assert!(said(with(Made::Matrix, None, &[0.1; 4])).contains("write 3 for each of 3 inputs"));
-        assert!(said(with(Made::Matrix, None, &[0.5; 9])).contains("sums to at most 1"));
-        assert_eq!(said(with(Made::Unbalanced, Some(0.5), &[])), "nothing");
+        assert!(said(with(PatternName::Diagonal, Some(0.5), &[])).contains("pattern unbalanced"));
+        assert!(said(with(PatternName::Unbalanced, None, &[])).contains("share 0.5"));
+        assert!(said(with(PatternName::Unbalanced, Some(1.5), &[])).contains("from 0 to 1"));
+        assert!(said(with(PatternName::Uniform, None, &[0.1; 9])).contains("pattern matrix"));
+        assert!(said(with(PatternName::Matrix, None, &[0.1; 4])).contains("write 3 for each of 3 inputs"));
+        assert!(said(with(PatternName::Matrix, None, &[0.5; 9])).contains("sums to at most 1"));
+        assert_eq!(said(with(PatternName::Unbalanced, Some(0.5), &[])), "nothing");
     }
 }
