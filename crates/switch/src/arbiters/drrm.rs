@@ -1,20 +1,21 @@
-//! DRRM, dual round-robin matching: every input asks for one output, every output grants one input; nothing to accept.
+//! DRRM, dual round-robin matching: every input requests one output, every output grants one input, and no accept is needed.
 //!
 //! # Principles
-//! - In each iteration every unmatched input asks for one unmatched output: the first from its request pointer on that it
-//!   has something for.
-//! - Every output that is asked grants the requesting input that comes next from its grant pointer on. Since that input has
-//!   asked for nothing else, they are matched: two steps instead of three, and one message per input.
-//! - The pointers of a matched pair move to one beyond the partner; all others stay. An input that is refused asks for the
-//!   same output again, so busy inputs come to point at different outputs, as iSLIP's outputs do at inputs.
+//! - In each iteration every unmatched input requests one unmatched output: of those that it has a packet for, the first from
+//!   its request pointer on.
+//! - Every requested output grants the requesting input that comes next from its grant pointer on. Since that input has
+//!   requested nothing else, they are matched: two steps instead of three, and one message per input.
+//! - The pointers of a matched pair move to one beyond the partner; all others stay. An input without a grant requests the
+//!   same output again, so the pointers of busy inputs come to point at different outputs, as those of outputs at inputs in
+//!   iSLIP.
 //!
 //! # Deviations
-//! - The article has one iteration. With several, an input that was refused asks for the next output that is still
-//!   unmatched, and pointers move in the first iteration only: an input that is served elsewhere in a later one has still
-//!   not got what its pointer stands at.
+//! - The article has one iteration. With several, an input without a grant requests the next output that is still unmatched,
+//!   and pointers move in the first iteration only: an input that is served elsewhere in a later iteration still waits for
+//!   the output at its pointer.
 //!
 //! # Cost
-//! A word operation per input and per output in each iteration; iterations end when nobody can ask any more.
+//! A word operation per input and per output in each iteration. Iterations end when no input can request any more.
 //!
 //! # References
 //! H. J. Chao, Saturn: A Terabit Packet Switch Using Dual Round-Robin, IEEE Communications Magazine 38(12), 2000.
@@ -31,7 +32,7 @@ use crate::row::Row;
 config!(iterations, "Parameters of DRRM.");
 
 impl ArbiterConfig for Config {
-    const SUMMARY: &'static str = "dual round robin: an input asks for one output, which grants one input";
+    const SUMMARY: &'static str = "dual round robin: an input requests one output, which grants one input";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
@@ -101,15 +102,15 @@ mod tests {
     use super::super::hand::{Hand, pointers, site};
     use super::*;
 
-    /// Everybody asks for everything: pointers slip apart within N - 1 slots, and then every slot is full.
+    /// All inputs request all outputs: pointers slip apart within N - 1 slots, and then every slot is full.
     #[test]
     fn pointers_slip_apart() {
         let hand = Hand::cells([[1; 3]; 3]);
         let mut drrm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();
         let slots = [
-            // All ask for output 0, which grants input 0.
+            // All request output 0, which grants input 0.
             ("0-0", "request 100, grant 100"),
-            // Input 0 asks for 1, the others again for 0.
+            // Input 0 requests 1, the others again 0.
             ("0-1 1-0", "request 210, grant 210"),
             ("0-2 1-1 2-0", "request 021, grant 021"),
             ("0-0 1-2 2-1", "request 102, grant 102"),
@@ -119,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Who was refused asks for the next one that is left; its pointer waits for what it was refused.
+    /// An input without a grant requests the next free output; its pointer stays at the output of its first request.
     #[test]
     fn a_second_request_in_the_same_slot() {
         let hand = Hand::cells([[1, 1, 1], [1, 0, 1], [1, 0, 0]]);

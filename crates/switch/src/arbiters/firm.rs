@@ -1,19 +1,20 @@
-//! FIRM: iSLIP that returns to whom it granted in vain, and so comes nearer to first come, first served.
+//! FIRM: iSLIP whose outputs return to the input of a grant that was not accepted, which is closer to first come, first
+//! served.
 //!
 //! # Principles
-//! - Request, grant and accept as in iSLIP: outputs grant the asking input that comes next from their pointer on, inputs
+//! - Request, grant and accept as in iSLIP: outputs grant the requesting input that comes next from their pointer on, inputs
 //!   accept the granting output that comes next from theirs.
 //! - An accepted grant moves both pointers to one beyond the partner.
-//! - A grant that is not accepted moves the output's pointer to the very input that it granted. Who was granted comes
-//!   first until it is served, and nobody who asks later overtakes it; in iSLIP the pointer stays behind, and inputs
-//!   between it and the granted one may come in between.
+//! - A grant that is not accepted moves the pointer of the output to the input that it granted. That input has the highest
+//!   priority until it is served, and later requests do not overtake it. In iSLIP the pointer stays behind, and inputs
+//!   between it and the granted one may be served first.
 //!
 //! # Deviations
-//! - The article defines one iteration. With several, pointers move in the first one only, as iSLIP's do and for the same
-//!   reason: otherwise who lost its turn in the first iteration may lose it for ever.
+//! - The article defines one iteration. With several, pointers move in the first one only, as those of iSLIP and for the same
+//!   reason: otherwise an input that loses its turn in the first iteration may lose it for ever.
 //!
 //! # Cost
-//! A word operation per output and iteration; iterations end when nothing is granted any more.
+//! A word operation per output and iteration. Iterations end when nothing more is granted.
 //!
 //! # References
 //! D. Serpanos, P. Antoniadis, FIRM: A Class of Distributed Scheduling Algorithms for High-Speed ATM Switches with
@@ -29,7 +30,7 @@ use crate::registry::ArbiterConfig;
 config!(iterations, "Parameters of FIRM.");
 
 impl ArbiterConfig for Config {
-    const SUMMARY: &'static str = "iSLIP whose outputs return to the input that they granted in vain";
+    const SUMMARY: &'static str = "iSLIP whose outputs return to the input of a grant that was not accepted";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
@@ -65,15 +66,15 @@ mod tests {
     use super::super::islip;
     use super::*;
 
-    /// Output 1 grants input 2 in vain, and its pointer goes there. In the next slot input 0 asks for output 1, too: FIRM
-    /// serves input 2, which came first; iSLIP's pointer is still at 0, and so input 0 overtakes.
+    /// Input 2 does not accept the grant of output 1, whose pointer moves to input 2. In the next slot input 0 requests output
+    /// 1, too: FIRM serves input 2, which came first; the pointer of iSLIP is still at 0, so input 0 overtakes.
     #[test]
-    fn who_was_granted_in_vain_comes_first() {
+    fn an_input_that_was_granted_comes_first() {
         let mut firm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();
         let islip = islip::Config { iterations: 1, ..islip::Config::default() };
         let mut islip: Box<dyn Arbiter<1>> = islip.arbiter(&site(3)).unwrap();
         let slots = [
-            // Asked, FIRM's answer, its pointers afterwards, iSLIP's answer, its pointers afterwards.
+            // Requests; pairs of FIRM, its pointers afterwards; pairs of iSLIP, its pointers afterwards.
             (
                 [[0, 0, 0], [0, 0, 0], [1, 1, 0]],
                 ("2-0", "grant 020, accept 001"),
@@ -85,8 +86,8 @@ mod tests {
                 ("0-1", "grant 010, accept 201"),
             ),
         ];
-        for (asked, by_firm, by_islip) in slots {
-            let hand = Hand::cells(asked);
+        for (requests, by_firm, by_islip) in slots {
+            let hand = Hand::cells(requests);
             assert_eq!((hand.pairs(&mut *firm).as_str(), pointers(&*firm).as_str()), by_firm);
             assert_eq!((hand.pairs(&mut *islip).as_str(), pointers(&*islip).as_str()), by_islip);
         }

@@ -1,18 +1,18 @@
-//! iSLIP: request, grant, accept, with round-robin pointers that slip.
+//! iSLIP: request, grant, accept, with round-robin pointers that slip apart.
 //!
 //! # Principles
-//! - In each iteration every unmatched input asks for all outputs that it has something for.
-//! - Every unmatched output grants the asking input that comes next from its pointer on.
+//! - In each iteration every unmatched input requests all outputs that it has a packet for.
+//! - Every unmatched output grants the requesting input that comes next from its pointer on.
 //! - Every input accepts the granting output that comes next from its own pointer on.
 //! - Both pointers move to one beyond the partner, and only when the grant is accepted. So the pointers of outputs move
-//!   apart, and under uniform load they come to point at different inputs: nobody collides.
+//!   apart; under uniform load they come to point at different inputs, and grants no longer collide.
 //!
 //! # Deviations
-//! - The article moves pointers in the first iteration only, which is what keeps every request from starving. P-SPF's
-//!   section 3 moves them whenever a grant is accepted. `pointers` chooses; the default is the article's.
+//! - In the article pointers move in the first iteration only, which prevents starvation of any request. In section 3 of the
+//!   P-SPF paper they move whenever a grant is accepted. `pointers` selects; the default is that of the article.
 //!
 //! # Cost
-//! A word operation per output and iteration; iterations end when nothing is granted any more.
+//! A word operation per output and iteration. Iterations end when nothing more is granted.
 //!
 //! # References
 //! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking 7(2), 1999.

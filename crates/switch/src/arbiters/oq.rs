@@ -1,18 +1,18 @@
-//! Output queueing: nothing waits at an input, and nobody has to be matched.
+//! Output queueing: no packet waits at an input, and no matching is needed.
 //!
 //! # Principles
-//! The fabric takes any number of cells to one output in a slot. What no fabric can do, and what all others are compared
-//! with: of all switches it has the least delay.
+//! The fabric takes any number of cells to one output in a slot. No real fabric can do that. Of all switches, output queueing
+//! has the least delay, so the others are compared with it.
 //!
 //! # Deviations
-//! A packet counts as crossed when its last cell is there, since links send whole packets.
+//! A packet counts as crossed when its last cell has arrived, since links send whole packets.
 //!
 //! # Cost
 //! None.
 //!
 //! # References
 //! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
-//! Communications 35(12), 1987: mean waits, equation (1) of the P-SPF paper.
+//! Communications 35(12), 1987: mean waiting times, equation (1) of the P-SPF paper.
 
 use qdisc::Invalid;
 
@@ -33,7 +33,7 @@ impl ArbiterConfig for Config {
     }
 }
 
-/// Is never asked.
+/// An arbiter for fabrics that never call one.
 pub(super) struct NoArbiter;
 
 impl<const W: usize> Arbiter<W> for NoArbiter {
