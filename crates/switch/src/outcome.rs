@@ -1,14 +1,14 @@
-//! What a run comes to.
+//! Results of a run.
 
 use crate::links::Links;
 use crate::packet::{Class, Kind};
 use crate::statistics::{Slots, Statistics, Sums};
 use crate::times::{Packets, mean_slots};
 
-/// What a run comes to. Times are in slots of a link, loads in cells per slot and port.
+/// Results of a run. Times are in slots of a link, loads in cells per slot and port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Inputs, and as many outputs.
+    /// Number of inputs, and of outputs.
     pub ports: usize,
     /// Measured slots of the links.
     pub slots: u64,
@@ -18,43 +18,43 @@ pub struct Outcome {
     pub offered: f64,
     /// Cells that crossed per slot and output.
     pub throughput: f64,
-    /// All packets.
+    /// Results for all packets.
     pub all: Packets,
-    /// Short and long ones.
+    /// Results for short and for long packets.
     pub classes: [Packets; 2],
-    /// Each kind of packet.
+    /// Results for each kind of packets.
     pub kinds: Vec<(Kind, Packets)>,
-    /// Where the slots of the outputs went.
+    /// Use of the slots of the outputs.
     pub outputs: Slots,
     /// Cells that crossed to each output.
     pub crossed_to: Vec<u64>,
-    /// The most that was held.
+    /// Largest backlogs.
     pub most: Most,
-    /// Cells in the switch at the end, those on their way through the fabric included.
+    /// Cells in the switch at the end, packets that are crossing included.
     pub backlog: u64,
-    /// Parts of the measured time, one after the other.
+    /// Batches of the measurement interval, in order.
     pub batches: Vec<Batch>,
 }
 
-/// Buffers at their fullest.
+/// Largest backlogs during the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// Cells in one queue of an input: of one output, or of all where there is only one.
+    /// Cells in one queue of an input.
     pub queue_cells: u64,
     /// Cells at one input.
     pub input_cells: u64,
-    /// Short packets in one queue for them, after arrivals and before service.
+    /// Short packets in one queue for short packets, after arrivals and before service.
     pub short_packets: u64,
-    /// Cells at one output, the packet that is being sent included.
+    /// Cells at one output, the packet in transmission included.
     pub output_cells: u64,
-    /// Short packets that wait at one output.
+    /// Short packets waiting at one output.
     pub output_short: u64,
 }
 
-/// A part of the measured time.
+/// A batch: one of equal parts of the measurement interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// The slot in which it ended.
+    /// Slot at its end.
     pub end: u64,
     /// Cells in the switch at its end.
     pub backlog: u64,
@@ -69,17 +69,18 @@ pub struct Batch {
 /// Means over the packets of a batch, in slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Means {
-    /// How many packets crossed.
+    /// Number of packets that crossed.
     pub count: u64,
-    /// Waiting.
+    /// Waiting time.
     pub wait: Option<f64>,
-    /// To the end of the crossing.
+    /// Time to the end of the crossing.
     pub delay: Option<f64>,
-    /// To the end of the output link.
+    /// Time to the end of the output link.
     pub through: Option<f64>,
 }
 
 impl Batch {
+    /// The difference between the sums at the end and at the begin of a batch.
     pub(crate) fn new(end: u64, before: &Sums, after: &Sums, backlog: u64, slot_ticks: u64) -> Batch {
         let difference = |classes: &[usize]| {
             let sum = |of: &dyn Fn(&Sums, usize) -> u64| -> u64 {
@@ -106,6 +107,7 @@ impl Batch {
 }
 
 impl Outcome {
+    /// The results of statistics, with the measured slots of the links and of the fabric.
     pub(crate) fn new(
         statistics: &Statistics,
         links: &Links,
@@ -140,7 +142,7 @@ impl Outcome {
         }
     }
 
-    /// Everything that was counted, in whole numbers: two runs that did the same have the same.
+    /// All counts as a text. Equal runs have equal digests.
     pub fn digest(&self) -> String {
         let packets = |packets: &Packets| {
             let times = [&packets.wait, &packets.delay, &packets.through];
@@ -161,7 +163,7 @@ impl Outcome {
         )
     }
 
-    /// Packets of a class.
+    /// Results for the packets of a class.
     pub fn class(&self, class: Class) -> &Packets {
         &self.classes[class as usize]
     }
