@@ -41,13 +41,13 @@ impl<const W: usize> Requests<W> {
         self.outputs.insert(output);
     }
 
-    /// Adds a request if `asks`, without a branch.
+    /// Adds a request if `requested`, without a branch.
     #[inline]
-    pub fn insert_if(&mut self, input: usize, output: usize, asks: bool) {
-        self.of_input[input].insert_if(output, asks);
-        self.of_output[output].insert_if(input, asks);
-        self.inputs.insert_if(input, asks);
-        self.outputs.insert_if(output, asks);
+    pub fn insert_if(&mut self, input: usize, output: usize, requested: bool) {
+        self.of_input[input].insert_if(output, requested);
+        self.of_output[output].insert_if(input, requested);
+        self.inputs.insert_if(input, requested);
+        self.outputs.insert_if(output, requested);
     }
 
     /// Removes a request if `gone`, without a branch.

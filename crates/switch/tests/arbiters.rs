@@ -1,4 +1,4 @@
-//! Every registered arbiter keeps the contract, whatever it is asked, for every size of switch.
+//! Every registered arbiter keeps the contract, for all demands and sizes of switches.
 
 mod support;
 
@@ -12,7 +12,7 @@ use switch::registry::ALL;
 use switch::traffic::SOURCES;
 use switch::{Mode, Plan, Row, Spec};
 
-/// Slots in a row that an arbiter is asked.
+/// Consecutive slots of a test.
 const SLOTS: u64 = 6;
 
 fn shape(ports: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Shape> {
@@ -26,7 +26,7 @@ fn shape(ports: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Shape>
     })
 }
 
-/// Who is connected with whom, slot by slot.
+/// The pairs of each slot.
 fn answers<const W: usize>(spec: &Spec, shape: Shape) -> Vec<Vec<(u16, u16)>> {
     let mut arbiter = build::<W>(spec, shape.ports, shape.seed);
     let mut matching = Matching::new();
@@ -38,7 +38,7 @@ fn answers<const W: usize>(spec: &Spec, shape: Shape) -> Vec<Vec<(u16, u16)>> {
     slots.iter().map(answer).collect()
 }
 
-/// Pairs are asked for, their ports are free, and no port is in two.
+/// Every pair is requested, its ports are free, and no port is in two pairs.
 fn check<const W: usize>(paper: &Paper<W>, pairs: &[(u16, u16)]) -> Result<(), String> {
     let (mut inputs, mut outputs) = (Row::<W>::EMPTY, Row::<W>::EMPTY);
     for (input, output) in pairs.iter().map(|(input, output)| (usize::from(*input), usize::from(*output))) {
@@ -46,7 +46,7 @@ fn check<const W: usize>(paper: &Paper<W>, pairs: &[(u16, u16)]) -> Result<(), S
             return Err(format!("{input}-{output}: one of them is not free"));
         }
         if !paper.requests.of_input[input].has(output) {
-            return Err(format!("{input}-{output}: nobody has asked"));
+            return Err(format!("{input}-{output}: there is no such request"));
         }
         if inputs.has(input) || outputs.has(output) {
             return Err(format!("{input}-{output}: one of them is matched twice"));
@@ -71,7 +71,7 @@ fn keeps_the_contract<const W: usize>(shape: Shape) -> Result<(), TestCaseError>
     Ok(())
 }
 
-/// With as many iterations as ports, or always, nothing can be added to what these decide.
+/// Arbiters whose matchings are maximal, always or with as many iterations as ports.
 const MAXIMAL: [&str; 10] = ["islip", "p_spf", "pim", "rrm", "drrm", "firm", "ilqf", "iocf", "serena", "qps"];
 
 /// A pair that could be added.
@@ -92,7 +92,7 @@ proptest! {
         keeps_the_contract::<1>(shape)?;
     }
 
-    /// A narrower row does for the same ports, and gives the same answers: an arbiter works on ports, not on words. Since
+    /// Rows of any sufficient width give the same answers: an arbiter works on ports, not on words. Since
     /// every arbiter is built anew, this is also: same seed, same answers.
     #[test]
     fn answers_do_not_depend_on_the_width_of_rows(shape in shape(2..=64)) {
@@ -131,13 +131,13 @@ proptest! {
 }
 
 #[test]
-fn who_promises_to_be_maximal_is_registered() {
+fn maximal_arbiters_are_registered() {
     for name in MAXIMAL {
         assert!(ALL.iter().any(|entry| entry.name == name), "{name}");
     }
 }
 
-/// Whatever a match means, every arbiter carries a moderate load of short and long packets.
+/// In every mode, every arbiter carries a moderate load of short and long packets.
 #[test]
 fn every_arbiter_works_in_every_mode() {
     for entry in ALL {

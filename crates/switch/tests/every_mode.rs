@@ -24,7 +24,7 @@ fn run(ports: usize, name: &str, parameters: &serde_json::Value, options: Option
     switch::run(&plan).expect("this can be run")
 }
 
-/// Arbiters with virtual output queues, with parameters that make a difference to them.
+/// Arbiters with virtual output queues, with parameters that change their results.
 fn arbiters() -> Vec<(&'static str, serde_json::Value)> {
     let mut all = Vec::new();
     for entry in ALL.iter().filter(|entry| (entry.default)().queueing() == Queueing::Virtual) {

@@ -75,7 +75,7 @@ fn input_queues_at_saturation() {
     }
 }
 
-/// Two iterations of PIM with all queues filled: the recursion over what the first leaves.
+/// Two iterations of PIM with all queues filled: the recursion over the ports that the first leaves.
 #[test]
 fn parallel_iterative_matching_at_saturation() {
     for ports in [4, 16] {
@@ -84,8 +84,8 @@ fn parallel_iterative_matching_at_saturation() {
     }
 }
 
-/// Equations (8) and (10): what short packets cost when every line is full. Blocked is an output whose long packet stands
-/// still, be it in its first slot (`held`) or later. The formulae are approximations, good to 0.0005; 0.001 is for the length
+/// Equations (8) and (10): the cost of short packets when every line is full. An output is blocked while its long packet is
+/// stopped, in its first slot (`held`) or later. The formulae are approximations, good to 0.0005; 0.001 is for the length
 /// of the run, too.
 #[test]
 fn what_preemption_costs() {

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn longest_ports_first() {
-        // Inputs hold 5, 10 and 2 cells. For output 0, input 0 has the longer queue, but more waits at input 1.
+        // Inputs have 5, 10 and 2 cells. For output 0, input 0 has the longer queue, but input 1 has more cells.
         let table = Table::new("5 . . / 1 9 . / . . 2").only(&[0, 1, 2], &[0]);
         assert_eq!(table.decided(&mwm(Weight::PortOccupancy)), [(1, 0)]);
         assert_eq!(table.decided(&mwm(Weight::QueueLength)), [(0, 0)]);

@@ -19,14 +19,14 @@ const ACK: Carries = Carries::Tcp(0);
 
 #[derive(Clone, Copy)]
 enum Carries {
-    /// So many bytes of data.
+    /// TCP with this number of bytes of data.
     Tcp(u32),
     Udp,
-    /// No IP: an ARP request.
+    /// Not IP: an ARP request.
     Arp,
 }
 
-/// Time in nanoseconds, sender, receiver, IP length, what is in it, interface.
+/// Time in nanoseconds, sender, receiver, IP length, payload, interface.
 type Line = (u64, [u8; 4], [u8; 4], u32, Carries, u32);
 
 /// Every size and class, each 512 ns after the one before: 10 slots of 64 bytes at 10 Gbit/s.
@@ -71,7 +71,7 @@ fn capture(lines: &[Line]) -> TempDir {
     folder
 }
 
-/// The traffic, with `c.pcapng` and what else is said.
+/// Traffic of `c.pcapng`, with further parameters.
 fn spec(more: Value) -> TrafficSpec {
     let mut value = json!({ "file": "c.pcapng", "inputs": "source" });
     value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -121,7 +121,7 @@ fn packets_have_the_cells_and_classes_of_the_paper() {
     };
     assert_eq!(slots(json!({ "rate": "1gbit" }))[..3], [(0, 1), (1, 1), (2, 1)]);
     assert_eq!(slots(json!({ "cell": "128b" })), [(0, 1), (5, 1), (10, 1), (15, 1), (20, 5), (25, 12)]);
-    // An acknowledgement that needs two cells is no short packet.
+    // An acknowledgement of two cells is not a short packet.
     assert_eq!(of_one_source(&EVERY[..1], json!({ "cell": "32b" })), [(0, 2, Long)]);
 }
 
@@ -183,7 +183,7 @@ fn ports_follow_from_addresses_and_from_the_seed() {
         let ports = used(leaving.iter().map(|packet| usize::from(packet.2)).collect());
         assert!(expected.contains(&ports), "{outputs}: {ports} outputs");
     }
-    // What A sends, to whomever, comes in at one port; what B and C get goes to two at most.
+    // All packets of A arrive at one port; packets for B and C leave at two at most.
     let few = [(0, A, B, 40, ACK, 2), (100, A, C, 65, Carries::Udp, 1), (200, A, B, 40, Carries::Udp, 2)];
     let few = capture(&few);
     let from_a = packets(build(&few, 8, json!({})).unwrap(), 9);
@@ -193,8 +193,8 @@ fn ports_follow_from_addresses_and_from_the_seed() {
     assert_eq!(by_interface.iter().map(|packet| packet.0).collect::<Vec<_>>(), [1, 2, 2]);
 }
 
-/// An address is no more often at one port as a source and a destination than chance has it, 1 in 16; nor is a flow at
-/// one port when it chooses both.
+/// An address has the same port as a source and as a destination by chance only, 1 in 16; so has a flow that selects both
+/// ports.
 #[test]
 fn inputs_and_outputs_are_chosen_apart() {
     let lines: Vec<Line> = (0..1024u32)
@@ -237,7 +237,7 @@ fn it_begins_again_where_the_last_packet_ended() {
     assert_eq!(starts(json!({})), [0, 10]);
     assert_eq!(starts(json!({ "repeat": true }))[..6], [0, 10, 12, 22, 24, 34]);
     assert_eq!(starts(json!({ "repeat": true, "limit": "1p" }))[..3], [0, 1, 2]);
-    // A link that is too slow for it falls behind, and brings everything none the less.
+    // A link that is too slow falls behind and still delivers all packets.
     let late = [(0, A, C, 1500, Carries::Udp, 0), (512, A, C, 40, ACK, 0)];
     let late = of_one_source(&late, json!({ "repeat": true }));
     assert_eq!(late[..4].iter().map(|packet| packet.0).collect::<Vec<_>>(), [0, 24, 25, 49]);
@@ -265,7 +265,7 @@ fn nonsense_is_refused_with_what_to_write() {
 }
 
 #[test]
-fn files_that_are_no_captures_are_refused() {
+fn files_that_are_not_captures_are_refused() {
     let folder = capture(&EVERY);
     let path = folder.path().join("c.pcapng");
     let whole = fs::read(&path).unwrap();
