@@ -203,12 +203,12 @@ fn what_is_kept_apart_stays_apart() {
 #[test]
 fn hosts_name_no_discipline() {
     let names = registry("crates/disciplines/src/lib.rs");
-    // A switch has schedulers of its own, and may name those; one of them is called as a discipline is.
-    let schedulers = registry("crates/switch/src/scheduler.rs");
-    assert!([&names, &schedulers].iter().all(|names| names.iter().any(|name| name == "fifo")), "no registry");
+    // A switch has arbiters of its own, and may name those; one of them has the name of a discipline.
+    let arbiters = registry("crates/switch/src/registry.rs");
+    assert!([&names, &arbiters].iter().all(|names| names.iter().any(|name| name == "fifo")), "no registry");
     let mut wrong = Vec::new();
     for host in ["crates/sim/src", "crates/switch/src", "crates/live/src", "crates/record/src"] {
-        let own: &[String] = if host == "crates/switch/src" { &schedulers } else { &[] };
+        let own: &[String] = if host == "crates/switch/src" { &arbiters } else { &[] };
         // Tests that are a file of their own may name what they use.
         let files = rust_files(&root().join(host)).into_iter().filter(|file| !file.ends_with("tests.rs"));
         for file in files {

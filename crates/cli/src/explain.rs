@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use qdisc::units::nearest;
 use schemars::{Schema, schema_for};
-use switch::scheduler::Options;
+use switch::options::Options;
 
 use crate::registries::{self, What};
 use crate::terminal::{bold, width};

@@ -64,8 +64,8 @@ fn kind(property: &Value, root: &Value) -> String {
         if target.ends_with("/Discipline") {
             return "discipline".into();
         }
-        if target.ends_with("/Scheduler") {
-            return "scheduler".into();
+        if target.ends_with("/Arbiter") {
+            return "arbiter".into();
         }
         return root
             .pointer(target.trim_start_matches('#'))

@@ -191,7 +191,7 @@ fn searches_that_make_no_sense_are_refused() {
     insta::assert_snapshot!(said(&[&network, "--capacity"]), @"giveway: giveway search asks a switch, and this scenario runs on a network");
     insta::assert_snapshot!(said(&[&by_hand, "--capacity"]), @r#"giveway: the traffic "list" has no load that could be searched; write kind = "onoff" or "bernoulli""#);
     let crossover = |more: &[&str]| said(&[&[&*file, "--crossover"][..], more].concat());
-    insta::assert_snapshot!(crossover(&["islop", "fifo"]), @r#"giveway: --crossover: unknown scheduler "islop"; did you mean "islip"?"#);
+    insta::assert_snapshot!(crossover(&["islop", "fifo"]), @r#"giveway: --crossover: unknown arbiter "islop"; did you mean "islip"?"#);
     insta::assert_snapshot!(crossover(&["islip", "fifo mode spf"]), @r#"giveway: --crossover: fifo mode spf: mode: only virtual output queues have classes: write "cell" or "packet""#);
     insta::assert_snapshot!(crossover(&["islip", "fifo", "--metric", "wait_mean_slot"]), @r#"giveway: --metric: a switch does not measure "wait_mean_slot"; did you mean "wait_mean_slots"?"#);
     insta::assert_snapshot!(said(&[&file, "--capacity", "--between", "0.5:1.5"]), @"giveway: --between: at a load of 1.5: load: input 0 is offered 1.5000 cells a slot, and its link brings at most 1");

@@ -6,7 +6,7 @@ use qdisc::{Bytes, Invalid, Rate, Span, Streams};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use switch::scheduler::Input;
+use switch::options::Input;
 use switch::speed::Speedup;
 use switch::traffic::{Place, SOURCES, TrafficEntry, TrafficSpec};
 use switch::{Outcome, Plan, Sim, Spec};
@@ -245,7 +245,7 @@ impl Crossbar {
     pub fn plan(&self, cell: &Cell) -> Plan {
         Plan {
             ports: self.ports,
-            scheduler: self.schedulers[cell.discipline].clone(),
+            arbiter: self.schedulers[cell.discipline].clone(),
             traffic: self.traffic.clone(),
             slots: self.slots,
             warmup: self.warmup,

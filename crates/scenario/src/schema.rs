@@ -110,7 +110,7 @@ fn plain(schema: Schema) -> Json {
 fn inline(schema: &mut Json, definitions: &Json) {
     let name = schema.get("$ref").and_then(Json::as_str).and_then(|target| target.strip_prefix("#/$defs/"));
     if let Some(definition) =
-        name.filter(|name| !["Discipline", "Scheduler"].contains(name)).and_then(|name| definitions.get(name))
+        name.filter(|name| !["Discipline", "Arbiter"].contains(name)).and_then(|name| definitions.get(name))
     {
         let mut definition = definition.clone();
         inline(&mut definition, definitions);

@@ -37,7 +37,7 @@ fn slots_are_counted_whatever_a_link_carries() {
 #[test]
 fn schedulers_that_make_no_sense_are_pointed_at() {
     insta::assert_snapshot!(told("\"islip\"", "\"islop\""), @r#"
-    error: unknown scheduler "islop"
+    error: unknown arbiter "islop"
      --> scenario:5:17
     5 | disciplines = ["islop", "p_spf lazy 2"]
       |                 ^^^^^
@@ -73,7 +73,7 @@ fn traffic_that_no_switch_can_carry_is_refused() {
        |        ^^^
     "#);
     insta::assert_snapshot!(told("load = 0.8", "load = 0.8\npattern = { hotspot = 0.5 }"), @r#"
-    error: traffic "onoff": pattern: the traffic is not admissible: output 0 is asked to take 3.6000 cells a slot, and its link takes 1; lower the load, or write overload = true if that is meant
+    error: traffic "onoff": pattern: the traffic is not admissible: output 0 is offered 3.6000 cells a slot, and its link takes 1; lower the load, or write overload = true if that is meant
       --> scenario:13:11
     13 | pattern = { hotspot = 0.5 }
        |           ^^^^^^^^^^^^^^^^^

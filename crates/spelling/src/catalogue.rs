@@ -51,7 +51,7 @@ impl<S> Entry<S> {
 /// What the things of a registry are called, for messages and the schema.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// One of them, a word that takes "a": "discipline".
+    /// One of them: "discipline".
     pub noun: &'static str,
     /// The name of their definition in a JSON Schema: "Discipline".
     pub definition: &'static str,
@@ -61,6 +61,14 @@ pub struct About {
     pub example: &'static str,
     /// How one is written inside another: "child (fq_codel limit 100p)". None where that cannot be.
     pub inside: Option<&'static str>,
+}
+
+impl About {
+    /// The noun with its indefinite article: "a discipline", "an arbiter".
+    pub fn one(&self) -> String {
+        let article = if self.noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        format!("{article} {}", self.noun)
+    }
 }
 
 /// A registry: everything of one kind that can be written, read and listed.

@@ -94,7 +94,7 @@ impl<'a, S> Words<'a, S> {
                 let about = self.catalogue.about;
                 let help = about
                     .inside
-                    .map(|inside| format!("a {} inside another is written as \"{inside}\"", about.noun));
+                    .map(|inside| format!("{} inside another is written as \"{inside}\"", about.one()));
                 Err(SpecError {
                     span: other.map_or(self.text.len()..self.text.len(), |word| word.span),
                     message: format!("expected \"{wanted}\" after {after}"),
@@ -109,7 +109,7 @@ impl<'a, S> Words<'a, S> {
         let Some(name) = self.next() else {
             return Err(SpecError {
                 span: self.text.len()..self.text.len(),
-                message: format!("expected a {}", self.catalogue.about.noun),
+                message: format!("expected {}", self.catalogue.about.one()),
                 help: Some(format!("such as {}", listed(self.catalogue.names()))),
             });
         };

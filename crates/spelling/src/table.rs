@@ -11,7 +11,7 @@ impl<S: Spelled> Catalogue<S> {
     /// # Errors
     /// What is wrong with it, in a sentence.
     pub fn deserialize<'de, D: Deserializer<'de>>(&'static self, deserializer: D) -> Result<S, D::Error> {
-        let noun = self.about.noun;
+        let one = self.about.one();
         match serde::Deserialize::deserialize(deserializer)? {
             Value::String(text) => self.read(&text).map_err(Error::custom),
             Value::Object(mut table) => {
@@ -20,7 +20,7 @@ impl<S: Spelled> Catalogue<S> {
                     _ => {
                         let example = self.example_name();
                         return Err(Error::custom(format!(
-                            "a {noun} needs a kind, such as kind = \"{example}\""
+                            "{one} needs a kind, such as kind = \"{example}\""
                         )));
                     }
                 };
@@ -36,7 +36,7 @@ impl<S: Spelled> Catalogue<S> {
                 (entry.from_json)(Value::Object(table)).map_err(Error::custom)
             }
             _ => Err(Error::custom(format!(
-                "a {noun} is written as \"{}\" or {{ kind = \"{}\" }}",
+                "{one} is written as \"{}\" or {{ kind = \"{}\" }}",
                 self.about.example,
                 self.example_name()
             ))),

@@ -1,9 +1,9 @@
-//! How fast a switch runs: slots of a link per second, by scheduler and mode.
+//! Speed of the simulation: slots of a link per second, by arbiter and mode.
 //!
 //! The traffic is that of the P-SPF paper (section 5): one packet to a burst, TRIMODEL(1, 9, 24, 0.559, 0.200), at a load of
-//! 0.9. In cell mode the same packets cross cell by cell. The switch is warm, its queues are as long as they are at that
-//! load, and every iteration continues where the one before ended. What arrives is drawn within the slots; `arrivals alone`
-//! has it by itself. The bars, in million slots per second at 16 ports: 8 for `p_spf` and `islip`, 6 for `msm`, 4 for `mwm`;
+//! 0.9. In cell mode the same packets cross cell by cell. The switch is warm: its queues have the length of that
+//! load, and every iteration continues where the one before ended. Arrivals are drawn within the slots; `arrivals alone`
+//! measures them separately. The bars, in million slots per second at 16 ports: 8 for `p_spf` and `islip`, 6 for `msm`, 4 for `mwm`;
 //! at 64 ports 2 for `p_spf`.
 //!
 //! Run one row with `cargo bench -p giveway-switch -- 'switch/p_spf/16'`.
@@ -18,15 +18,15 @@ use serde_json::json;
 use switch::traffic::{Place, SOURCES, TrafficSpec};
 use switch::{Plan, Sim};
 
-/// Slots that are timed at a time.
+/// Slots of one measurement.
 const BATCH: u64 = 10_000;
-/// Slots before that, until queues are as long as they stay.
+/// Slots before the first measurement, after which queues are stationary.
 const WARM: u64 = 50_000;
 const LOAD: f64 = 0.9;
 /// Longer than any of this lasts: at ten million slots per second, a day.
 const END: u64 = 1 << 40;
 
-/// Scheduler, and ports.
+/// Arbiter, and ports.
 const CASES: [(&str, usize); 11] = [
     ("islip", 16),
     ("p_spf", 16),
@@ -46,13 +46,13 @@ fn traffic() -> TrafficSpec {
     (onoff.from_json)(json!({ "load": LOAD })).expect("a load is all that it needs")
 }
 
-fn schedulers(criterion: &mut Criterion) {
+fn arbiters(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("switch");
     group.throughput(Throughput::Elements(BATCH));
-    for (scheduler, ports) in CASES {
+    for (arbiter, ports) in CASES {
         let plan = Plan {
             ports,
-            scheduler: scheduler.parse().expect("it is written right"),
+            arbiter: arbiter.parse().expect("it is written right"),
             traffic: traffic(),
             slots: END,
             warmup: 0,
@@ -62,7 +62,7 @@ fn schedulers(criterion: &mut Criterion) {
         let mut sim = Sim::new(&plan).expect("this can be run");
         let mut slot = WARM;
         sim.step_to(slot);
-        group.bench_function(BenchmarkId::new(scheduler, ports), |bencher| {
+        group.bench_function(BenchmarkId::new(arbiter, ports), |bencher| {
             bencher.iter(|| {
                 slot += BATCH;
                 sim.step_to(slot);
@@ -73,7 +73,7 @@ fn schedulers(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What is drawn in as many slots, at 16 ports.
+/// Drawing the arrivals of as many slots, at 16 ports.
 fn arrivals(criterion: &mut Criterion) {
     let place = Place { ports: 16, streams: Streams::new(1), folder: PathBuf::new() };
     let mut offered = traffic().build(&place).expect("this can be built");
@@ -104,6 +104,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1));
-    targets = schedulers, arrivals
+    targets = arbiters, arrivals
 }
 criterion_main!(benches);

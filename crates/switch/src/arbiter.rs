@@ -1,8 +1,8 @@
-//! The contract of arbiters: who is connected with whom in a slot.
+//! The contract of arbiters, which match inputs with outputs in each slot.
 //!
-//! An arbiter knows requests, weights and its own pointers. It does not know what is behind a request: a cell, a packet
-//! that will hold its connection until its last cell, a short packet that may interrupt another. That is the business of
-//! the modes of the switch, so that every arbiter can be used in every mode.
+//! An arbiter sees requests, weights and its own pointers. It does not depend on what a request stands for: a cell, a packet
+//! that holds its connection until its last cell, or a short packet that may interrupt another. The modes of the switch
+//! decide that, so every arbiter works in every mode.
 
 use qdisc::{Invalid, Streams};
 
@@ -11,25 +11,26 @@ use crate::per_port::PerPort;
 use crate::queues::Requests;
 use crate::row::Row;
 
-/// What an arbiter may know of a queue, beside that it is not empty.
+/// Lengths and ages of the queues behind requests.
 pub trait Weights {
-    /// Cells that are there now.
+    /// Number of cells in a queue that have arrived.
     fn cells(&self, input: usize, output: usize) -> u64;
-    /// When the packet at its head arrived, in ticks; the smaller, the older.
+    /// Arrival time of the packet at the head of a queue, in ticks.
     fn head(&self, input: usize, output: usize) -> u64;
 
-    /// [`cells`](Weights::cells) of several queues of an input, in one call: of those outputs whose bits are set in
-    /// `outputs` (the words of a row). Others are left as they are.
+    /// Writes [`cells`](Weights::cells) of several queues of an input to `cells`, indexed by output. `outputs` selects the
+    /// queues and is given as the words of a row; other elements are left as they are.
     fn cells_of(&self, input: usize, outputs: &[u64], cells: &mut [u64]) {
         each(outputs, |output| cells[output] = self.cells(input, output));
     }
-    /// [`head`](Weights::head) of several queues of an input, in the same way.
+    /// Writes [`head`](Weights::head) of several queues of an input to `heads`, with arguments as
+    /// [`cells_of`](Weights::cells_of).
     fn heads_of(&self, input: usize, outputs: &[u64], heads: &mut [u64]) {
         each(outputs, |output| heads[output] = self.head(input, output));
     }
 }
 
-/// Each port of a row, given as its words.
+/// Visits each port of a row that is given as its words.
 #[inline]
 fn each(words: &[u64], mut visit: impl FnMut(usize)) {
     for (at, word) in words.iter().enumerate() {
@@ -41,41 +42,41 @@ fn each(words: &[u64], mut visit: impl FnMut(usize)) {
     }
 }
 
-/// What is asked of an arbiter in a slot.
+/// The input of an arbiter in a slot: requests, free ports and weights.
 pub struct Demand<'a, const W: usize> {
-    /// Who asks for whom, those included who are not free.
+    /// All requests, those of and for busy ports included.
     pub requests: &'a Requests<W>,
-    /// Inputs that are free and ask for something.
+    /// Free inputs that have requests.
     pub inputs: Row<W>,
-    /// Outputs that are free and asked for.
+    /// Free outputs that are requested.
     pub outputs: Row<W>,
     /// The queues behind the requests.
     pub weights: &'a dyn Weights,
-    /// Now, in ticks.
+    /// The present time, in ticks.
     pub tick: u64,
-    /// Ticks of a slot of the fabric.
+    /// Length of a slot of the fabric, in ticks.
     pub slot_ticks: u64,
 }
 
 impl<const W: usize> Demand<'_, W> {
-    /// Free outputs that an input asks for.
+    /// Free outputs that an input requests.
     #[inline]
     pub fn of_input(&self, input: usize) -> Row<W> {
         self.requests.of_input[input] & self.outputs
     }
-    /// Free inputs that ask for an output.
+    /// Free inputs that request an output.
     #[inline]
     pub fn of_output(&self, output: usize) -> Row<W> {
         self.requests.of_output[output] & self.inputs
     }
-    /// How long the packet at the head of a queue has been there, in slots of the fabric.
+    /// Time since the arrival of the packet at the head of a queue, in slots of the fabric.
     #[inline]
     pub fn age(&self, input: usize, output: usize) -> u64 {
         (self.tick - self.weights.head(input, output)) / self.slot_ticks
     }
 }
 
-/// Pairs of an input and an output, none of which is in two pairs.
+/// Pairs of an input and an output, in which each port occurs at most once.
 #[derive(Clone, Debug)]
 pub struct Matching<const W: usize> {
     pairs: PerPort<(u16, u16), W>,
@@ -93,18 +94,18 @@ impl<const W: usize> Default for Matching<W> {
 }
 
 impl<const W: usize> Matching<W> {
-    /// No pair yet, and room for as many as there can be.
+    /// An empty matching, which never allocates again.
     pub fn new() -> Matching<W> {
         Matching { pairs: PerPort::new((0, 0)), count: 0, inputs: Row::EMPTY, outputs: Row::EMPTY }
     }
-    /// Forgets all pairs.
+    /// Removes all pairs.
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
         self.inputs = Row::EMPTY;
         self.outputs = Row::EMPTY;
     }
-    /// Adds a pair. Neither must be in one yet.
+    /// Adds a pair of ports that are not matched yet.
     #[inline]
     pub fn pair(&mut self, input: usize, output: usize) {
         debug_assert!(
@@ -116,48 +117,48 @@ impl<const W: usize> Matching<W> {
         self.inputs.insert(input);
         self.outputs.insert(output);
     }
-    /// The pairs, input first, in the order in which they were found.
+    /// The pairs, input first, in the order in which they were added.
     #[inline]
     pub fn pairs(&self) -> &[(u16, u16)] {
         self.pairs.first(self.count)
     }
 }
 
-/// Decides who is connected with whom.
+/// Matches inputs with outputs, slot by slot.
 pub trait Arbiter<const W: usize>: Send {
-    /// Adds pairs to `matching`, which is empty: only such as `demand` has. What it decides may depend on all earlier
-    /// demands and arrivals, and on nothing else.
+    /// Adds pairs to `matching`, which is empty. Each must be a request in `demand` between free ports. The result may depend
+    /// on this and earlier demands, on arrivals and on the random numbers of the [`Site`], and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
 
-    /// Whether it wants to know what arrives. Most do not: queues ask.
+    /// `true` if the arbiter needs [`arrived`](Self::arrived). Most arbiters only need requests.
     fn listens(&self) -> bool {
         false
     }
 
-    /// A packet has come to one of its queues, whether its ports are free or not. Only who [listens](Self::listens) is told.
+    /// Reports that a packet has joined a queue, of free or busy ports. Called only if [`listens`](Self::listens) is `true`.
     fn arrived(&mut self, _input: usize, _output: usize) {}
 
-    /// Its pointers, for `--trace-slots`: a name, and where it stands for each port.
+    /// Passes each kind of pointers to `visit`, for `--trace-slots`: its name, and the positions by port.
     fn pointers(&self, _visit: &mut dyn FnMut(&'static str, &[u16])) {}
 }
 
-/// Where an arbiter is put.
+/// The switch for which an arbiter is built.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// How many inputs and outputs there are.
+    /// Number of inputs, and of outputs.
     pub ports: usize,
-    /// Where its random numbers come from.
+    /// Source of random numbers.
     pub streams: Streams,
 }
 
 impl Site {
-    /// One of several arbiters of the same switch.
+    /// The site of one of several arbiters of the same switch, with random numbers of its own.
     pub fn within(&self, name: &str) -> Site {
         Site { ports: self.ports, streams: self.streams.within(name) }
     }
 }
 
-/// Refuses a number of iterations that does nothing.
+/// Refuses a number of iterations outside 1 to 1024.
 pub(crate) fn check_iterations(iterations: u32) -> Result<(), Invalid> {
     match iterations {
         1..=1024 => Ok(()),

@@ -1,6 +1,7 @@
-//! Arbiters, one file each. The registry of schedulers ([`scheduler`](crate::scheduler)) has a line for each.
+//! Arbiters, one file each. The [`registry`](crate::registry) has a line for each.
 
 pub mod cioq;
+mod config;
 pub mod drrm;
 pub mod fifo;
 pub mod firm;
@@ -19,6 +20,7 @@ pub mod p_mwm_ql;
 pub mod p_spf;
 pub mod pim;
 pub mod qps;
+mod round_robin;
 mod rounds;
 pub mod rrm;
 pub mod serena;

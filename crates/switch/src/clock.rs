@@ -1,8 +1,8 @@
-//! Two clocks in one: slots of the links, in which cells arrive, and slots of the fabric, in which they cross.
+//! The time of a switch, in slots of the links, in which cells arrive, and slots of the fabric, in which they cross.
 
 use crate::speed::Speedup;
 
-/// Where a switch is in time.
+/// The present time of a switch, in ticks and in slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     /// Ticks of a slot of a link.
@@ -18,6 +18,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
+    /// The begin of a run.
     pub fn new(speedup: Speedup) -> Clock {
         Clock {
             slot_ticks: speedup.slot_ticks(),
@@ -34,8 +35,8 @@ impl Clock {
         self.tick + self.fabric_ticks
     }
 
-    /// A slot of the fabric begins, and with it a slot of the links when that has come as well. No more than one has, since
-    /// the fabric's slots are not longer.
+    /// Begins a slot of the fabric, and with it the slot of the links that is due. At most one is due, because slots of the
+    /// fabric are not longer than those of the links.
     #[inline]
     pub fn begin(&mut self) {
         if self.slot * self.slot_ticks <= self.tick {
@@ -43,7 +44,7 @@ impl Clock {
         }
     }
 
-    /// On to the next slot of the fabric.
+    /// Ends the slot of the fabric.
     #[inline]
     pub fn advance(&mut self) {
         self.tick += self.fabric_ticks;

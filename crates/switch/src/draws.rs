@@ -1,12 +1,12 @@
-//! Discrete laws, each drawn in constant time and without a logarithm: most of the time of a slot goes into arrivals,
-//! and most of that would go into random numbers.
+//! Discrete distributions that are drawn in constant time. Most of the time of a slot goes into arrivals, and most of that
+//! would go into logarithms; only [`Lomax`] needs one.
 
 use libm::{log, pow};
 use qdisc::Rng;
 
-/// A law on some values by Walker's alias method: one column of n is drawn, then its own value or its alias.
+/// A distribution on a few values by Walker's alias method: one of n columns is drawn, then its own value or its alias.
 ///
-/// Odds are held as multiples of 2^-32, so that a probability is off by at most that.
+/// Probabilities are multiples of 2^-32 and differ from the exact ones by at most that.
 #[derive(Clone, Debug)]
 pub(crate) struct Alias<T> {
     columns: Vec<Column<T>>,
@@ -14,27 +14,27 @@ pub(crate) struct Alias<T> {
 
 #[derive(Clone, Copy, Debug)]
 struct Column<T> {
-    /// The column's own value is taken when the draw is below.
+    /// The column's own value is taken when the draw is below this.
     threshold: u32,
     /// Its alias and its own value, so that a comparison is an index.
     values: [T; 2],
 }
 
 impl<T: Copy> Alias<T> {
-    /// Values with their weights, which are not negative and not all zero; they need not sum to 1.
+    /// A distribution by values and their weights. Weights are not negative and not all zero; they need not sum to 1.
     pub fn new(values: &[(T, f64)]) -> Alias<T> {
         let n = values.len();
         let sum: f64 = values.iter().map(|(_, weight)| weight).sum();
         debug_assert!(n > 0 && sum > 0.0);
-        let mut odds: Vec<f64> = values.iter().map(|(_, weight)| weight * n as f64 / sum).collect();
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|at| odds[*at] < 1.0);
+        let mut scaled: Vec<f64> = values.iter().map(|(_, weight)| weight * n as f64 / sum).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|at| scaled[*at] < 1.0);
         let whole = |(value, _): &(T, f64)| Column { threshold: u32::MAX, values: [*value; 2] };
         let mut columns: Vec<Column<T>> = values.iter().map(whole).collect();
         while let (Some(poor), Some(rich)) = (small.pop(), large.last().copied()) {
-            columns[poor].threshold = (odds[poor] * 4_294_967_296.0) as u32;
+            columns[poor].threshold = (scaled[poor] * 4_294_967_296.0) as u32;
             columns[poor].values[0] = values[rich].0;
-            odds[rich] -= 1.0 - odds[poor];
-            if odds[rich] < 1.0 {
+            scaled[rich] -= 1.0 - scaled[poor];
+            if scaled[rich] < 1.0 {
                 large.pop();
                 small.push(rich);
             }
@@ -42,27 +42,28 @@ impl<T: Copy> Alias<T> {
         Alias { columns }
     }
 
-    /// Draws with a word that is uniform over all 64 bits.
+    /// Draws a value by a word that is uniform over all 64 bits.
     #[inline]
     pub fn pick(&self, word: u64) -> T {
-        // The high half chooses the column, the low half decides within it; without a jump, since nobody can foresee it.
+        // The high half selects the column, the low half decides within it. The comparison is an index instead of a branch,
+        // which could not be predicted.
         let column = &self.columns[(((word >> 32) * self.columns.len() as u64) >> 32) as usize];
         column.values[usize::from((word as u32) < column.threshold)]
     }
 }
 
-/// How many slots the table of a geometric law knows; the rest is drawn again, since the law has no memory.
+/// Size of the table of a geometric distribution. Larger values are drawn again, since the distribution has no memory.
 const TABLE: u32 = 255;
 
-/// The geometric law on 0, 1, 2, ...: how often something fails before it succeeds.
+/// The geometric distribution on 0, 1, 2, ...: the number of failures before a success.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometric {
-    /// 0 to `TABLE` - 1, and "at least `TABLE`".
+    /// The values 0 to `TABLE` - 1, and `TABLE` for all larger ones.
     table: Alias<u32>,
 }
 
 impl Geometric {
-    /// With success probability `p`, above 0 and up to 1: the mean is (1 - p)/p.
+    /// The distribution with success probability `p`, above 0 and up to 1. Its mean is (1 - p)/p.
     pub fn new(p: f64) -> Geometric {
         let mut values: Vec<(u32, f64)> = Vec::with_capacity(TABLE as usize + 1);
         let mut left = 1.0;
@@ -74,6 +75,7 @@ impl Geometric {
         Geometric { table: Alias::new(&values) }
     }
 
+    /// Draws a value.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let mut so_far = 0;
@@ -87,24 +89,27 @@ impl Geometric {
     }
 }
 
-/// A law with a power-law tail on 0, 1, 2, ...: the whole part of a Lomax variable, P(X >= k) = (1 + k/scale)^-shape.
+/// A distribution with a power-law tail on 0, 1, 2, ...: the integer part of a Lomax variable, P(X >= k) =
+/// (1 + k/scale)^-shape.
 #[derive(Clone, Debug)]
 pub(crate) struct Lomax {
+    /// Scale; 0 if all values are 0.
     scale: f64,
+    /// -1/shape.
     inverse: f64,
 }
 
-/// Terms of the mean that are summed one by one.
+/// Terms of the mean that are summed directly.
 const TERMS: u32 = 4096;
 
 impl Lomax {
-    /// With this tail exponent, above 1, and this mean, not negative.
+    /// The distribution with this tail exponent, above 1, and this mean, at least 0.
     pub fn new(shape: f64, mean: f64) -> Lomax {
         let inverse = -1.0 / shape;
         if mean <= 0.0 {
             return Lomax { scale: 0.0, inverse };
         }
-        // The mean grows with the scale: halve the interval.
+        // Bisection: the mean grows with the scale.
         let (mut low, mut high) = (1e-9, 2.0 * (mean + 1.0) * shape.max(2.0));
         for _ in 0..200 {
             let middle = 0.5 * (low + high);
@@ -113,7 +118,7 @@ impl Lomax {
         Lomax { scale: 0.5 * (low + high), inverse }
     }
 
-    /// The sum of P(X >= k) over k >= 1; its tail by Euler and Maclaurin.
+    /// The mean, as the sum of P(X >= k) over k >= 1. The tail of the sum is by the Euler-Maclaurin formula.
     fn mean(shape: f64, scale: f64) -> f64 {
         let tail = |k: f64| pow(1.0 + k / scale, -shape);
         let summed: f64 = (1..TERMS).map(|k| tail(f64::from(k))).sum();
@@ -123,12 +128,13 @@ impl Lomax {
         summed + integral + 0.5 * tail(k) - slope / 12.0
     }
 
+    /// Draws a value.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         if self.scale == 0.0 {
             return 0;
         }
-        // A variable of 1e15 slots is longer than any run.
+        // 1e15 slots are longer than any run.
         let x = self.scale * (libm::exp(self.inverse * log(1.0 - rng.uniform())) - 1.0);
         x.min(1e15) as u64
     }
@@ -145,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_table_has_its_odds() {
+    fn an_alias_table_has_its_probabilities() {
         let weights = [0.559, 0.2, 0.0, 0.241];
         let table = Alias::new(&[(0, 0.559), (1, 0.2), (2, 0.0), (3, 0.241)]);
         let mut rng = Streams::new(1).rng();

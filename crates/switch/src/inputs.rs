@@ -1,71 +1,80 @@
-//! What arrives at the inputs, slot by slot of the fabric.
+//! Arrivals at the inputs, slot by slot of the fabric.
 //!
-//! The links bring a cell per slot of theirs, and the fabric takes one per slot of its own, which is shorter where it is
-//! faster. A packet may begin to cross at a time that its rule gives, in ticks ([`Begin`]): it is passed to the fabric at the
-//! first slot of the fabric that begins then or later. Whether a slot of a link begins there does not matter.
+//! A link delivers one cell in each of its slots. The fabric takes one cell in each of its own slots, which are shorter where
+//! it is faster. [`Begin`] gives the time, in ticks, at which a packet may begin to cross. The packet is passed to the fabric
+//! in the first slot of the fabric that begins then or later, independent of the slots of the link.
 
 use crate::clock::Clock;
 use crate::notes::Note;
 use crate::packet::{Class, Kind, Packet};
 use crate::per_port::PerPort;
 use crate::row::Row;
-use crate::shared::{Coming, Shared};
+use crate::shared::{Arriving, Shared};
 use crate::traffic::{Arrival, Offered, Source};
 
-/// When packets may begin to cross, and from when on their delay counts.
+/// The time at which a packet may begin to cross, and the time from which its delay counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Begin {
-    /// As soon as the fabric cannot overtake the link: begun at the earliest time, the last cell crosses from the very tick on
-    /// in which it is there. The delay counts from the first cell.
+    /// As soon as the fabric cannot overtake the link: at the earliest such time, the last cell begins to cross in the tick in
+    /// which it arrives. The delay counts from the first cell.
     Paced,
-    /// With the first cell, where the fabric takes cells one by one; the delay counts from there.
+    /// With the first cell, for fabrics that take cells one by one. The delay counts from that cell.
     FirstCell,
-    /// With the last cell; the delay counts from there.
+    /// With the last cell. The delay counts from that cell.
     LastCell,
-    /// With the last cell; the delay counts from the first.
+    /// With the last cell. The delay counts from the first cell.
     Complete,
 }
 
-/// How many packets of a source are drawn at a time.
+/// Packets that are drawn from a source at a time.
 const AHEAD: usize = 8;
 
-/// How many slots of the fabric ahead it is known at which inputs a packet is due.
+/// Slots of the fabric in the calendar of due packets.
 const SLOTS: u64 = 256;
 
-/// A packet that is still to come.
+/// A packet that has been drawn and not passed to the fabric.
 #[derive(Clone, Copy, Default)]
 struct Next {
+    /// The packet.
     packet: Packet,
     /// The slot of the fabric in which it may begin to cross.
     due: u64,
-    /// The slot of the link in which its last cell comes.
+    /// The slot of the link in which its last cell arrives.
     last: u64,
 }
 
-/// What was drawn from a source.
+/// The packets that were drawn from a source.
 #[derive(Clone, Copy, Default)]
 struct Drawn {
+    /// The packets, in order of arrival.
     packets: [Next; AHEAD],
+    /// How many there are.
     count: usize,
-    /// How many of them have had their turn.
+    /// How many of them have been passed to the fabric.
     passed: usize,
-    /// How many of them stand in the rows of what is due.
+    /// How many of them are in the calendar.
     entered: usize,
 }
 
-/// The inputs, and what comes next at each.
+/// The inputs with their sources and the next packets of each.
 pub(crate) struct Inputs<const W: usize> {
     sources: Vec<Box<dyn Source>>,
     drawn: PerPort<Drawn, W>,
-    /// By slot of the fabric, around: the inputs at which a packet is due.
+    /// The calendar. By slot of the fabric, modulo [`SLOTS`]: the inputs at which a packet is due.
     due: Box<[Row<W>; SLOTS as usize]>,
-    /// Inputs of which something drawn is due too late to stand there.
+    /// Inputs with a drawn packet that is due after the end of the calendar.
     later: Row<W>,
+    /// Buffer for drawing.
     fresh: Vec<Arrival>,
+    /// Kinds of packets, by number.
     kinds: Vec<Kind>,
+    /// Cells of a packet arrive one after the other, see [`Offered::serial`].
     serial: bool,
+    /// The rule for the begin of packets.
     begin: Begin,
+    /// Length of a slot of a link, in ticks.
     slot_ticks: u64,
+    /// Length of a slot of the fabric, in ticks.
     fabric_ticks: u64,
 }
 
@@ -89,7 +98,7 @@ impl<const W: usize> Inputs<W> {
         inputs
     }
 
-    /// Draws the next packets of an input, `now` being the first slot of the fabric in which one can be due.
+    /// Draws the next packets of an input. `now` is the first slot of the fabric in which one can be due.
     #[inline(never)]
     fn draw(&mut self, input: usize, now: u64) {
         self.fresh.clear();
@@ -107,7 +116,7 @@ impl<const W: usize> Inputs<W> {
                 Begin::LastCell => (last_tick, last_tick),
                 Begin::Complete => (last_tick, first_tick),
             };
-            // The first slot of the fabric that does not begin before. Without speedup, which is usual, nothing is divided.
+            // The first slot of the fabric that does not begin earlier. Without speedup, the usual case, no division is needed.
             let due = if fabric_ticks == 1 { earliest } else { earliest.div_ceil(fabric_ticks) };
             let packet = Packet { arrived, cells, kind, to };
             *next = Next { packet, due, last };
@@ -115,8 +124,8 @@ impl<const W: usize> Inputs<W> {
         self.enter(input, now);
     }
 
-    /// Enters in the rows what is due before these come around again. No two packets of an input are due in one slot of the
-    /// fabric, since their earliest times are a slot of the link apart or more.
+    /// Enters the drawn packets of an input into the calendar, up to its end. No two packets of an input are due in one slot
+    /// of the fabric, because their earliest times are at least a slot of the link apart.
     fn enter(&mut self, input: usize, now: u64) {
         let drawn = &mut self.drawn[input];
         while drawn.entered < drawn.count {
@@ -131,7 +140,7 @@ impl<const W: usize> Inputs<W> {
         self.later.insert_if(input, drawn.entered < drawn.count);
     }
 
-    /// The inputs at which a packet is due. To be asked for every slot of the fabric, one after the other.
+    /// Removes and returns the inputs at which a packet is due in `slot`. Must be called for every slot of the fabric in turn.
     #[inline]
     pub fn due(&mut self, slot: u64) -> Row<W> {
         if slot.is_multiple_of(SLOTS / 2) {
@@ -142,19 +151,19 @@ impl<const W: usize> Inputs<W> {
         std::mem::replace(&mut self.due[(slot % SLOTS) as usize], Row::EMPTY)
     }
 
-    /// The packet that is due at an input, and its class.
+    /// Removes and returns the packet that is due at an input, and its class.
     #[inline(always)]
     pub fn pass(&mut self, input: usize, shared: &mut Shared<W>) -> (Packet, Class) {
         let drawn = &mut self.drawn[input];
         let Next { packet, last, .. } = drawn.packets[drawn.passed % AHEAD];
         drawn.passed += 1;
         if drawn.passed == drawn.count {
-            // What was due in this slot has been taken out already: the next one is the first.
+            // `due` has already emptied the calendar for this slot, so the next slot is the first possible one.
             self.draw(input, shared.clock.fabric + 1);
         }
         let class = self.kinds[usize::from(packet.kind)].class;
-        shared.coming[input] = Coming { to: packet.to, last };
-        shared.tally.arrived(input, packet.cells);
+        shared.arriving[input] = Arriving { to: packet.to, last };
+        shared.statistics.arrived(input, packet.cells);
         shared.notes.note(Note::Arrive(input as u16, packet.to, packet.cells, class));
         (packet, class)
     }

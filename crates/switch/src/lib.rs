@@ -1,11 +1,12 @@
-//! A switch, slot by slot: packets cut into cells cross a bufferless fabric that connects each input with at most one
-//! output at a time. Who is connected with whom is decided by an arbiter; what that means, by the mode of the switch.
+//! A simulator of an input-queued switch, slot by slot. Packets are cut into cells and cross a bufferless fabric, which
+//! connects each input with at most one output at a time. An arbiter matches inputs with outputs; the mode of the switch
+//! decides whether a match carries a cell or a packet.
 //!
-//! Start with [`sim`], then `modes/packet.rs` and `modes/preemptive.rs`, then [`arbiter`] and
+//! Start with [`sim`] and `engine.rs`, then `modes/packet.rs` and `modes/preemptive.rs`, then [`arbiter`] and
 //! [`arbiters::islip`].
 //!
-//! Time is counted in slots, the time of a cell on a link. A fabric may be faster by any ratio of whole numbers
-//! ([`speed::Speedup`]).
+//! Time is counted in slots. A slot is the transmission time of a cell on a link. The fabric may be faster than the links
+//! by any ratio of whole numbers ([`speed::Speedup`]).
 
 #![forbid(unsafe_code)]
 
@@ -13,32 +14,38 @@ pub mod arbiter;
 pub mod arbiters;
 mod clock;
 mod draws;
+mod engine;
+mod histogram;
 mod inputs;
 mod links;
 pub mod matching;
 mod modes;
 pub mod notes;
 mod numbers;
+pub mod options;
 pub mod outcome;
 pub mod packet;
 mod per_port;
 mod queues;
 pub mod rates;
+pub mod registry;
 mod row;
-pub mod scheduler;
 mod shared;
 pub mod sim;
 mod slab;
 pub mod speed;
 pub mod stability;
-mod tally;
+mod statistics;
+mod times;
 pub mod traffic;
 mod wheel;
 
+pub use options::Mode;
 pub use outcome::Outcome;
 pub use per_port::PerPort;
 pub use queues::Requests;
+pub use registry::{ALL, Spec};
 pub use row::Row;
-pub use scheduler::{ALL, Mode, Spec};
 pub use sim::{Plan, Sim, run};
-pub use tally::{Packets, Slots, Times};
+pub use statistics::Slots;
+pub use times::{Packets, Times};

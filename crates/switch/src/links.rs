@@ -1,55 +1,59 @@
-//! The links behind the outputs: a packet leaves when all of it is there, one cell a slot.
+//! The output links. A link sends complete packets, one cell per slot, and never interrupts a packet.
 //!
-//! The output scheduler never interrupts a packet. With two classes it sends short ones first (P-SPF, section 2.1),
-//! otherwise in the order of their completion.
+//! With two classes it sends short packets first (P-SPF, section 2.1), otherwise packets in the order of their completion.
 
 use crate::packet::{Class, Kind};
 
-/// A packet that waits for its link.
+/// A complete packet at an output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
-    /// When all of it was there, in ticks.
+    /// Time at which it was complete, in ticks.
     pub at: u64,
-    /// When it arrived at the switch, in ticks.
+    /// Time of its arrival at the switch, in ticks.
     pub arrived: u64,
+    /// Number of its kind.
     pub kind: u16,
 }
 
-/// How many packets are written down for a link before it is looked at.
-const TOGETHER: usize = 8;
+/// Packets that are collected for a link before it sends.
+const BATCH: usize = 8;
 
-/// All links.
+/// All output links.
 ///
-/// Where short packets go first, packets are only written down when they are complete, and sent some dozen at a time:
-/// nothing in the switch depends on when that is done, and one link after the other is faster than all in turns.
+/// Where short packets go first, complete packets are collected and sent several at a time. Nothing in the switch depends on
+/// the links, so the moment of the computation is free, and handling one link at a time is faster.
 #[derive(Debug)]
 pub(crate) struct Links {
+    /// By output.
     links: Vec<Link>,
-    /// By kind: how long it takes, in ticks, and whether it goes before others.
+    /// By kind: transmission time in ticks, and `true` for short packets.
     kinds: Vec<(u64, bool)>,
+    /// Short packets are sent before others.
     short_first: bool,
+    /// Length of a slot of a link, in ticks.
     slot_ticks: u64,
-    /// The longest time that one output needed for all that waited there, what was being sent included, in ticks.
+    /// Largest backlog of one output, the packet in transmission included, as transmission time in ticks.
     most_ticks: u64,
-    /// The most short packets that waited at one output.
+    /// Largest number of short packets that waited at one output.
     pub most_short: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Link {
-    /// When all that is complete will have been sent, in ticks, in whatever order.
+    /// Time at which all complete packets will have been sent, in ticks. It does not depend on their order.
     busy_until: u64,
-    /// When what was sent until now will have been sent, in ticks. Only used where short ones go first, as are queues.
+    /// End of the last transmission that has been computed, in ticks. Used only with short packets first, as are the queues.
     free: u64,
-    /// Of short ones and of others.
+    /// Short packets, and others.
     queues: [Queue; 2],
 }
 
-/// What waits, and before that what does no more.
+/// Collected packets, and before them packets that have been sent.
 #[derive(Clone, Debug, Default)]
 struct Queue {
+    /// Packets in order of completion.
     packets: Vec<Ready>,
-    /// The first one that waits.
+    /// Index of the first packet that has not been sent.
     next: usize,
 }
 
@@ -67,7 +71,7 @@ impl Links {
         }
     }
 
-    /// A packet is complete. Tells, now or later, when its last cell was sent.
+    /// Adds a complete packet. `left` is called, now or later, with the end of its transmission.
     #[inline]
     pub fn offer(&mut self, output: usize, packet: Ready, left: &mut impl FnMut(Ready, u64)) {
         let link = &mut self.links[output];
@@ -80,35 +84,35 @@ impl Links {
         }
         let queue = &mut link.queues[usize::from(!short)];
         queue.packets.push(packet);
-        if queue.packets.len() >= queue.next + TOGETHER {
+        if queue.packets.len() >= queue.next + BATCH {
             self.send(output, packet.at, left);
         }
     }
 
-    /// The most cells that waited at one output, what was being sent included.
+    /// Largest number of cells at one output, the packet in transmission included.
     pub fn most_cells(&self) -> u64 {
         self.most_ticks.div_ceil(self.slot_ticks)
     }
 
-    /// So many cells wait at one output, and are sent without these links knowing.
-    pub fn held(&mut self, cells: u64) {
+    /// Records the cells at one output, for modes that send cells without these links.
+    pub fn record_backlog(&mut self, cells: u64) {
         self.most_ticks = self.most_ticks.max(cells * self.slot_ticks);
     }
 
-    /// Tells what begins to leave until `tick`.
+    /// Computes all transmissions that begin by `tick`.
     pub fn advance(&mut self, tick: u64, left: &mut impl FnMut(Ready, u64)) {
         for output in 0..self.links.len() {
             self.send(output, tick, left);
         }
     }
 
-    /// Forgets the maxima.
-    pub fn forget(&mut self) {
+    /// Resets the maxima.
+    pub fn reset_maxima(&mut self) {
         (self.most_ticks, self.most_short) = (0, 0);
     }
 
-    /// Begins everything that can begin until `tick`. A link that becomes free in that very tick waits: others may be
-    /// complete in it that go before what is there.
+    /// Computes the transmissions of one output that begin by `tick`. A link that becomes free in exactly that tick waits,
+    /// because packets with priority may still be completed in it.
     #[inline(never)]
     fn send(&mut self, output: usize, tick: u64, left: &mut impl FnMut(Ready, u64)) {
         let Link { free, queues, .. } = &mut self.links[output];
@@ -118,7 +122,7 @@ impl Links {
         let complete = |queue: usize, at: usize| packets[queue].get(at).map_or(u64::MAX, |packet| packet.at);
         let mut first = [complete(0, next[0]), complete(1, next[1])];
         let mut now = *free;
-        // What never comes is later than everything.
+        // u64::MAX stands for a packet that does not exist, and must stay above `tick`.
         let tick = tick.min(u64::MAX - 1);
         while now < tick {
             let idle_until = first[0].min(first[1]);
@@ -127,9 +131,9 @@ impl Links {
             }
             let waited = idle_until <= now;
             now = now.max(idle_until);
-            // Without a jump: nobody can foresee whose turn it is.
+            // An index instead of a branch, which could not be predicted.
             let queue = usize::from(first[0] > now);
-            // Beyond the end where it is not the turn of the short ones.
+            // Beyond the end of the list where a long packet is next.
             let beyond = next[0] + most_short + (queue << 40);
             if complete(0, beyond) <= now && (waited || most_short > 0) {
                 most_short += 1;
@@ -146,14 +150,14 @@ impl Links {
         *free = now;
         self.most_short = most_short as u64;
         for (queue, next) in queues.iter_mut().zip(next) {
-            queue.forget(next);
+            queue.remove_sent(next);
         }
     }
 }
 
 impl Queue {
-    /// Forgets all before `next`, unless that is more work than what it makes room for.
-    fn forget(&mut self, next: usize) {
+    /// Removes the packets before `next`, once they are at least half of the list.
+    fn remove_sent(&mut self, next: usize) {
         self.next = next;
         if 2 * next >= self.packets.len() {
             self.packets.drain(..next);
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn short_ones_first_and_nobody_is_interrupted() {
+    fn short_packets_first_without_interruption() {
         // Nine cells are being sent when a packet of 5 and then a short one come.
         let offers = [(10, 9), (11, 5), (12, 1)];
         assert_eq!(run(true, &offers), [(9, 19), (1, 20), (5, 25)]);

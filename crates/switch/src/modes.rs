@@ -1,4 +1,5 @@
-//! What a match means: a cell, a packet that holds its connection, or one that may be interrupted. One file each.
+//! The modes of a switch, one file each: a match carries a cell, a packet that holds its connection, or a packet that may be
+//! interrupted.
 
 mod cell;
 mod cioq;
@@ -12,44 +13,46 @@ mod spf;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::inputs::Inputs;
 use crate::notes::Notes;
+use crate::options::{Mode, Options, Queueing};
 use crate::packet::{Class, Packet};
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::{Mode, Options, Queueing, Scheduler};
 use crate::shared::Shared;
 
 pub(crate) use connections::Connections;
 use qdisc::Invalid;
 
-/// The queues of the inputs and the connections through the fabric, with the rule by which they change.
+/// The queues of the inputs and the connections through the fabric, with the rules of one mode.
 pub(crate) trait Fabric<const W: usize>: Send {
-    /// A packet is there and may be sent.
+    /// Adds a packet that may begin to cross.
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>);
-    /// At each of these inputs one is: all in one call.
+    /// Adds the packet that is due at each of these inputs.
     fn arrive_all(&mut self, due: Row<W>, inputs: &mut Inputs<W>, shared: &mut Shared<W>) {
         for input in due {
             let (packet, class) = inputs.pass(input, shared);
             self.arrive(input, packet, class, shared);
         }
     }
-    /// One slot of the fabric.
+    /// Runs one slot of the fabric.
     fn slot(&mut self, shared: &mut Shared<W>);
-    /// The pointers of its arbiters, each with the name of its half where there are two.
+    /// Passes the pointers of the arbiters to `visit`: the class of packets (empty with one arbiter), the name, and the
+    /// positions by port.
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16]));
 }
 
-/// An arbiter in its place.
-pub(crate) struct Seat<const W: usize> {
+/// An arbiter in a fabric, which skips reports of arrivals if the arbiter does not need them.
+pub(crate) struct ArbiterHandle<const W: usize> {
     arbiter: Box<dyn Arbiter<W>>,
-    /// Asked once: what arrives is told to hardly anyone, and there is a lot of it.
+    /// Result of [`Arbiter::listens`], kept because there is a report for each packet and few arbiters need it.
     listens: bool,
 }
 
-impl<const W: usize> Seat<W> {
-    fn new(arbiter: Box<dyn Arbiter<W>>) -> Seat<W> {
-        Seat { listens: arbiter.listens(), arbiter }
+impl<const W: usize> ArbiterHandle<W> {
+    fn new(arbiter: Box<dyn Arbiter<W>>) -> ArbiterHandle<W> {
+        ArbiterHandle { listens: arbiter.listens(), arbiter }
     }
 
-    /// See [`Arbiter::arrived`].
+    /// Calls [`Arbiter::arrived`] if the arbiter needs it.
     #[inline]
     fn arrived(&mut self, input: usize, output: usize) {
         if self.listens {
@@ -57,26 +60,26 @@ impl<const W: usize> Seat<W> {
         }
     }
 
-    /// See [`Arbiter::decide`].
+    /// Calls [`Arbiter::decide`].
     #[inline]
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         self.arbiter.decide(demand, matching, notes);
     }
 
-    /// See [`Arbiter::pointers`].
+    /// Calls [`Arbiter::pointers`].
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
         self.arbiter.pointers(visit);
     }
 }
 
-/// The fabric of a scheduler.
-pub(crate) fn fabric<const W: usize, S: Scheduler>(
+/// Builds the fabric for an arbiter and its options.
+pub(crate) fn fabric<const W: usize, S: ArbiterConfig>(
     config: &S,
     options: &Options,
     site: &Site,
 ) -> Result<Box<dyn Fabric<W>>, Invalid> {
-    let long = || config.arbiter::<W>(&site.within("long")).map(Seat::new);
-    let short = || config.short_arbiter::<W>(&site.within("short")).map(Seat::new);
+    let long = || config.arbiter::<W>(&site.within("long")).map(ArbiterHandle::new);
+    let short = || config.short_arbiter::<W>(&site.within("short")).map(ArbiterHandle::new);
     Ok(match (S::QUEUEING, options.mode.unwrap_or(S::MODE)) {
         (Queueing::Output, _) => Box::new(output::Output::new(site.ports)),
         (Queueing::Combined, _) => Box::new(cioq::Cioq::new(site.ports)),

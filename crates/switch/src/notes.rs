@@ -1,31 +1,31 @@
-//! What happened in a slot, step by step, for who wants to check it by hand (`--trace-slots`).
+//! Traces of slots, step by step, to check an arbiter by hand (`--trace-slots`).
 
 use std::fmt;
 
 use crate::packet::Class;
 
-/// One step.
+/// One step of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A packet may be sent from now on: input, output, cells.
+    /// A packet joins a queue: input, output, cells, class.
     Arrive(u16, u16, u32, Class),
-    /// What follows is about packets of this class alone.
+    /// The following steps match packets of this class.
     Half(Class),
     /// An iteration begins, counted from 1.
     Iteration(u32),
-    /// An input asks for an output.
+    /// An input requests an output: input, output.
     Request(u16, u16),
-    /// An output grants an input.
+    /// An output grants an input: output, input.
     Grant(u16, u16),
-    /// An input accepts an output.
+    /// An input accepts the grant of an output: input, output.
     Accept(u16, u16),
-    /// A cell crosses: input, output, cells of its packet that are left after it.
+    /// A cell crosses: input, output, remaining cells of its packet.
     Cross(u16, u16, u32),
-    /// A connection stays, and no cell crosses: input, output.
+    /// A connection is interrupted, and no cell crosses: input, output.
     Interrupt(u16, u16),
 }
 
-/// Steps that are written down, when anybody wants them.
+/// A recorder of steps, which may be off.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
     on: bool,
@@ -33,65 +33,65 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Nobody wants them.
+    /// A recorder that drops all steps.
     pub fn off() -> Notes {
         Notes::default()
     }
-    /// Somebody does.
+    /// A recorder that keeps all steps.
     pub fn on() -> Notes {
         Notes { on: true, notes: Vec::new() }
     }
-    /// Whether anybody wants them: who has to search for what to note asks first.
+    /// `true` if steps are kept. Callers check this before they search for steps to record.
     #[inline]
     pub fn wanted(&self) -> bool {
         self.on
     }
-    /// An iteration begins, counted from 1.
+    /// Records the begin of an iteration, counted from 1.
     #[inline]
     pub fn iteration(&mut self, number: u32) {
         self.note(Note::Iteration(number));
     }
-    /// An input asks for an output.
+    /// Records a request.
     #[inline]
     pub fn request(&mut self, input: usize, output: usize) {
         self.note(Note::Request(input as u16, output as u16));
     }
-    /// An output grants an input.
+    /// Records a grant.
     #[inline]
     pub fn grant(&mut self, output: usize, input: usize) {
         self.note(Note::Grant(output as u16, input as u16));
     }
-    /// An input accepts an output.
+    /// Records an accept.
     #[inline]
     pub fn accept(&mut self, input: usize, output: usize) {
         self.note(Note::Accept(input as u16, output as u16));
     }
-    /// Anything else.
+    /// Records a step.
     #[inline]
     pub fn note(&mut self, note: Note) {
         if self.on {
             self.notes.push(note);
         }
     }
-    /// What was noted since the last time.
+    /// Removes and returns the recorded steps.
     pub fn take(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
 }
 
-/// One slot of the fabric.
+/// The trace of one slot of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotTrace {
-    /// Its number, from 0.
+    /// Number of the slot, from 0.
     pub slot: u64,
-    /// What happened, in order.
+    /// The steps, in order.
     pub notes: Vec<Note>,
-    /// Where pointers stand afterwards: of which class (empty where there is only one), name, by port.
+    /// Pointers after the slot: class of packets (empty with one arbiter), name, positions by port.
     pub pointers: Vec<(&'static str, &'static str, Vec<u16>)>,
 }
 
 impl fmt::Display for SlotTrace {
-    /// A line for each kind of step. `2>0` is from input 2 to output 0.
+    /// Writes a line for each kind of step. `2>0` is from input 2 to output 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "slot {}", self.slot)?;
         let mut before = None;

@@ -1,43 +1,44 @@
-//! What a run comes to, as numbers with names: what tables, reports and claims are made of.
+//! The results of a run as named numbers, for tables, reports and claims.
 
 use crate::outcome::{Means, Outcome};
 use crate::packet::Class;
 use crate::stability::Stability;
-use crate::tally::{Packets, Slots, Times};
+use crate::statistics::Slots;
+use crate::times::{Packets, Times};
 
-/// Quantiles that are told.
+/// Quantiles of the named numbers.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 
-/// Student's t for 95 % with as many degrees of freedom as there are batches less one, from 1 on.
+/// Student's t for a two-sided 95 % interval, by degrees of freedom from 1 on.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
 impl Outcome {
-    /// Named numbers, in a fixed order. `None`: could not be measured. Times are in slots of a link.
+    /// Named numbers, in a fixed order. `None` stands for a number that cannot be measured. Times are in slots of a link.
     ///
-    /// | name | what |
+    /// | name | meaning |
     /// |---|---|
     /// | `offered`, `throughput` | cells that arrived and that crossed, per slot and port |
-    /// | `wait_mean_slots`, `wait_p50_slots`, `_p95_`, `_p99_`, `_max_` | waiting: from arrival to the end of the crossing, less what the crossing takes alone |
+    /// | `wait_mean_slots`, `wait_p50_slots`, `_p95_`, `_p99_`, `_max_` | waiting time: from arrival to the end of the crossing, less the duration of an undisturbed crossing |
     /// | `..._p50_slots`, `_p95_`, `_p99_` | the smallest time that at least this share of the packets does not exceed; above 2,047 ticks (slots, without speedup) to a thousandth, and never above `_max_` |
     /// | `wait_ci_slots` | half of the 95 % interval of its mean, from the means of 20 batches |
     /// | `delay_...` | from arrival to the end of the crossing |
     /// | `through_...` | from arrival to the end of the output link |
-    /// | `short_wait_...`, `long_wait_...` and so on | the same of a class; `short_packets`, `long_packets` are how many |
-    /// | `cells_N_wait_mean_slots` | of packets of N cells, where there are at most 16 sizes |
-    /// | `output_short`, `output_long` | share of the outputs' slots in which a cell of a short, or of another packet came; with queues at the outputs alone, where many come in one slot, cells per slot of an output, and 1 at most |
-    /// | `output_blocked` | share in which an output idled that was connected with an input that sent a short packet elsewhere |
-    /// | `output_held` | share in which it idled because one of both ports of a new match was taken by a short packet |
-    /// | `output_unmatched` | share in which it idled although somebody had something for it |
-    /// | `output_idle` | share in which nobody had anything for it |
-    /// | `queue_max_cells`, `input_max_cells` | the most in one queue of an input, and at one input |
-    /// | `short_max_packets` | the most in one queue for short packets, after arrivals and before service |
-    /// | `output_max_cells`, `output_short_max_packets` | the most that waited at one output |
+    /// | `short_wait_...`, `long_wait_...` and so on | the same for one class; `short_packets`, `long_packets` are the numbers of packets |
+    /// | `cells_N_wait_mean_slots` | mean waiting time of packets of N cells, if there are at most 16 kinds |
+    /// | `output_short`, `output_long` | share of the slots of outputs in which a cell of a short, or of another packet crossed; with output queueing, where many cross in one slot, cells per slot of an output, at most 1 |
+    /// | `output_blocked` | share in which the output idled because its input sent a short packet to another output |
+    /// | `output_held` | share in which the output idled because a short packet took one of both ports of a new match |
+    /// | `output_unmatched` | share in which the output idled although an input had a packet for it |
+    /// | `output_idle` | share in which no input had a packet for the output |
+    /// | `queue_max_cells`, `input_max_cells` | largest backlog of one queue of an input, and of one input |
+    /// | `short_max_packets` | largest number in one queue for short packets, after arrivals and before service |
+    /// | `output_max_cells`, `output_short_max_packets` | largest backlog at one output |
     /// | `backlog_cells` | cells in the switch at the end |
-    /// | `backlog_slope` | by how much the backlog grows, cells per slot and port |
-    /// | `stable` | 1 when it does not grow, 0 when it does, null when the run is too short to tell |
+    /// | `backlog_slope` | growth of the backlog, in cells per slot and port |
+    /// | `stable` | 1 when it does not grow, 0 when it does, null when the run is too short for a decision |
     pub fn numbers(&self) -> Vec<(String, Option<f64>)> {
         let mut out = Vec::new();
         let mut push = |name: String, value: Option<f64>| out.push((name, value));
@@ -61,7 +62,7 @@ impl Outcome {
         let share = |slots: u64| Some(slots as f64 / self.fabric_slots as f64 / self.ports as f64);
         let slots = &self.outputs;
         push("output_short".into(), share(slots.short));
-        // With output queueing a packet counts when it is complete: some of these cells came before the measurement interval.
+        // With output queueing all cells of a packet count with its last one, so some arrived before the measurement interval.
         push("output_long".into(), share(slots.long.min(self.left_for_long())));
         push("output_blocked".into(), share(slots.blocked));
         push("output_held".into(), share(slots.held));
@@ -85,18 +86,19 @@ impl Outcome {
         out
     }
 
-    /// Slots of the outputs in which nobody had anything for them.
+    /// Slots of the outputs in which no input had a packet for them.
     pub fn idle(&self) -> u64 {
         self.left_for_long().saturating_sub(self.outputs.long)
     }
 
-    /// Slots of the outputs that nothing else took: cells of long packets came in them, or nobody had anything.
+    /// Slots of the outputs in which a cell of a long packet crossed, or no input had a packet.
     fn left_for_long(&self) -> u64 {
         let Slots { short, blocked, held, unmatched, .. } = self.outputs;
         (self.fabric_slots * self.ports as u64).saturating_sub(short + blocked + held + unmatched)
     }
 }
 
+/// Adds the numbers of a selection of packets, with a prefix of their names.
 fn packets(name: &str, of: &Packets, batches: &[Means], push: &mut impl FnMut(String, Option<f64>)) {
     let mut times = |what: &str, times: &Times, mean: &dyn Fn(&Means) -> Option<f64>| {
         push(format!("{name}{what}_mean_slots"), times.mean);
@@ -111,7 +113,7 @@ fn packets(name: &str, of: &Packets, batches: &[Means], push: &mut impl FnMut(St
     times("through", &of.through, &|means| means.through);
 }
 
-/// Half of the 95 % interval of a mean, from the means of batches; `None` with fewer than two.
+/// Half width of the 95 % confidence interval of a mean, from the means of batches. `None` with fewer than two.
 fn half_interval(means: impl Iterator<Item = f64>) -> Option<f64> {
     let means: Vec<f64> = means.collect();
     let n = means.len();

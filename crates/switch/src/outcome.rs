@@ -1,13 +1,14 @@
-//! What a run comes to.
+//! Results of a run.
 
 use crate::links::Links;
 use crate::packet::{Class, Kind};
-use crate::tally::{Packets, Slots, Sums, Tally, mean_slots};
+use crate::statistics::{Slots, Statistics, Sums};
+use crate::times::{Packets, mean_slots};
 
-/// What a run comes to. Times are in slots of a link, loads in cells per slot and port.
+/// Results of a run. Times are in slots of a link, loads in cells per slot and port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Inputs, and as many outputs.
+    /// Number of inputs, and of outputs.
     pub ports: usize,
     /// Measured slots of the links.
     pub slots: u64,
@@ -17,43 +18,43 @@ pub struct Outcome {
     pub offered: f64,
     /// Cells that crossed per slot and output.
     pub throughput: f64,
-    /// All packets.
+    /// Results for all packets.
     pub all: Packets,
-    /// Short and long ones.
+    /// Results for short and for long packets.
     pub classes: [Packets; 2],
-    /// Each kind of packet.
+    /// Results for each kind of packets.
     pub kinds: Vec<(Kind, Packets)>,
-    /// Where the slots of the outputs went.
+    /// Use of the slots of the outputs.
     pub outputs: Slots,
     /// Cells that crossed to each output.
     pub crossed_to: Vec<u64>,
-    /// The most that was held.
+    /// Largest backlogs.
     pub most: Most,
-    /// Cells in the switch at the end, those on their way through the fabric included.
+    /// Cells in the switch at the end, packets that are crossing included.
     pub backlog: u64,
-    /// Parts of the measured time, one after the other.
+    /// Batches of the measurement interval, in order.
     pub batches: Vec<Batch>,
 }
 
-/// Buffers at their fullest.
+/// Largest backlogs during the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// Cells in one queue of an input: of one output, or of all where there is only one.
+    /// Cells in one queue of an input.
     pub queue_cells: u64,
     /// Cells at one input.
     pub input_cells: u64,
-    /// Short packets in one queue for them, after arrivals and before service.
+    /// Short packets in one queue for short packets, after arrivals and before service.
     pub short_packets: u64,
-    /// Cells at one output, the packet that is being sent included.
+    /// Cells at one output, the packet in transmission included.
     pub output_cells: u64,
-    /// Short packets that wait at one output.
+    /// Short packets waiting at one output.
     pub output_short: u64,
 }
 
-/// A part of the measured time.
+/// A batch: one of equal parts of the measurement interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// The slot in which it ended.
+    /// Slot at its end.
     pub end: u64,
     /// Cells in the switch at its end.
     pub backlog: u64,
@@ -68,17 +69,18 @@ pub struct Batch {
 /// Means over the packets of a batch, in slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Means {
-    /// How many packets crossed.
+    /// Number of packets that crossed.
     pub count: u64,
-    /// Waiting.
+    /// Waiting time.
     pub wait: Option<f64>,
-    /// To the end of the crossing.
+    /// Time to the end of the crossing.
     pub delay: Option<f64>,
-    /// To the end of the output link.
+    /// Time to the end of the output link.
     pub through: Option<f64>,
 }
 
 impl Batch {
+    /// The difference between the sums at the end and at the begin of a batch.
     pub(crate) fn new(end: u64, before: &Sums, after: &Sums, backlog: u64, slot_ticks: u64) -> Batch {
         let difference = |classes: &[usize]| {
             let sum = |of: &dyn Fn(&Sums, usize) -> u64| -> u64 {
@@ -105,41 +107,42 @@ impl Batch {
 }
 
 impl Outcome {
+    /// The results of statistics, with the measured slots of the links and of the fabric.
     pub(crate) fn new(
-        tally: &Tally,
+        statistics: &Statistics,
         links: &Links,
         (slots, fabric_slots): (u64, u64),
         batches: Vec<Batch>,
     ) -> Outcome {
-        let ports = tally.crossed_to.len();
+        let ports = statistics.crossed_to.len();
         let per_port = |cells: u64| cells as f64 / (slots as f64 * ports as f64);
-        let mut kinds = tally.kinds().to_vec();
+        let mut kinds = statistics.kinds().to_vec();
         kinds.sort_unstable();
         kinds.dedup();
         Outcome {
             ports,
             slots,
             fabric_slots,
-            offered: per_port(tally.arrived),
-            throughput: per_port(tally.slots.crossed()),
-            all: tally.packets(|_| true),
-            classes: Class::ALL.map(|class| tally.packets(Packets::of_class(class))),
-            kinds: kinds.iter().map(|kind| (*kind, tally.packets(|other| other == kind))).collect(),
-            outputs: tally.slots,
-            crossed_to: tally.crossed_to.clone(),
+            offered: per_port(statistics.arrived),
+            throughput: per_port(statistics.slots.crossed()),
+            all: statistics.packets(|_| true),
+            classes: Class::ALL.map(|class| statistics.packets(Packets::of_class(class))),
+            kinds: kinds.iter().map(|kind| (*kind, statistics.packets(|other| other == kind))).collect(),
+            outputs: statistics.slots,
+            crossed_to: statistics.crossed_to.clone(),
             most: Most {
-                queue_cells: tally.most_queue,
-                input_cells: tally.most_input,
-                short_packets: tally.most_short,
+                queue_cells: statistics.most_queue,
+                input_cells: statistics.most_input,
+                short_packets: statistics.most_short,
                 output_cells: links.most_cells(),
                 output_short: links.most_short,
             },
-            backlog: tally.backlog(),
+            backlog: statistics.backlog(),
             batches,
         }
     }
 
-    /// Everything that was counted, in whole numbers: two runs that did the same have the same.
+    /// All counts as a text. Equal runs have equal digests.
     pub fn digest(&self) -> String {
         let packets = |packets: &Packets| {
             let times = [&packets.wait, &packets.delay, &packets.through];
@@ -160,7 +163,7 @@ impl Outcome {
         )
     }
 
-    /// Packets of a class.
+    /// Results for the packets of a class.
     pub fn class(&self, class: Class) -> &Packets {
         &self.classes[class as usize]
     }

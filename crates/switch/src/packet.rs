@@ -1,28 +1,28 @@
-//! Packets in cells, their two classes, and how large they are.
+//! Packets in cells, their classes, and distributions of their sizes.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most cells of a packet.
+/// Largest number of cells of a packet.
 pub const MOST_CELLS: u32 = 65_535;
 
-/// Which of the two classes a packet belongs to (P-SPF, section 2.2): the switch may treat short ones otherwise, whatever
-/// their size in cells says.
+/// The class of a packet (P-SPF, section 2.2). Some modes give priority to short packets. The class is independent of the
+/// size in cells: a packet of one cell may be long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// At most 64 bytes, and UDP or TCP without data. One cell.
+    /// At most 64 bytes, and UDP, or TCP without data. Has one cell.
     Short,
-    /// Any other.
+    /// Any other packet.
     Long,
 }
 
 impl Class {
-    /// Both.
+    /// Both classes.
     pub const ALL: [Class; 2] = [Class::Short, Class::Long];
 
-    /// What it is called in tables.
+    /// Name in tables and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Class::Short => "short",
@@ -31,7 +31,7 @@ impl Class {
     }
 }
 
-/// A kind of packet: packets of a kind are measured together.
+/// A kind of packets. Statistics are kept for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
     /// Size, in cells.
@@ -40,27 +40,27 @@ pub struct Kind {
     pub class: Class,
 }
 
-/// A packet that waits.
+/// A packet in the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// When it arrived, in ticks of the switch's clock.
+    /// Time of arrival, in ticks.
     pub arrived: u64,
     /// Cells that have not crossed yet.
     pub cells: u32,
-    /// Which of the kinds of the run it is.
+    /// Number of its kind.
     pub kind: u16,
-    /// Its output.
+    /// Output.
     pub to: u16,
 }
 
-/// How large packets are.
+/// A distribution of packet sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Sizes {
-    /// All have so many cells; those of one cell are short.
+    /// All packets have this number of cells. Packets of one cell are short.
     Fixed(u32),
-    /// TRIMODEL(a, b, c, P_a, P_b): `a` cells with probability `pa`, `b` with `pb`, otherwise `c`; those of `a` cells are
-    /// short when `a` is 1 (P-SPF, section 5).
+    /// TRIMODEL(a, b, c, P_a, P_b): `a` cells with probability `pa`, `b` with `pb`, otherwise `c`. Packets of one cell are
+    /// short (P-SPF, section 5).
     Trimodel {
         /// Size of the smallest, in cells.
         a: u32,
@@ -68,24 +68,24 @@ pub enum Sizes {
         b: u32,
         /// Size of the largest, in cells.
         c: u32,
-        /// Share of the smallest.
+        /// Probability of the smallest.
         pa: f64,
-        /// Share of the middle ones.
+        /// Probability of the middle ones.
         pb: f64,
     },
-    /// Any mix: a line for each size.
+    /// Any mix, with one entry per size.
     Mix(Vec<Part>),
 }
 
-/// A part of a mix.
+/// One entry of a mix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// Size, in cells.
     pub cells: u32,
-    /// Its share of the packets; shares are taken relative to their sum.
+    /// Share of the packets, relative to the sum of all shares.
     pub share: f64,
-    /// Its class; without it, packets of one cell are short.
+    /// Class. Default: packets of one cell are short.
     #[serde(default)]
     pub class: Option<Class>,
 }
@@ -98,11 +98,11 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// The kinds with their shares, which sum to 1.
+    /// The kinds of packets with their shares, which sum to 1.
     ///
     /// # Errors
-    /// A size of zero or of more than [`MOST_CELLS`], a share that is none, shares above 1 together, a short packet of
-    /// several cells.
+    /// A size of 0 or above [`MOST_CELLS`], a share that is negative or not finite, probabilities with a sum above 1, a short
+    /// packet of several cells.
     pub fn parts(&self) -> Result<Vec<(Kind, f64)>, Invalid> {
         let wrong = |message: String| Err(Invalid::new("sizes", message));
         let class = |cells: u32| if cells == 1 { Class::Short } else { Class::Long };
@@ -160,17 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_reason() {
-        let said = |sizes: Sizes| sizes.parts().unwrap_err().to_string();
+    fn invalid_sizes_are_refused_with_a_reason() {
+        let refused = |sizes: Sizes| sizes.parts().unwrap_err().to_string();
         let three = |pa, pb| Sizes::Trimodel { a: 1, b: 9, c: 24, pa, pb };
-        assert!(said(three(0.8, 0.3)).contains("together at most 1"));
-        assert!(said(three(-0.1, 0.3)).contains("not negative"));
-        assert!(said(three(f64::NAN, 0.3)).contains("not negative"));
-        assert!(said(Sizes::Fixed(0)).contains("1 to 65535 cells, not 0"));
-        assert!(said(Sizes::Mix(vec![])).contains("needs parts"));
+        assert!(refused(three(0.8, 0.3)).contains("together at most 1"));
+        assert!(refused(three(-0.1, 0.3)).contains("not negative"));
+        assert!(refused(three(f64::NAN, 0.3)).contains("not negative"));
+        assert!(refused(Sizes::Fixed(0)).contains("1 to 65535 cells, not 0"));
+        assert!(refused(Sizes::Mix(vec![])).contains("needs parts"));
         let part = |cells, share, class| Sizes::Mix(vec![Part { cells, share, class }]);
-        assert!(said(part(3, 1.0, Some(Class::Short))).contains("a short packet has one cell"));
-        assert!(said(part(3, 0.0, None)).contains("all shares are zero"));
-        assert!(said(part(3, f64::INFINITY, None)).contains("is not a share"));
+        assert!(refused(part(3, 1.0, Some(Class::Short))).contains("a short packet has one cell"));
+        assert!(refused(part(3, 0.0, None)).contains("all shares are zero"));
+        assert!(refused(part(3, f64::INFINITY, None)).contains("is not a share"));
     }
 }

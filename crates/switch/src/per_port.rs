@@ -1,23 +1,23 @@
-//! One value for each port.
+//! Arrays with one value for each port.
 
 use std::ops::{Index, IndexMut};
 
-/// A value for each of up to 64·`W` ports, as many as a [`Row`](crate::row::Row) has. Since that is a constant, and the
-/// lower six bits of a port cannot be out of range, an access is an address and nothing else.
+/// A value for each of up to 64·`W` ports, as many as a [`Row`](crate::row::Row) has. An access needs no bounds check where
+/// `W` is 1: the length is a constant, and the lower six bits of a port are always in range.
 #[derive(Clone, Debug)]
 pub struct PerPort<T, const W: usize>(Box<[[T; 64]; W]>);
 
 impl<T: Copy, const W: usize> PerPort<T, W> {
-    /// The same value for all.
+    /// An array with the same value for all ports.
     pub fn new(value: T) -> PerPort<T, W> {
         let words = vec![[value; 64]; W].into_boxed_slice();
         PerPort(words.try_into().unwrap_or_else(|_| unreachable!("it has {W} words")))
     }
 
-    /// Those of ports 0 to `ports` - 1.
+    /// The values of ports 0 to `ports` - 1.
     ///
     /// # Panics
-    /// When it has no room for so many.
+    /// When `ports` is above 64·`W`.
     pub fn first(&self, ports: usize) -> &[T] {
         &self.0.as_flattened()[..ports]
     }

@@ -1,29 +1,28 @@
 //! Queues at the inputs: one for each output (virtual output queues), or one for all (FIFO).
 //!
-//! Both keep, beside the packets, who asks for whom as rows of bits, both ways round, so that an arbiter sees the requests
-//! of an input or for an output as one word. Packets are whole: a queue is touched when a packet comes and when it begins
-//! to cross, not for every cell.
+//! Both keep the requests as rows of bits, by input and by output, so that an arbiter reads all requests of an input or for
+//! an output as one word. Queues hold packets, not cells: a queue changes when a packet arrives and when it begins to cross.
 
 use crate::packet::Packet;
 use crate::per_port::PerPort;
 use crate::row::Row;
 use crate::slab::{Chain, Slab};
 
-/// Who asks for whom.
+/// The requests of inputs for outputs.
 #[derive(Clone, Debug)]
 pub struct Requests<const W: usize> {
-    /// By input: the outputs that it asks for.
+    /// By input: the outputs that it requests.
     pub of_input: PerPort<Row<W>, W>,
-    /// By output: the inputs that ask for it.
+    /// By output: the inputs that request it.
     pub of_output: PerPort<Row<W>, W>,
-    /// Inputs that ask for anything.
+    /// Inputs that request any output.
     pub inputs: Row<W>,
-    /// Outputs that anybody asks for.
+    /// Outputs that any input requests.
     pub outputs: Row<W>,
 }
 
 impl<const W: usize> Requests<W> {
-    /// Nobody asks.
+    /// No requests.
     pub fn none() -> Requests<W> {
         Requests {
             of_input: PerPort::new(Row::EMPTY),
@@ -33,7 +32,7 @@ impl<const W: usize> Requests<W> {
         }
     }
 
-    /// An input asks for an output.
+    /// Adds a request.
     #[inline]
     pub fn insert(&mut self, input: usize, output: usize) {
         self.of_input[input].insert(output);
@@ -42,16 +41,16 @@ impl<const W: usize> Requests<W> {
         self.outputs.insert(output);
     }
 
-    /// It asks for it if `asks`; without a jump.
+    /// Adds a request if `requested`, without a branch.
     #[inline]
-    pub fn insert_if(&mut self, input: usize, output: usize, asks: bool) {
-        self.of_input[input].insert_if(output, asks);
-        self.of_output[output].insert_if(input, asks);
-        self.inputs.insert_if(input, asks);
-        self.outputs.insert_if(output, asks);
+    pub fn insert_if(&mut self, input: usize, output: usize, requested: bool) {
+        self.of_input[input].insert_if(output, requested);
+        self.of_output[output].insert_if(input, requested);
+        self.inputs.insert_if(input, requested);
+        self.outputs.insert_if(output, requested);
     }
 
-    /// It does no more if `gone`; without a jump.
+    /// Removes a request if `gone`, without a branch.
     #[inline]
     pub fn remove_if(&mut self, input: usize, output: usize, gone: bool) {
         let (of_input, of_output) = (&mut self.of_input[input], &mut self.of_output[output]);
@@ -65,6 +64,7 @@ impl<const W: usize> Requests<W> {
 /// One queue of packets.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
+    /// The packets.
     chain: Chain,
     /// Cells, those of a packet that is still arriving included.
     cells: u64,
@@ -98,7 +98,7 @@ impl Queue {
         packet
     }
 
-    /// One cell of the first packet: the packet when that was its last one, otherwise how many are left.
+    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with the cells left.
     #[inline]
     fn pop_cell(&mut self, slab: &mut Slab<Packet>) -> Result<Packet, u32> {
         let packet = slab.front_mut(&self.chain);
@@ -118,6 +118,7 @@ pub(crate) struct Voqs<const W: usize> {
     slab: Slab<Packet>,
     /// By input and output.
     queues: Vec<Queue>,
+    /// The requests: one for each queue that is not empty.
     pub requests: Requests<W>,
 }
 
@@ -128,7 +129,7 @@ impl<const W: usize> Voqs<W> {
         Voqs { ports, slab, queues, requests: Requests::none() }
     }
 
-    /// Adds a packet; says how many cells its queue has then.
+    /// Appends a packet and returns the number of cells of its queue.
     #[inline]
     pub fn push(&mut self, input: usize, output: usize, packet: Packet) -> u64 {
         let queue = &mut self.queues[input * self.ports + output];
@@ -137,16 +138,16 @@ impl<const W: usize> Voqs<W> {
         queue.cells
     }
 
-    /// Puts a packet back of which a part has crossed: it is the next again.
+    /// Returns the rest of a packet, of which a part has crossed, to the head of its queue.
     pub fn put_back(&mut self, input: usize, output: usize, packet: Packet) {
         self.queues[input * self.ports + output].push_front(&mut self.slab, packet);
         self.requests.insert(input, output);
     }
 
-    /// Takes the next packet out.
+    /// Removes the first packet of a queue.
     ///
     /// # Panics
-    /// When there is none: who is matched has asked.
+    /// When the queue is empty; it is not where the pair was requested.
     #[inline]
     pub fn pop(&mut self, input: usize, output: usize) -> Packet {
         let queue = &mut self.queues[input * self.ports + output];
@@ -155,10 +156,10 @@ impl<const W: usize> Voqs<W> {
         packet
     }
 
-    /// Takes one cell of the next packet: the packet itself when that was its last one, otherwise how many are left.
+    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with the cells left.
     ///
     /// # Panics
-    /// When there is none: who is matched has asked.
+    /// When the queue is empty; it is not where the pair was requested.
     #[inline]
     pub fn pop_cell(&mut self, input: usize, output: usize) -> Result<Packet, u32> {
         let queue = &mut self.queues[input * self.ports + output];
@@ -167,13 +168,13 @@ impl<const W: usize> Voqs<W> {
         packet
     }
 
-    /// Cells of a queue, those of a packet that is still arriving included.
+    /// Number of cells of a queue, those of a packet that is still arriving included.
     #[inline]
     pub fn cells(&self, input: usize, output: usize) -> u64 {
         self.queues[input * self.ports + output].cells
     }
 
-    /// When the next packet of a queue arrived, in ticks.
+    /// Arrival time of the first packet of a queue, in ticks.
     #[inline]
     pub fn head(&self, input: usize, output: usize) -> Option<u64> {
         self.slab.front(&self.queues[input * self.ports + output].chain).map(|packet| packet.arrived)
@@ -186,7 +187,7 @@ pub(crate) struct Fifos<const W: usize> {
     slab: Slab<Packet>,
     /// By input.
     queues: PerPort<Queue, W>,
-    /// What the heads ask for.
+    /// The requests of the first packets.
     pub requests: Requests<W>,
 }
 
@@ -198,7 +199,7 @@ impl<const W: usize> Fifos<W> {
         Fifos { slab, queues, requests: Requests::none() }
     }
 
-    /// Adds a packet; says how many cells its queue has then.
+    /// Appends a packet and returns the number of cells of its queue.
     #[inline]
     pub fn push(&mut self, input: usize, packet: Packet) -> u64 {
         let queue = &mut self.queues[input];
@@ -207,10 +208,10 @@ impl<const W: usize> Fifos<W> {
         queue.cells
     }
 
-    /// Takes the next packet out.
+    /// Removes the first packet of a queue.
     ///
     /// # Panics
-    /// When there is none: who is matched has asked.
+    /// When the queue is empty; it is not where the pair was requested.
     #[inline]
     pub fn pop(&mut self, input: usize) -> Packet {
         let queue = &mut self.queues[input];
@@ -219,10 +220,10 @@ impl<const W: usize> Fifos<W> {
         packet
     }
 
-    /// Takes one cell of the next packet: the packet itself when that was its last one, otherwise how many are left.
+    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with the cells left.
     ///
     /// # Panics
-    /// When there is none: who is matched has asked.
+    /// When the queue is empty; it is not where the pair was requested.
     #[inline]
     pub fn pop_cell(&mut self, input: usize) -> Result<Packet, u32> {
         let packet = self.queues[input].pop_cell(&mut self.slab)?;
@@ -230,7 +231,7 @@ impl<const W: usize> Fifos<W> {
         Ok(packet)
     }
 
-    /// The head of an input, which asked for `from`, is gone.
+    /// Updates the requests after the first packet of an input, which requested `from`, has been removed.
     #[inline]
     fn advance(&mut self, input: usize, from: u16) {
         self.requests.remove_if(input, usize::from(from), true);
@@ -239,13 +240,13 @@ impl<const W: usize> Fifos<W> {
         }
     }
 
-    /// Cells of a queue.
+    /// Number of cells of a queue, those of a packet that is still arriving included.
     #[inline]
     pub fn cells(&self, input: usize) -> u64 {
         self.queues[input].cells
     }
 
-    /// When the next packet of a queue arrived, in ticks.
+    /// Arrival time of the first packet of a queue, in ticks.
     #[inline]
     pub fn head(&self, input: usize) -> Option<u64> {
         self.slab.front(&self.queues[input].chain).map(|packet| packet.arrived)

@@ -1,27 +1,27 @@
-//! Who sends how much to whom: patterns of traffic as matrices of loads.
+//! Patterns of traffic as matrices of loads from inputs to outputs.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the load of an input spreads over the outputs.
+/// Distribution of the load of an input over the outputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pattern {
-    /// The same to every output.
+    /// The same load to every output.
     #[default]
     Uniform,
-    /// Two thirds to the output opposite, one third to the one beside it.
+    /// Two thirds to the output with the number of the input, one third to the next output.
     Diagonal,
-    /// To the output opposite about half, to each next one half of that to the one before.
+    /// About half to the output with the number of the input, and to each next output half of the load of the one before.
     LogDiagonal,
-    /// Half to the output opposite, the other half evenly to all others.
+    /// Half to the output with the number of the input, the other half evenly to all others.
     QuasiDiagonal,
-    /// This share of every input to output 0, the rest evenly to all.
+    /// This share of the load of every input to output 0, the rest evenly to all.
     Hotspot(f64),
-    /// This share to the output opposite, the rest evenly to all: 0 is uniform, 1 has no conflicts.
+    /// This share to the output with the number of the input, the rest evenly to all: 0 is uniform, 1 has no conflicts.
     Unbalanced(f64),
-    /// Load from each input (a row) to each output; `load` multiplies all of it.
+    /// Load from each input (a row) to each output, multiplied by `load`.
     Matrix(Vec<Vec<f64>>),
 }
 
@@ -33,14 +33,14 @@ pub struct Rates {
     rates: Vec<f64>,
 }
 
-/// How much above 1 a sum may be by rounding alone.
+/// Tolerance for sums above 1, which rounding may cause.
 const ROUNDING: f64 = 1e-9;
 
 impl Rates {
-    /// The matrix of a pattern in which every input is offered `load`; of a [`Pattern::Matrix`], the matrix times `load`.
+    /// The matrix of a pattern in which every input has `load`; for [`Pattern::Matrix`], the matrix times `load`.
     ///
     /// # Errors
-    /// A load, a share or a matrix that makes no sense.
+    /// A load, a share or a matrix out of its range.
     pub fn new(pattern: &Pattern, ports: usize, load: f64) -> Result<Rates, Invalid> {
         let n = ports as f64;
         if !(load.is_finite() && load > 0.0) {
@@ -51,7 +51,7 @@ impl Rates {
                 Invalid::new("pattern", format!("a share of {share}: expected a number from 0 to 1"))
             })
         };
-        // Row i turned by i: the load to the k-th output after the opposite one.
+        // `of(k)` is the load to the k-th output after the one with the number of the input.
         let turned = |of: &dyn Fn(usize) -> f64| {
             let cell = |at: usize| of((at % ports + ports - at / ports) % ports);
             (0..ports * ports).map(|at| load * cell(at)).collect::<Vec<f64>>()
@@ -82,7 +82,7 @@ impl Rates {
         Ok(Rates { ports, rates })
     }
 
-    /// Load from an input to an output.
+    /// Load from an input to an output, in cells per slot.
     pub fn of(&self, input: usize, output: usize) -> f64 {
         self.rates[input * self.ports + output]
     }
@@ -90,20 +90,19 @@ impl Rates {
     pub fn row(&self, input: usize) -> &[f64] {
         &self.rates[input * self.ports..][..self.ports]
     }
-    /// All that an input is offered.
+    /// Sum of the loads of an input.
     pub fn input(&self, input: usize) -> f64 {
         self.row(input).iter().sum()
     }
-    /// All that is for an output.
+    /// Sum of the loads for an output.
     pub fn output(&self, output: usize) -> f64 {
         (0..self.ports).map(|input| self.of(input, output)).sum()
     }
 
-    /// Refuses what no switch can carry: more than a link brings, or more than a link takes. With `overload` the latter is
-    /// allowed; a link cannot bring more than one cell per slot.
+    /// Refuses loads above 1 cell per slot, at an input or at an output. With `overload` outputs may have more.
     ///
     /// # Errors
-    /// Which port has too much, and how much.
+    /// The port and its load.
     pub fn check(&self, overload: bool) -> Result<(), Invalid> {
         let too_much = |sum: f64| sum > 1.0 + ROUNDING;
         if let Some(input) = (0..self.ports).find(|input| too_much(self.input(*input))) {
@@ -116,7 +115,7 @@ impl Rates {
         match (0..self.ports).find(|output| too_much(self.output(*output))) {
             Some(output) if !overload => {
                 let message = format!(
-                    "the traffic is not admissible: output {output} is asked to take {:.4} cells a slot, and its link \
+                    "the traffic is not admissible: output {output} is offered {:.4} cells a slot, and its link \
                      takes 1; lower the load, or write overload = true if that is meant",
                     self.output(output)
                 );
@@ -127,6 +126,7 @@ impl Rates {
     }
 }
 
+/// The elements of a [`Pattern::Matrix`] times `load`, row by row.
 fn matrix(rows: &[Vec<f64>], ports: usize, load: f64) -> Result<Vec<f64>, Invalid> {
     let wrong = |message: String| Err(Invalid::new("pattern", message));
     if rows.len() != ports {
@@ -166,7 +166,7 @@ mod tests {
     ];
 
     #[test]
-    fn patterns_load_every_port_alike() {
+    fn patterns_load_every_port_equally() {
         for pattern in ADMISSIBLE {
             for ports in [2, 3, 16, 64] {
                 let rates = Rates::new(&pattern, ports, 0.9).unwrap();
@@ -187,20 +187,20 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_refused_and_the_port_named() {
-        let said = |pattern: &Pattern, load: f64| {
+    fn overload_is_refused_with_its_port() {
+        let refused = |pattern: &Pattern, load: f64| {
             Rates::new(pattern, 4, load).and_then(|rates| rates.check(false)).unwrap_err().to_string()
         };
-        assert!(said(&Pattern::Uniform, 1.01).contains("input 0 is offered 1.0100"));
-        assert!(said(&Pattern::Hotspot(0.5), 0.9).contains("output 0 is asked to take 2.2500"));
-        assert!(said(&Pattern::Hotspot(0.5), 0.9).contains("overload = true"));
-        assert!(said(&Pattern::Uniform, 0.0).contains("above 0"));
-        assert!(said(&Pattern::Unbalanced(1.5), 0.5).contains("from 0 to 1"));
+        assert!(refused(&Pattern::Uniform, 1.01).contains("input 0 is offered 1.0100"));
+        assert!(refused(&Pattern::Hotspot(0.5), 0.9).contains("output 0 is offered 2.2500"));
+        assert!(refused(&Pattern::Hotspot(0.5), 0.9).contains("overload = true"));
+        assert!(refused(&Pattern::Uniform, 0.0).contains("above 0"));
+        assert!(refused(&Pattern::Unbalanced(1.5), 0.5).contains("from 0 to 1"));
         let rows = |value: f64| Pattern::Matrix(vec![vec![value; 4]; 4]);
-        assert!(said(&rows(-0.1), 1.0).contains("not negative"));
-        assert!(said(&rows(0.3), 1.0).contains("input 0"));
-        assert!(said(&Pattern::Matrix(vec![vec![0.1; 4]; 3]), 1.0).contains("3 rows"));
-        assert!(said(&Pattern::Matrix(vec![vec![0.1; 3]; 4]), 1.0).contains("3 numbers"));
+        assert!(refused(&rows(-0.1), 1.0).contains("not negative"));
+        assert!(refused(&rows(0.3), 1.0).contains("input 0"));
+        assert!(refused(&Pattern::Matrix(vec![vec![0.1; 4]; 3]), 1.0).contains("3 rows"));
+        assert!(refused(&Pattern::Matrix(vec![vec![0.1; 3]; 4]), 1.0).contains("3 numbers"));
         Rates::new(&Pattern::Hotspot(0.5), 4, 0.9).unwrap().check(true).unwrap();
     }
 }

@@ -1,9 +1,8 @@
-//! Rows of bits: sets of ports.
+//! Rows of bits, which are sets of ports.
 //!
-//! Bit `p` of a row is port `p`. A switch with up to 64 ports has rows of one word, and what an arbiter does for all
-//! ports at once is one operation; larger ones have 2, 4 or 16 words. The number of words is a constant, so that the
-//! compiler makes a loop over words disappear where there is one word and may use vector registers where there are
-//! several. Results do not depend on it.
+//! Bit `p` of a row is port `p`. Rows of a switch with up to 64 ports have one word, so that an arbiter handles all ports
+//! in one operation; those of larger switches have 2, 4 or 16 words. The number of words is a constant: the compiler removes
+//! loops over one word and may use vector registers for several. Results do not depend on it.
 
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 
@@ -12,13 +11,13 @@ use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 pub struct Row<const W: usize>([u64; W]);
 
 impl<const W: usize> Row<W> {
-    /// No port.
+    /// The empty set.
     pub const EMPTY: Row<W> = Row([0; W]);
 
-    /// Ports 0 to `count` - 1.
+    /// The set of ports 0 to `count` - 1.
     ///
     /// # Panics
-    /// When it has no room for so many.
+    /// When `count` is above 64·`W`.
     pub fn first(count: usize) -> Row<W> {
         assert!(count <= 64 * W, "{count} ports do not fit into a row of {}", 64 * W);
         let word = |at: usize| match count.saturating_sub(64 * at) {
@@ -29,7 +28,7 @@ impl<const W: usize> Row<W> {
         Row(std::array::from_fn(word))
     }
 
-    /// One port alone.
+    /// The set of one port.
     #[inline]
     pub fn one(port: usize) -> Row<W> {
         let mut row = Row::EMPTY;
@@ -43,50 +42,50 @@ impl<const W: usize> Row<W> {
         self.0[if W == 1 { 0 } else { port >> 6 }] |= 1 << (port & 63);
     }
 
-    /// Takes a port out.
+    /// Removes a port.
     #[inline]
     pub fn remove(&mut self, port: usize) {
         self.0[if W == 1 { 0 } else { port >> 6 }] &= !(1 << (port & 63));
     }
 
-    /// Takes a port out if `gone`; without a jump, since nobody can foresee it.
+    /// Removes a port if `gone`, without a branch, since none could be predicted.
     #[inline]
     pub fn remove_if(&mut self, port: usize, gone: bool) {
         self.0[if W == 1 { 0 } else { port >> 6 }] &= !(u64::from(gone) << (port & 63));
     }
 
-    /// Adds a port if `there`; without a jump.
+    /// Adds a port if `there`, without a branch.
     #[inline]
     pub fn insert_if(&mut self, port: usize, there: bool) {
         self.0[if W == 1 { 0 } else { port >> 6 }] |= u64::from(there) << (port & 63);
     }
 
-    /// Whether a port is in it.
+    /// `true` if the set contains `port`.
     #[inline]
     pub fn has(&self, port: usize) -> bool {
         self.0[if W == 1 { 0 } else { port >> 6 }] & (1 << (port & 63)) != 0
     }
 
-    /// Whether no port is in it.
+    /// `true` if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// How many ports are in it.
+    /// Number of ports in the set.
     #[inline]
     pub fn count(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The lowest port in it.
+    /// The lowest port in the set.
     #[inline]
     pub fn lowest(&self) -> Option<usize> {
         let at = self.0.iter().position(|word| *word != 0)?;
         Some(64 * at + self.0[at].trailing_zeros() as usize)
     }
 
-    /// Its only port, when there is no other.
+    /// The only port of a set of one port; `None` for other sets.
     #[inline]
     pub fn only(&self) -> Option<usize> {
         if W == 1 {
@@ -96,8 +95,8 @@ impl<const W: usize> Row<W> {
         if self.count() == 1 { self.lowest() } else { None }
     }
 
-    /// The first port in it from `from` on, upwards and around: what a round-robin arbiter chooses whose pointer
-    /// stands at `from`.
+    /// The first port of the set from `from` on, upwards and around: the choice of a round-robin arbiter whose pointer stands
+    /// at `from`.
     #[inline]
     pub fn from(&self, from: usize) -> Option<usize> {
         if W == 1 {
@@ -109,7 +108,7 @@ impl<const W: usize> Row<W> {
         if high != 0 {
             return Some(64 * word + high.trailing_zeros() as usize);
         }
-        // The words above, those below, and at last the lower part of its own.
+        // The words above, those below, and last the lower part of its own word.
         for step in 1..=W {
             let at = (word + step) % W;
             if self.0[at] != 0 {
@@ -119,7 +118,7 @@ impl<const W: usize> Row<W> {
         None
     }
 
-    /// The `nth` port in it, counted from zero, in ascending order.
+    /// The `nth` port of the set in ascending order, counted from 0.
     #[inline]
     pub fn nth(&self, mut nth: usize) -> Option<usize> {
         for (at, word) in self.0.iter().enumerate() {
@@ -136,20 +135,20 @@ impl<const W: usize> Row<W> {
         None
     }
 
-    /// Takes all ports out if `gone`; without a jump.
+    /// Removes all ports if `gone`, without a branch.
     #[inline]
     pub fn clear_if(&mut self, gone: bool) {
         let kept = u64::from(gone).wrapping_sub(1);
         self.0.iter_mut().for_each(|word| *word &= kept);
     }
 
-    /// Its words; port `p` is bit `p % 64` of word `p / 64`.
+    /// The words of the row. Port `p` is bit `p % 64` of word `p / 64`.
     #[inline]
     pub fn words(&self) -> &[u64] {
         &self.0
     }
 
-    /// Its ports, ascending.
+    /// The ports of the set, ascending.
     #[inline]
     pub fn iter(self) -> Ports<W> {
         Ports { row: self, at: 0 }
@@ -160,7 +159,7 @@ impl<const W: usize> Row<W> {
 #[derive(Clone, Debug)]
 pub struct Ports<const W: usize> {
     row: Row<W>,
-    /// Which word comes next.
+    /// The word that contains the next port, or an earlier one.
     at: usize,
 }
 

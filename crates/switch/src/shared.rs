@@ -1,4 +1,4 @@
-//! What the modes of a switch share: its clock, what is measured, and what is behind the outputs.
+//! State that all modes of a switch have: the clock, the statistics and the output links.
 
 use crate::arbiter::Weights;
 use crate::clock::Clock;
@@ -7,83 +7,88 @@ use crate::notes::Notes;
 use crate::packet::Packet;
 use crate::per_port::PerPort;
 use crate::queues::{Fifos, Voqs};
-use crate::tally::Tally;
+use crate::statistics::Statistics;
 
-/// A packet of which not all cells are there yet.
+/// The last packet of an input, whose cells may not all have arrived.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Coming {
+pub(crate) struct Arriving {
     /// Its output.
     pub to: u16,
-    /// The slot of its last cell.
+    /// The slot of the link in which its last cell arrives.
     pub last: u64,
 }
 
-/// A packet whose last cell has crossed.
+/// A packet that has crossed completely.
 #[derive(Clone, Copy, Debug, Default)]
 struct Crossed {
-    /// End of that slot, in ticks.
+    /// End of the slot in which its last cell crossed, in ticks.
     at: u64,
     packet: Packet,
 }
 
-/// How many packets that have crossed are written down before they are counted and given to the links: one after the
-/// other in one loop is faster than one now and then.
-const TOGETHER: usize = 64;
+/// Packets that cross before they are counted and passed to the links. One loop over all of them is faster than a call for
+/// each.
+const BATCH: usize = 64;
 
-/// Everything but queues and connections.
+/// Everything in a switch but its queues and connections.
 pub(crate) struct Shared<const W: usize> {
+    /// The present time.
     pub clock: Clock,
-    pub tally: Tally,
+    /// Statistics of the run.
+    pub statistics: Statistics,
+    /// The output links.
     pub links: Links,
-    /// By input: what came last.
-    pub coming: PerPort<Coming, W>,
+    /// By input: the packet that arrived last.
+    pub arriving: PerPort<Arriving, W>,
+    /// The trace, when one is recorded.
     pub notes: Notes,
-    /// What has crossed and is not counted yet, and how much that is.
-    crossed: Box<[Crossed; TOGETHER]>,
+    /// Packets that have crossed and are not counted yet: the first `uncounted`.
+    crossed: Box<[Crossed; BATCH]>,
     uncounted: usize,
 }
 
 impl<const W: usize> Shared<W> {
-    /// Nothing has happened yet.
-    pub fn new(clock: Clock, tally: Tally, links: Links) -> Shared<W> {
+    /// The state at the begin of a run.
+    pub fn new(clock: Clock, statistics: Statistics, links: Links) -> Shared<W> {
         Shared {
             clock,
-            tally,
+            statistics,
             links,
-            coming: PerPort::new(Coming::default()),
+            arriving: PerPort::new(Arriving::default()),
             notes: Notes::off(),
-            crossed: Box::new([Crossed::default(); TOGETHER]),
+            crossed: Box::new([Crossed::default(); BATCH]),
             uncounted: 0,
         }
     }
 
-    /// The last cell of a packet crosses in this slot.
+    /// Completes a packet whose last cell crosses in this slot.
     #[inline]
     pub fn complete(&mut self, input: usize, packet: Packet) {
-        self.tally.gone(input, packet.kind);
-        self.crossed[self.uncounted % TOGETHER] = Crossed { at: self.clock.end(), packet };
+        self.statistics.left_input(input, packet.kind);
+        self.crossed[self.uncounted % BATCH] = Crossed { at: self.clock.end(), packet };
         self.uncounted += 1;
-        if self.uncounted == TOGETHER {
+        if self.uncounted == BATCH {
             self.settle();
         }
     }
 
-    /// Counts what has crossed, and gives it to the links.
+    /// Counts the packets that have crossed and passes them to the links.
     #[inline(never)]
     pub fn settle(&mut self) {
-        let Shared { tally, links, crossed, uncounted, .. } = self;
+        let Shared { statistics, links, crossed, uncounted, .. } = self;
         for Crossed { at, packet } in &crossed[..std::mem::take(uncounted)] {
             let (at, Packet { arrived, kind, to, .. }) = (*at, *packet);
-            tally.complete(usize::from(to), kind, arrived, at);
-            let left = &mut |left: Ready, tick| tally.left(left.kind, left.arrived, tick);
+            statistics.complete(usize::from(to), kind, arrived, at);
+            let left = &mut |left: Ready, tick| statistics.left(left.kind, left.arrived, tick);
             links.offer(usize::from(to), Ready { at, arrived, kind }, left);
         }
     }
 
-    /// Where the slot of the outputs went; the rest was idle.
+    /// Counts the outputs by what they do in this slot, see [`Slots`](crate::statistics::Slots). The others are idle because
+    /// no packet is for them.
     #[inline]
     pub fn account(&mut self, short: u64, long: u64, blocked: u64, held: u64, unmatched: u64) {
-        let slots = &mut self.tally.slots;
+        let slots = &mut self.statistics.slots;
         slots.short += short;
         slots.long += long;
         slots.blocked += blocked;
@@ -92,21 +97,22 @@ impl<const W: usize> Shared<W> {
     }
 }
 
-/// Virtual output queues, and what of their last packets is not there yet.
-pub(crate) struct Present<'a, const W: usize> {
+/// Queue lengths and ages of virtual output queues, without cells that have not arrived yet.
+pub(crate) struct VoqWeights<'a, const W: usize> {
+    /// The queues, whose lengths include cells that have not arrived yet.
     pub voqs: &'a Voqs<W>,
-    /// By input: what came last. Nothing where these queues are for short packets: they come whole.
-    pub coming: Option<&'a PerPort<Coming, W>>,
-    /// The first slot that has not begun.
+    /// By input: the packet that arrived last. `None` for queues of short packets, which have one cell.
+    pub arriving: Option<&'a PerPort<Arriving, W>>,
+    /// The first slot of the links that has not begun.
     pub slot: u64,
 }
 
-impl<const W: usize> Weights for Present<'_, W> {
+impl<const W: usize> Weights for VoqWeights<'_, W> {
     #[inline]
     fn cells(&self, input: usize, output: usize) -> u64 {
         let cells = self.voqs.cells(input, output);
-        match self.coming.map(|coming| coming[input]) {
-            Some(Coming { to, last }) if usize::from(to) == output => {
+        match self.arriving.map(|arriving| arriving[input]) {
+            Some(Arriving { to, last }) if usize::from(to) == output => {
                 cells - (last + 1).saturating_sub(self.slot)
             }
             _ => cells,
@@ -118,12 +124,13 @@ impl<const W: usize> Weights for Present<'_, W> {
     }
 }
 
-/// Queues of short packets.
-pub(crate) struct PresentShort<'a, const W: usize> {
+/// Queue lengths and ages where each input has one queue for all outputs.
+pub(crate) struct FifoWeights<'a, const W: usize> {
+    /// The queues.
     pub fifos: &'a Fifos<W>,
 }
 
-impl<const W: usize> Weights for PresentShort<'_, W> {
+impl<const W: usize> Weights for FifoWeights<'_, W> {
     #[inline]
     fn cells(&self, input: usize, _: usize) -> u64 {
         self.fifos.cells(input)

@@ -1,19 +1,20 @@
-//! One slab for many queues, each linked from item to item. Unlike [`qdisc::Slots`] nothing is ever taken out of the
-//! middle: half as much to write. What was freed last is used first, so that it is still in the cache.
+//! Storage for many queues, each a singly linked list. Unlike [`qdisc::Slots`] it removes items only from the front, which
+//! halves the writes. The slot that was freed last is reused first, while it is in the cache.
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// Items of many queues.
+/// The items of many queues.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
+    /// Items, each with the slot of the next one.
     slots: Vec<(T, u32)>,
-    /// First free slot.
+    /// First free slot; free slots are linked, too.
     free: u32,
 }
 
-/// One queue of a slab. Its last slot is one without an item, for the next that comes, so that an empty queue is like
-/// any other and nothing has to be asked.
+/// One queue of a slab. It ends with a slot without an item, reserved for the next one, so that operations need no special
+/// case for an empty queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     head: u32,
@@ -21,6 +22,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
+    /// `true` if the queue has no items.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
@@ -28,17 +30,18 @@ impl Chain {
 }
 
 impl<T: Copy + Default> Slab<T> {
+    /// Storage without queues.
     pub fn new() -> Slab<T> {
         Slab { slots: Vec::with_capacity(1024), free: NONE }
     }
 
-    /// A new queue, which is empty.
+    /// Creates an empty queue.
     pub fn chain(&mut self) -> Chain {
         let at = self.take();
         Chain { head: at, tail: at }
     }
 
-    /// A slot that nobody has.
+    /// Takes a free slot, or a new one.
     #[inline]
     fn take(&mut self) -> u32 {
         let at = self.free;
@@ -54,6 +57,7 @@ impl<T: Copy + Default> Slab<T> {
         }
     }
 
+    /// Appends an item.
     #[inline]
     pub fn push_back(&mut self, chain: &mut Chain, item: T) {
         let at = self.take();
@@ -61,13 +65,14 @@ impl<T: Copy + Default> Slab<T> {
         chain.tail = at;
     }
 
+    /// Inserts an item at the front.
     pub fn push_front(&mut self, chain: &mut Chain, item: T) {
         let at = self.take();
         self.slots[at as usize] = (item, chain.head);
         chain.head = at;
     }
 
-    /// The queue must not be empty.
+    /// Removes the first item of a queue, which must not be empty.
     #[inline]
     pub fn pop(&mut self, chain: &mut Chain) -> T {
         debug_assert!(!chain.is_empty());
@@ -80,12 +85,13 @@ impl<T: Copy + Default> Slab<T> {
         item
     }
 
+    /// The first item of a queue.
     #[inline]
     pub fn front(&self, chain: &Chain) -> Option<&T> {
         (!chain.is_empty()).then(|| &self.slots[chain.head as usize].0)
     }
 
-    /// The queue must not be empty.
+    /// The first item of a queue, which must not be empty.
     #[inline]
     pub fn front_mut(&mut self, chain: &Chain) -> &mut T {
         debug_assert!(!chain.is_empty());

@@ -1,4 +1,4 @@
-//! How much faster the fabric is than the links, as a ratio of whole numbers.
+//! The speedup of the fabric over the links, as a ratio of integers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Slots of the fabric per slot of a link: 1 to 16, written `1.176`, `2` or `147/125`.
 ///
-/// Time stays whole: a slot of a link has [`slot_ticks`](Speedup::slot_ticks) ticks, one of the fabric
+/// Times are integers: a slot of a link has [`slot_ticks`](Speedup::slot_ticks) ticks, one of the fabric
 /// [`fabric_ticks`](Speedup::fabric_ticks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speedup {
@@ -18,17 +18,18 @@ pub struct Speedup {
     fabric: u32,
 }
 
-/// Larger terms would make ticks too short for long runs.
+/// Largest numerator. Larger ones would make ticks too short for long runs.
 const MOST_TERM: u64 = 100_000;
+/// Largest speedup.
 const MOST: u64 = 16;
 
 impl Speedup {
-    /// None.
+    /// No speedup.
     pub const ONE: Speedup = Speedup { links: 1, fabric: 1 };
-    /// Two slots of the fabric in one of a link.
+    /// Two slots of the fabric per slot of a link.
     pub const TWO: Speedup = Speedup { links: 2, fabric: 1 };
 
-    /// `over`/`under`; `None` below 1, above 16, or when it has no terms up to 100,000.
+    /// The ratio `over`/`under`. `None` if it is below 1 or above 16, or if its reduced terms exceed 100,000.
     pub fn new(over: u64, under: u64) -> Option<Speedup> {
         let divisor = gcd(over, under);
         if divisor == 0 {
@@ -49,7 +50,7 @@ impl Speedup {
     pub fn fabric_ticks(self) -> u64 {
         u64::from(self.fabric)
     }
-    /// As a number.
+    /// The ratio as a number.
     pub fn as_f64(self) -> f64 {
         f64::from(self.links) / f64::from(self.fabric)
     }
@@ -60,7 +61,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 impl fmt::Display for Speedup {
-    /// As a decimal where that is exact, otherwise as a ratio.
+    /// Writes a decimal where that is exact, otherwise a ratio.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimal = self.as_f64().to_string();
         if decimal.parse() == Ok(*self) {
@@ -71,7 +72,7 @@ impl fmt::Display for Speedup {
     }
 }
 
-/// Why a text is no speedup.
+/// The reason why a text is not a speedup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeedupError(String);
 
@@ -106,7 +107,7 @@ impl FromStr for Speedup {
     }
 }
 
-/// A decimal number as a ratio.
+/// Parses a decimal number as a ratio.
 fn decimal(text: &str) -> Option<(u64, u64)> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -182,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_speedup_says_why() {
-        let said = |text: &str| text.parse::<Speedup>().unwrap_err().to_string();
-        assert!(said("0.9").contains("below 1"));
-        assert!(said("17").contains("between 1 and 16"));
-        assert!(said("1.1234567").contains("at most five digits"));
+    fn other_texts_are_refused_with_a_reason() {
+        let refused = |text: &str| text.parse::<Speedup>().unwrap_err().to_string();
+        assert!(refused("0.9").contains("below 1"));
+        assert!(refused("17").contains("between 1 and 16"));
+        assert!(refused("1.1234567").contains("at most five digits"));
         for text in ["", "fast", "-2", "1/0", "1e3", ".", "2x", "/"] {
-            assert!(said(text).contains("speedup"), "{text}");
+            assert!(refused(text).contains("speedup"), "{text}");
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Is it stable? What the backlog says after a run, and the load at which the answer changes.
+//! Stability of a switch: the trend of its backlog in a run, and a search for the largest stable load.
 
 use crate::outcome::{Batch, Outcome};
 
-/// Whether the switch keeps up with what it is offered.
+/// Stability of the switch under the offered load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stability {
     /// The backlog does not grow.
     Stable,
-    /// It grows.
+    /// The backlog grows.
     Growing,
-    /// The run is too short to tell.
+    /// The run is too short for a decision.
     Undecided,
 }
 
@@ -18,20 +18,21 @@ pub enum Stability {
 pub struct Trend {
     /// Cells per slot and port by which the backlog grows, by least squares over the ends of batches.
     pub slope: f64,
-    /// Its standard error. Backlogs of neighbouring batches resemble each other, so it is made larger by their correlation.
+    /// Standard error of the slope, corrected for the correlation of neighbouring batches.
     pub error: f64,
-    /// What that means.
+    /// The resulting verdict.
     pub verdict: Stability,
 }
 
-/// Growth below this part of a port is no instability that anybody would see: 1 cell in 1,000 slots.
+/// Largest slope that counts as stable: 1 cell per port in 1,000 slots.
 const NEGLIGIBLE: f64 = 1e-3;
 
 impl Outcome {
     /// The trend of the backlog; `None` with fewer than eight batches.
     ///
-    /// Growing: even three standard errors less it is more than a cell in 1,000 slots and port. Stable: even three more it is
-    /// less than that. A switch at a load very close to its capacity is undecided in any run that somebody would wait for.
+    /// The verdict is growing if the slope less three standard errors is above one cell per 1,000 slots and port, and stable if
+    /// the slope plus three standard errors is below that. A load very close to the capacity is undecided in any run of
+    /// practical length.
     pub fn trend(&self) -> Option<Trend> {
         trend(&self.batches, self.ports)
     }
@@ -64,10 +65,13 @@ fn trend(batches: &[Batch], ports: usize) -> Option<Trend> {
     Some(Trend { slope, error, verdict })
 }
 
-/// Halves an interval until it is no wider than `width`: `below` says whether a point lies below what is looked for. Gives
-/// both ends; the answer is between them, if it was between the first two and `below` has one change.
+/// Bisects an interval until it is no wider than `width`, and returns its ends. `below` returns `true` for points below the one
+/// that is searched. The result contains that point if the first interval does and `below` changes only once.
 ///
-/// Each question is a run, so this is for who has time. With noise, ask several runs inside `below`.
+/// `below` usually needs a run of a switch, or several to reduce noise.
+///
+/// # Errors
+/// The first error of `below`.
 pub fn bisect<E>(
     (mut low, mut high): (f64, f64),
     width: f64,
@@ -102,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_is_seen_and_noise_is_none() {
+    fn trends_are_detected_and_noise_is_not() {
         let of = |backlog: &dyn Fn(u64) -> f64| trend(&batches(backlog), 4).unwrap();
         let growing = of(&|number| 4.0 * 600.0 * number as f64 + 40.0 * saw(number));
         assert_eq!(growing.verdict, Stability::Growing);

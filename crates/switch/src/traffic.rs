@@ -1,38 +1,36 @@
-//! What arrives at the inputs, and when. One file each, and one line in the list below.
+//! Traffic at the inputs of a switch: one file for each kind, and one line in the registry below.
 //!
-//! Every input has a source of its own with its own random stream, so that what arrives does not depend on what the
-//! switch does with it: all schedulers meet the same packets.
+//! Every input has its own source with its own random stream. Arrivals do not depend on the switch, so all arbiters get the
+//! same packets.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use qdisc::{Invalid, Rng, Streams};
+use qdisc::{Invalid, Streams};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::draws::Alias;
-use crate::packet::{Kind, Sizes};
-use crate::rates::{Pattern, Rates};
+use crate::packet::Kind;
+use crate::rates::Rates;
 
-/// A packet that arrives at an input.
+/// The arrival of a packet at an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Slot in which its first cell is there.
+    /// Slot of its first cell.
     pub first: u64,
     /// Its output.
     pub to: u16,
-    /// Which of the kinds of [`Offered::kinds`].
+    /// Its kind, as an index of [`Offered::kinds`].
     pub kind: u16,
 }
 
-/// What arrives at one input.
+/// The packets that arrive at one input.
 pub trait Source: Send {
-    /// The next packet. `first` grows by at least one from packet to packet, and where cells come one after the other
-    /// ([`Offered::serial`]) by at least the size of the packet. `None`: nothing ever again.
+    /// The next packet; `None` when there are no more. `first` grows by at least one from packet to packet, and by at least
+    /// the size of the packet where cells arrive one after the other ([`Offered::serial`]).
     fn next(&mut self) -> Option<Arrival>;
 
-    /// The next packets, as many as `into` has room for; fewer when there are no more. For who wants many, one call.
+    /// Appends the next packets to `into` up to its capacity, or fewer when there are no more.
     fn fill(&mut self, into: &mut Vec<Arrival>) {
         while into.len() < into.capacity() {
             match self.next() {
@@ -43,14 +41,14 @@ pub trait Source: Send {
     }
 }
 
-/// Where traffic is put.
+/// The switch for which traffic is built.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// How many inputs and outputs there are.
+    /// Number of inputs, and of outputs.
     pub ports: usize,
-    /// Where its random numbers come from.
+    /// Source of random numbers.
     pub streams: Streams,
-    /// What names of files are relative to.
+    /// Folder to which file names are relative.
     pub folder: PathBuf,
 }
 
@@ -58,52 +56,55 @@ pub struct Place {
 pub struct Offered {
     /// Kinds of packets, by number.
     pub kinds: Vec<Kind>,
-    /// Whether the cells of a packet come one after the other, a slot each, rather than all at once.
+    /// `true` if the cells of a packet arrive one after the other, one per slot; `false` if all arrive at once.
     pub serial: bool,
     /// A source for each input.
     pub sources: Vec<Box<dyn Source>>,
-    /// What is offered on average, where that is known.
+    /// Mean loads, where they are known.
     pub rates: Option<Rates>,
 }
 
-/// Traffic's configuration, which builds it. Every file has one, named `Config`.
+/// The configuration of a kind of traffic, from which the traffic is built. Every file has one, named `Config`.
 pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
-    /// One line for `giveway list`.
+    /// Description in one line, for `giveway list`.
     const SUMMARY: &'static str;
-    /// Builds it for a switch.
+
+    /// Builds the sources for a switch.
     ///
     /// # Errors
-    /// The parameter that makes no sense there, and what to write instead.
+    /// The parameter that cannot be used there, and what to write instead.
     fn build(&self, place: &Place) -> Result<Offered, Invalid>;
 }
 
-/// One kind of traffic of the list.
+/// A kind of traffic in the registry.
 #[derive(Clone, Copy)]
 pub struct TrafficEntry {
-    /// How it is written.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// One line about it.
+    /// Description in one line.
     pub summary: &'static str,
-    /// Its source file, whose header explains it.
+    /// Text of its source file, whose header is its documentation.
     pub source: &'static str,
-    /// Its parameters: JSON Schema of its `Config`.
+    /// JSON Schema of its `Config`.
     pub schema: fn() -> Schema,
-    /// It, from named parameters.
+    /// Reads its parameters.
     pub from_json: fn(serde_json::Value) -> Result<TrafficSpec, serde_json::Error>,
 }
+
+mod mixed;
 
 macro_rules! sources {
     ($($name:ident),* $(,)?) => {
         $(pub mod $name;)*
 
-        /// Which traffic, with its parameters.
+        /// A kind of traffic with its parameters.
         #[allow(non_camel_case_types, missing_docs)]
         #[derive(Clone, Debug, PartialEq)]
         pub enum TrafficSpec {
             $($name($name::Config)),*
         }
 
-        /// Every kind of traffic, in the order in which they are listed.
+        /// All kinds of traffic, in the order in which they are listed.
         pub const SOURCES: &[TrafficEntry] = &[$(TrafficEntry {
             name: stringify!($name),
             summary: <$name::Config as Traffic>::SUMMARY,
@@ -113,16 +114,16 @@ macro_rules! sources {
         }),*];
 
         impl TrafficSpec {
-            /// Its name.
+            /// The name under which it is registered.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(TrafficSpec::$name(_) => stringify!($name)),*
                 }
             }
-            /// Builds it for a switch.
+            /// Builds the sources for a switch.
             ///
             /// # Errors
-            /// The parameter that makes no sense there.
+            /// The parameter that cannot be used there.
             pub fn build(&self, place: &Place) -> Result<Offered, Invalid> {
                 match self {
                     $(TrafficSpec::$name(config) => config.build(place)),*
@@ -139,91 +140,7 @@ sources! {
     trace,
 }
 
-/// What sources with a matrix of loads and a mix of sizes share.
-struct Mixed {
-    parts: Vec<(Kind, f64)>,
-    /// Mean size, in cells.
-    mean: f64,
-    rates: Rates,
-    /// What the inputs have that spread their load alike over all outputs.
-    alike: Arc<Packets>,
-}
-
-impl Mixed {
-    fn new(
-        place: &Place,
-        load: f64,
-        pattern: &Pattern,
-        sizes: &Sizes,
-        overload: bool,
-    ) -> Result<Mixed, Invalid> {
-        let parts = sizes.parts()?;
-        let rates = Rates::new(pattern, place.ports, load)?;
-        rates.check(overload)?;
-        let mean = parts.iter().map(|(kind, share)| f64::from(kind.cells) * share).sum();
-        let alike = Arc::new(Packets::new(&parts, &vec![1.0; place.ports]));
-        Ok(Mixed { parts, mean, rates, alike })
-    }
-
-    fn kinds(&self) -> Vec<Kind> {
-        self.parts.iter().map(|(kind, _)| *kind).collect()
-    }
-
-    /// What the packets of an input are like.
-    fn packets(&self, input: usize) -> Arc<Packets> {
-        let row = self.rates.row(input);
-        match row.iter().all(|rate| *rate == row[0]) {
-            true => Arc::clone(&self.alike),
-            false => Arc::new(Packets::new(&self.parts, row)),
-        }
-    }
-
-    /// The random numbers of an input.
-    fn rng(place: &Place, input: usize) -> Rng {
-        place.streams.within("input").within(&input.to_string()).rng()
-    }
-}
-
-/// Draws packets: how large, and for whom.
-#[derive(Debug)]
-struct Packets {
-    /// Size of each kind, in cells.
-    cells: Vec<u32>,
-    sizes: Alias<u16>,
-    to: Alias<u16>,
-    /// Kind and output at once, where that is a small table.
-    both: Option<Alias<(u16, u16)>>,
-}
-
-/// The largest table of [`Packets::both`].
-const BOTH: usize = 512;
-
-impl Packets {
-    /// With the shares of the kinds, and the shares of the outputs.
-    fn new(parts: &[(Kind, f64)], outputs: &[f64]) -> Packets {
-        let sizes: Vec<(u16, f64)> = (0..).zip(parts.iter().map(|(_, share)| *share)).collect();
-        let to: Vec<(u16, f64)> = (0..).zip(outputs.iter().copied()).collect();
-        let both = (parts.len() * outputs.len() <= BOTH).then(|| {
-            let of = |(kind, share): &(u16, f64)| -> Vec<((u16, u16), f64)> {
-                to.iter().map(|(output, odds)| ((*kind, *output), share * odds)).collect()
-            };
-            Alias::new(&sizes.iter().flat_map(of).collect::<Vec<_>>())
-        });
-        let cells = parts.iter().map(|(kind, _)| kind.cells).collect();
-        Packets { cells, sizes: Alias::new(&sizes), to: Alias::new(&to), both }
-    }
-
-    /// The number of a kind, and an output.
-    #[inline]
-    fn draw(&self, rng: &mut Rng) -> (u16, u16) {
-        match &self.both {
-            Some(both) => both.pick(rng.word()),
-            None => (self.sizes.pick(rng.word()), self.to.pick(rng.word())),
-        }
-    }
-}
-
-/// An input at which nothing arrives.
+/// The source of an input without traffic.
 struct Silence;
 
 impl Source for Silence {

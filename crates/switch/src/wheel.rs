@@ -1,18 +1,20 @@
-//! What happens to ports in later slots: a ring of rows, one for each of the next slots.
+//! A timing wheel: a ring of rows, one for each of the next slots, with the ports whose event is in that slot.
 
 use crate::per_port::PerPort;
 use crate::row::Row;
 
-/// Slots that a wheel looks ahead.
+/// Slots in the ring.
 const SPOKES: u64 = 256;
 
-/// For each port at most one later slot. What lies beyond the ring is put at its far end and looked at again there.
+/// Keeps at most one later slot for each port. A slot beyond the end of the ring is entered at its far end, and entered again
+/// when the ring has turned that far.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel<const W: usize> {
+    /// By slot, modulo the length of the ring: the ports.
     spokes: Box<[Row<W>; SPOKES as usize]>,
-    /// By port.
+    /// By port: its slot.
     when: PerPort<u64, W>,
-    /// Ports that stand at the far end although their slot is later.
+    /// Ports that were entered at the far end although their slot is later.
     far: Row<W>,
 }
 
@@ -22,7 +24,7 @@ impl<const W: usize> Wheel<W> {
         Wheel { spokes, when: PerPort::new(u64::MAX), far: Row::EMPTY }
     }
 
-    /// Sets a port's slot, which must not be before `now`. It must not have one yet.
+    /// Sets the slot of a port that has none. `when` must not be before `now`.
     #[inline]
     pub fn set(&mut self, port: usize, when: u64, now: u64) {
         debug_assert!(when >= now, "slot {when} was before {now}");
@@ -35,18 +37,18 @@ impl<const W: usize> Wheel<W> {
         }
     }
 
-    /// Moves a port's slot one on. `now` must be at or before it.
+    /// Moves the slot of a port to the next one. `now` must not be after it.
     #[inline]
     pub fn postpone(&mut self, port: usize, now: u64) {
         self.clear(port, now);
         self.set(port, self.when[port] + 1, now);
     }
 
-    /// Forgets a port's slot.
+    /// Removes the slot of a port.
     #[inline]
     pub fn clear(&mut self, port: usize, now: u64) {
         if self.far.has(port) {
-            // Seldom: it may stand anywhere.
+            // This is rare, so no place is kept for such ports, and all are searched.
             self.far.remove(port);
             self.spokes.iter_mut().for_each(|spoke| spoke.remove(port));
             return;
@@ -55,13 +57,13 @@ impl<const W: usize> Wheel<W> {
         self.spokes[(self.when[port] % SPOKES) as usize].remove(port);
     }
 
-    /// A port's slot.
+    /// The slot of a port.
     #[inline]
     pub fn when(&self, port: usize) -> u64 {
         self.when[port]
     }
 
-    /// The ports whose slot is `now`; they are forgotten.
+    /// Removes and returns the ports whose slot is `now`.
     #[inline]
     pub fn take(&mut self, now: u64) -> Row<W> {
         let due = std::mem::replace(&mut self.spokes[(now % SPOKES) as usize], Row::EMPTY);

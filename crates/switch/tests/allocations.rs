@@ -1,20 +1,21 @@
-//! No arbiter allocates when it is asked: its buffers are there from the beginning.
+//! No arbiter allocates during a run: all buffers are allocated when it is built.
 
 mod support;
 
 use support::{Paper, Shape, build, variants};
 use switch::Spec;
 use switch::arbiter::Matching;
-use switch::scheduler::{ALL, Queueing};
+use switch::options::Queueing;
+use switch::registry::ALL;
 
 #[global_allocator]
 static COUNTING: counting::Counting = counting::Counting;
 
 /// Allocations in 200 slots of a switch of 32 ports, from the first slot on.
-fn allocations(scheduler: &Spec, filled: u64, busy: u64) -> u64 {
+fn allocations(spec: &Spec, filled: u64, busy: u64) -> u64 {
     let shape = Shape { ports: 32, filled, busy, seed: 7 };
-    let slots: Vec<Paper<1>> = shape.slots(scheduler.queueing(), 200);
-    let mut arbiter = build::<1>(scheduler, shape.ports, 7);
+    let slots: Vec<Paper<1>> = shape.slots(spec.queueing(), 200);
+    let mut arbiter = build::<1>(spec, shape.ports, 7);
     let mut matching = Matching::new();
     let before = counting::calls();
     let mut pairs = 0;
@@ -23,9 +24,9 @@ fn allocations(scheduler: &Spec, filled: u64, busy: u64) -> u64 {
         pairs += matching.pairs().len();
     }
     let counted = counting::calls() - before;
-    // Where the queues decide, no arbiter is asked.
-    let asked = !matches!(scheduler.queueing(), Queueing::Output | Queueing::Combined);
-    assert!(pairs > 0 || !asked, "{scheduler} has decided something");
+    // With output and combined queueing no arbiter is called.
+    let called = !matches!(spec.queueing(), Queueing::Output | Queueing::Combined);
+    assert!(pairs > 0 || !called, "{spec} has decided something");
     counted
 }
 
@@ -37,13 +38,10 @@ fn arbiters_do_not_allocate() {
     assert!(counting::calls() > before);
 
     for entry in ALL {
-        for scheduler in variants(entry, 32) {
+        for spec in variants(entry, 32) {
             for (filled, busy) in [(100, 0), (20, 0), (60, 80)] {
-                let counted = allocations(&scheduler, filled, busy);
-                assert_eq!(
-                    counted, 0,
-                    "{scheduler}, {filled} % of the queues filled, {busy} % of the ports busy"
-                );
+                let counted = allocations(&spec, filled, busy);
+                assert_eq!(counted, 0, "{spec}, {filled} % of the queues filled, {busy} % of the ports busy");
             }
         }
     }

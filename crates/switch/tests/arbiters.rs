@@ -1,4 +1,4 @@
-//! Every registered arbiter keeps the contract, whatever it is asked, for every size of switch.
+//! Every registered arbiter keeps the contract, for all demands and sizes of switches.
 
 mod support;
 
@@ -6,12 +6,13 @@ use proptest::prelude::*;
 use qdisc::Streams;
 use support::{Paper, Shape, build, iterated, variants};
 use switch::arbiter::Matching;
+use switch::options::{Options, Queueing};
 use switch::packet::Class;
-use switch::scheduler::{ALL, Options, Queueing};
+use switch::registry::ALL;
 use switch::traffic::SOURCES;
 use switch::{Mode, Plan, Row, Spec};
 
-/// Slots in a row that an arbiter is asked.
+/// Consecutive slots of a test.
 const SLOTS: u64 = 6;
 
 fn shape(ports: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Shape> {
@@ -25,11 +26,11 @@ fn shape(ports: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Shape>
     })
 }
 
-/// Who is connected with whom, slot by slot.
-fn answers<const W: usize>(scheduler: &Spec, shape: Shape) -> Vec<Vec<(u16, u16)>> {
-    let mut arbiter = build::<W>(scheduler, shape.ports, shape.seed);
+/// The pairs of each slot.
+fn answers<const W: usize>(spec: &Spec, shape: Shape) -> Vec<Vec<(u16, u16)>> {
+    let mut arbiter = build::<W>(spec, shape.ports, shape.seed);
     let mut matching = Matching::new();
-    let slots = shape.slots::<W>(scheduler.queueing(), SLOTS);
+    let slots = shape.slots::<W>(spec.queueing(), SLOTS);
     let answer = |paper: &Paper<W>| {
         paper.ask(&mut *arbiter, &mut matching);
         matching.pairs().to_vec()
@@ -37,7 +38,7 @@ fn answers<const W: usize>(scheduler: &Spec, shape: Shape) -> Vec<Vec<(u16, u16)
     slots.iter().map(answer).collect()
 }
 
-/// Pairs are asked for, their ports are free, and no port is in two.
+/// Every pair is requested, its ports are free, and no port is in two pairs.
 fn check<const W: usize>(paper: &Paper<W>, pairs: &[(u16, u16)]) -> Result<(), String> {
     let (mut inputs, mut outputs) = (Row::<W>::EMPTY, Row::<W>::EMPTY);
     for (input, output) in pairs.iter().map(|(input, output)| (usize::from(*input), usize::from(*output))) {
@@ -45,7 +46,7 @@ fn check<const W: usize>(paper: &Paper<W>, pairs: &[(u16, u16)]) -> Result<(), S
             return Err(format!("{input}-{output}: one of them is not free"));
         }
         if !paper.requests.of_input[input].has(output) {
-            return Err(format!("{input}-{output}: nobody has asked"));
+            return Err(format!("{input}-{output}: there is no such request"));
         }
         if inputs.has(input) || outputs.has(output) {
             return Err(format!("{input}-{output}: one of them is matched twice"));
@@ -58,11 +59,11 @@ fn check<const W: usize>(paper: &Paper<W>, pairs: &[(u16, u16)]) -> Result<(), S
 
 fn keeps_the_contract<const W: usize>(shape: Shape) -> Result<(), TestCaseError> {
     for entry in ALL {
-        for scheduler in variants(entry, shape.ports) {
-            let answers = answers::<W>(&scheduler, shape);
-            for (paper, pairs) in shape.slots::<W>(scheduler.queueing(), SLOTS).iter().zip(&answers) {
+        for spec in variants(entry, shape.ports) {
+            let answers = answers::<W>(&spec, shape);
+            for (paper, pairs) in shape.slots::<W>(spec.queueing(), SLOTS).iter().zip(&answers) {
                 if let Err(why) = check(paper, pairs) {
-                    return Err(TestCaseError::fail(format!("{scheduler}: {why}")));
+                    return Err(TestCaseError::fail(format!("{spec}: {why}")));
                 }
             }
         }
@@ -70,7 +71,7 @@ fn keeps_the_contract<const W: usize>(shape: Shape) -> Result<(), TestCaseError>
     Ok(())
 }
 
-/// With as many iterations as ports, or always, nothing can be added to what these decide.
+/// Arbiters whose matchings are maximal, always or with as many iterations as ports.
 const MAXIMAL: [&str; 10] = ["islip", "p_spf", "pim", "rrm", "drrm", "firm", "ilqf", "iocf", "serena", "qps"];
 
 /// A pair that could be added.
@@ -91,17 +92,17 @@ proptest! {
         keeps_the_contract::<1>(shape)?;
     }
 
-    /// A narrower row does for the same ports, and gives the same answers: an arbiter works on ports, not on words. Since
+    /// Rows of any sufficient width give the same answers: an arbiter works on ports, not on words. Since
     /// every arbiter is built anew, this is also: same seed, same answers.
     #[test]
     fn answers_do_not_depend_on_the_width_of_rows(shape in shape(2..=64)) {
         for entry in ALL {
-            for scheduler in variants(entry, shape.ports) {
-                let narrow = answers::<1>(&scheduler, shape);
-                prop_assert_eq!(&narrow, &answers::<1>(&scheduler, shape), "{:?} again", scheduler);
-                prop_assert_eq!(&narrow, &answers::<2>(&scheduler, shape), "{:?}, 2 words", scheduler);
-                prop_assert_eq!(&narrow, &answers::<4>(&scheduler, shape), "{:?}, 4 words", scheduler);
-                prop_assert_eq!(&narrow, &answers::<16>(&scheduler, shape), "{:?}, 16 words", scheduler);
+            for spec in variants(entry, shape.ports) {
+                let narrow = answers::<1>(&spec, shape);
+                prop_assert_eq!(&narrow, &answers::<1>(&spec, shape), "{:?} again", spec);
+                prop_assert_eq!(&narrow, &answers::<2>(&spec, shape), "{:?}, 2 words", spec);
+                prop_assert_eq!(&narrow, &answers::<4>(&spec, shape), "{:?}, 4 words", spec);
+                prop_assert_eq!(&narrow, &answers::<16>(&spec, shape), "{:?}, 16 words", spec);
             }
         }
     }
@@ -109,11 +110,11 @@ proptest! {
     #[test]
     fn enough_iterations_leave_nothing_to_add(shape in shape(2..=64)) {
         for entry in ALL.iter().filter(|entry| MAXIMAL.contains(&entry.name)) {
-            let scheduler = iterated(entry, shape.ports).unwrap_or_else(|| (entry.default)());
-            let answers = answers::<1>(&scheduler, shape);
-            for (paper, pairs) in shape.slots::<1>(scheduler.queueing(), SLOTS).iter().zip(&answers) {
+            let spec = iterated(entry, shape.ports).unwrap_or_else(|| (entry.default)());
+            let answers = answers::<1>(&spec, shape);
+            for (paper, pairs) in shape.slots::<1>(spec.queueing(), SLOTS).iter().zip(&answers) {
                 let addable = addable(paper, pairs);
-                prop_assert_eq!(addable, None, "{:?} could have added it to {:?}", scheduler, pairs);
+                prop_assert_eq!(addable, None, "{:?} could have added it to {:?}", spec, pairs);
             }
         }
     }
@@ -130,13 +131,13 @@ proptest! {
 }
 
 #[test]
-fn who_promises_to_be_maximal_is_registered() {
+fn maximal_arbiters_are_registered() {
     for name in MAXIMAL {
         assert!(ALL.iter().any(|entry| entry.name == name), "{name}");
     }
 }
 
-/// Whatever a match means, every arbiter carries a moderate load of short and long packets.
+/// In every mode, every arbiter carries a moderate load of short and long packets.
 #[test]
 fn every_arbiter_works_in_every_mode() {
     for entry in ALL {
@@ -149,7 +150,7 @@ fn every_arbiter_works_in_every_mode() {
             let onoff = SOURCES.iter().find(|source| source.name == "onoff").expect("it is registered");
             let plan = Plan {
                 ports: 5,
-                scheduler: Spec {
+                arbiter: Spec {
                     options: Options { mode: Some(*mode), ..Options::default() },
                     algorithm: (entry.default)().algorithm,
                 },

@@ -1,4 +1,4 @@
-//! Combined input and output queueing against output queueing: the same cells, the same delays, to the last of them.
+//! Combined input and output queueing compared with output queueing: every cell has the same delay in both.
 
 use proptest::prelude::*;
 use qdisc::Streams;
@@ -17,7 +17,7 @@ fn traffic(name: &str, parameters: serde_json::Value) -> TrafficSpec {
     (source.from_json)(parameters).expect("these are its parameters")
 }
 
-/// Independent cells in the first slots, written down one by one, so that both switches can send all of them.
+/// Independent cells in the first [`SLOTS`] slots, as a list, so that both switches can send all of them.
 fn cells(ports: usize, load: f64, pattern: &str) -> TrafficSpec {
     let place = Place { ports, streams: Streams::new(5), folder: Default::default() };
     let parameters = json!({ "load": load, "pattern": pattern });
@@ -31,15 +31,15 @@ fn cells(ports: usize, load: f64, pattern: &str) -> TrafficSpec {
     traffic("list", json!({ "packets": packets }))
 }
 
-/// All of a run; the scheduler as it is written in scenarios.
-fn run(scheduler: &str, ports: usize, traffic: &TrafficSpec) -> Outcome {
-    run_slots(scheduler, ports, traffic, SLOTS + AFTER)
+/// Runs an arbiter, as it is written in scenarios, until all packets have left.
+fn run(arbiter: &str, ports: usize, traffic: &TrafficSpec) -> Outcome {
+    run_slots(arbiter, ports, traffic, SLOTS + AFTER)
 }
 
-fn run_slots(scheduler: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> Outcome {
+fn run_slots(arbiter: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> Outcome {
     let plan = Plan {
         ports,
-        scheduler: scheduler.parse().expect("it is a scheduler"),
+        arbiter: arbiter.parse().expect("it is an arbiter"),
         traffic: traffic.clone(),
         slots,
         warmup: 0,
@@ -47,14 +47,14 @@ fn run_slots(scheduler: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -
         folder: Default::default(),
     };
     let outcome = switch::run(&plan).expect("it can be run");
-    assert_eq!(outcome.backlog, 0, "{scheduler}: all have crossed");
+    assert_eq!(outcome.backlog, 0, "{arbiter}: all have crossed");
     let left: u64 = outcome.all.through.counts.iter().map(|(_, count)| count).sum();
-    assert_eq!(left, outcome.all.count, "{scheduler}: all have left");
+    assert_eq!(left, outcome.all.count, "{arbiter}: all have left");
     outcome
 }
 
 /// Chuang, Goel, McKeown and Prabhakar 1999: with a speedup of 2 every cell leaves when output queueing would send it. Both
-/// count to the end of the output link, from the begin of the slot of arrival: there is no constant between them.
+/// measure from the begin of the slot of arrival to the end of the output link, so there is no constant difference.
 #[test]
 fn delays_are_those_of_output_queueing() {
     for ports in [2, 4, 8, 16] {
@@ -71,7 +71,7 @@ fn delays_are_those_of_output_queueing() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Whatever arrives, however much of it for one output: the promise does not ask for admissible traffic.
+    /// The guarantee holds for any arrivals, also if the traffic is not admissible.
     #[test]
     fn so_they_are_whatever_arrives(
         ports in 2u16..=6,
@@ -86,26 +86,26 @@ proptest! {
             }
         }
         let traffic = traffic("list", json!({ "packets": packets }));
-        let sent = |scheduler: &str| run_slots(scheduler, ports.into(), &traffic, 300);
+        let sent = |arbiter: &str| run_slots(arbiter, ports.into(), &traffic, 300);
         let (cioq, oq) = (sent("cioq"), sent("oq"));
         prop_assert_eq!(cioq.all.through, oq.all.through);
     }
 }
 
-/// Without a faster fabric it is a switch with input queues: at a load of 0.9 cells take a tenth longer, or more. One in
-/// between is in between.
+/// Without speedup it is an input-queued switch: at a load of 0.9 delays are longer by a tenth or more. Delays at a speedup of
+/// 1.5 are between both.
 #[test]
 fn less_speedup_is_worse() {
     for pattern in ["uniform", "diagonal"] {
         let traffic = cells(8, 0.9, pattern);
-        let mean = |scheduler: &str| run(scheduler, 8, &traffic).all.through.mean.expect("cells have left");
+        let mean = |arbiter: &str| run(arbiter, 8, &traffic).all.through.mean.expect("cells have left");
         let means = ["oq", "cioq speedup 1.5", "cioq speedup 1"].map(mean);
         assert!(means[0] <= means[1] && means[1] < means[2], "{pattern}: {means:?}");
         assert!(means[2] > 1.05 * means[0], "{pattern}: {means:?}");
     }
 }
 
-/// Cells of larger packets come and go one by one, in two packets for one output in turn.
+/// Cells of larger packets arrive and leave one by one; those of two packets for one output alternate.
 #[test]
 fn packets_are_complete_with_their_last_cell() {
     let packet =

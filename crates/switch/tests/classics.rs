@@ -1,12 +1,13 @@
-//! What the literature on switches of cells knows, come to by running: saturation throughputs and mean waits under
+//! Results of the literature on switches of cells, reproduced: saturation throughputs and mean waiting times under
 //! independent, uniform arrivals.
 
 mod bands;
 
 use bands::{assert_within, mean_and_band, throughput};
 use qdisc::Streams;
+use switch::options::Options;
 use switch::outcome::Outcome;
-use switch::scheduler::{ALL, Options};
+use switch::registry::ALL;
 use switch::traffic::SOURCES;
 use switch::{Mode, Plan, Spec};
 
@@ -35,7 +36,7 @@ fn run_seeded(
     let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
     let plan = Plan {
         ports,
-        scheduler: Spec {
+        arbiter: Spec {
             options: Options { mode: Some(Mode::Cell), ..Options::default() },
             algorithm: (entry.from_json)(parameters).unwrap().algorithm,
         },
@@ -81,7 +82,7 @@ fn output_queues_wait_as_known() {
 }
 
 /// With one iteration of PIM and every queue filled, an input is matched unless no output grants it: 1 - (1 - 1/N)^N. Of
-/// queue-proportional proposals alone the same holds of outputs, once all queues are about as long.
+/// queue-proportional proposals alone the same holds for outputs, once all queues have about the same length.
 #[test]
 fn ports_that_choose_by_lot_collide() {
     for (ports, want) in [(4, 0.683_594), (16, 0.643_926)] {
@@ -91,7 +92,7 @@ fn ports_that_choose_by_lot_collide() {
 }
 
 /// McKeown 1999, section II: the pointers of RRM march in step. A switch of 2 x 2 carries one half; one of 16 x 16 keeps up at a
-/// load of 0.62. What it carries beyond that depends on how the pointers happened to meet, and is less.
+/// load of 0.62. Its throughput at higher loads depends on how the pointers synchronised, and is less.
 #[test]
 fn pointers_that_march_in_step_collide() {
     assert_within(throughput(&run("rrm", Some(1), 2, 1.0, 20_000)), 0.5);
@@ -115,7 +116,7 @@ fn pointers_may_fall_into_step_late() {
     assert!(lost.iter().any(|lost| *lost > 0.05), "{lost:?}");
 }
 
-/// Pointers that slip apart carry everything that is uniform, with a single iteration.
+/// Pointers that slip apart carry any uniform load below 1, with a single iteration.
 #[test]
 fn pointers_that_slip_apart_do_not_collide() {
     for name in ["islip", "drrm", "firm"] {
@@ -138,8 +139,8 @@ fn fixed_slots_wait_as_known() {
     }
 }
 
-/// Two thirds to the output opposite, one third to the next (Giaccone, Prabhakar, Shah 2003): whoever goes by pointers or lots
-/// alone loses more than a tenth; who remembers the last matching carries all of it.
+/// Two thirds to the output opposite, one third to the next (Giaccone, Prabhakar, Shah 2003): arbiters with pointers or
+/// random choices alone lose more than a tenth; those that remember the last matching carry all of it.
 #[test]
 fn diagonal_traffic_needs_weights_and_memory() {
     let carried =
@@ -169,14 +170,14 @@ fn a_fixed_schedule_carries_what_it_was_made_for() {
     assert!(other < 0.2, "two slots in 16 are all that a diagonal has of a uniform schedule: {other}");
 }
 
-/// Packets of many cells that come all at once cross at once with queues at the outputs: nothing waits at the inputs.
+/// With output queueing, packets whose cells arrive at once cross at once: no packet waits at an input.
 #[test]
 fn output_queues_take_whole_packets() {
     let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
     let parameters = serde_json::json!({ "load": 0.6, "sizes": { "fixed": 9 } });
     let plan = Plan {
         ports: 4,
-        scheduler: "oq".parse().unwrap(),
+        arbiter: "oq".parse().unwrap(),
         traffic: (bernoulli.from_json)(parameters).unwrap(),
         slots: 20_000,
         warmup: 0,

@@ -2,7 +2,7 @@
 
 use qdisc::Streams;
 use serde_json::json;
-use switch::scheduler::{Options, Phases, Queueing};
+use switch::options::{Options, Phases, Queueing};
 use switch::traffic::SOURCES;
 use switch::{ALL, Mode, Outcome, Plan, Spec};
 
@@ -14,7 +14,7 @@ fn run(ports: usize, name: &str, parameters: &serde_json::Value, options: Option
     let onoff = SOURCES.iter().find(|entry| entry.name == "onoff").expect("it is in the list");
     let plan = Plan {
         ports,
-        scheduler: Spec { options, algorithm },
+        arbiter: Spec { options, algorithm },
         traffic: (onoff.from_json)(json!({ "load": 0.6 })).expect("a load is all that it needs"),
         slots: SLOTS,
         warmup: SLOTS / 10,
@@ -24,8 +24,8 @@ fn run(ports: usize, name: &str, parameters: &serde_json::Value, options: Option
     switch::run(&plan).expect("this can be run")
 }
 
-/// Schedulers with virtual output queues, with parameters that make a difference to them.
-fn schedulers() -> Vec<(&'static str, serde_json::Value)> {
+/// Arbiters with virtual output queues, with parameters that change their results.
+fn arbiters() -> Vec<(&'static str, serde_json::Value)> {
     let mut all = Vec::new();
     for entry in ALL.iter().filter(|entry| (entry.default)().queueing() == Queueing::Virtual) {
         let properties = (entry.schema)().as_value()["properties"].clone();
@@ -44,7 +44,7 @@ fn schedulers() -> Vec<(&'static str, serde_json::Value)> {
 }
 
 fn check(ports: usize, options: &Options) {
-    for (name, parameters) in schedulers() {
+    for (name, parameters) in arbiters() {
         let outcome = run(ports, name, &parameters, options.clone());
         let what = format!("{ports} ports, {name} {parameters}, {options:?}");
         assert!((outcome.throughput - outcome.offered).abs() < 0.02, "{what}: {}", outcome.throughput);
@@ -82,7 +82,7 @@ fn a_faster_fabric() {
 fn more_ports_than_a_word_has_bits() {
     for mode in [Mode::Cell, Mode::Packet, Mode::Preemptive] {
         let options = Options { mode: Some(mode), ..Options::default() };
-        for (name, parameters) in schedulers() {
+        for (name, parameters) in arbiters() {
             // A fixed schedule of 70 ports needs longer than this to fill its queues.
             if parameters != json!({}) || name == "tdm" {
                 continue;

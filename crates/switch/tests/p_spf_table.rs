@@ -1,9 +1,9 @@
 //! Table 1 of the P-SPF paper, on shorter runs: throughput of 16 ports at a load of 1, in the second half of the run.
 //!
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005. The paper
-//! has 0.996 to 0.998 for the general algorithms and 0.940 for the preemptive ones. In a run of 10^6 slots these come out;
-//! in a shorter one more of what arrived is still waiting, and the general ones are a few thousandths lower: so they are
-//! only held to 0.990 here.
+//! has 0.996 to 0.998 for the general algorithms and 0.940 for the preemptive ones. A run of 10^6 slots reproduces these.
+//! In a shorter run a larger share of the packets is still waiting, and the general ones are a few thousandths lower, so the
+//! bound is 0.990 here.
 
 use qdisc::Streams;
 use serde_json::json;
@@ -13,11 +13,11 @@ use switch::{Outcome, Plan};
 
 const SLOTS: u64 = 200_000;
 
-fn run(scheduler: &str) -> Outcome {
+fn run(arbiter: &str) -> Outcome {
     let onoff = SOURCES.iter().find(|entry| entry.name == "onoff").expect("it is in the list");
     let plan = Plan {
         ports: 16,
-        scheduler: scheduler.parse().expect("it is written right"),
+        arbiter: arbiter.parse().expect("it is written right"),
         traffic: (onoff.from_json)(json!({ "load": 1.0 })).expect("a load is all that it needs"),
         slots: SLOTS,
         warmup: SLOTS / 2,
@@ -29,7 +29,7 @@ fn run(scheduler: &str) -> Outcome {
 
 #[test]
 fn general_algorithms_carry_nearly_all() {
-    for scheduler in [
+    for arbiter in [
         "islip iterations 4",
         "msm",
         "mwm weight queue_length",
@@ -37,8 +37,8 @@ fn general_algorithms_carry_nearly_all() {
         "mwm weight port_occupancy",
         "greedy",
     ] {
-        let outcome = run(scheduler);
-        assert!(outcome.throughput > 0.990, "{scheduler}: {}", outcome.throughput);
+        let outcome = run(arbiter);
+        assert!(outcome.throughput > 0.990, "{arbiter}: {}", outcome.throughput);
         assert_eq!(outcome.outputs.blocked, 0, "nothing is interrupted");
     }
 }
@@ -56,7 +56,7 @@ fn preemptive_algorithms_carry_what_short_packets_leave() {
     }
 }
 
-/// A maximum matching that goes by the numbers of ports leaves some of them behind for ever. The difference is some three
+/// A maximum matching that prefers ports by their numbers neglects some of them for ever. The difference is some three
 /// thousandths; it varies by less than one from seed to seed.
 #[test]
 fn ties_of_maximum_size_matching_matter() {

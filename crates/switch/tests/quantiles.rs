@@ -19,10 +19,10 @@ fn check_times(what: &str, times: &Times) {
     let quantiles = [0.0, 0.25, 0.5, 0.95, 0.99, 0.9999, 1.0].map(quantile);
     assert!(quantiles.is_sorted(), "{what}: {quantiles:?}");
     assert!(quantiles[6] <= max, "{what}: {quantiles:?}, max {max}");
-    // The longest time is one of those that are counted, so that nothing is lost at the end.
+    // The counts include the longest time.
     assert_eq!(quantiles[6], max, "{what}");
     assert!(mean <= max, "{what}: mean {mean}, max {max}");
-    // The definition once more. What is above the longest time is the end of its range.
+    // The definition once more. The upper end of a range may exceed the longest time.
     let at_most = |time: f64| -> u64 {
         times.counts.iter().filter(|(other, _)| other.min(max) <= time).map(|(_, count)| count).sum()
     };
@@ -32,7 +32,7 @@ fn check_times(what: &str, times: &Times) {
         let before = times.counts.iter().map(|(other, _)| *other).rfind(|other| *other < time);
         assert!(before.is_none_or(|before| (at_most(before) as f64) < q * counted as f64), "{what}: {q}");
     }
-    // Each time stands for itself or for a little more, so that the mean of what is counted is hardly above the exact one.
+    // Each count has its exact time or the upper end of a range, so the mean of the counts is slightly above the exact one.
     let rough: f64 =
         times.counts.iter().map(|(time, count)| time * *count as f64).sum::<f64>() / counted as f64;
     assert!(rough >= mean * (1.0 - 1e-12) && rough <= mean * 1.001 + 1e-12, "{what}: {rough} and {mean}");
@@ -53,7 +53,7 @@ fn check(outcome: &Outcome) {
     assert_eq!(outcome.kinds.iter().map(|(_, of)| of.count).sum::<u64>(), outcome.all.count);
     assert_eq!(outcome.classes.iter().map(|of| of.count).sum::<u64>(), outcome.all.count);
 
-    // What tables show, under the names that they have there.
+    // The named numbers of tables.
     let numbers: BTreeMap<String, f64> =
         outcome.numbers().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     for (name, p50) in numbers.iter().filter(|(name, _)| name.ends_with("_p50_slots")) {
@@ -71,8 +71,8 @@ fn check(outcome: &Outcome) {
     assert!(numbers["input_max_cells"] >= numbers["queue_max_cells"]);
 }
 
-/// A scheduler as it is written, in a mode that it has.
-fn schedulers() -> impl Strategy<Value = String> {
+/// An arbiter as it is written in scenarios, in a mode that it supports.
+fn arbiters() -> impl Strategy<Value = String> {
     let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
     let mode = select(vec!["", " mode cell", " mode packet", " mode spf", " mode preemptive"]);
     let speedup = select(vec!["", " speedup 1.176", " speedup 1.2", " speedup 4/3", " speedup 2"]);
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn numbers_agree(
-        scheduler in schedulers(),
+        arbiter in arbiters(),
         kind in select(vec!["onoff", "bernoulli"]),
         load in select(vec![0.05, 0.5, 0.9, 1.0]),
         pattern in select(vec!["uniform", "diagonal"]),
@@ -105,7 +105,7 @@ proptest! {
         let parameters = json!({ "load": load, "pattern": pattern, "sizes": sizes });
         let plan = Plan {
             ports,
-            scheduler: scheduler.parse().expect("it is a scheduler"),
+            arbiter: arbiter.parse().expect("it is an arbiter"),
             traffic: (source.from_json)(parameters).expect("these are its parameters"),
             slots,
             warmup: slots / 7,

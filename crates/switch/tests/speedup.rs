@@ -1,8 +1,8 @@
 //! A faster fabric with packets that begin to cross before all of them is there: each begins at the exact time, and not a
 //! slot of the link later.
 //!
-//! The oracle is a switch with one output that counts ticks, one after the other, and asks of a packet, cell by cell, whether
-//! the fabric would find it there. It knows no formula for the earliest time.
+//! The oracle is a switch with one output that counts ticks one by one and checks, cell by cell, that each cell of a packet has
+//! arrived when the fabric needs it. It has no formula for the earliest time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,7 +26,7 @@ struct Packet {
 type Ticks = BTreeMap<u64, Vec<u64>>;
 
 /// Runs packets for output 0 until all of them have left.
-fn run(scheduler: &str, ports: usize, packets: &[Packet]) -> Outcome {
+fn run(arbiter: &str, ports: usize, packets: &[Packet]) -> Outcome {
     let list = SOURCES.iter().find(|source| source.name == "list").expect("it is registered");
     let listed: Vec<_> = packets
         .iter()
@@ -36,7 +36,7 @@ fn run(scheduler: &str, ports: usize, packets: &[Packet]) -> Outcome {
     let cells: u64 = packets.iter().map(|packet| packet.cells).sum();
     let plan = Plan {
         ports,
-        scheduler: scheduler.parse().expect("it is a scheduler"),
+        arbiter: arbiter.parse().expect("it is an arbiter"),
         traffic: (list.from_json)(json!({ "packets": listed })).expect("these are its parameters"),
         slots: last + 2 * cells + 30,
         warmup: 0,
@@ -59,7 +59,7 @@ fn ticks(times: &Times, slot_ticks: u64) -> Vec<u64> {
     counts.flat_map(|(slots, count)| vec![whole(*slots); *count as usize]).collect()
 }
 
-/// What the switch measured, in ticks: waits, and times to the end of the output link.
+/// The measurements of the switch, in ticks: waiting times, and times to the end of the output link.
 fn measured(outcome: &Outcome, speedup: Speedup) -> (Ticks, Ticks) {
     let of = |which: fn(&switch::Packets) -> &Times| {
         outcome
@@ -71,7 +71,7 @@ fn measured(outcome: &Outcome, speedup: Speedup) -> (Ticks, Ticks) {
     (of(|packets| &packets.wait), of(|packets| &packets.through))
 }
 
-/// Whether the switch measured what the oracle has: means and maxima exactly, each time as exactly as it is counted.
+/// Compares the measurements with the oracle: means and maxima exactly, each time within its range.
 fn compare(outcome: &Outcome, speedup: Speedup, (waits, throughs): &(Ticks, Ticks)) {
     // From 2,048 ticks on, 1,024 ranges to each doubling.
     let counted = |ticks: &Ticks| -> Ticks {
@@ -94,9 +94,9 @@ fn compare(outcome: &Outcome, speedup: Speedup, (waits, throughs): &(Ticks, Tick
 /// When a packet may begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
-    /// No cell may be missing when its turn comes.
+    /// Every cell must have arrived when the fabric needs it.
     CutThrough,
-    /// All cells must be there, and time counts from the last of them.
+    /// All cells must have arrived, and time counts from the last one.
     StoreAndForward,
 }
 
@@ -121,7 +121,7 @@ fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Tick
         }
         if crossing == 0 {
             let may = |packet: &Packet| {
-                // Cell j comes in slot `first + j` of the link, and would cross in slot j of the fabric from now on.
+                // Cell j arrives in slot `first + j` of the link, and would cross in slot j of the fabric from now on.
                 let there = |j: u64| match rule {
                     Rule::CutThrough => tick + j * fabric >= (packet.first + j) * slot,
                     Rule::StoreAndForward => tick >= (packet.first + j) * slot,
@@ -137,7 +137,7 @@ fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Tick
                 Rule::CutThrough => packet.first * slot,
                 Rule::StoreAndForward => (packet.first + packet.cells - 1) * slot,
             };
-            // Nothing interrupts it, and its link sends one packet after the other.
+            // No packet is interrupted, and a link sends one packet after the other.
             let end = tick + packet.cells * fabric;
             link_free = link_free.max(end) + packet.cells * slot;
             waits.entry(packet.cells).or_default().push(tick - arrived);
@@ -198,7 +198,7 @@ fn speedups() -> impl Strategy<Value = Speedup> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Packets from several inputs wait for each other, or cross as they come. Every time is the oracle's.
+    /// Packets from several inputs wait for each other or cross at once. All times are equal to those of the oracle.
     #[test]
     fn waits_are_exact(
         speedup in speedups(),
@@ -207,7 +207,7 @@ proptest! {
         senders in 1usize..=4,
         drawn in prop::collection::vec((0u64..12, 0usize..4, 1u64..=12), 1..25),
     ) {
-        // A link brings one packet after the other; each drawn gap comes before a packet.
+        // Packets of a link arrive one after the other, each after a drawn gap.
         let mut free = [0; 4];
         let packets: Vec<Packet> = drawn
             .into_iter()
@@ -243,8 +243,8 @@ proptest! {
             })
             .collect();
         let want = slow(Rule::CutThrough, speedup, 2, &packets);
-        for scheduler in ["fifo", "fifo mode cell", "islip mode cell", "islip mode spf", "p_spf", "mwm"] {
-            let outcome = run(&format!("{scheduler} speedup {speedup}"), 2, &packets);
+        for arbiter in ["fifo", "fifo mode cell", "islip mode cell", "islip mode spf", "p_spf", "mwm"] {
+            let outcome = run(&format!("{arbiter} speedup {speedup}"), 2, &packets);
             compare(&outcome, speedup, &want);
         }
     }

@@ -15,12 +15,12 @@ use switch::{Outcome, Plan};
 use theory::crossbar::mix::Mix;
 use theory::crossbar::{Ports, cells, fifo, preemption, speedup};
 
-/// Runs a scheduler; the first half is not measured.
-fn run(scheduler: &str, ports: u32, source: &str, traffic: Value, slots: u64) -> Outcome {
+/// Runs an arbiter; the first half is not measured.
+fn run(arbiter: &str, ports: u32, source: &str, traffic: Value, slots: u64) -> Outcome {
     let source = SOURCES.iter().find(|entry| entry.name == source).expect("it is registered");
     let plan = Plan {
         ports: ports as usize,
-        scheduler: scheduler.parse().expect("it is written right"),
+        arbiter: arbiter.parse().expect("it is written right"),
         traffic: (source.from_json)(traffic).expect("it is written right"),
         slots,
         warmup: slots / 2,
@@ -31,13 +31,13 @@ fn run(scheduler: &str, ports: u32, source: &str, traffic: Value, slots: u64) ->
 }
 
 /// Cells that arrive independently.
-fn cells_at(scheduler: &str, ports: u32, load: f64, pattern: &str, slots: u64) -> Outcome {
-    run(scheduler, ports, "bernoulli", json!({ "load": load, "pattern": pattern }), slots)
+fn cells_at(arbiter: &str, ports: u32, load: f64, pattern: &str, slots: u64) -> Outcome {
+    run(arbiter, ports, "bernoulli", json!({ "load": load, "pattern": pattern }), slots)
 }
 
 /// The traffic of the P-SPF paper: TRIMODEL(1, 9, 24, 0.559, 0.200), one packet to a burst.
-fn packets_at(scheduler: &str, ports: u32, load: f64, slots: u64) -> Outcome {
-    run(scheduler, ports, "onoff", json!({ "load": load }), slots)
+fn packets_at(arbiter: &str, ports: u32, load: f64, slots: u64) -> Outcome {
+    run(arbiter, ports, "onoff", json!({ "load": load }), slots)
 }
 
 fn paper() -> Mix {
@@ -75,7 +75,7 @@ fn input_queues_at_saturation() {
     }
 }
 
-/// Two iterations of PIM with all queues filled: the recursion over what the first leaves.
+/// Two iterations of PIM with all queues filled: the recursion over the ports that the first leaves.
 #[test]
 fn parallel_iterative_matching_at_saturation() {
     for ports in [4, 16] {
@@ -84,8 +84,8 @@ fn parallel_iterative_matching_at_saturation() {
     }
 }
 
-/// Equations (8) and (10): what short packets cost when every line is full. Blocked is an output whose long packet stands
-/// still, be it in its first slot (`held`) or later. The formulae are approximations, good to 0.0005; 0.001 is for the length
+/// Equations (8) and (10): the cost of short packets when every line is full. An output is blocked while its long packet is
+/// stopped, in its first slot (`held`) or later. The formulae are approximations, good to 0.0005; 0.001 is for the length
 /// of the run, too.
 #[test]
 fn what_preemption_costs() {
@@ -131,8 +131,8 @@ fn how_long_short_packets_wait() {
 #[test]
 fn maximal_matching_needs_a_speedup() {
     let with = |speedup: f64| {
-        let scheduler = format!("islip iterations 16 mode cell speedup {speedup}");
-        cells_at(&scheduler, 16, 0.95, "diagonal", 100_000)
+        let arbiter = format!("islip iterations 16 mode cell speedup {speedup}");
+        cells_at(&arbiter, 16, 0.95, "diagonal", 100_000)
     };
     let trend = with(1.0).trend().expect("there are batches enough");
     assert_eq!(trend.verdict, Stability::Growing, "{trend:?}");

@@ -14,10 +14,10 @@ fn packets(packets: &[(u64, u16, u16, u32)]) -> TrafficSpec {
     (list.from_json)(serde_json::json!({ "packets": listed })).unwrap()
 }
 
-fn trace(scheduler: &str, ports: usize, slots: u64, traffic: &[(u64, u16, u16, u32)]) -> String {
+fn trace(arbiter: &str, ports: usize, slots: u64, traffic: &[(u64, u16, u16, u32)]) -> String {
     let plan = Plan {
         ports,
-        scheduler: scheduler.parse().unwrap(),
+        arbiter: arbiter.parse().unwrap(),
         traffic: packets(traffic),
         slots,
         warmup: 0,
@@ -29,8 +29,8 @@ fn trace(scheduler: &str, ports: usize, slots: u64, traffic: &[(u64, u16, u16, u
     lines.join("\n")
 }
 
-/// Figure 2 of the paper: long packets cross 1>1 and 2>0 when a short one comes for 1>0: both stop for a slot, and output 1
-/// idles although nobody else uses it.
+/// Figure 2 of the paper: long packets cross 1>1 and 2>0 when a short one arrives for 1>0. Both stop for a slot, and output 1
+/// idles although no other packet uses it.
 #[test]
 fn a_short_packet_breaks_two_connections() {
     insta::assert_snapshot!(trace("p_spf", 3, 8, &[(0, 0, 1, 2), (0, 1, 1, 3), (0, 2, 0, 6), (3, 1, 0, 1)]));
@@ -45,7 +45,7 @@ fn parallel_phases_hold_a_new_match() {
     insta::assert_snapshot!(trace("p_spf phases sequential", 2, 6, &packets));
 }
 
-/// Three inputs want output 0; pointers slip apart, and everybody has his turn.
+/// Three inputs request output 0. Pointers slip apart, and each input gets its turn.
 #[test]
 fn islip_pointers_slip() {
     let all: Vec<(u64, u16, u16, u32)> = (0..3).flat_map(|from| [(0, from, 0, 1), (0, from, 1, 1)]).collect();

@@ -10,10 +10,10 @@ use switch::packet::{Class, Kind};
 use switch::traffic::{Arrival, Place, SOURCES, Source, TrafficSpec};
 use switch::{Plan, Sim};
 
-/// A cell that crosses: input, output, cells of its packet that are left.
+/// A cell that crosses: input, output, remaining cells of its packet.
 type Cell = (u16, u16, u32);
 
-/// What arrives in each slot at each input, from the sources that the switch has.
+/// The arrivals of each slot at each input, from the same sources as those of the switch.
 struct Arrivals {
     sources: Vec<Box<dyn Source>>,
     next: Vec<Option<Arrival>>,
@@ -36,7 +36,7 @@ impl Arrivals {
     }
 }
 
-/// What a slow switch does in a slot.
+/// A slow switch.
 trait Slow {
     fn arrive(&mut self, input: usize, output: usize, kind: Kind);
     fn slot(&mut self) -> Vec<Cell>;
@@ -47,8 +47,8 @@ fn round_robin(asking: &[bool], pointer: usize) -> Option<usize> {
     (0..asking.len()).map(|step| (pointer + step) % asking.len()).find(|port| asking[*port])
 }
 
-/// Request, grant, accept for everything that is free, `iterations` times. `wants(i, j)`: input i has something for j.
-/// Pointers move with accepted grants, up to iteration `moving`. Gives the matches.
+/// Request, grant, accept for all free ports, `iterations` times. `wants(i, j)` is true if input i has a packet for output j.
+/// Pointers move with accepted grants, up to iteration `moving`. Returns the matches.
 fn iterate(
     wants: &dyn Fn(usize, usize) -> bool,
     (free_in, free_out): (&mut [bool], &mut [bool]),
@@ -58,7 +58,7 @@ fn iterate(
     let n = free_in.len();
     let mut matches = Vec::new();
     for iteration in 1..=iterations {
-        // Step 1 and 2: each free output grants one of the free inputs that ask for it.
+        // Steps 1 and 2: each free output grants one of the free inputs that request it.
         let mut granted: Vec<Vec<bool>> = vec![vec![false; n]; n];
         for output in (0..n).filter(|output| free_out[*output]) {
             let asking: Vec<bool> = (0..n).map(|input| free_in[input] && wants(input, output)).collect();
@@ -215,7 +215,7 @@ fn islip(n: usize, cells: bool) -> Islip {
 }
 
 fn onoff(load: f64) -> TrafficSpec {
-    // Long packets of one cell, too: the hole in the paper's section 3 that is decided by holding them.
+    // Long packets of one cell, too: section 3 of the paper leaves their case open, and the switch holds their ports.
     let mix = serde_json::json!([
         { "cells": 1, "share": 0.5 },
         { "cells": 1, "share": 0.1, "class": "long" },
@@ -226,13 +226,13 @@ fn onoff(load: f64) -> TrafficSpec {
     (onoff.from_json)(serde_json::json!({ "load": load, "sizes": { "mix": mix } })).unwrap()
 }
 
-fn same(scheduler: &str, n: usize, load: f64, slots: u64, mut slow: impl Slow) {
+fn same(arbiter: &str, n: usize, load: f64, slots: u64, mut slow: impl Slow) {
     let streams = Streams::new(n as u64 + 100);
     let traffic = onoff(load);
     let mut arrivals = Arrivals::new(&traffic, n, &streams);
     let plan = Plan {
         ports: n,
-        scheduler: scheduler.parse().unwrap(),
+        arbiter: arbiter.parse().unwrap(),
         traffic,
         slots,
         warmup: 0,
@@ -255,10 +255,10 @@ fn same(scheduler: &str, n: usize, load: f64, slots: u64, mut slow: impl Slow) {
         let mut got: Vec<Cell> = sim.trace_slot().notes.iter().filter_map(of).collect();
         want.sort_unstable();
         got.sort_unstable();
-        assert_eq!(got, want, "{scheduler}, {n} ports, load {load}, slot {slot}");
+        assert_eq!(got, want, "{arbiter}, {n} ports, load {load}, slot {slot}");
         crossed += want.len();
     }
-    // It was no test of silence.
+    // The test must not pass without traffic.
     assert!(crossed as f64 > 0.8 * load * slots as f64 * n as f64, "{crossed} cells");
 }
 

@@ -1,17 +1,17 @@
-//! Crossbar switches with queues at their inputs: what they carry, how long one waits, how fast the fabric must be.
+//! Crossbar switches with queues at their inputs: throughput, waiting times, and the speedup that the fabric needs.
 //!
-//! A switch has N inputs and N outputs. Time is in slots: one slot is what a port needs for one cell. In a slot an input
-//! sends at most one cell and an output receives at most one, so what crosses is a matching of inputs and outputs. A load
-//! is a share of what a port carries, 0 to 1. A fabric with speedup s makes s matchings a slot.
+//! A switch has N inputs and N outputs. Time is in slots; one slot is the transmission time of a cell. In a slot an input sends
+//! at most one cell and an output receives at most one, so the cells that cross form a matching of inputs and outputs. A load
+//! is a share of the rate of a port, 0 to 1. A fabric with speedup s makes s matchings per slot.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
-//! | [`fifo`] | one queue per input, first come first served: how much is lost to heads that wait |
-//! | [`cells`] | queues at the outputs, and parallel iterative matching, cell by cell |
-//! | [`mix`] | packets of several cells, some of them short |
-//! | [`preemption`] | short packets that interrupt long ones: P-SPF, as its paper has it and as it should be |
-//! | [`rates`] | matrices of rates: what is admissible, and a schedule for it |
-//! | [`speedup`] | how much faster than its ports a fabric must be |
+//! | [`fifo`] | one queue per input, first come, first served: throughput with head-of-line blocking |
+//! | [`cells`] | output queueing and parallel iterative matching of single cells |
+//! | [`mix`] | mixes of packet sizes |
+//! | [`preemption`] | short packets that interrupt long ones: the formulae of the P-SPF paper, and corrected ones |
+//! | [`rates`] | matrices of rates: admissibility, and a schedule for admissible ones |
+//! | [`speedup`] | speedup that a fabric needs |
 
 pub mod cells;
 pub mod fifo;
@@ -20,18 +20,18 @@ pub mod preemption;
 pub mod rates;
 pub mod speedup;
 
-/// How many inputs and as many outputs a switch has: N, or the limit of large N.
+/// Number of inputs, and of outputs, of a switch: N, or the limit of large N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
-    /// N. Formulas answer `None` for 0.
+    /// N. Formulas return `None` for 0.
     Finite(u32),
     /// N → ∞.
     Infinite,
 }
 
 impl Ports {
-    /// (N − 1)/N, the share of traffic that a given input does not send, or a given output does not get, when all are
-    /// alike. `None` for no ports.
+    /// (N − 1)/N, the share of uniform traffic that a given input does not send, or a given output does not receive. `None` for
+    /// no ports.
     fn others(self) -> Option<f64> {
         match self {
             Ports::Finite(0) => None,

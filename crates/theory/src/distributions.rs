@@ -3,9 +3,9 @@
 /// Mean and variance, in the unit of the variable and that unit squared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
-    /// E\[X\].
+    /// The mean, E\[X\].
     pub mean: f64,
-    /// E\[X²\] − E\[X\]².
+    /// The variance, E\[X²\] − E\[X\]².
     pub variance: f64,
 }
 
@@ -15,7 +15,7 @@ impl Moments {
     }
 }
 
-/// The Pareto distribution of shape α, cut off at both ends: density α·Lᵅ·x⁻ᵅ⁻¹ / (1 − (L/H)ᵅ) for L ≤ x ≤ H.
+/// Moments of the Pareto distribution of shape α, bounded at both ends: density α·Lᵅ·x⁻ᵅ⁻¹ / (1 − (L/H)ᵅ) for L ≤ x ≤ H.
 ///
 /// E\[Xᵏ\] = α·Lᵅ / (1 − (L/H)ᵅ) · (Hᵏ⁻ᵅ − Lᵏ⁻ᵅ) / (k − α), with ln(H/L) as the last factor when k = α.
 /// Needs 0 < L < H and α > 0.
@@ -36,7 +36,7 @@ pub fn bounded_pareto(shape: f64, least: f64, most: f64) -> Moments {
     Moments::from_raw(raw(1.0), raw(2.0))
 }
 
-/// Zipf's distribution on 1..=N: P(X = k) proportional to k⁻ᵃ.
+/// Moments of Zipf's distribution on 1..=N: P(X = k) proportional to k⁻ᵃ.
 ///
 /// E\[X\] = H(N, a − 1)/H(N, a) and E\[X²\] = H(N, a − 2)/H(N, a) with the generalised harmonic numbers
 /// H(N, s) = Σ k⁻ˢ. Takes time proportional to N.
@@ -61,7 +61,7 @@ pub fn bounded_zipf_quantile(exponent: f64, most: u32, quantile: f64) -> u32 {
         .unwrap_or(most)
 }
 
-/// The lognormal distribution: ln X is normal with mean `mu` and standard deviation `sigma`.
+/// Moments of the lognormal distribution: ln X is normal with mean `mu` and standard deviation `sigma`.
 ///
 /// E\[X\] = exp(μ + σ²/2), Var X = (exp(σ²) − 1)·exp(2μ + σ²).
 ///

@@ -1,8 +1,8 @@
-//! How equal shares are.
+//! Fairness of shares.
 
-/// Jain's fairness index, (Σx)² / (n Σx²): 1 when all shares are equal, 1/n when one has everything.
+/// Jain's fairness index, (Σx)² / (n Σx²): 1 if all shares are equal, 1/n if all but one are zero.
 ///
-/// Shares in any unit, none negative. `None` when there are no shares or all are zero.
+/// Shares are in any unit and not negative. `None` if there are no shares or all are zero.
 ///
 /// Jain, Chiu and Hawe, "A Quantitative Measure of Fairness and Discrimination", DEC TR-301, 1984.
 pub fn jain(shares: &[f64]) -> Option<f64> {
@@ -11,11 +11,11 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// The fair share R of a link: what each flow may have at most, so that the link is full and nobody who asks for less is held
-/// back. The solution of C = Σ min(r_i, R).
+/// The max-min fair share R of a link: the largest rate of a flow with which the link is full and all lower demands are met.
+/// The solution of C = Σ min(r_i, R).
 ///
-/// `rates` and `capacity` in the same unit, none negative. `None` when the flows together ask for no more than the link has:
-/// then nobody need be held back.
+/// `rates`, the demands of the flows, and `capacity` are in the same unit and not negative. `None` if the sum of the demands is
+/// at most the capacity.
 ///
 /// Max-min fairness: Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2; equation (5) of FPIP (Zhang, Jiang and Dou
 /// 2007).
@@ -39,7 +39,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn who_asks_for_little_gets_that_and_the_others_share_the_rest() {
+    fn small_demands_are_met_and_the_rest_is_shared() {
         // Twenty senders of 0.5, 1, ... 10 at a link of 10: each half a unit.
         let twenty: Vec<f64> = (1..=20).map(|i| 0.5 * f64::from(i)).collect();
         assert_eq!(fair_share(&twenty, 10.0), Some(0.5));

@@ -1,13 +1,12 @@
-//! The Hurst parameter H: how strongly a stationary series remembers, from the series itself.
+//! Estimators of the Hurst parameter H, the strength of the long-range dependence of a stationary series.
 //!
-//! A series of counts is self-similar with H when sums over blocks of m samples look like single samples, magnified by m to
-//! the power of H. 1/2 is traffic without memory, whose bursts average out; towards 1 it is bursty on every scale.
+//! A series of counts is self-similar with H if sums over blocks of m samples have the distribution of single samples times m
+//! to the power of H. Traffic with H = 1/2 has no memory, and its bursts average out; towards 1 it is bursty on every scale.
 //!
-//! H is about the limit of long times, and every series ends. So there are three estimators that err in different ways,
-//! none of them sharp, and [`Estimate::median`] is the middle one. Each fits a line to logarithms over a range of scales,
-//! which was fixed before anything was estimated, by what the papers advise: the shortest scales are left out because they
-//! show what else is in the traffic (packets back to back, the length of a burst), the longest because there are too few
-//! blocks of them.
+//! H is defined in the limit of long times, and every series is finite. So there are three estimators with different errors,
+//! none of them exact, and [`Estimate::median`] is the middle one. Each fits a line to logarithms over a range of scales. The
+//! range was fixed before any estimation, by the advice of the papers: the shortest scales are left out because they show other
+//! properties of the traffic (back-to-back packets, the length of a burst), the longest because they have too few blocks.
 //!
 //! | estimator | scales | line | H |
 //! |---|---|---|---|
@@ -15,7 +14,7 @@
 //! | variance-time | blocks of 8, 16, 32, ... samples, as long as there are 100 | log of the variance of the blocks' means on log of the block, each scale alike | 1 + slope/2 |
 //! | Haar wavelet | octaves 3, 4, 5, ... (8, 16, 32, ... samples), as long as there are 16 coefficients | log₂ of the mean squared coefficient on the octave, weighted by the number of coefficients | (slope + 1)/2 |
 //!
-//! **How sure an estimate is.** On exact fractional noise of 2¹⁷ samples, medians over seven series:
+//! **Accuracy.** On exact fractional noise of 2¹⁷ samples, medians over seven series:
 //!
 //! | H | rescaled range | variance-time | wavelet | median of the three |
 //! |---|---|---|---|---|
@@ -23,9 +22,9 @@
 //! | 0.7 | 0.693 | 0.690 | 0.701 | 0.693 |
 //! | 0.9 | 0.860 | 0.865 | 0.901 | 0.869 |
 //!
-//! Rescaled range leans towards 0.7 from both sides. Variance-time says too little for large H, because the variance is
-//! taken around the mean of the series itself. Traffic is not such noise: a sum of on/off sources approaches it slowly, and
-//! single runs of half an hour spread over 0.2 and more. One run proves little.
+//! Rescaled range is biased towards 0.7 from both sides. Variance-time is too low for large H, because the variance is taken
+//! around the mean of the series itself. Traffic is not such noise: a sum of on/off sources approaches it slowly, and estimates
+//! of single runs of half an hour spread over 0.2 and more. One run proves little.
 //!
 //! - Taqqu, Teverovsky and Willinger, "Estimators for long-range dependence: an empirical study", Fractals 3(4), 1995.
 //! - Leland, Taqqu, Willinger and Wilson, "On the self-similar nature of Ethernet traffic (extended version)", IEEE/ACM
@@ -33,22 +32,26 @@
 //! - Abry and Veitch, "Wavelet analysis of long-range-dependent traffic", IEEE Transactions on Information Theory 44(1),
 //!   1998; Veitch and Abry, the same journal 45(3), 1999, with the weights and the correction.
 
-/// The fewest samples from which anything is estimated: at 10 ms each, 82 s. Two of the three have four scales then, and a line
-/// through fewer says little.
+/// Smallest number of samples for an estimate: at 10 ms each, 82 s. Two of the three estimators then have four scales; a line
+/// through fewer is not reliable.
 pub const FEWEST: usize = 8192;
 
-/// A block of the shortest scale, samples; the next is twice as long.
+/// Shortest block of the rescaled range, in samples; each next scale is twice as long.
 const RANGE_BLOCK: usize = 64;
+/// Shortest block of variance-time, in samples.
 const VARIANCE_BLOCK: usize = 8;
+/// First octave of the wavelets.
 const FIRST_OCTAVE: u32 = 3;
-/// How many blocks the longest scale has at least.
+/// Smallest number of blocks of the rescaled range on the longest scale.
 const RANGE_BLOCKS: usize = 10;
+/// Smallest number of blocks of variance-time on the longest scale.
 const VARIANCE_BLOCKS: usize = 100;
+/// Smallest number of wavelet coefficients on the longest scale.
 const COEFFICIENTS: usize = 16;
-/// What a line is fitted to, at least.
+/// Smallest number of scales for the fit of a line.
 const FEWEST_SCALES: usize = 3;
 
-/// H of a series, estimated in three ways.
+/// Three estimates of H of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// By rescaled range. Hurst 1951; Mandelbrot and Wallis 1969.
@@ -57,7 +60,7 @@ pub struct Estimate {
     pub variance_time: f64,
     /// By Haar wavelets.
     pub wavelet: f64,
-    /// Over which scales.
+    /// The scales of the estimates.
     pub scales: Scales,
 }
 
@@ -76,7 +79,7 @@ impl Estimate {
     /// Estimates H of a stationary series, such as packets per 10 ms. The unit does not matter: neither a factor nor an
     /// addend changes H.
     ///
-    /// `None` when the series has fewer than [`FEWEST`] samples, or does not vary on at least three scales of each
+    /// `None` if the series has fewer than [`FEWEST`] samples, or does not vary on at least three scales of each
     /// estimator.
     pub fn of(series: &[f64]) -> Option<Estimate> {
         let scales = Scales::of(series.len())?;
@@ -88,7 +91,7 @@ impl Estimate {
         })
     }
 
-    /// The middle one of the three.
+    /// The median of the three estimates.
     pub fn median(&self) -> f64 {
         let mut three = [self.rescaled_range, self.variance_time, self.wavelet];
         three.sort_by(f64::total_cmp);
@@ -97,7 +100,7 @@ impl Estimate {
 }
 
 impl Scales {
-    /// What a series of so many samples is looked at over. `None` when it is shorter than [`FEWEST`].
+    /// The scales for a series of this number of samples. `None` if it is below [`FEWEST`].
     pub fn of(samples: usize) -> Option<Scales> {
         let up_to = |first: usize, blocks: usize| {
             let longest = doubled(first, samples / blocks).last()?;
@@ -114,11 +117,11 @@ impl Scales {
     }
 }
 
-/// H of the traffic of many sources that are on and off in turn, for times with heavy tails: (3 − α) / 2, where α is the
-/// smaller of the two shapes, P(time > x) ~ x⁻ᵅ. It is the limit of many sources and, after that, of long times.
+/// H of the traffic of many on-off sources with heavy-tailed times: (3 − α) / 2, where α is the smaller of the two shapes,
+/// P(time > x) ~ x⁻ᵅ. It holds in the limit of many sources and, after that, of long times.
 ///
-/// Shapes have no unit. One of 2 or more is a time of finite variance and counts as 2: when both are, H is 1/2. `None`
-/// when one is 1 or less: such a time has no mean.
+/// Shapes have no unit. A shape of 2 or more has finite variance and counts as 2; if both are, H is 1/2. `None` if a shape is
+/// 1 or less, where times have no mean.
 ///
 /// Taqqu, Willinger and Sherman, "Proof of a fundamental result in self-similar traffic modeling", Computer Communication
 /// Review 27(2), 1997, theorem 1.
@@ -128,7 +131,8 @@ pub fn on_off_hurst(shape_on: f64, shape_off: f64) -> Option<f64> {
     means.then_some((3.0 - heavier) / 2.0)
 }
 
-/// R is how far the sums of a block's deviations from its mean range, 0 included; S its standard deviation. E\[R/S\] ~ nᴴ.
+/// H by rescaled range. R is the range of the sums of the deviations of a block from its mean, 0 included, and S its standard
+/// deviation: E\[R/S\] ~ nᴴ.
 fn rescaled_range(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     let mut points = Vec::new();
     for block in doubled(first, last) {
@@ -141,7 +145,7 @@ fn rescaled_range(series: &[f64], (first, last): (usize, usize)) -> Option<f64> 
     slope(&points)
 }
 
-/// `None` for a block that does not vary.
+/// R/S of a block. `None` for a constant block.
 fn range_over_deviation(block: &[f64]) -> Option<f64> {
     let (mean, variance) = moments(block);
     let (mut sum, mut least, mut most) = (0.0, 0.0_f64, 0.0_f64);
@@ -153,7 +157,7 @@ fn range_over_deviation(block: &[f64]) -> Option<f64> {
     (variance > 0.0).then(|| (most - least) / variance.sqrt())
 }
 
-/// The variance of means over m samples falls like m²ᴴ⁻².
+/// H by variance-time: the variance of means over m samples falls as m²ᴴ⁻².
 fn variance_time(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     let mut points = Vec::new();
     for block in doubled(first, last) {
@@ -167,7 +171,7 @@ fn variance_time(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     Some(1.0 + slope(&points)? / 2.0)
 }
 
-/// The mean squared Haar coefficient of an octave j grows like 2^(j(2H − 1)); for fractional noise exactly so.
+/// H by Haar wavelets: the mean squared coefficient of an octave j grows as 2^(j(2H − 1)), exactly so for fractional noise.
 fn wavelet(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     let half = std::f64::consts::FRAC_1_SQRT_2;
     let mut points = Vec::new();
@@ -184,19 +188,19 @@ fn wavelet(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     Some((slope(&points)? + 1.0) / 2.0)
 }
 
-/// By how much log₂ of the mean of n squared Gaussians of variance 1 is off on average: (ψ(n/2) − ln(n/2)) / ln 2, with the
-/// first terms of the digamma function's series. Veitch and Abry 1999.
+/// The mean of log₂ of the mean of n squared Gaussians of variance 1: (ψ(n/2) − ln(n/2)) / ln 2, with the first terms of the
+/// series of the digamma function. Veitch and Abry 1999.
 fn log_of_mean_square(n: f64) -> f64 {
     -(1.0 / n + 1.0 / (3.0 * n * n)) / std::f64::consts::LN_2
 }
 
-/// `first`, twice that, four times that, up to `most`.
+/// The lengths `first`, twice that, four times that, up to `most`.
 fn doubled(first: usize, most: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(first), |length| length.checked_mul(2))
         .take_while(move |length| *length <= most)
 }
 
-/// Mean, and variance around it; exactly zero for what does not vary, since it is taken from the first value on.
+/// Mean and variance. Differences to the first value make the variance of constant values exactly zero.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values[0] + values.iter().map(|value| value - values[0]).sum::<f64>() / n;
@@ -204,14 +208,17 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance)
 }
 
-/// A scale and what was found there.
+/// A point of a plot of logarithms.
 struct Point {
+    /// Logarithm of the scale.
     x: f64,
+    /// Logarithm of the statistic on that scale.
     y: f64,
+    /// Weight in the fit.
     weight: f64,
 }
 
-/// Of the line through these points, by weighted least squares.
+/// The slope of the line through these points, by weighted least squares.
 fn slope(points: &[Point]) -> Option<f64> {
     if points.len() < FEWEST_SCALES {
         return None;

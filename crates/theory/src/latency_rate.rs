@@ -1,17 +1,19 @@
-//! Latency-rate servers: what a scheduler guarantees to a flow that reserved a rate, in two numbers.
+//! Latency-rate servers: the guarantee of a packet scheduler for a flow with a reserved rate, as a latency and a rate.
 //!
-//! A scheduler is a latency-rate server with latency Θ for a flow with rate ρ when in each busy period of the flow, which begins at
-//! τ, it serves at least max(0, ρ·(t - τ - Θ)) by t (Stiliadis and Varma 1998, definition 1 and equation (1)). Then a flow within a token
-//! bucket (σ, ρ) waits at most σ/ρ + ΣΘ over the schedulers on its way (theorem 1, equation (10)): [`delay`]. For packets it comes to
-//! this: with the finish at the flow's own rate, F_k = max(a_k, F_(k-1)) + L_k/ρ, packet k departs by F_k + Θ - L/ρ: [`Server::lateness`].
+//! A scheduler is a latency-rate server with latency Θ for a flow with rate ρ if, in each busy period of the flow, which begins
+//! at τ, it serves at least max(0, ρ·(t - τ - Θ)) by t (Stiliadis and Varma 1998, definition 1 and equation (1)). The delay of a
+//! flow within a token bucket (σ, ρ) is then at most σ/ρ + ΣΘ over the schedulers on its route (theorem 1, equation (10)):
+//! [`delay`]. For packets this means: with the finish time at the rate of the flow, F_k = max(a_k, F_(k-1)) + L_k/ρ, packet k
+//! departs by F_k + Θ - L/ρ: [`Server::lateness`].
 //!
-//! Equation numbers of the formulae are those of table 1 in the appendix of the TRR paper (Chen and Chen, about 2000), by row, with
-//! what had to be corrected; where a row is missing, of the paper named. The texts of Stiliadis and Varma, Golestani, and Cobb were read in secondary
-//! sources. What is only observed says so: it was searched for violations, and none were found, which is no proof.
+//! Equation numbers are those of table 1 in the appendix of the TRR paper (Chen and Chen, about 2000), by row, with corrections;
+//! for schedulers without a row, those of the paper that is named. The texts of Stiliadis and Varma, Golestani, and Cobb were
+//! read in secondary sources. A bound marked "observed" is not proven: a search for violations found none.
 //!
-//! Rates are in bit/s, packets in bytes, results in seconds; fairness in seconds too: how far what two flows got may differ, each in
-//! time at its own rate, while both have packets queued. Best effort is served behind reserved flows, a packet at a time: its largest packet
-//! counts in L_max, and once more where the formula counts the packets of others ([`Server::behind`]).
+//! Rates are in bit/s, packets in bytes, results in seconds. Fairness is in seconds, too: the largest difference between the
+//! service of two flows, each as time at its own rate, while both have a backlog. Best effort is served behind reserved flows,
+//! a packet at a time: its largest packet counts in L_max, and once more where the formula counts the packets of others
+//! ([`Server::behind`]).
 
 /// A flow with a reservation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +24,7 @@ pub struct Flow {
     pub packet: f64,
 }
 
-/// A link and who has reservations on it.
+/// A link and the flows with reservations on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     /// The rate of the link r, bit/s.
@@ -33,10 +35,10 @@ pub struct Server {
     pub best_effort: f64,
 }
 
-/// Who orders the packets.
+/// A packet scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheduler<'a> {
-    /// First in, first out: guarantees no flow anything.
+    /// First in, first out, without a guarantee.
     Fifo,
     /// Weighted fair queueing with exact virtual time, also called PGPS.
     Wfq,
@@ -44,9 +46,9 @@ pub enum Scheduler<'a> {
     VirtualClock,
     /// Self-clocked fair queueing.
     Scfq,
-    /// Deficit round robin with these quanta φ, bytes, in the order of the flows.
+    /// Deficit round robin with these quanta φ, bytes, one for each flow.
     Drr(&'a [f64]),
-    /// The same where a flow leaves the round while its last packet is on the wire, and may so lose a turn.
+    /// Deficit round robin in which a flow leaves the round while its last packet is in transmission, and so may lose a turn.
     DrrThatForgets(&'a [f64]),
     /// WF²Q+.
     Wf2q,
@@ -54,13 +56,13 @@ pub enum Scheduler<'a> {
     TimeShift,
     /// Virtual-time round robin with classes of T seconds.
     VirtualTimeRoundRobin(f64),
-    /// The same, as the TRR paper's table has it.
+    /// Virtual-time round robin, with the bound that the table of the TRR paper prints.
     VirtualTimeRoundRobinAsPrinted(f64),
-    /// Timestamp round robin, as the paper prints it; the algorithm that it describes does not keep it.
+    /// Timestamp round robin, with the bound that the paper prints. The algorithm in the paper violates it.
     TimestampRoundRobinAsPrinted,
-    /// Timestamp round robin put right, with slots of δ seconds.
+    /// Timestamp round robin, corrected, with slots of δ seconds.
     TimestampRoundRobin(f64),
-    /// Quick fair queueing, with groups chosen by this largest packet, bytes.
+    /// Quick fair queueing, with groups by this largest packet, bytes.
     QuickFair(f64),
 }
 
@@ -73,22 +75,22 @@ pub fn delay(burst: f64, rate: f64, latencies: &[f64]) -> f64 {
 }
 
 impl Server {
-    /// Whether the reservations fit the link; no bound holds otherwise.
+    /// `true` if the sum of the reserved rates is at most the rate of the link. No bound holds otherwise.
     pub fn admits(&self) -> bool {
         self.flows.iter().map(|flow| flow.rate).sum::<f64>() <= self.link * (1.0 + 1e-12)
     }
 
-    /// The largest packet that anyone sends, bytes: L_max.
+    /// The largest packet of all flows and of best effort, bytes: L_max.
     pub fn largest(&self) -> f64 {
         self.flows.iter().map(|flow| flow.packet).fold(self.best_effort, f64::max)
     }
 
-    /// What `bytes` take on the link, seconds.
+    /// Transmission time of `bytes` on the link, seconds.
     fn on_link(&self, bytes: f64) -> f64 {
         8.0 * bytes / self.link
     }
 
-    /// What a packet of a flow takes at its rate, seconds: L/ρ.
+    /// Transmission time of the largest packet of a flow at its own rate, seconds: L/ρ.
     fn at_rate(&self, flow: usize) -> f64 {
         8.0 * self.flows[flow].packet / self.flows[flow].rate
     }
@@ -98,18 +100,18 @@ impl Server {
         (0..self.flows.len()).map(|flow| self.at_rate(flow)).fold(0.0, f64::max)
     }
 
-    /// What others may send before the packet of a newcomer whose stamp is taken from the packet in service: one packet of each
-    /// other flow, and what the best effort has on the wire; seconds. For flows of one size and without best effort (N - 1)·L_max/r.
+    /// Longest service of others before the packet of a new flow, whose timestamp is that of the packet in service: one packet
+    /// of each other flow, and one of best effort in transmission; seconds. Without best effort it is (N - 1)·L_max/r.
     pub fn behind(&self) -> f64 {
         let others = self.flows.len().saturating_sub(1) as f64 * self.largest();
         self.on_link(others + self.best_effort)
     }
 
-    /// The latency Θ of a flow under a scheduler, seconds. `None` when there is no bound: for a FIFO, and when more is reserved than
-    /// the link has.
+    /// The latency Θ of a flow under a scheduler, seconds. `None` without a bound: for a FIFO, and if the reserved rates exceed
+    /// the rate of the link.
     ///
     /// # Panics
-    /// When there is no such flow, or not one quantum per flow.
+    /// If there is no such flow, or the number of quanta is not the number of flows.
     pub fn latency(&self, scheduler: Scheduler<'_>, flow: usize) -> Option<f64> {
         if !self.admits() {
             return None;
@@ -126,17 +128,17 @@ impl Server {
             // Row SCFQ: L_i/ρ_i + (N - 1)·L_max/r.
             Scheduler::Scfq => Some(own + self.behind()),
             Scheduler::Drr(quanta) => Some(self.drr(quanta, flow)),
-            // What is on the wire is the flow's own, and is not counted among what others send. Observed.
+            // The packet in transmission is one of the flow itself, and is not counted among those of others. Observed.
             Scheduler::DrrThatForgets(quanta) => Some(self.drr(quanta, flow) + largest),
             // Row VTRR: T + L_max/r + L_i/ρ_i, with T = L_max/(ρ_min·C).
             Scheduler::VirtualTimeRoundRobinAsPrinted(interval) => Some(interval + largest + own),
-            // What holds instead where virtual time is the class in service: that of SCFQ, and T. Observed.
+            // Virtual time is the class in service, so the latency of SCFQ and T hold instead. Observed.
             Scheduler::VirtualTimeRoundRobin(interval) => Some(interval + self.behind() + own),
             // Row TRR, equation (2): Φ/ρ_i + Φ/r.
             Scheduler::TimestampRoundRobinAsPrinted => Some(own + largest),
-            // With what the cut of stamps to slots adds, which VTRR's row has and TRR's has not.
+            // Rounding timestamps to slots adds a slot, which the row of VTRR contains and that of TRR does not.
             Scheduler::TimestampRoundRobin(slot) => Some(own + largest + slot),
-            // Checconi, Rizzo and Valente 2013, from memory: with σ_i the power of two above L_max/ρ, at most 3·σ_i + 2·L_max/r
+            // Checconi, Rizzo and Valente 2013, quoted from memory: with σ_i the power of two above L_max/ρ, at most 3·σ_i + 2·L_max/r
             // behind a fluid link. Between powers of two of 2^-20 ps.
             Scheduler::QuickFair(packet) => {
                 let ticks = 8.0 * packet / self.flows[flow].rate * 1e12 * libm::exp2(20.0);
@@ -146,12 +148,12 @@ impl Server {
         }
     }
 
-    /// How much later than at its own rate alone a packet may depart, seconds: Θ - L/ρ.
+    /// Longest time by which a packet departs later than at the rate of its flow alone, seconds: Θ - L/ρ.
     pub fn lateness(&self, scheduler: Scheduler<'_>, flow: usize) -> Option<f64> {
         Some(self.latency(scheduler, flow)? - self.at_rate(flow))
     }
 
-    /// Row DRR, corrected: the printed (3F - 2φ_i)/r holds only where every quantum is at least the largest packet, and φ is the
+    /// Latency of deficit round robin, seconds. Row DRR, corrected: the printed (3F - 2φ_i)/r holds only where every quantum is at least the largest packet, and φ is the
     /// quantum of a flow, not its packet. In general [(F - φ_i)(1 + L_i/φ_i) + Σ L_j]/r, which is the same for φ = L and equal flows
     /// (Lenzini, Mingozzi and Stea 2004).
     fn drr(&self, quanta: &[f64], flow: usize) -> f64 {
@@ -167,8 +169,8 @@ impl Server {
         self.on_link(3.0 * quanta.iter().sum::<f64>() - 2.0 * quanta[flow])
     }
 
-    /// How far what two flows got may differ while both have packets queued, each in time at its own rate, seconds. `None` when there
-    /// is no bound, or none is known.
+    /// Largest difference between the service of two flows while both have a backlog, each as time at its own rate, seconds.
+    /// `None` if there is no bound, or none is known.
     ///
     /// # Panics
     /// As [`Server::latency`].
@@ -183,8 +185,8 @@ impl Server {
             Scheduler::Wfq | Scheduler::Wf2q => Some(self.wfq_fairness(one, other)),
             // Row SCFQ: L_i/ρ_i + L_j/ρ_j.
             Scheduler::Scfq => Some(i + j),
-            // Row DRR: 3F/r where every quantum covers the largest packet; exactly 1 + L_i/φ_i + L_j/φ_j rounds. A round is φ/ρ at the
-            // flows' rates: F/r where all of the link is reserved.
+            // Row DRR: 3F/r where every quantum covers the largest packet; exactly 1 + L_i/φ_i + L_j/φ_j rounds. A round lasts φ/ρ at
+            // the rates of the flows, which is F/r if all of the link is reserved.
             Scheduler::Drr(quanta) => {
                 let rounds =
                     1.0 + self.flows[one].packet / quanta[one] + self.flows[other].packet / quanta[other];
@@ -207,7 +209,7 @@ impl Server {
         }
     }
 
-    /// max(C_j + L_max/ρ_i + L_j/ρ_j, C_i + L_max/ρ_j + L_i/ρ_i), with C_i = min((N - 1)·L_max/ρ_i, max_n L_n/ρ_n).
+    /// Fairness of WFQ, seconds: max(C_j + L_max/ρ_i + L_j/ρ_j, C_i + L_max/ρ_j + L_i/ρ_i), with C_i = min((N - 1)·L_max/ρ_i, max_n L_n/ρ_n).
     fn wfq_fairness(&self, one: usize, other: usize) -> f64 {
         let others = self.flows.len().saturating_sub(1) as f64;
         let largest_at = |flow: usize| 8.0 * self.largest() / self.flows[flow].rate;
@@ -251,7 +253,7 @@ mod tests {
 
     /// With φ = L and N flows both forms of the bound for deficit round robin are (3N - 2)·L/r; with unequal quanta they differ.
     #[test]
-    fn the_two_forms_for_deficits_agree_where_they_should() {
+    fn both_forms_for_drr_agree_for_equal_quanta() {
         let server = server();
         let equal = [1000.0; 4];
         assert_eq!(ms(server.latency(Scheduler::Drr(&equal), 0)), 10.0);
@@ -260,7 +262,7 @@ mod tests {
         // (8 - 4)·(1 + 1/4) + 4 = 9, and 24 - 8 = 16.
         assert_eq!(ms(server.latency(Scheduler::Drr(&quanta), 0)), 9.0);
         assert_eq!(ms(Some(server.drr_as_printed(&quanta, 0))), 16.0);
-        // 1 + 1/4 + 1/2 rounds of 8 ms. What has quanta in another proportion than rates is not fair to them.
+        // 1 + 1/4 + 1/2 rounds of 8 ms. There is no bound for quanta that are not proportional to the rates.
         assert_eq!(ms(server.fairness(Scheduler::Drr(&quanta), 0, 1)), 14.0);
         assert_eq!(server.fairness(Scheduler::Drr(&equal), 0, 1), None);
         // Half of the rates are reserved on a link twice as fast: rounds are as long at these rates.
@@ -284,12 +286,12 @@ mod tests {
     fn best_effort_delays_by_a_packet() {
         let server = Server { best_effort: 1500.0, ..server() };
         assert_eq!(ms(server.latency(Scheduler::Wfq, 1)), 5.5);
-        // Three of the largest, and one on the wire.
+        // Three of the largest packets, and one in transmission.
         assert_eq!(ms(server.latency(Scheduler::Scfq, 1)), 10.0);
     }
 
     #[test]
-    fn what_does_not_fit_has_no_bound() {
+    fn overbooked_links_have_no_bound() {
         let mut server = server();
         server.flows.push(Flow { rate: 1.0, packet: 1000.0 });
         assert!(!server.admits());

@@ -1,11 +1,11 @@
-//! Queues with one server: how long one waits and how much is held.
+//! Queues with one server: waiting times, response times and numbers in the system.
 //!
 //! λ is the arrival rate and μ the service rate, both per second; ρ = λ/μ (or λ·E\[S\]) is the load. Waiting is the time
 //! until service begins, response the time until it ends, both in seconds.
 //!
 //! "Kleinrock I" and "Kleinrock II" are Leonard Kleinrock, "Queueing Systems", volumes 1 (1975) and 2 (1976).
 
-/// ρ = λ·E\[S\], when the queue is stable.
+/// The load ρ = λ·E\[S\]; `None` unless the queue is stable.
 fn stable_load(arrivals_per_s: f64, service_s: f64) -> Option<f64> {
     let load = arrivals_per_s * service_s;
     (0.0..1.0).contains(&load).then_some(load)
@@ -23,7 +23,7 @@ pub fn mg1_waiting(arrivals_per_s: f64, service_s: f64, service_second_moment: f
 
 /// Mean response time in M/G/1, first come first served, in seconds: the mean waiting time and one mean service time.
 ///
-/// Arguments as of [`mg1_waiting`]. A job of known size x waits as long as any other and needs W + x.
+/// Arguments as of [`mg1_waiting`]. A job of known size x waits as long as any other, so its response time is W + x.
 pub fn mg1_fifo_response(arrivals_per_s: f64, service_s: f64, service_second_moment: f64) -> Option<f64> {
     Some(mg1_waiting(arrivals_per_s, service_s, service_second_moment)? + service_s)
 }
@@ -61,7 +61,7 @@ pub fn mm1_number(arrivals_per_s: f64, services_per_s: f64) -> Option<f64> {
 }
 
 /// The `quantile` (0 ≤ q < 1) of the waiting time in M/M/1, first come first served, in seconds: the t at which
-/// P(W > t) = ρ·exp(−(μ − λ)t) has fallen to 1 − q. Zero when more than q of all arrivals do not wait at all.
+/// P(W > t) = ρ·exp(−(μ − λ)t) has fallen to 1 − q. Zero if more than q of all arrivals do not wait.
 ///
 /// `None` unless ρ < 1 and 0 ≤ q < 1. Kleinrock I, section 5.7, solved for the time.
 pub fn mm1_waiting_quantile(arrivals_per_s: f64, services_per_s: f64, quantile: f64) -> Option<f64> {
@@ -90,7 +90,7 @@ pub fn mm1k_loss(load: f64, places: u32) -> f64 {
 ///
 /// `places` is K. Any load. The mean of the distribution in Kleinrock I, section 3.6.
 pub fn mm1k_number(load: f64, places: u32) -> f64 {
-    // Summed, not by the closed form, which loses all its digits near ρ = 1.
+    // A sum, because the closed form loses all digits near ρ = 1.
     (0..=places).map(|k| f64::from(k) * mm1k_probability(load, places, k)).sum()
 }
 
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// An endless overload loses what does not fit: 1 − 1/ρ.
+    /// A permanent overload loses the excess: 1 − 1/ρ.
     #[test]
     fn mm1k_survives_large_loads_and_many_places() {
         assert!((mm1k_loss(5.0, 2_000) - 0.8).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! What a long TCP transfer achieves: packets per second as a function of loss and round-trip time.
+//! Throughput of a long TCP transfer: packets per second as a function of loss and round-trip time.
 //!
 //! "PFTK" is Padhye, Firoiu, Towsley and Kurose, "Modeling TCP Throughput: A Simple Model and its Empirical
 //! Validation", SIGCOMM 1998. All rates are in packets per second, all times in seconds, windows in packets;
@@ -41,10 +41,10 @@ pub fn pftk(loss: f64, path: &Path) -> f64 {
     pftk_given_timeouts(loss, path, timeout_probability(loss, window))
 }
 
-/// The PFTK formula with the probability that a loss ends in a timeout as it was measured, packets per second.
+/// The PFTK formula with a measured probability `timeout` that a loss ends in a timeout, packets per second.
 ///
-/// Eq. (32) takes that probability from its own loss process, in which a loss takes the rest of its round along. Where
-/// losses are independent a timeout is far rarer, and this is what the rest of the model says then. Needs 0 < p < 1.
+/// Eq. (32) takes that probability from its own loss process, in which a loss is followed by the loss of the rest of its
+/// round. With independent losses a timeout is far rarer, and the rest of the model still applies. Needs 0 < p < 1.
 pub fn pftk_given_timeouts(loss: f64, path: &Path, timeout: f64) -> f64 {
     let b = path.packets_per_ack;
     let unconstrained = mean_window(loss, b);
@@ -70,7 +70,7 @@ pub fn pftk_simple(loss: f64, path: &Path) -> f64 {
     (1.0 / (rounds + timeouts)).min(window_limited(path.max_window, path.rtt_s))
 }
 
-/// Without loss a sender moves one window per round trip: packets per second.
+/// The rate of a sender without loss, one window per round trip, packets per second.
 pub fn window_limited(window: f64, rtt_s: f64) -> f64 {
     window / rtt_s
 }
@@ -102,7 +102,7 @@ pub fn backoff(loss: f64) -> f64 {
 /// Mean window in packets of additive increase by `increase` packets per round trip and multiplicative decrease to
 /// `decrease_to` of the window, when every 1/p-th packet is lost: √(α(1 + β) / (2(1 − β)p)).
 ///
-/// Reno is α = 1, β = 0.5. RFC 9438, section 4.3 (there β is what the window falls *to*, as here).
+/// Reno is α = 1, β = 0.5. RFC 9438, section 4.3 (where β is the fraction to which the window falls, as here).
 pub fn aimd_mean_window(loss: f64, increase: f64, decrease_to: f64) -> f64 {
     libm::sqrt(increase * (1.0 + decrease_to) / (2.0 * (1.0 - decrease_to) * loss))
 }
@@ -115,8 +115,8 @@ pub fn reno_mean_window(loss: f64) -> f64 {
 /// Mean window in packets of CUBIC in its concave profile, when every 1/p-th packet is lost:
 /// (C(3 + β) / (4(1 − β)))^¼ · (RTT/p)^¾.
 ///
-/// C in packets per second cubed (0.4), β what the window falls to (0.7). The slower of this and
-/// [`aimd_mean_window`] never rules: CUBIC takes the larger window of the two. RFC 9438, section 5.
+/// C is in packets per second cubed (0.4), β the fraction to which the window falls (0.7). CUBIC uses the larger window of
+/// this and [`aimd_mean_window`]. RFC 9438, section 5.
 pub fn cubic_mean_window(loss: f64, rtt_s: f64, c: f64, decrease_to: f64) -> f64 {
     libm::pow(c * (3.0 + decrease_to) / (4.0 * (1.0 - decrease_to)), 0.25) * libm::pow(rtt_s / loss, 0.75)
 }

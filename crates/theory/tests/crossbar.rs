@@ -1,4 +1,4 @@
-//! The closed forms of crossbars, held against small simulations that know nothing of how the forms were found.
+//! The closed forms of crossbars, compared with small simulations that share nothing with their derivation.
 //!
 //! Every tolerance is four standard errors, from the means of batches that are long enough to be independent. Seeds are
 //! fixed, so a test that passes once passes always.
@@ -16,7 +16,7 @@ fn chance(rng: &mut Pcg64, probability: f64) -> bool {
     ((rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < probability
 }
 
-/// The mean of 100 batches and its standard error. The first batch only warms up.
+/// The mean of 100 batches and its standard error. A first batch is the warm-up.
 fn estimate(mut batch: impl FnMut() -> f64) -> (f64, f64) {
     batch();
     let means: Vec<f64> = (0..100).map(|_| batch()).collect();
@@ -35,8 +35,8 @@ fn agrees((mean, error): (f64, f64), exact: f64) {
     );
 }
 
-/// Heads as they are: each input has one with its destination, an output that has any serves a random one, and that input
-/// draws anew. Neither partitions nor symmetry.
+/// Direct simulation of the heads: each input has one with its destination, an output with heads serves a random one, and its
+/// input draws a new one. It uses neither partitions nor symmetry.
 #[test]
 fn heads_of_line() {
     for ports in [2, 3, 4, 5, 6, 7, 8, 16] {
@@ -96,8 +96,8 @@ fn parallel_iterative_matching() {
     }
 }
 
-/// Output queues that are counters: a slot's cells come, one leaves, and what is left waits a slot more. A cell waits for
-/// those before it, so by Little the mean wait is what is left over p per output.
+/// Output queues as counters: the cells of a slot arrive, one leaves, and the others wait another slot. By Little the mean
+/// wait is the mean number of waiting cells per output over p.
 #[test]
 fn output_queues() {
     for (ports, load) in [(2, 0.5), (8, 0.5), (16, 0.7)] {
@@ -124,7 +124,7 @@ fn output_queues() {
     }
 }
 
-/// A given output is served from a given input. In (8) it is blocked when that input has a short packet for elsewhere and
+/// A given output is served from a given input. In (8) it is blocked when that input has a short packet for another output and
 /// none arrives for the output. In the other form each input sends a short packet with that probability, to outputs that
 /// are all different: the beginning of a shuffled row.
 #[test]

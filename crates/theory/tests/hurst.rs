@@ -1,4 +1,4 @@
-//! The estimators of the Hurst parameter, held against noise whose Hurst parameter is known.
+//! The estimators of the Hurst parameter, tested with noise of known Hurst parameter.
 
 use proptest::prelude::*;
 use theory::hurst::{Estimate, FEWEST};
@@ -10,11 +10,11 @@ use support::{Noise, covariance};
 const SAMPLES: usize = 1 << 17;
 const SEEDS: u64 = 7;
 
-/// Its name, its estimate, and how far that may be off.
+/// Name, estimate, and tolerance of an estimator.
 type Method = (&'static str, fn(&Estimate) -> f64, f64);
 
-/// The noise is what it says: over many draws, mean products of two samples are the covariances of the definition, wherever
-/// the two are.
+/// The noise is correct: over many draws, mean products of two samples are the covariances of the definition, at all
+/// positions.
 #[test]
 fn the_noise_has_the_covariance_of_fractional_noise() {
     const DRAWS: u64 = 40_000;
@@ -30,14 +30,14 @@ fn the_noise_has_the_covariance_of_fractional_noise() {
         for (i, sums) in sums.iter().enumerate() {
             for (j, sum) in sums.iter().enumerate() {
                 let (found, expected) = (sum / DRAWS as f64, covariance(hurst, i.abs_diff(j)));
-                // The standard error is 0.007 at most, and 4 x 256 of them are looked at.
+                // The standard error is 0.007 at most, and there are 4 x 256 comparisons.
                 assert!((found - expected).abs() < 0.035, "H {hurst}, {i} and {j}: {found}, not {expected}");
             }
         }
     }
 }
 
-/// The calibration. Medians over the seeds are held within 0.05 of the truth, those of rescaled range within 0.08.
+/// The calibration: medians over the seeds are within 0.05 of the true value, those of rescaled range within 0.08.
 #[test]
 fn known_noise_is_recovered() {
     for hurst in [0.5, 0.7, 0.9] {
@@ -60,9 +60,9 @@ fn known_noise_is_recovered() {
     }
 }
 
-/// What is independent from sample to sample, but not Gaussian: a packet in one of ten samples.
+/// Independent samples that are not Gaussian: a packet in one of ten samples.
 #[test]
-fn what_has_no_memory_has_one_half() {
+fn series_without_memory_have_one_half() {
     let mut state = 1_u64;
     let series: Vec<f64> = (0..SAMPLES)
         .map(|_| {
@@ -76,7 +76,7 @@ fn what_has_no_memory_has_one_half() {
 }
 
 #[test]
-fn too_little_says_nothing() {
+fn short_series_have_no_estimate() {
     let noise = Noise::new(0.7, 4 * FEWEST).draw(1);
     assert!(Estimate::of(&noise[..FEWEST]).is_some());
     assert_eq!(Estimate::of(&noise[..FEWEST - 1]), None);

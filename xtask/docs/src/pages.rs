@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use sim::{Placed, TcpConfig};
-use switch::scheduler::Options;
+use switch::options::Options;
 
 use crate::parameters::table;
 

@@ -35,7 +35,7 @@ const MOST_KEYS: usize = 6;
 fn takes(property: &Value, schema: &Value) -> String {
     match property["$ref"].as_str().and_then(|target| target.rsplit('/').next()) {
         Some("Discipline") => return "a discipline, `\"fifo limit 100p\"`".to_owned(),
-        Some("Scheduler") => return "a scheduler, `\"islip iterations 4\"`".to_owned(),
+        Some("Arbiter") => return "an arbiter, `\"islip iterations 4\"`".to_owned(),
         _ => {}
     }
     let property = resolved(property, schema);

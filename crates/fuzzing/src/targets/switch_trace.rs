@@ -32,7 +32,7 @@ pub fn run(input: &[u8]) {
     };
     let plan = Plan {
         ports: 2 + usize::from(ports % 15),
-        scheduler: "islip".parse().expect("it is in the registry"),
+        arbiter: "islip".parse().expect("it is in the registry"),
         traffic: TrafficSpec::trace(config),
         slots: SLOTS,
         warmup: 0,

@@ -1,70 +1,58 @@
-//! DRRM, dual round-robin matching: every input asks for one output, every output grants one input; nothing to accept.
+//! DRRM, dual round-robin matching: every input requests one output, every output grants one input, and no accept is needed.
 //!
 //! # Principles
-//! - In each iteration every unmatched input asks for one unmatched output: the first from its request pointer on that it
-//!   has something for.
-//! - Every output that is asked grants the asking input that comes next from its grant pointer on. Since that input has
-//!   asked for nothing else, they are matched: two steps instead of three, and one message per input.
-//! - The pointers of a matched pair move to one beyond the partner; all others stay. An input that is refused asks for the
-//!   same output again, so busy inputs come to point at different outputs, as iSLIP's outputs do at inputs.
+//! - In each iteration every unmatched input requests one unmatched output: of those that it has a packet for, the first from
+//!   its request pointer on.
+//! - Every requested output grants the requesting input that comes next from its grant pointer on. Since that input has
+//!   requested nothing else, they are matched: two steps instead of three, and one message per input.
+//! - The pointers of a matched pair move to one beyond the partner; all others stay. An input without a grant requests the
+//!   same output again, so the pointers of busy inputs come to point at different outputs, as those of outputs at inputs in
+//!   iSLIP.
 //!
 //! # Deviations
-//! - The article has one iteration. With several, an input that was refused asks for the next output that is still
-//!   unmatched, and pointers move in the first iteration only: an input that is served elsewhere in a later one has still
-//!   not got what its pointer stands at.
+//! - The article has one iteration. With several, an input without a grant requests the next output that is still unmatched,
+//!   and pointers move in the first iteration only: an input that is served elsewhere in a later iteration still waits for
+//!   the output at its pointer.
 //!
 //! # Cost
-//! A word operation per input and per output in each iteration; iterations end when nobody can ask any more.
+//! A word operation per input and per output in each iteration. Iterations end when no input can request any more.
 //!
 //! # References
 //! H. J. Chao, Saturn: A Terabit Packet Switch Using Dual Round-Robin, IEEE Communications Magazine 38(12), 2000.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::rounds::beyond;
+use super::config::config;
+use super::round_robin::Pointers;
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
-/// DRRM's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
+config!(iterations, "Parameters of DRRM.");
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
-
-impl Scheduler for Config {
-    const SUMMARY: &'static str = "dual round robin: an input asks for one output, which grants one input";
+impl ArbiterConfig for Config {
+    const SUMMARY: &'static str = "dual round robin: an input requests one output, which grants one input";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
         Ok(Box::new(Drrm::<W> {
             iterations: self.iterations,
-            request: vec![0; site.ports],
-            grant: vec![0; site.ports],
-            asking: vec![Row::EMPTY; site.ports],
+            request: Pointers::new(site.ports),
+            grant: Pointers::new(site.ports),
+            requesting: vec![Row::EMPTY; site.ports],
         }))
     }
 }
 
 struct Drrm<const W: usize> {
     iterations: u32,
-    /// By input: the output that comes first.
-    request: Vec<u16>,
-    /// By output: the input that comes first.
-    grant: Vec<u16>,
-    /// By output: who asks for it in this iteration; empty between iterations.
-    asking: Vec<Row<W>>,
+    /// By input: the output with the highest priority for a request.
+    request: Pointers<W>,
+    /// By output: the input with the highest priority for a grant.
+    grant: Pointers<W>,
+    /// By output: the inputs that request it in this iteration; empty between iterations.
+    requesting: Vec<Row<W>>,
 }
 
 impl<const W: usize> Arbiter<W> for Drrm<W> {
@@ -72,40 +60,40 @@ impl<const W: usize> Arbiter<W> for Drrm<W> {
         let (mut inputs, mut outputs) = (demand.inputs, demand.outputs);
         for iteration in 1..=self.iterations {
             notes.iteration(iteration);
-            let mut asked = Row::EMPTY;
+            let mut requested = Row::EMPTY;
             for input in inputs {
                 let wanted = demand.requests.of_input[input] & outputs;
-                match wanted.from(usize::from(self.request[input])) {
+                match self.request.choose(input, wanted) {
                     Some(output) => {
-                        self.asking[output].insert(input);
-                        asked.insert(output);
+                        self.requesting[output].insert(input);
+                        requested.insert(output);
                         notes.request(input, output);
                     }
-                    // All that it wants is matched, and stays so in this slot.
+                    // Outputs stay matched until the end of the slot, so this input cannot be matched any more.
                     None => inputs.remove(input),
                 }
             }
-            if asked.is_empty() {
+            if requested.is_empty() {
                 break;
             }
-            for output in asked {
-                let asking = std::mem::replace(&mut self.asking[output], Row::EMPTY);
-                let input = asking.from(usize::from(self.grant[output])).expect("somebody asked");
+            for output in requested {
+                let requesting = std::mem::replace(&mut self.requesting[output], Row::EMPTY);
+                let input = self.grant.choose(output, requesting).expect("an input requests this output");
                 if iteration == 1 {
-                    self.request[input] = beyond(output, self.request.len());
-                    self.grant[output] = beyond(input, self.grant.len());
+                    self.request.move_beyond(input, output);
+                    self.grant.move_beyond(output, input);
                 }
                 matching.pair(input, output);
                 inputs.remove(input);
                 notes.grant(output, input);
             }
-            outputs &= !asked;
+            outputs &= !requested;
         }
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("request", &self.request);
-        visit("grant", &self.grant);
+        visit("request", self.request.positions());
+        visit("grant", self.grant.positions());
     }
 }
 
@@ -114,15 +102,15 @@ mod tests {
     use super::super::hand::{Hand, pointers, site};
     use super::*;
 
-    /// Everybody asks for everything: pointers slip apart within N - 1 slots, and then every slot is full.
+    /// All inputs request all outputs: pointers slip apart within N - 1 slots, and then every slot is full.
     #[test]
     fn pointers_slip_apart() {
         let hand = Hand::cells([[1; 3]; 3]);
         let mut drrm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();
         let slots = [
-            // All ask for output 0, which grants input 0.
+            // All request output 0, which grants input 0.
             ("0-0", "request 100, grant 100"),
-            // Input 0 asks for 1, the others again for 0.
+            // Input 0 requests 1, the others again 0.
             ("0-1 1-0", "request 210, grant 210"),
             ("0-2 1-1 2-0", "request 021, grant 021"),
             ("0-0 1-2 2-1", "request 102, grant 102"),
@@ -132,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Who was refused asks for the next one that is left; its pointer waits for what it was refused.
+    /// An input without a grant requests the next free output; its pointer stays at the output of its first request.
     #[test]
     fn a_second_request_in_the_same_slot() {
         let hand = Hand::cells([[1, 1, 1], [1, 0, 1], [1, 0, 0]]);

@@ -1,12 +1,11 @@
 //! FIFO input queueing: each output takes one of the inputs whose first packet is for it, at random.
 //!
 //! # Principles
-//! One queue for each input; its first packet blocks the others. Under uniform traffic of cells the throughput of a large
-//! switch ends at 2 - sqrt(2) = 0.586.
+//! Each input has one queue, whose first packet blocks the others (head-of-line blocking). Under uniform traffic of cells the
+//! throughput of a large switch is limited to 2 - sqrt(2) = 0.586.
 //!
 //! # Deviations
-//! None. The choice among contenders is random, as in the article; who is chosen does not change the saturation
-//! throughput.
+//! None. The choice among contenders is random, as in the article; it does not change the saturation throughput.
 //!
 //! # Cost
 //! One draw per contended output.
@@ -16,20 +15,18 @@
 //! Communications 35(12), 1987.
 
 use qdisc::{Invalid, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::notes::Notes;
-use crate::scheduler::{Queueing, Scheduler};
+use crate::options::Queueing;
+use crate::registry::ArbiterConfig;
 
-/// It has no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {}
+config!(none, "FIFO input queueing has no parameters.");
 
-impl Scheduler for Config {
-    const SUMMARY: &'static str = "one queue for each input, heads of line chosen at random: what blocks";
+impl ArbiterConfig for Config {
+    const SUMMARY: &'static str =
+        "one queue for each input, heads of line chosen at random: head-of-line blocking";
     const QUEUEING: Queueing = Queueing::Fifo;
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
@@ -44,11 +41,11 @@ struct Heads {
 impl<const W: usize> Arbiter<W> for Heads {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         for output in demand.outputs {
-            let asking = demand.of_output(output);
-            let chosen = match asking.count() {
+            let requesting = demand.of_output(output);
+            let chosen = match requesting.count() {
                 0 => None,
-                1 => asking.lowest(),
-                several => asking.nth(self.rng.below(several as u64) as usize),
+                1 => requesting.lowest(),
+                several => requesting.nth(self.rng.below(several as u64) as usize),
             };
             if let Some(input) = chosen {
                 matching.pair(input, output);

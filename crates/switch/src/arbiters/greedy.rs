@@ -1,18 +1,18 @@
 //! Greedy maximal weight matching: the heaviest pair first.
 //!
 //! # Principles
-//! - The heaviest pair of free ports is matched, then the heaviest of those that are left, until nobody who is left asks
-//!   for anybody who is.
-//! - Its weight is at least half of the maximum. In practice it is close to it, for a fraction of the work.
-//! - At a speedup of 2 it is stable under every admissible pattern, as every maximal matching; at 1 it need not be.
+//! - The heaviest pair of free ports is matched, then the heaviest pair of the remaining ports, until there are no requests
+//!   between them.
+//! - The weight is at least half of the maximum. In practice it is close to it, for a fraction of the work.
+//! - At a speedup of 2 it is stable under every admissible pattern, as every maximal matching; at 1 it may not be.
 //!
 //! # Deviations
-//! - Weights and ties are those of `mwm`; ties are open in the articles. With `ties random` inputs and outputs are put into
-//!   random orders, and of pairs that weigh the same the first is taken.
+//! - Weights and ties are those of `mwm`; the articles leave ties open. With `ties random` inputs and outputs are put into
+//!   random orders, and of pairs with the same weight the first is taken.
 //!
 //! # Cost
-//! The weights of free pairs are read once. Each match looks through the heaviest pair of every row, and again through
-//! those rows that wanted the same column.
+//! The weights of free pairs are read once. Each match compares the heaviest pairs of all rows, and reads again the rows whose
+//! heaviest pair had the same column.
 //!
 //! # References
 //! - D. Avis, A Survey of Heuristics for the Weighted Matching Problem, Networks 13, 1983: the bound of one half.
@@ -27,19 +27,19 @@ use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::matching::order::Order;
 use crate::matching::{Ties, Weight, greedy};
 use crate::notes::Notes;
-use crate::scheduler::Scheduler;
+use crate::registry::ArbiterConfig;
 
-/// Its parameters.
+/// Parameters of the greedy matching.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What a pair is worth.
+    /// Weight of a pair.
     pub weight: Weight,
-    /// Which of several pairs that weigh the same comes first.
+    /// The choice among pairs with the same weight.
     pub ties: Ties,
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "greedy maximal weight matching: the heaviest pair first";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
@@ -48,7 +48,7 @@ impl Scheduler for Config {
     }
 }
 
-/// Its order of ports, and buffers.
+/// The order of ports, and buffers.
 struct Greedy {
     order: Order,
     greedy: greedy::Greedy,
@@ -71,17 +71,17 @@ mod tests {
     #[test]
     fn the_heaviest_pair_first() {
         let fixed = Config { weight: Weight::QueueLength, ties: Ties::Fixed };
-        // 9 and what is left, although 6 + 5 is more.
+        // 9 and the rest, although 6 + 5 is more.
         assert_eq!(Table::new("9 6 / 5 1").decided(&fixed), [(0, 0), (1, 1)]);
         // 8 takes input 2 and output 1; then 7 is the heaviest; input 0 and output 2 are left.
         assert_eq!(Table::new("6 7 2 / 7 6 4 / 5 8 7").decided(&fixed), [(2, 1), (1, 0), (0, 2)]);
-        // Nobody is left over who could be matched, however little that weighs.
+        // The matching is maximal, even with pairs of little weight.
         assert_eq!(Table::new("9 . / 9 1").decided(&fixed), [(0, 0), (1, 1)]);
         assert_eq!(Table::new("9 1 / 9 .").decided(&fixed), [(0, 0)]);
     }
 
     #[test]
-    fn pairs_that_weigh_the_same_all_come() {
+    fn all_pairs_with_the_same_weight_occur() {
         let table = Table::new("4 4 / 4 4");
         let seen = table.all_decided(&Config::default(), 100);
         assert_eq!(seen.len(), 2);

@@ -1,4 +1,4 @@
-//! A switch of a few ports on paper, for tests that can be followed by hand.
+//! A switch of a few ports, for tests that can be followed by hand.
 
 use crate::arbiter::{Arbiter, Demand, Matching, Site, Weights};
 use crate::notes::{Note, Notes};
@@ -20,7 +20,7 @@ pub struct Hand {
 const NOW: u64 = 1000;
 
 impl Hand {
-    /// So many cells in each queue, all of the same age; 0: it is empty.
+    /// A switch with these numbers of cells in its queues, all of the same age.
     pub fn cells<const N: usize>(cells: [[u64; N]; N]) -> Hand {
         Hand {
             cells: cells.map(Vec::from).to_vec(),
@@ -31,37 +31,38 @@ impl Hand {
         }
     }
 
-    /// The slots for which the head of each queue has been there; 0: the queue is empty.
+    /// A switch whose queues have one packet of these ages in slots, 0 for empty queues.
     pub fn ages<const N: usize>(ages: [[u64; N]; N]) -> Hand {
         let cells = ages.map(|line| line.map(|age| age.min(1)));
         Hand { ages: ages.map(Vec::from).to_vec(), ..Hand::cells(cells) }
     }
 
-    /// This queue has so many cells.
+    /// Sets the number of cells of a queue.
     pub fn with_cells(mut self, input: usize, output: usize, cells: u64) -> Hand {
         self.cells[input][output] = cells;
         self
     }
 
-    /// Only these inputs and outputs are free.
+    /// Makes only these inputs and outputs free.
     pub fn free(mut self, inputs: &[usize], outputs: &[usize]) -> Hand {
         self.inputs = inputs.iter().copied().collect();
         self.outputs = outputs.iter().copied().collect();
         self
     }
 
-    /// In this slot.
+    /// Sets the present slot.
     pub fn at(mut self, slot: u64) -> Hand {
         self.tick = slot;
         self
     }
 
-    /// What an arbiter makes of it, as text: its pairs `input-output`, ascending by input.
+    /// The pairs that an arbiter matches, as text: `input-output`, ascending by input.
     pub fn pairs(&self, arbiter: &mut dyn Arbiter<1>) -> String {
         self.decide(arbiter).0
     }
 
-    /// Its grants, `2>0` from input 2 to output 0 as in traces, one part for each iteration that had any.
+    /// The grants of an arbiter as text: `2>0` from input 2 to output 0, as in traces, with a part for each iteration that has
+    /// grants.
     pub fn grants(&self, arbiter: &mut dyn Arbiter<1>) -> String {
         let notes = self.decide(arbiter).1;
         let iterations = notes.split(|note| matches!(note, Note::Iteration(_)));
@@ -109,12 +110,12 @@ impl Weights for Hand {
     }
 }
 
-/// Where so many ports are.
+/// The site of a switch of `ports` ports.
 pub fn site(ports: usize) -> Site {
     Site { ports, streams: Streams::new(1) }
 }
 
-/// Where the pointers of an arbiter stand, such as `grant 012, accept 000`.
+/// The positions of the pointers of an arbiter, such as `grant 012, accept 000`.
 pub fn pointers(arbiter: &dyn Arbiter<1>) -> String {
     let mut all: Vec<String> = Vec::new();
     arbiter.pointers(&mut |name, at| {

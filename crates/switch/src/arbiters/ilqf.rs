@@ -1,48 +1,36 @@
 //! iLQF, iterative longest queue first: request, grant, accept, by the length of queues.
 //!
 //! # Principles
-//! - In each iteration every unmatched input asks for all outputs that it has something for, and says how much.
+//! - In each iteration every unmatched input requests all outputs that it has a packet for, with the lengths of its queues.
 //! - Every unmatched output grants the input with the longest queue for it.
 //! - Every input accepts the grant for its longest queue.
-//! - So the longest queue of all is served in every slot, and each iteration finds at least the longest that is left: a
-//!   parallel approximation of the heaviest matching. Short queues may starve.
+//! - So the longest queue of all is served in every slot, and each iteration serves at least the longest remaining one: a
+//!   parallel approximation of the maximum weight matching. Short queues may starve.
 //!
 //! # Deviations
-//! - The length of a queue is the number of its cells that are there; cells of a packet that is still arriving do not
-//!   count before they have come.
-//! - Ties: one of the longest, each as likely, at outputs and at inputs. The thesis breaks them at random, too.
+//! - The length of a queue is the number of its cells that have arrived; cells of a packet that is still arriving do not
+//!   count before.
+//! - Ties: one of the longest queues, each with the same probability, at outputs and at inputs. The thesis breaks them at
+//!   random, too.
 //!
 //! # Cost
-//! A weight per request in each slot, and a comparison per request that is left in each iteration.
+//! A weight per request in each slot, and a comparison per remaining request in each iteration.
 //!
 //! # References
 //! N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995.
 
 use qdisc::{Invalid, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::rounds::{Choice, Rounds, heaviest};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
-/// iLQF's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
+config!(iterations, "Parameters of iLQF.");
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
-
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iterative longest queue first: grants and accepts by the length of queues";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
@@ -51,13 +39,13 @@ impl Scheduler for Config {
     }
 }
 
-/// What requests weigh.
+/// The weight of requests.
 pub(super) trait Weight: Send {
-    /// Writes the weights of an input's queues for free outputs, by output.
+    /// Writes the weights of the queues of an input for free outputs to `weights`, indexed by output.
     fn weigh<const W: usize>(demand: &Demand<'_, W>, input: usize, weights: &mut [u64]);
 }
 
-/// Cells that are there.
+/// Weight by the number of cells that have arrived.
 struct Length;
 
 impl Weight for Length {
@@ -67,7 +55,7 @@ impl Weight for Length {
     }
 }
 
-/// Rounds in which ports choose what weighs most.
+/// An arbiter whose ports choose the request with the greatest weight.
 pub(super) struct Heaviest<const W: usize, M> {
     rounds: Rounds<W>,
     scales: Scales,
@@ -75,6 +63,7 @@ pub(super) struct Heaviest<const W: usize, M> {
 }
 
 impl<const W: usize, M> Heaviest<W, M> {
+    /// An arbiter with at most `iterations` iterations per slot.
     pub fn new(iterations: u32, site: &Site) -> Heaviest<W, M> {
         let ports = site.ports;
         Heaviest {
@@ -85,9 +74,9 @@ impl<const W: usize, M> Heaviest<W, M> {
     }
 }
 
-/// The weights of a slot.
+/// The choices of ports by the weights of a slot.
 struct Scales {
-    /// By input and output, of those who ask and are free; others are left from earlier slots.
+    /// By input and output: weights of the requests between free ports; others are left from earlier slots.
     weights: Vec<u64>,
     ports: usize,
     rng: Rng,
@@ -95,9 +84,9 @@ struct Scales {
 
 impl<const W: usize> Choice<W> for Scales {
     #[inline]
-    fn grant(&mut self, _: u32, output: usize, asking: Row<W>) -> usize {
+    fn grant(&mut self, _: u32, output: usize, requesting: Row<W>) -> usize {
         let (weights, ports) = (&self.weights, self.ports);
-        heaviest(&mut self.rng, asking, |input| weights[input * ports + output])
+        heaviest(&mut self.rng, requesting, |input| weights[input * ports + output])
     }
     #[inline]
     fn accept(&mut self, _: u32, input: usize, grants: Row<W>) -> usize {
@@ -125,7 +114,7 @@ mod tests {
         Config { iterations }.arbiter(&site(3)).unwrap()
     }
 
-    /// Outputs 0 and 1 both grant input 0, which accepts its longer queue; output 2 grants input 2, which alone asks for it.
+    /// Outputs 0 and 1 both grant input 0, which accepts its longer queue; output 2 grants input 2, which alone requests it.
     /// Then output 1 grants input 1.
     #[test]
     fn longest_queues_by_hand() {
@@ -136,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Only what is free is looked at: without input 0 and output 2 the longest is that of input 1 for output 0.
+    /// Only free ports count: without input 0 and output 2 the longest is that of input 1 for output 0.
     #[test]
     fn busy_ports_do_not_count() {
         let hand = Hand::cells([[9, 7, 0], [8, 6, 0], [0, 5, 1]]).free(&[1, 2], &[0, 1]);

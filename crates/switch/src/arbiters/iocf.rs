@@ -1,45 +1,32 @@
-//! iOCF, iterative oldest cell first: request, grant, accept, by how long the heads of queues have waited.
+//! iOCF, iterative oldest cell first: request, grant, accept, by the waiting time of the first packets of queues.
 //!
 //! # Principles
-//! - As [`ilqf`](super::ilqf), with the age of a queue's head for its length: outputs grant, and inputs accept, whoever
-//!   has waited longest.
-//! - Who waits grows older, and comes first in the end: nobody starves, as they may when length counts.
+//! - As [`ilqf`](super::ilqf), with the age of the first packet instead of the length of the queue: outputs grant, and inputs
+//!   accept, the request that has waited longest.
+//! - A waiting packet gets older until it has priority, so no queue starves, as queues may when the length counts.
 //!
 //! # Deviations
-//! - All cells of a packet are as old as its arrival, in cell mode too, where they cross one by one.
-//! - Ties: one of the oldest, each as likely, at outputs and at inputs.
+//! - All cells of a packet have the age of its arrival, also in cell mode, where they cross one by one.
+//! - Ties: one of the oldest, each with the same probability, at outputs and at inputs.
 //!
 //! # Cost
-//! A weight per request in each slot, and a comparison per request that is left in each iteration.
+//! A weight per request in each slot, and a comparison per remaining request in each iteration.
 //!
 //! # References
 //! N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995; A. Mekkittikul, N. McKeown,
-//! A Starvation-Free Algorithm for Achieving 100% Throughput in an Input-Queued Switch, ICCCN 1996 (the
-//! heaviest matching by age, which this approximates).
+//! A Starvation-Free Algorithm for Achieving 100% Throughput in an Input-Queued Switch, ICCCN 1996 (the maximum weight
+//! matching by age, which this approximates).
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::ilqf::{Heaviest, Weight};
 use crate::arbiter::{Arbiter, Demand, Site, check_iterations};
-use crate::scheduler::Scheduler;
+use crate::registry::ArbiterConfig;
 
-/// iOCF's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
+config!(iterations, "Parameters of iOCF.");
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
-
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iterative oldest cell first: grants and accepts by the age of heads";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
@@ -48,7 +35,7 @@ impl Scheduler for Config {
     }
 }
 
-/// How long heads have been there, in ticks: finer than slots of the fabric when that is faster than links.
+/// Weight by the age of the first packet, in ticks. Ticks are finer than slots of the fabric where there is speedup.
 struct Age;
 
 impl Weight for Age {
@@ -69,7 +56,7 @@ mod tests {
         Config { iterations }.arbiter(&site(3)).unwrap()
     }
 
-    /// Outputs 0 and 1 both grant input 0, which accepts what has waited longer; then output 0 grants input 2.
+    /// Outputs 0 and 1 both grant input 0, which accepts the older request; then output 0 grants input 2.
     #[test]
     fn oldest_heads_by_hand() {
         let hand = Hand::ages([[20, 30, 0], [0, 10, 0], [15, 25, 0]]);

@@ -1,18 +1,18 @@
-//! iSLIP: request, grant, accept, with round-robin pointers that slip.
+//! iSLIP: request, grant, accept, with round-robin pointers that slip apart.
 //!
 //! # Principles
-//! - In each iteration every unmatched input asks for all outputs that it has something for.
-//! - Every unmatched output grants the asking input that comes next from its pointer on.
+//! - In each iteration every unmatched input requests all outputs that it has a packet for.
+//! - Every unmatched output grants the requesting input that comes next from its pointer on.
 //! - Every input accepts the granting output that comes next from its own pointer on.
 //! - Both pointers move to one beyond the partner, and only when the grant is accepted. So the pointers of outputs move
-//!   apart, and under uniform load they come to point at different inputs: nobody collides.
+//!   apart; under uniform load they come to point at different inputs, and grants no longer collide.
 //!
 //! # Deviations
-//! - The article moves pointers in the first iteration only, which is what keeps every request from starving. P-SPF's
-//!   section 3 moves them whenever a grant is accepted. `pointers` chooses; the default is the article's.
+//! - In the article pointers move in the first iteration only, which prevents starvation of any request. In section 3 of the
+//!   P-SPF paper they move whenever a grant is accepted. `pointers` selects; the default is that of the article.
 //!
 //! # Cost
-//! A word operation per output and iteration; iterations end when nothing is granted any more.
+//! A word operation per output and iteration. Iterations end when nothing more is granted.
 //!
 //! # References
 //! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking 7(2), 1999.
@@ -21,30 +21,27 @@ use qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rounds::{Choice, Rounds, beyond};
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
-use crate::notes::Notes;
-use crate::per_port::PerPort;
-use crate::row::Row;
-use crate::scheduler::Scheduler;
+use super::round_robin::{Both, RoundRobin, Rule};
+use crate::arbiter::{Arbiter, Site, check_iterations};
+use crate::registry::ArbiterConfig;
 
-/// iSLIP's parameters.
+/// Parameters of iSLIP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many iterations a slot has.
+    /// Iterations per slot.
     pub iterations: u32,
-    /// When pointers move.
+    /// The grants that move pointers.
     pub pointers: Pointers,
 }
 
-/// When pointers move.
+/// The grants that move pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pointers {
-    /// With grants that are accepted in the first iteration.
+    /// Those accepted in the first iteration.
     First,
-    /// With every grant that is accepted.
+    /// All that are accepted.
     Every,
 }
 
@@ -54,68 +51,43 @@ impl Default for Config {
     }
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "round-robin pointers that slip apart; request, grant, accept, a few times";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        Ok(Box::new(Islip::new(self, site.ports)))
+        Ok(Box::new(self.islip::<W>(site.ports)))
     }
 }
 
-/// iSLIP, which is also the half for long packets of P-SPF.
-pub(crate) struct Islip<const W: usize> {
-    rounds: Rounds<W>,
-    pointers: RoundRobin<W>,
-}
+/// An iSLIP arbiter. P-SPF matches long packets with it; QPS and SERENA complete their matchings with it.
+pub(super) type Islip<const W: usize> = RoundRobin<W, OnAccept>;
 
-/// The pointers of all ports.
-struct RoundRobin<const W: usize> {
-    ports: usize,
-    /// Pointers move only in so many iterations.
-    moving: u32,
-    /// By output: the input that comes first.
-    grant: PerPort<u16, W>,
-    /// By input: the output that comes first.
-    accept: PerPort<u16, W>,
-}
-
-impl<const W: usize> Islip<W> {
-    pub fn new(config: &Config, ports: usize) -> Islip<W> {
-        let moving = match config.pointers {
+impl Config {
+    /// Builds the arbiter for a switch of `ports` ports.
+    pub(super) fn islip<const W: usize>(&self, ports: usize) -> Islip<W> {
+        let iterations = match self.pointers {
             Pointers::First => 1,
             Pointers::Every => u32::MAX,
         };
-        let (grant, accept) = (PerPort::new(0), PerPort::new(0));
-        let pointers = RoundRobin { ports, moving, grant, accept };
-        Islip { rounds: Rounds::new(config.iterations), pointers }
+        RoundRobin::new(self.iterations, ports, OnAccept { iterations })
     }
 }
 
-impl<const W: usize> Choice<W> for RoundRobin<W> {
+/// Both pointers move beyond the partner when a grant is accepted, in the first `iterations` iterations of a slot.
+pub(super) struct OnAccept {
+    iterations: u32,
+}
+
+impl Rule for OnAccept {
     #[inline]
-    fn grant(&mut self, _: u32, output: usize, asking: Row<W>) -> usize {
-        asking.from(usize::from(self.grant[output])).expect("somebody asks")
-    }
+    fn granted<const W: usize>(&self, _: u32, _: usize, _: usize, _: &mut Both<W>) {}
 
     #[inline]
-    fn accept(&mut self, iteration: u32, input: usize, grants: Row<W>) -> usize {
-        let output = grants.from(usize::from(self.accept[input])).expect("somebody granted it");
-        if iteration <= self.moving {
-            self.grant[output] = beyond(input, self.ports);
-            self.accept[input] = beyond(output, self.ports);
+    fn accepted<const W: usize>(&self, iteration: u32, input: usize, output: usize, pointers: &mut Both<W>) {
+        if iteration <= self.iterations {
+            pointers.grant.move_beyond(output, input);
+            pointers.accept.move_beyond(input, output);
         }
-        output
-    }
-}
-
-impl<const W: usize> Arbiter<W> for Islip<W> {
-    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        self.rounds.run(&mut self.pointers, demand, matching, notes);
-    }
-
-    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("grant", self.pointers.grant.first(self.pointers.ports));
-        visit("accept", self.pointers.accept.first(self.pointers.ports));
     }
 }

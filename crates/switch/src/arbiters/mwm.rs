@@ -1,28 +1,27 @@
-//! MWM, maximum weight matching: the pairs that are worth most together.
+//! MWM, maximum weight matching: the pairs with the largest sum of weights.
 //!
 //! # Principles
-//! - In each slot, of all matchings one of those with the largest sum of weights is taken.
+//! - In each slot one of the matchings with the largest sum of weights is taken.
 //! - `weight queue_length` (longest queues first, LQF): throughput is 100 % under every admissible pattern of independent
-//!   arrivals, but a short queue may wait for ever.
-//! - `weight cell_age` (oldest cells first, OCF): the same throughput, and nobody starves.
-//! - `weight port_occupancy` (longest ports first, LPF): a pair that has something to send weighs as much as waits at its
-//!   input and for its output. What is found is of maximum size as well.
+//!   arrivals, but a short queue may starve.
+//! - `weight cell_age` (oldest cells first, OCF): the same throughput without starvation.
+//! - `weight port_occupancy` (longest ports first, LPF): the weight of a pair with a packet is the number of cells at its input
+//!   plus the number of cells for its output. The matching is of maximum size as well.
 //!
 //! # Deviations
-//! - A cell's age counts the present slot, so that a cell that has just come weighs something. The articles do not say.
-//!   In packet mode it is the age of the packet at the head, and a queue is as long as what is there of its packets.
-//! - Ties are open in the articles. With `ties random`, where less than three quarters of the ports are free, these are put
-//!   into random orders first, so that the odds do not depend on the numbers of ports; matchings of the same weight need
-//!   not be equally likely. Where more are free (so in cell mode), pairs of the last time stay if they are still part of a
-//!   maximum; inputs whose pairs do not are matched again in random order, with outputs from a random one on. `fixed` and
-//!   `rotating` go by the numbers of ports.
+//! - The age of a cell includes the present slot, so that a new cell has a weight above 0. The articles do not specify it. In
+//!   packet mode it is the age of the packet at the head, and the length of a queue counts the cells that have arrived.
+//! - The articles leave ties open. With `ties random`, if less than three quarters of the ports are free, these are put into
+//!   random orders first, so that probabilities do not depend on the numbers of ports; matchings of the same weight may have
+//!   different probabilities. Otherwise (so in cell mode), pairs of the last time stay if they are part of a maximum; the other
+//!   inputs are matched again in random order, with outputs from a random one on. `fixed` and `rotating` take ports in the
+//!   order of their numbers.
 //!
 //! # Cost
-//! Weights are read once, of free pairs that ask for each other. Where up to three ports are free on one side and up to
-//! seven on the other, a few operations for each port of the other side; up to seven on both sides, at most 448 steps, with
-//! no jump that depends on weights. Where k and m are free, k is less and one is more than seven, k searches over up to
-//! k rows of m columns. In cell mode prices and pairs are kept, and only rows whose pair is not the best for them any more
-//! are searched for.
+//! Weights are read once, of free pairs with requests. With up to three free ports on one side and up to seven on the other,
+//! a few operations for each port of the other side. With up to seven on both sides, at most 448 steps, without a branch that
+//! depends on weights. With k and m free ports, where k is less and one is more than seven, k searches over up to k rows of m
+//! columns. In cell mode prices and pairs are kept, and only rows whose pair is no longer the best for them are searched.
 //!
 //! # References
 //! - N. McKeown, A. Mekkittikul, V. Anantharam, J. Walrand, Achieving 100% Throughput in an Input-Queued Switch, IEEE
@@ -41,19 +40,19 @@ use crate::matching::order::Order;
 use crate::matching::weight::MaxWeight;
 use crate::matching::{Ties, Weight};
 use crate::notes::Notes;
-use crate::scheduler::Scheduler;
+use crate::registry::ArbiterConfig;
 
-/// MWM's parameters.
+/// Parameters of MWM.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What a pair is worth.
+    /// Weight of a pair.
     pub weight: Weight,
-    /// Which of several maximum matchings is taken.
+    /// The choice among several maximum matchings.
     pub ties: Ties,
 }
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "maximum weight matching: by queue lengths, ages or ports";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
@@ -61,7 +60,7 @@ impl Scheduler for Config {
     }
 }
 
-/// Its order of ports, prices and buffers.
+/// The order of ports, prices and buffers.
 pub(crate) struct Mwm {
     order: Order,
     weight: MaxWeight,
@@ -93,26 +92,26 @@ mod tests {
     }
 
     #[test]
-    fn two_good_pairs_are_worth_more_than_the_best_one() {
+    fn two_good_pairs_weigh_more_than_the_best_one() {
         // 9 + 1 is less than 6 + 5.
         let table = Table::new("9 6 / 5 1");
         assert_eq!(table.decided(&mwm(Weight::QueueLength)), [(0, 1), (1, 0)]);
     }
 
     #[test]
-    fn one_heavy_pair_is_worth_more_than_two() {
+    fn one_heavy_pair_weighs_more_than_two() {
         // Size is not what counts: 9 is more than 3 + 4.
         let table = Table::new("9 3 / 4 .");
         assert_eq!(table.decided(&mwm(Weight::QueueLength)), [(0, 0)]);
-        // Ages say the same: arrived in slot 100 - 9 and so on.
+        // The same by ages.
         assert_eq!(table.decided(&mwm(Weight::CellAge)), [(0, 0)]);
-        // Ports: both inputs and outputs weigh something, so two pairs are better than one.
+        // Every pair weighs at least its ports, so two pairs are better than one.
         assert_eq!(table.decided(&mwm(Weight::PortOccupancy)), [(0, 1), (1, 0)]);
     }
 
     #[test]
     fn longest_ports_first() {
-        // Inputs hold 5, 10 and 2 cells. For output 0, input 0 has the longer queue, but more waits at input 1.
+        // Inputs have 5, 10 and 2 cells. For output 0, input 0 has the longer queue, but input 1 has more cells.
         let table = Table::new("5 . . / 1 9 . / . . 2").only(&[0, 1, 2], &[0]);
         assert_eq!(table.decided(&mwm(Weight::PortOccupancy)), [(1, 0)]);
         assert_eq!(table.decided(&mwm(Weight::QueueLength)), [(0, 0)]);
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_weigh_the_same_all_come() {
+    fn all_pairs_with_the_same_weight_occur() {
         let equal = Table::new(&["5 5 5 5 5 5 5 5"; 8].join(" / "));
         let (some, config) = (equal.only(&[1, 4, 6], &[0, 2, 7]), Config::default());
         assert_eq!(

@@ -1,44 +1,41 @@
-//! Output queueing: nothing waits at an input, and nobody has to be matched.
+//! Output queueing: no packet waits at an input, and no matching is needed.
 //!
 //! # Principles
-//! The fabric takes any number of cells to one output in a slot. What no fabric can do, and what all others are compared
-//! with: of all switches it has the least delay.
+//! The fabric takes any number of cells to one output in a slot. No real fabric can do that. Of all switches, output queueing
+//! has the least delay, so the others are compared with it.
 //!
 //! # Deviations
-//! A packet counts as crossed when its last cell is there, since links send whole packets.
+//! A packet counts as crossed when its last cell has arrived, since links send whole packets.
 //!
 //! # Cost
 //! None.
 //!
 //! # References
 //! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
-//! Communications 35(12), 1987: mean waits, equation (1) of the P-SPF paper.
+//! Communications 35(12), 1987: mean waiting times, equation (1) of the P-SPF paper.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::notes::Notes;
-use crate::scheduler::{Queueing, Scheduler};
+use crate::options::Queueing;
+use crate::registry::ArbiterConfig;
 
-/// It has no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {}
+config!(none, "Output queueing has no parameters.");
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "output queueing: the fabric takes everything at once; the ideal";
     const QUEUEING: Queueing = Queueing::Output;
 
     fn arbiter<const W: usize>(&self, _: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Nobody))
+        Ok(Box::new(NoArbiter))
     }
 }
 
-/// Is never asked.
-pub(super) struct Nobody;
+/// An arbiter for fabrics that never call one.
+pub(super) struct NoArbiter;
 
-impl<const W: usize> Arbiter<W> for Nobody {
+impl<const W: usize> Arbiter<W> for NoArbiter {
     fn decide(&mut self, _: &Demand<'_, W>, _: &mut Matching<W>, _: &mut Notes) {}
 }

@@ -1,45 +1,39 @@
-//! P-MWM-CA: short packets interrupt long ones; both are matched by maximum weight, by ages.
+//! P-MWM-CA: short packets interrupt long ones; both classes are matched by maximum weight, by ages.
 //!
 //! # Principles
 //! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the unmatched input/output
 //!   ports" (section 5): `phases sequential`.
-//! - Short packets of an input wait in one queue, so that each input asks for one output, and the best matching gives each
-//!   output the input whose first short packet is the oldest.
+//! - The short packets of an input wait in one queue, so each input requests one output, and a matching of maximum weight gives
+//!   each output the input whose first short packet is the oldest.
 //! - Long packets are matched where both ports are at the end of a packet and send no short one. The weight of a pair is the
 //!   age of the packet at the head of its queue.
-//! - What is interrupted stays matched and goes on afterwards, as in P-SPF.
+//! - An interrupted connection stays and continues afterwards, as in P-SPF.
 //!
 //! # Deviations
-//! None. Ties are open in the paper; they are those of `mwm`.
+//! None. The paper leaves ties open; they are those of `mwm`.
 //!
 //! # Cost
-//! That of `mwm` where few ports are free.
+//! That of `mwm` with few free ports.
 //!
 //! # References
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::mwm::Mwm;
 use crate::arbiter::{Arbiter, Site};
-use crate::matching::{Ties, Weight};
-use crate::scheduler::{Mode, Scheduler};
+use crate::matching::Weight;
+use crate::options::Mode;
+use crate::registry::ArbiterConfig;
 
-/// P-MWM-CA's parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Which of several maximum matchings is taken.
-    pub ties: Ties,
-}
+config!(ties, "Parameters of P-MWM-CA.");
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "preemptive: short ones interrupt, long ones by maximum weight (cell age)";
     const MODE: Mode = Mode::Preemptive;
 
-    /// For both classes.
+    /// The arbiter of both classes.
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         Ok(Box::new(Mwm::new(Weight::CellAge, self.ties, site)))
     }

@@ -1,13 +1,14 @@
 //! PIM, parallel iterative matching: request, grant, accept, all at random.
 //!
 //! # Principles
-//! - In each iteration every unmatched input asks for all outputs that it has something for.
-//! - Every unmatched output grants one of those that ask it, each as likely. No output knows what another grants.
-//! - Every input accepts one of its grants, each as likely.
-//! - An iteration leaves on average at most a quarter of the requests that it found, so that about log2 N + 4/3 of them
-//!   are enough for a matching to which nothing can be added.
-//! - Nothing is remembered, so nobody starves and nothing is fair either: with one iteration an output of a busy switch
-//!   is unlucky with probability (1 - 1/N)^N, and throughput ends at 0.63.
+//! - In each iteration every unmatched input requests all outputs that it has a packet for.
+//! - Every unmatched output grants one of the inputs that request it, each with the same probability and independent of the
+//!   other outputs.
+//! - Every input accepts one of its grants, each with the same probability.
+//! - An iteration leaves on average at most a quarter of the requests that it found, so about log2 N + 4/3 iterations suffice
+//!   for a maximal matching.
+//! - PIM has no state, so no request starves, and it is not fair either. With one iteration an output of a busy switch gets
+//!   no accept with probability (1 - 1/N)^N, which limits the throughput to 0.63.
 //!
 //! # Deviations
 //! None.
@@ -20,30 +21,17 @@
 //! Computer Systems 11(4), 1993.
 
 use qdisc::{Invalid, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::rounds::{Choice, Rounds, any};
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
-/// PIM's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
+config!(iterations, "Parameters of PIM.");
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
-
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "parallel iterative matching: grants and accepts at random, a few times";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
@@ -64,8 +52,8 @@ struct Dice {
 
 impl<const W: usize> Choice<W> for Dice {
     #[inline]
-    fn grant(&mut self, _: u32, _: usize, asking: Row<W>) -> usize {
-        any(&mut self.rng, asking)
+    fn grant(&mut self, _: u32, _: usize, requesting: Row<W>) -> usize {
+        any(&mut self.rng, requesting)
     }
     #[inline]
     fn accept(&mut self, _: u32, _: usize, grants: Row<W>) -> usize {
@@ -88,7 +76,7 @@ mod tests {
         Config { iterations }.arbiter(&site(3)).unwrap()
     }
 
-    /// How often each answer comes in 12,000 slots, in twelfths.
+    /// Frequencies of the answers in 12,000 slots, in twelfths.
     fn twelfths(arbiter: &mut dyn Arbiter<1>, hand: &Hand, answers: &[&str]) -> Vec<f64> {
         let given: Vec<String> = (0..12_000).map(|_| hand.pairs(arbiter)).collect();
         let count = |answer: &&str| given.iter().filter(|given| given == answer).count() as f64 / 1000.0;
@@ -97,7 +85,7 @@ mod tests {
         counts
     }
 
-    /// Input 0 asks for outputs 0 and 1, input 1 for output 0 alone.
+    /// Input 0 requests outputs 0 and 1, input 1 output 0 alone.
     ///
     /// Output 1 grants input 0. Output 0 grants input 1 with probability 1/2, which matches both. Otherwise input 0 has two
     /// grants, and takes either; if it takes output 1, a second iteration finds the other pair.
@@ -116,7 +104,7 @@ mod tests {
 
     #[test]
     fn no_iterations_are_refused() {
-        let error = Scheduler::arbiter::<1>(&Config { iterations: 0 }, &site(3)).err().unwrap();
+        let error = ArbiterConfig::arbiter::<1>(&Config { iterations: 0 }, &site(3)).err().unwrap();
         assert!(error.to_string().contains("write 1 to 1024"));
     }
 }

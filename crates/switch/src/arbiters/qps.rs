@@ -1,27 +1,29 @@
-//! QPS-iSLIP: inputs propose by lot, with odds in proportion to the length of their queues; iSLIP does the rest.
+//! QPS-iSLIP: inputs propose at random, with probabilities in proportion to the lengths of their queues; iSLIP completes the
+//! matching.
 //!
 //! # Principles
-//! - Every input draws one of its queues, each with probability in proportion to its length, and proposes to that queue's
-//!   output: long queues come forward often, and short ones are not starved.
+//! - Every input draws one of its queues, each with probability in proportion to its length, and proposes to the output of
+//!   that queue: long queues propose often, and short ones do not starve.
 //! - Every output accepts the proposal of the longest queue.
-//! - Ports that are still free go through a few iterations of iSLIP. So iSLIP, blind to lengths, begins with a matching that
-//!   is not, for one message per input.
-//! - By proposals alone (`iterations` 0) an output of a busy switch gets none with probability (1 - 1/N)^N: throughput
-//!   under uniform load ends at about 0.63, as with one iteration of PIM.
+//! - Ports that are still free are matched by a few iterations of iSLIP. So iSLIP, which ignores lengths, begins with a
+//!   matching that considers them, for one message per input.
+//! - With proposals alone (`iterations` 0) an output of a busy switch gets none with probability (1 - 1/N)^N, which limits the
+//!   throughput under uniform load to about 0.63, as with one iteration of PIM.
 //!
 //! # Deviations
-//! - Only queues for free outputs are drawn from. In cell mode these are all; in packet mode, who draws a busy output would
-//!   have lost its proposal before it was made.
-//! - The length of a queue is the number of its cells that are there; cells of a packet that is still arriving do not
-//!   count before they have come.
-//! - Ties between proposals: one of the longest, each as likely. Draws are exact but for the bias of a 64-bit random
-//!   number, which is below 2^-64 times the length of all queues.
-//! - Proposals do not move iSLIP's pointers.
+//! - Inputs draw from queues for free outputs only. In cell mode these are all queues; in packet mode a draw of a busy output
+//!   would be a lost proposal.
+//! - The length of a queue is the number of its cells that have arrived; cells of a packet that is still arriving do not
+//!   count before.
+//! - Ties between proposals: one of the longest queues, each with the same probability. Draws are exact up to the bias of a
+//!   64-bit random number, which is below 2^-64 times the length of all queues.
+//! - Proposals do not move the pointers of iSLIP.
 //!
 //! # Cost
-//! A random number per input, and a look at the length of each of its queues that asks, up to N. (The article's inputs keep a
-//! table of all their cells, by which a draw costs the same whatever N is; here that table would have to be kept up with
-//! every cell, which costs more than looks at the few queues that ask in packet mode.) Then iSLIP's for what is left.
+//! A random number per input, and the lengths of its queues with requests, up to N. (In the article each input keeps a table
+//! of all its cells, with which the cost of a draw does not depend on N. Here that table would have to be updated for every
+//! cell, which costs more than reading the few queues with requests in packet mode.) Then that of iSLIP for the remaining
+//! ports.
 //!
 //! # References
 //! L. Gong, P. Tune, L. Liu, S. Yang, J. Xu, Queue-Proportional Sampling: A Better Approach to Crossbar Scheduling for
@@ -35,14 +37,14 @@ use super::islip::{self, Islip};
 use super::rounds::heaviest;
 use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
-/// QPS-iSLIP's parameters.
+/// Parameters of QPS-iSLIP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many iterations of iSLIP follow the proposals; 0: none.
+    /// Iterations of iSLIP after the proposals, 0 for none.
     pub iterations: u32,
 }
 
@@ -52,8 +54,8 @@ impl Default for Config {
     }
 }
 
-impl Scheduler for Config {
-    const SUMMARY: &'static str = "queue-proportional sampling: inputs propose by lot, then iSLIP";
+impl ArbiterConfig for Config {
+    const SUMMARY: &'static str = "queue-proportional sampling: inputs propose at random, then iSLIP";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         if self.iterations > 0 {
@@ -64,27 +66,27 @@ impl Scheduler for Config {
         Ok(Box::new(Qps::<W> {
             lengths: vec![0; ports],
             proposed: vec![0; ports],
-            asking: vec![Row::EMPTY; ports],
-            rest: Islip::new(&rest, ports),
+            proposals: vec![Row::EMPTY; ports],
+            rest: rest.islip(ports),
             rng: site.streams.within("qps").rng(),
         }))
     }
 }
 
 struct Qps<const W: usize> {
-    /// Of one input, by output: the length of its queue; of those that do not ask, anything.
+    /// Buffer for one input, by output: the length of the queue; undefined for queues without a request.
     lengths: Vec<u64>,
-    /// By input: the length of the queue for which it has proposed in this slot.
+    /// By input: the length of the queue that it has proposed in this slot.
     proposed: Vec<u64>,
-    /// By output: who has proposed to it; empty between slots.
-    asking: Vec<Row<W>>,
-    /// Matches what is left.
+    /// By output: inputs that have proposed to it; empty between slots.
+    proposals: Vec<Row<W>>,
+    /// Matches the remaining ports.
     rest: Islip<W>,
     rng: Rng,
 }
 
 impl<const W: usize> Qps<W> {
-    /// One of the queues of an input for free outputs: its output, and its length. `None` when there is none.
+    /// Draws one of the queues of an input for free outputs. Returns its output and its length; `None` when there is none.
     #[inline]
     fn draw(&mut self, demand: &Demand<'_, W>, input: usize) -> Option<(usize, u64)> {
         let wanted = demand.of_input(input);
@@ -93,7 +95,7 @@ impl<const W: usize> Qps<W> {
         }
         demand.weights.cells_of(input, wanted.words(), &mut self.lengths);
         let cells = wanted.iter().map(|output| self.lengths[output]).sum();
-        // The queue in which the cell of this number is, when all are counted through from zero.
+        // A uniform cell of all queues, counted from 0; its queue is the result.
         let mut nth = self.rng.below(cells);
         let drawn = wanted.iter().find(|output| {
             let length = self.lengths[*output];
@@ -107,18 +109,18 @@ impl<const W: usize> Qps<W> {
 
 impl<const W: usize> Arbiter<W> for Qps<W> {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        let mut asked = Row::<W>::EMPTY;
+        let mut proposed_to = Row::<W>::EMPTY;
         for input in demand.inputs {
             if let Some((output, length)) = self.draw(demand, input) {
                 self.proposed[input] = length;
-                self.asking[output].insert(input);
-                asked.insert(output);
+                self.proposals[output].insert(input);
+                proposed_to.insert(output);
                 notes.request(input, output);
             }
         }
-        for output in asked {
-            let asking = std::mem::replace(&mut self.asking[output], Row::EMPTY);
-            let input = heaviest(&mut self.rng, asking, |input| self.proposed[input]);
+        for output in proposed_to {
+            let proposals = std::mem::replace(&mut self.proposals[output], Row::EMPTY);
+            let input = heaviest(&mut self.rng, proposals, |input| self.proposed[input]);
             matching.pair(input, output);
             notes.grant(output, input);
         }
@@ -163,8 +165,8 @@ mod tests {
         }
     }
 
-    /// Everybody has one queue only, so that nothing is left to chance: output 0 takes the longest of three, and iSLIP finds
-    /// nothing for the others. With another queue at input 1, which is drawn once in a million, iSLIP serves it.
+    /// Each input has one queue, so that draws are certain: output 0 takes the longest of three, and iSLIP finds nothing for the
+    /// others. With another queue at input 1, which is drawn once in a million, iSLIP serves it.
     #[test]
     fn longest_proposals_and_the_rest_by_hand() {
         let one = Hand::cells([[2, 0, 0], [4, 0, 0], [3, 0, 0]]);

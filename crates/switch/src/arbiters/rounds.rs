@@ -1,5 +1,5 @@
-//! Request, grant, accept, a few times: what parallel iterative matching and its descendants share. They differ in whom a
-//! port chooses.
+//! Iterations of request, grant and accept, which parallel iterative matching and its descendants have in common. They differ
+//! in the choices of the ports.
 
 use qdisc::Rng;
 
@@ -8,28 +8,29 @@ use crate::notes::Notes;
 use crate::per_port::PerPort;
 use crate::row::Row;
 
-/// Whom ports choose. Iterations count from 1.
+/// The choices of ports. Iterations count from 1.
 pub(super) trait Choice<const W: usize> {
-    /// Which of the inputs that ask for it an output grants; there is at least one.
-    fn grant(&mut self, iteration: u32, output: usize, asking: Row<W>) -> usize;
-    /// Which of the outputs that grant it an input accepts; there is at least one.
+    /// The input that an output grants, one of the inputs that request it. There is at least one.
+    fn grant(&mut self, iteration: u32, output: usize, requesting: Row<W>) -> usize;
+    /// The output that an input accepts, one of those that grant it. There is at least one.
     fn accept(&mut self, iteration: u32, input: usize, grants: Row<W>) -> usize;
 }
 
 /// The iterations of a slot.
 pub(super) struct Rounds<const W: usize> {
     iterations: u32,
-    /// By input: who grants it in this iteration; empty between iterations.
+    /// By input: the outputs that grant it in this iteration; empty between iterations.
     grants: PerPort<Row<W>, W>,
 }
 
 impl<const W: usize> Rounds<W> {
+    /// At most `iterations` iterations per slot.
     pub fn new(iterations: u32) -> Rounds<W> {
         Rounds { iterations, grants: PerPort::new(Row::EMPTY) }
     }
 
-    /// Every unmatched output chooses among the unmatched inputs that ask for it, then every input among its grants. Ends
-    /// when no output is left that anybody could ask for, or nothing is granted any more.
+    /// Matches: every unmatched output grants one of the unmatched inputs that request it, then every input accepts one of its
+    /// grants. Ends when no output is left, or when an iteration has no grants.
     #[inline]
     pub fn run(
         &mut self,
@@ -43,16 +44,16 @@ impl<const W: usize> Rounds<W> {
             notes.iteration(iteration);
             let mut granted = Row::EMPTY;
             for output in outputs {
-                let asking = demand.requests.of_output[output] & inputs;
-                if asking.is_empty() {
-                    // Those who asked are matched, and nobody new comes within a slot.
+                let requesting = demand.requests.of_output[output] & inputs;
+                if requesting.is_empty() {
+                    // All inputs that request it are matched, and no request is added within a slot.
                     outputs.remove(output);
                     continue;
                 }
                 if notes.wanted() {
-                    asking.iter().for_each(|input| notes.request(input, output));
+                    requesting.iter().for_each(|input| notes.request(input, output));
                 }
-                let input = choice.grant(iteration, output, asking);
+                let input = choice.grant(iteration, output, requesting);
                 self.grants[input].insert(output);
                 granted.insert(input);
                 notes.grant(output, input);
@@ -65,7 +66,7 @@ impl<const W: usize> Rounds<W> {
                 notes.accept(input, output);
             }
             inputs &= !granted;
-            // Who is left was not asked for, or nobody asked. A trace shows the iteration that finds nobody.
+            // Without a trace an iteration without grants can be skipped.
             if outputs.is_empty() && !notes.wanted() || granted.is_empty() {
                 break;
             }
@@ -73,17 +74,17 @@ impl<const W: usize> Rounds<W> {
     }
 }
 
-/// One of several ports, each as likely. Draws only where there is a choice.
+/// A uniformly random port of a set. Draws a random number only if there are several.
 #[inline]
 pub(super) fn any<const W: usize>(rng: &mut Rng, among: Row<W>) -> usize {
     let chosen = match among.count() {
         0 | 1 => among.lowest(),
         several => among.nth(rng.below(several as u64) as usize),
     };
-    chosen.expect("there is somebody to choose")
+    chosen.expect("there is a port to choose")
 }
 
-/// One of several ports with the greatest weight, each of these as likely.
+/// The port with the greatest weight; among several of them, a uniformly random one.
 #[inline]
 pub(super) fn heaviest<const W: usize>(rng: &mut Rng, among: Row<W>, weight: impl Fn(usize) -> u64) -> usize {
     let (mut most, mut tied) = (0, Row::<W>::EMPTY);
@@ -94,10 +95,4 @@ pub(super) fn heaviest<const W: usize>(rng: &mut Rng, among: Row<W>, weight: imp
         tied.insert_if(port, weight == most);
     }
     any(rng, tied)
-}
-
-/// One beyond a port, around.
-#[inline]
-pub(super) fn beyond(port: usize, ports: usize) -> u16 {
-    if port + 1 == ports { 0 } else { port as u16 + 1 }
 }

@@ -1,99 +1,61 @@
-//! RRM, round-robin matching: request, grant, accept, with pointers that always move. What iSLIP mends.
+//! RRM, round-robin matching: request, grant, accept, with pointers that always move. iSLIP corrects it.
 //!
 //! # Principles
-//! - In each iteration every unmatched input asks for all outputs that it has something for.
-//! - Every unmatched output grants the asking input that comes next from its pointer on, and moves the pointer to one
-//!   beyond, whether or not the grant will be accepted.
-//! - Every input accepts the granting output that comes next from its own pointer on, which moves to one beyond.
-//! - Outputs that grant the same input move their pointers to the same place, and will grant the same input again: busy
-//!   pointers march in step.
-//! - With one iteration and independent, uniform cells, a switch of 16 ports keeps up at a load of 0.62: over 10,000,000
+//! - In each iteration every unmatched input requests all outputs that it has a packet for.
+//! - Every unmatched output grants the requesting input that comes next from its pointer on. The pointer moves to one beyond
+//!   that input, even if the grant is not accepted.
+//! - Every input accepts the granting output that comes next from its own pointer on. That pointer moves to one beyond the
+//!   output.
+//! - Outputs that grant the same input move their pointers to the same place and grant the same input again: in a busy switch
+//!   the pointers synchronise.
+//! - With one iteration and independent, uniform cells, a switch of 16 ports is stable at a load of 0.62: over 10,000,000
 //!   slots with seeds 1 to 10, and over 100,000,000 with seeds 1 to 3, no queue grows.
-//! - A load of 0.63 is metastable. Queues stay short until by chance so many are filled that the pointers meet, and then
-//!   they do not part any more: with all of seeds 1 to 10 it tips over within 5,500,000 slots, with some within 150,000, and
-//!   carries 0.31 to 0.45 afterwards. At 0.625 this takes longer: all 10 keep up over 10,000,000 slots, but of seeds 1 to 5
-//!   three do not over 50,000,000. At 0.64 all of seeds 1 to 5 tip over within 500,000. At a load of 1 it carries 0.25 to
-//!   0.31.
+//! - A load of 0.63 is metastable. Queues stay short until by chance so many are filled that the pointers synchronise, and
+//!   then they do not separate any more: with all of seeds 1 to 10 it tips over within 5,500,000 slots, with some within
+//!   150,000, and carries 0.31 to 0.45 afterwards. At 0.625 this takes longer: all 10 are stable over 10,000,000 slots, but of
+//!   seeds 1 to 5 three are not over 50,000,000. At 0.64 all of seeds 1 to 5 tip over within 500,000. At a load of 1 it
+//!   carries 0.25 to 0.31.
 //!
 //! # Deviations
 //! None.
 //!
 //! # Cost
-//! A word operation per output and iteration; iterations end when nothing is granted any more.
+//! A word operation per output and iteration. Iterations end when nothing more is granted.
 //!
 //! # References
 //! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking 7(2), 1999,
 //! section II; N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995.
 
 use qdisc::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::rounds::{Choice, Rounds, beyond};
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
-use crate::notes::Notes;
-use crate::row::Row;
-use crate::scheduler::Scheduler;
+use super::config::config;
+use super::round_robin::{Both, RoundRobin, Rule};
+use crate::arbiter::{Arbiter, Site, check_iterations};
+use crate::registry::ArbiterConfig;
 
-/// RRM's parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How many iterations a slot has.
-    pub iterations: u32,
-}
+config!(iterations, "Parameters of RRM.");
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { iterations: 4 }
-    }
-}
-
-impl Scheduler for Config {
-    const SUMMARY: &'static str = "round-robin pointers that always move and march in step: what iSLIP mends";
+impl ArbiterConfig for Config {
+    const SUMMARY: &'static str = "round-robin pointers that always move and synchronise; corrected by iSLIP";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        let pointers = Pointers { grant: vec![0; site.ports], accept: vec![0; site.ports] };
-        Ok(Box::new(Rrm { rounds: Rounds::new(self.iterations), pointers }))
+        Ok(Box::new(RoundRobin::new(self.iterations, site.ports, Always)))
     }
 }
 
-struct Rrm<const W: usize> {
-    rounds: Rounds<W>,
-    pointers: Pointers,
-}
+/// Pointers move with every grant and with every accept, in every iteration.
+struct Always;
 
-struct Pointers {
-    /// By output: the input that comes first.
-    grant: Vec<u16>,
-    /// By input: the output that comes first.
-    accept: Vec<u16>,
-}
-
-impl<const W: usize> Choice<W> for Pointers {
+impl Rule for Always {
     #[inline]
-    fn grant(&mut self, _: u32, output: usize, asking: Row<W>) -> usize {
-        let input = asking.from(usize::from(self.grant[output])).expect("somebody asks");
-        self.grant[output] = beyond(input, self.grant.len());
-        input
+    fn granted<const W: usize>(&self, _: u32, output: usize, input: usize, pointers: &mut Both<W>) {
+        pointers.grant.move_beyond(output, input);
     }
+
     #[inline]
-    fn accept(&mut self, _: u32, input: usize, grants: Row<W>) -> usize {
-        let output = grants.from(usize::from(self.accept[input])).expect("somebody granted");
-        self.accept[input] = beyond(output, self.accept.len());
-        output
-    }
-}
-
-impl<const W: usize> Arbiter<W> for Rrm<W> {
-    fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        self.rounds.run(&mut self.pointers, demand, matching, notes);
-    }
-
-    fn pointers(&self, visit: &mut dyn FnMut(&'static str, &[u16])) {
-        visit("grant", &self.pointers.grant);
-        visit("accept", &self.pointers.accept);
+    fn accepted<const W: usize>(&self, _: u32, input: usize, output: usize, pointers: &mut Both<W>) {
+        pointers.accept.move_beyond(input, output);
     }
 }
 
@@ -102,9 +64,9 @@ mod tests {
     use super::super::hand::{Hand, pointers, site};
     use super::*;
 
-    /// Everybody asks for everything: the pointers of all outputs stay together, and one pair is found in each slot.
+    /// All inputs request all outputs: the pointers of all outputs stay together, and each slot has one pair.
     #[test]
-    fn pointers_march_in_step() {
+    fn pointers_synchronise() {
         let hand = Hand::cells([[1; 3]; 3]);
         let mut rrm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();
         let slots = [

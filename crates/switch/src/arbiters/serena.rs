@@ -1,69 +1,66 @@
-//! SERENA: the last matching merged with what has just arrived, by weight.
+//! SERENA: the last matching merged with the arrivals, by weight.
 //!
 //! # Principles
-//! - The weight of a pair is the length of its queue. What weighed most in the last slot weighs nearly as much in this one,
-//!   so the last matching is a good one to begin with; and queues grow by arrivals, so those show where weight has come.
-//! - Arrivals of a slot, an edge from each input, become a matching when every output keeps the one of its longest queue.
-//! - Both matchings together are paths and cycles in which they take turns. In each the heavier half is taken: the result
-//!   weighs at least as much as either.
-//! - Ports that are still free are matched with whoever asks. By remembering and arrivals alone throughput is 1 under every
-//!   admissible traffic, at a cost that grows only with N.
+//! - The weight of a pair is the length of its queue. Lengths change little from slot to slot, so the last matching is a good
+//!   one to begin with. Queues grow by arrivals, so arrivals show where weight has increased.
+//! - The arrivals of a slot have at most one edge per input. They become a matching when every output keeps the one with the
+//!   longest queue.
+//! - The union of both matchings consists of paths and cycles, in which edges alternate. In each of these the heavier half is
+//!   taken, so the result weighs at least as much as either matching.
+//! - Ports that are still free are matched with any that request them. Memory and arrivals alone are enough for a throughput
+//!   of 1 under every admissible traffic, at a cost proportional to N.
 //!
 //! # Deviations
-//! - The article makes the arrivals a matching of all ports, by round robin and whatever waits, before it merges. Here both
-//!   matchings stay partial, which lets the heavier part be chosen in smaller pieces, and what is left over is matched by
-//!   iSLIP, until nothing can be added.
-//! - The last matching is, for every pair of free ports, whether they were last matched with each other. In packet mode only
-//!   few ports are free, and those were matched long ago. Pairs whose queue is empty drop out.
-//! - An arrival is the last packet that came to an input since it could last be matched; in packet mode it waits for its
-//!   input to be free.
-//! - Ties: among arrivals for an output one of the longest queues, each as likely; between halves of the same weight the
-//!   last matching stays.
+//! - In the article the arrivals are completed to a matching of all ports before the merge, by round robin and regardless of
+//!   queues. Here both matchings stay partial, which allows a choice in smaller pieces, and iSLIP matches the remaining
+//!   ports, until nothing can be added.
+//! - The last matching consists of the pairs of free ports that were last matched with each other. In packet mode only few
+//!   ports are free, and those were matched long ago. Pairs with an empty queue drop out.
+//! - An arrival is the last packet that joined a queue of the input since the input was free; in packet mode it waits until
+//!   the input is free.
+//! - Ties: among arrivals for an output one of the longest queues, each with the same probability; between halves of the same
+//!   weight the last matching stays.
 //!
 //! # Cost
-//! For each free port a few steps and two weights; then iSLIP's for what is left.
+//! For each free port a few steps and two weights, and that of iSLIP for the remaining ports.
 //!
 //! # References
 //! P. Giaccone, B. Prabhakar, D. Shah, Randomized Scheduling Algorithms for High-Aggregate Bandwidth Switches, IEEE Journal
 //! on Selected Areas in Communications 21(4), 2003.
 
 use qdisc::{Invalid, Rng};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::config::config;
 use super::islip::{self, Islip};
 use super::rounds::heaviest;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};
 use crate::notes::Notes;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
-/// It has no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {}
+config!(none, "SERENA has no parameters.");
 
-impl Scheduler for Config {
+impl ArbiterConfig for Config {
     const SUMMARY: &'static str =
         "the last matching merged with the arrivals, the heavier part of each piece";
 
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         let ports = site.ports;
-        // As many iterations as there are ports leave nothing that could be added.
+        // With as many iterations as ports the matching is maximal.
         let rest = islip::Config { iterations: ports as u32, ..islip::Config::default() };
         Ok(Box::new(Serena::<W> {
             last: Edges::new(ports),
-            news: vec![NONE; ports],
+            arrivals: vec![NONE; ports],
             kept: Edges::new(ports),
-            asking: vec![Row::EMPTY; ports],
+            candidates: vec![Row::EMPTY; ports],
             piece: Vec::with_capacity(ports),
-            rest: Islip::new(&rest, ports),
+            rest: rest.islip(ports),
             rng: site.streams.within("serena").rng(),
         }))
     }
 }
 
-/// Nobody.
+/// No port.
 const NONE: u16 = u16::MAX;
 
 /// A partner for each port, or none.
@@ -79,7 +76,7 @@ impl Edges {
         Edges { of_input: vec![NONE; ports], of_output: vec![NONE; ports] }
     }
 
-    /// Makes two ports partners, who may have had others.
+    /// Makes two ports partners, and separates them from other partners.
     #[inline]
     fn pair(&mut self, input: usize, output: usize) {
         self.part(input);
@@ -90,7 +87,7 @@ impl Edges {
         self.of_input[input] = output as u16;
     }
 
-    /// An input has no partner any more.
+    /// Separates an input from its partner.
     #[inline]
     fn part(&mut self, input: usize) {
         let before = std::mem::replace(&mut self.of_input[input], NONE);
@@ -101,24 +98,24 @@ impl Edges {
 }
 
 struct Serena<const W: usize> {
-    /// Whom each port was last matched with.
+    /// The last partner of each port.
     last: Edges,
-    /// By input: the output of what came last since it was last asked.
-    news: Vec<u16>,
-    /// Arrivals of this slot that their output keeps; what is not of this slot is left from earlier ones.
+    /// By input: the output of the last arrival since the input was free.
+    arrivals: Vec<u16>,
+    /// Arrivals of this slot that their output keeps; other entries are left from earlier slots.
     kept: Edges,
     /// By output: inputs with an arrival for it; empty between slots.
-    asking: Vec<Row<W>>,
+    candidates: Vec<Row<W>>,
     /// Inputs of a path or a cycle.
     piece: Vec<usize>,
-    /// Matches what is left.
+    /// Matches the remaining ports.
     rest: Islip<W>,
     rng: Rng,
 }
 
-/// The two matchings of a slot, of free ports and of queues that are not empty.
+/// The two matchings of a slot, restricted to free ports and queues that are not empty.
 struct Both<const W: usize> {
-    /// Inputs that have a partner by the last matching.
+    /// Inputs with a partner in the last matching.
     by_last: Row<W>,
     /// Inputs whose arrival was kept.
     by_arrival: Row<W>,
@@ -127,7 +124,7 @@ struct Both<const W: usize> {
 }
 
 impl<const W: usize> Serena<W> {
-    /// What the two matchings have for this slot.
+    /// Determines the two matchings of this slot.
     #[inline]
     fn both(&mut self, demand: &Demand<'_, W>) -> Both<W> {
         let (mut by_last, mut by_arrival, mut kept_at) = (Row::EMPTY, Row::EMPTY, Row::EMPTY);
@@ -137,15 +134,15 @@ impl<const W: usize> Serena<W> {
             if last != NONE && wanted.has(usize::from(last)) {
                 by_last.insert(input);
             }
-            let news = std::mem::replace(&mut self.news[input], NONE);
-            if news != NONE && wanted.has(usize::from(news)) {
-                self.asking[usize::from(news)].insert(input);
-                kept_at.insert(usize::from(news));
+            let arrival = std::mem::replace(&mut self.arrivals[input], NONE);
+            if arrival != NONE && wanted.has(usize::from(arrival)) {
+                self.candidates[usize::from(arrival)].insert(input);
+                kept_at.insert(usize::from(arrival));
             }
         }
         for output in kept_at {
-            let asking = std::mem::replace(&mut self.asking[output], Row::EMPTY);
-            let input = heaviest(&mut self.rng, asking, |input| demand.weights.cells(input, output));
+            let candidates = std::mem::replace(&mut self.candidates[output], Row::EMPTY);
+            let input = heaviest(&mut self.rng, candidates, |input| demand.weights.cells(input, output));
             self.kept.of_output[output] = input as u16;
             self.kept.of_input[input] = output as u16;
             by_arrival.insert(input);
@@ -153,13 +150,13 @@ impl<const W: usize> Serena<W> {
         Both { by_last, by_arrival, kept_at }
     }
 
-    /// Collects the inputs of the path or cycle to which one belongs, and takes them out of `left`.
+    /// Collects the inputs of the path or cycle that contains `first` in `piece`, and removes them from `left`.
     #[inline]
     fn collect(&mut self, first: usize, both: &Both<W>, left: &mut Row<W>) {
         self.piece.clear();
         self.piece.push(first);
         left.remove(first);
-        // On over the partner in the last matching to the input whose arrival that output keeps ...
+        // Forward: over the partner in the last matching to the input whose arrival that output keeps ...
         let mut at = first;
         while both.by_last.has(at) {
             let output = usize::from(self.last.of_input[at]);
@@ -171,7 +168,7 @@ impl<const W: usize> Serena<W> {
             left.remove(next);
             at = next;
         }
-        // ... and the other way.
+        // ... and backward: over the arrival to the last partner of its output.
         let mut at = first;
         while both.by_arrival.has(at) {
             let output = usize::from(self.kept.of_input[at]);
@@ -192,7 +189,7 @@ impl<const W: usize> Arbiter<W> for Serena<W> {
     }
 
     fn arrived(&mut self, input: usize, output: usize) {
-        self.news[input] = output as u16;
+        self.arrivals[input] = output as u16;
     }
 
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
@@ -238,10 +235,10 @@ mod tests {
 
     /// A cycle and a path, and a port that is left over.
     ///
-    /// The first slot matches 0-0, 1-1 and 2-2, since nobody asks for anything else. Then arrivals 0>1 and 1>0 close a cycle
+    /// The first slot matches 0-0, 1-1 and 2-2, since there are no other requests. Then arrivals 0>1 and 1>0 close a cycle
     /// with the first two: 5 + 1 against 3 + 4, so the arrivals win. Arrivals 2>3 and 3>3 meet at output 3, which keeps the
     /// one of the longer queue: input 2 with 6 cells. That makes a path with 2-2, of 7 cells, which stays. Input 3 and output 3
-    /// are left over, and ask for each other.
+    /// remain, and request each other.
     #[test]
     fn the_heavier_half_of_each_piece() {
         let mut serena = serena();
@@ -252,7 +249,7 @@ mod tests {
         }
         let then = Hand::cells([[5, 3, 0, 0], [4, 1, 0, 0], [0, 0, 7, 6], [0, 0, 0, 2]]);
         assert_eq!(then.pairs(&mut *serena), "0-1 1-0 2-2 3-3");
-        // Without news the last matching stays, whatever weighs more elsewhere.
+        // Without arrivals the last matching stays, whatever weighs more elsewhere.
         assert_eq!(first.pairs(&mut *serena), "0-0 1-1 2-2");
         let heavy = Hand::cells([[1, 9, 0, 0], [9, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(heavy.pairs(&mut *serena), "0-0 1-1 2-2");

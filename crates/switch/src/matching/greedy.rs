@@ -1,5 +1,5 @@
-//! The greedy matching: the heaviest pair first, then the heaviest of the ports that are left, and so on. Its weight is at
-//! least half of the maximum, and it leaves nobody out who could be matched.
+//! The greedy matching: the heaviest pair first, then the heaviest pair of the remaining ports, and so on. Its weight is at
+//! least half of the maximum, and no pair can be added to it.
 //!
 //! D. Avis, A Survey of Heuristics for the Weighted Matching Problem, Networks 13, 1983.
 
@@ -12,13 +12,14 @@ use crate::matching::weights::{Block, Reader, Weight};
 pub(crate) struct Greedy {
     reader: Reader,
     block: Block,
-    /// By row: its heaviest column that is left, and the weight of both; 0 when there is none.
+    /// By row: the weight of its heaviest free column, 0 when there is none, and that column.
     best: Vec<(u64, u16)>,
-    /// By column: all bits while it is free, then none.
+    /// By column: all bits set while it is free, then 0. Used as a mask on weights.
     free: Vec<u64>,
 }
 
 impl Greedy {
+    /// Buffers for a switch of `ports` ports.
     pub fn new(weight: Weight, ports: usize) -> Greedy {
         Greedy {
             reader: Reader::new(weight, ports),
@@ -28,7 +29,7 @@ impl Greedy {
         }
     }
 
-    /// Calls `pair` for every pair, the heaviest first.
+    /// Passes every pair of a greedy matching to `pair`, the heaviest first.
     #[inline]
     pub fn solve<const W: usize>(
         &mut self,
@@ -48,7 +49,7 @@ impl Greedy {
         for weights in weights.chunks_exact(width) {
             self.best.push(best(weights, &self.free));
         }
-        // Of pairs that weigh the same, the first in the order of rows, then of columns.
+        // Of pairs with the same weight, the first in the order of rows, then of columns.
         while let Some((row, (weight, column))) =
             self.best.iter().copied().enumerate().reduce(|a, b| if b.1.0 > a.1.0 { b } else { a })
             && weight > 0

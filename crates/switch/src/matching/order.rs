@@ -1,4 +1,4 @@
-//! In which order ports are considered, which decides between answers that are equally good.
+//! The order in which matchings take ports. It decides between matchings that are equally good.
 
 use qdisc::{Rng, Streams};
 use schemars::JsonSchema;
@@ -6,55 +6,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::row::Row;
 
-/// Which of several equally good matchings is taken.
+/// The choice among several equally good matchings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
     /// Ports in a random order, drawn anew each time.
     #[default]
     Random,
-    /// Ports from one on that moves on by one each time, around.
+    /// Ports in ascending order, around, from a first port that moves by one each time.
     Rotating,
     /// Lower ports first.
     Fixed,
 }
 
-/// Random numbers for choices among a few, several of them from one word.
+/// Random choices among a few items. One random word serves several of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice {
     rng: Rng,
-    /// A fraction of 2^64, of which the choices so far have used up the upper part.
+    /// The unused part of the present random word, as a fraction of 2^64.
     fraction: u64,
-    /// In how many ways these choices could have come out.
-    ways: u64,
+    /// Number of possible outcomes of the choices that were drawn from the present word.
+    outcomes: u64,
 }
 
-/// More ways than that are not drawn from one word: no odds are off by more than 2^-24 of themselves.
-const WAYS: u64 = 1 << 40;
+/// Limit of the outcomes of one word. With it no probability has a relative error above 2^-24.
+const MOST_OUTCOMES: u64 = 1 << 40;
 
 impl Dice {
     pub fn new(rng: Rng) -> Dice {
-        Dice { rng, fraction: 0, ways: WAYS }
+        Dice { rng, fraction: 0, outcomes: MOST_OUTCOMES }
     }
 
-    /// Uniform in 0..n; `n` is 1 to 1024. Of 1 it draws nothing.
+    /// A uniform number in 0..n, where `n` is 1 to 1024. An `n` of 1 consumes no randomness.
     #[inline]
     pub fn below(&mut self, n: usize) -> usize {
-        let ways = self.ways * n as u64;
-        self.ways = ways;
-        if ways > WAYS {
+        let outcomes = self.outcomes * n as u64;
+        self.outcomes = outcomes;
+        if outcomes > MOST_OUTCOMES {
             self.fraction = self.rng.word();
-            self.ways = n as u64;
+            self.outcomes = n as u64;
         }
         let product = u128::from(self.fraction) * n as u128;
         self.fraction = product as u64;
         (product >> 64) as usize
     }
 
-    /// One of the bits that are set in a word, each as likely; 0 where there is none.
+    /// The index of one of the bits that are set in a word, uniform; 0 where none is.
     #[inline]
     pub fn bit(&mut self, first: u64) -> usize {
-        // Mostly there are few, and the choice among these needs no jump.
+        // Up to three bits, the usual case, need no branch that depends on the choice.
         let second = first & first.wrapping_sub(1);
         let third = second & second.wrapping_sub(1);
         let from = if third & third.wrapping_sub(1) == 0 {
@@ -75,7 +75,7 @@ pub(crate) struct Order {
     ties: Ties,
     dice: Dice,
     ports: usize,
-    /// Where the order begins, unless it is random.
+    /// The port that comes first, unless the order is random.
     first: usize,
 }
 
@@ -84,7 +84,7 @@ impl Order {
         Order { ties, dice: Dice::new(streams.rng()), ports, first: 0 }
     }
 
-    /// A new matching begins.
+    /// Begins a new matching.
     #[inline]
     pub fn begin(&mut self) {
         if self.ties == Ties::Rotating {
@@ -92,7 +92,7 @@ impl Order {
         }
     }
 
-    /// Puts the ports of a row in their order into a list that has room for one more. Says how many they are.
+    /// Writes the ports of a row in their order to a list, which must have room for one more. Returns their number.
     #[inline]
     pub fn list<const W: usize>(&mut self, row: Row<W>, into: &mut [u16]) -> usize {
         let mut length = 0;
@@ -103,13 +103,13 @@ impl Order {
         length
     }
 
-    /// Adds a port to so many that are in their order, if `there`; without a jump. Says how many they are then. Ports come
-    /// ascending; unless their order is random, they must be turned when all are there.
+    /// Adds a port to a list of `length` ports if `there`, without a branch, and returns the new length. Ports must be added in
+    /// ascending order. Unless the order is random, [`turn`](Order::turn) must follow the last one.
     #[inline]
     pub fn add_if(&mut self, list: &mut [u16], length: usize, port: usize, there: bool) -> usize {
         let mut place = length;
         if self.ties == Ties::Random {
-            // It takes the place of any, itself included, which goes to the end.
+            // An inside-out shuffle: the new port takes a random place, and the port that was there moves to the end.
             let other = self.dice.below(length + 1);
             place = if there { other } else { length };
             list[length] = list[place];
@@ -118,7 +118,7 @@ impl Order {
         length + usize::from(there)
     }
 
-    /// Puts what belongs to ports, in ascending order, into the order of the ports; unless that is random.
+    /// Rotates items that are sorted by port into the order of the ports. Does nothing if the order is random or fixed.
     #[inline]
     pub fn turn<T>(&self, list: &mut [T], port: impl Fn(&T) -> u16) {
         if self.ties == Ties::Rotating {
@@ -127,8 +127,8 @@ impl Order {
         }
     }
 
-    /// If the order is random, exchanges the one at `place` for any of those from there on: who does that place by place
-    /// comes by all of them in a random order.
+    /// If the order is random, swaps the item at `place` with a random one from there on. Calls for ascending places visit all
+    /// items in a random order.
     #[inline]
     pub fn next<T>(&mut self, list: &mut [T], place: usize) {
         if self.ties == Ties::Random {
@@ -137,7 +137,7 @@ impl Order {
         }
     }
 
-    /// Puts ports into a random order, if that is wanted.
+    /// Shuffles ports, if the order is random.
     #[inline]
     pub fn shuffle(&mut self, ports: &mut [u16]) {
         if self.ties == Ties::Random {
@@ -147,15 +147,15 @@ impl Order {
         }
     }
 
-    /// The port of a row that comes first.
+    /// The port of a row that comes first in the order.
     #[inline]
     pub fn pick<const W: usize>(&mut self, row: Row<W>) -> Option<usize> {
         let (port, there) = self.choose(row);
         there.then_some(port)
     }
 
-    /// The same, and whether there is any; otherwise some number that is not to be used. Whether a row is empty, or has one
-    /// port or more, nobody can foresee, so that there is no jump for it.
+    /// The port of a row that comes first, and `true`; for an empty row some number, and `false`. Without a branch on the
+    /// number of ports, which could not be predicted.
     #[inline]
     pub fn choose<const W: usize>(&mut self, row: Row<W>) -> (usize, bool) {
         let port = match self.ties {
@@ -166,7 +166,7 @@ impl Order {
         (port.unwrap_or(0), port.is_some())
     }
 
-    /// Where to begin when all ports are gone through, from one on upwards and around: a random port, or the first.
+    /// The first port of a walk over all ports, upwards and around.
     #[inline]
     pub fn start(&mut self) -> usize {
         match self.ties {

@@ -1,12 +1,12 @@
 //! Matchings of maximum size.
 //!
-//! A greedy matching comes first, which leaves few inputs over, or none. For each of these a shortest augmenting path is
-//! looked for, breadth first on rows of bits: a path from a free input to a free output along which every second pair is
-//! matched, so that exchanging its pairs matches one more. Where there is none, nothing that was seen in the search can be
-//! part of a later path either (it is a Hungarian tree), and is not looked at again.
+//! A greedy matching comes first and leaves few inputs or none. For each of these, a breadth-first search on rows of bits
+//! looks for a shortest augmenting path: a path from a free input to a free output along which every second pair is matched,
+//! so that exchanging its pairs matches one more. Where there is none, no port of the search can be part of a later path
+//! either (the search is a Hungarian tree), and later searches skip it.
 //!
 //! J. Hopcroft, R. Karp, An n^(5/2) Algorithm for Maximum Matchings in Bipartite Graphs, SIAM Journal on Computing 2(4),
-//! 1973, for why this finds a maximum; their phases of disjoint paths are not worth it for a few ports.
+//! 1973, prove that this finds a maximum. Their phases of disjoint paths do not pay for a few ports.
 
 use crate::arbiter::Demand;
 use crate::matching::order::Order;
@@ -15,26 +15,27 @@ use crate::row::Row;
 /// Finds matchings of maximum size.
 #[derive(Clone, Debug)]
 pub(crate) struct MaxSize<const W: usize> {
-    /// Inputs that ask for a free output, with these outputs.
-    asking: Vec<(u16, Row<W>)>,
-    /// Inputs that are matched.
+    /// Inputs that request a free output, with these outputs.
+    requesting: Vec<(u16, Row<W>)>,
+    /// Matched inputs.
     matched: Vec<u16>,
-    /// Inputs that the greedy matching left over.
+    /// Inputs that the greedy matching left free.
     left: Vec<u16>,
-    /// By input that is matched: its output.
+    /// By matched input: its output.
     output_of: Vec<u16>,
-    /// By output that is matched: its input. In a search only.
+    /// By matched output: its input. Valid during a search only.
     input_of: Vec<u16>,
-    /// By output: the input from which a search came to it.
+    /// By output: the input from which the search reached it.
     reached_from: Vec<u16>,
-    /// Inputs that a search has come to.
+    /// Inputs that the search has reached, in order.
     seen: Vec<u16>,
 }
 
 impl<const W: usize> MaxSize<W> {
+    /// Buffers for a switch of `ports` ports.
     pub fn new(ports: usize) -> MaxSize<W> {
         MaxSize {
-            asking: vec![(0, Row::EMPTY); ports + 1],
+            requesting: vec![(0, Row::EMPTY); ports + 1],
             matched: vec![0; ports + 1],
             left: vec![0; ports + 1],
             output_of: vec![0; ports],
@@ -44,27 +45,27 @@ impl<const W: usize> MaxSize<W> {
         }
     }
 
-    /// Calls `pair` for every pair of a matching of maximum size.
+    /// Passes every pair of a matching of maximum size to `pair`.
     #[inline]
     pub fn solve(&mut self, demand: &Demand<'_, W>, order: &mut Order, mut pair: impl FnMut(usize, usize)) {
         order.begin();
-        // One of each: there is no choice. That is half of all where short packets interrupt.
+        // One input and one output leave no choice. In preemptive mode these are half of all calls.
         if let (Some(input), Some(output)) = (demand.inputs.only(), demand.outputs.only()) {
             if demand.of_input(input).has(output) {
                 pair(input, output);
             }
             return;
         }
-        // Lists grow by one or by none, instead of a jump that nobody can foresee.
-        let (mut asking, mut wanted) = (0, Row::EMPTY);
+        // Lists grow by one or zero instead of a branch, which could not be predicted.
+        let (mut requesting, mut wanted) = (0, Row::EMPTY);
         for input in demand.inputs {
             let outputs = demand.of_input(input);
-            self.asking[asking] = (input as u16, outputs);
-            asking += usize::from(!outputs.is_empty());
+            self.requesting[requesting] = (input as u16, outputs);
+            requesting += usize::from(!outputs.is_empty());
             wanted |= outputs;
         }
-        let list = &mut self.asking[..asking];
-        order.turn(list, |asking| asking.0);
+        let list = &mut self.requesting[..requesting];
+        order.turn(list, |(input, _)| *input);
         let (mut matched, mut left, mut free) = (0, 0, wanted);
         for at in 0..list.len() {
             order.next(list, at);
@@ -86,7 +87,7 @@ impl<const W: usize> MaxSize<W> {
         }
     }
 
-    /// Matches inputs that are left as long as there is a path to a free output. Says how many are matched then.
+    /// Matches the inputs that are left, as far as augmenting paths exist. Returns the number of matched inputs.
     fn search(
         &mut self,
         demand: &Demand<'_, W>,
@@ -98,7 +99,7 @@ impl<const W: usize> MaxSize<W> {
         for input in &self.matched[..matched] {
             self.input_of[usize::from(self.output_of[usize::from(*input)])] = *input;
         }
-        // Outputs from which no free output can be reached any more.
+        // Outputs from which no free output can be reached, in this and all later searches.
         let mut dead = Row::EMPTY;
         for at in 0..left {
             if free.is_empty() {
@@ -116,8 +117,8 @@ impl<const W: usize> MaxSize<W> {
         matched
     }
 
-    /// Looks for an augmenting path from a free input and exchanges its pairs. Says which output it has matched; or which
-    /// outputs were seen in vain, those that are dead already included.
+    /// Searches an augmenting path from a free input and exchanges its pairs. `Ok` has the output that is matched in
+    /// addition; `Err` has all outputs from which no free output can be reached, `dead` included.
     fn path(
         &mut self,
         demand: &Demand<'_, W>,

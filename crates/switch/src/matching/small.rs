@@ -1,41 +1,40 @@
-//! Matchings of maximum weight among a few ports, without a jump that depends on weights: a search along paths takes its
-//! time with jumps that nobody can foresee.
+//! Matchings of maximum weight among a few ports, by dynamic programming over sets of ports. No branch depends on weights:
+//! a search of augmenting paths spends its time on mispredicted branches.
 //!
-//! - Where there are up to three ports on one side, those of the other side are gone through, and for each set of the three
-//!   the largest weight is kept of all matchings of that set with those that were seen.
-//! - Where there are more, the same by sets of outputs: the best matching of the first inputs with each set of as many. With
-//!   the last input at any one output of a set, what is best for the others is known already. For so few outputs that is a
-//!   list of steps which is always the same.
+//! - Up to three ports on one side: the ports of the other side are added one by one. For each set of the three, the largest
+//!   weight of its matchings with the ports added so far is kept.
+//! - More ports: for each set of k outputs, the best matching with the first k inputs is kept. The last input takes any one
+//!   output of the set; the best for the remaining set is known already. For so few outputs, the steps are a constant list.
 //!
-//! M. Held, R. M. Karp, A Dynamic Programming Approach to Sequencing Problems, Journal of the SIAM 10(1), 1962, have sets
-//! for another problem.
+//! M. Held, R. M. Karp, A Dynamic Programming Approach to Sequencing Problems, Journal of the SIAM 10(1), 1962, use sets in
+//! the same way for another problem.
 
 use crate::arbiter::Demand;
 use crate::matching::weights::{Block, Reader};
 
-/// The most ports on a side.
+/// Largest number of ports on a side.
 pub(crate) const MOST: usize = 7;
-/// Keys of an input are as far from those of the next.
+/// Distance between the keys of an input and those of the next.
 const STRIDE: usize = 8;
-/// Bits that say the output of an input: 7 the first, 1 the last, 0 none.
+/// Bits that encode the output of an input: 7 is the first, 1 the last, 0 none.
 const BITS: u32 = 3;
-/// Bits that say the outputs of all inputs, those of the first input above.
+/// Bits that encode the outputs of all inputs; the first input has the highest bits.
 const CHOICES: u32 = BITS * MOST as u32;
-/// Weights must be below this, so that the sum of all has room above the choices.
+/// Weights must be below this, so that their sum fits above the choices.
 const LIMIT: u64 = 1 << (u64::BITS - CHOICES - BITS);
 
-/// The last input of so many as the set has outputs is put to one of these.
+/// Matches the last of the inputs of a set with one of its outputs.
 #[derive(Clone, Copy)]
 struct Step {
     /// The set without that output.
     from: u8,
     /// The set.
     to: u8,
-    /// Where the key is.
+    /// Index of the key.
     key: u8,
 }
 
-/// All steps, by sets ascending as numbers: those of fewer outputs come first.
+/// All steps, with sets ascending as numbers, so that every subset of a set comes before it.
 const STEPS: [Step; MOST << (MOST - 1)] = {
     let mut steps = [Step { from: 0, to: 0, key: 0 }; MOST << (MOST - 1)];
     let (mut at, mut to) = (0, 1);
@@ -54,18 +53,18 @@ const STEPS: [Step; MOST << (MOST - 1)] = {
     steps
 };
 
-/// Finds them.
+/// Finds matchings of maximum weight for up to [`MOST`] ports on a side.
 #[derive(Clone, Debug)]
 pub(crate) struct Small {
-    /// By input and output, of which there is one more than there can be: the weight, and below it the choice. So the
-    /// largest sum is of the largest weight, and says whose it is; of several, the first in the order of inputs, then of
-    /// outputs.
+    /// By input and output, with one output more than there can be: the weight in the high bits, the choice in the low bits.
+    /// So the largest sum has the largest weight and encodes its matching. Among equal weights it is the first in the order
+    /// of inputs, then of outputs.
     keys: [u64; STRIDE * STRIDE],
-    /// By set of outputs: the best sum of as many inputs.
+    /// By set of outputs: the best sum for as many inputs.
     best: [u64; 256],
 }
 
-/// Where the choice of an input stands.
+/// Lowest bit of the choice of an input.
 #[inline]
 fn place(input: usize) -> u32 {
     CHOICES - BITS * (input as u32 + 1)
@@ -76,7 +75,8 @@ impl Small {
         Small { keys: [0; STRIDE * STRIDE], best: [0; 256] }
     }
 
-    /// Calls `pair` for every pair of a matching of maximum weight; or for none and says no, where a weight is too large.
+    /// Passes every pair of a matching of maximum weight to `pair`. Returns `false`, without any pair, if a weight is too
+    /// large.
     #[inline]
     pub fn solve<const W: usize>(
         &mut self,
@@ -88,7 +88,7 @@ impl Small {
         let (inputs, outputs) = (block.inputs().len(), block.outputs().len());
         let (fewer, more) = (inputs.min(outputs), inputs.max(outputs));
         if fewer > 3 {
-            // The side that has fewer is made as large, by ports that are worth nothing.
+            // Ports of weight 0 fill up the smaller side.
             self.keys.fill(0);
         }
         let mut all = 0;
@@ -115,7 +115,7 @@ impl Small {
         true
     }
 
-    /// The best sum where there are `FEW` ports on one side, whose keys are `step` from each other, and `more` on the other.
+    /// The best sum for `FEW` ports on one side, whose keys are `step` apart, and `more` ports on the other, `across` apart.
     #[inline]
     fn one_by_one<const FEW: usize, const SETS: usize>(
         &self,
@@ -123,11 +123,11 @@ impl Small {
         more: usize,
         across: usize,
     ) -> u64 {
-        // By set of the few: the best sum until now.
+        // By set of the few: the best sum so far.
         let mut best = [0u64; SETS];
         for port in 0..more {
             let keys: [u64; FEW] = std::array::from_fn(|few| self.keys[port * across + few * step]);
-            // From the largest set down, so that each is found from those without this port.
+            // From the largest set down, because each sum needs those of its subsets without the present port.
             for set in (1..SETS).rev() {
                 for (few, key) in keys.iter().enumerate() {
                     if set >> few & 1 != 0 {
@@ -139,7 +139,7 @@ impl Small {
         best[SETS - 1]
     }
 
-    /// The best sum of so many inputs and as many outputs.
+    /// The best sum for `ports` inputs and as many outputs.
     #[inline]
     fn by_sets(&mut self, ports: usize) -> u64 {
         let last = (1usize << ports) - 1;

@@ -7,10 +7,10 @@ use qdisc::Streams;
 use crate::arbiter::{Arbiter, Demand, Matching, Site, Weights};
 use crate::notes::Notes;
 use crate::queues::Requests;
+use crate::registry::ArbiterConfig;
 use crate::row::Row;
-use crate::scheduler::Scheduler;
 
-/// Now, in ticks, which are slots.
+/// The present time in ticks, which are slots.
 const NOW: u64 = 1 << 40;
 
 /// Cells of each queue; 0 is an empty one. As ages they count the present slot.
@@ -22,7 +22,7 @@ pub(crate) struct Table<const W: usize = 1> {
 }
 
 impl Table<1> {
-    /// Rows of inputs with `/` between them; `.` is an empty queue. All ports are free.
+    /// A table from text: rows of inputs with `/` between them, `.` for an empty queue. All ports are free.
     pub fn new(text: &str) -> Table<1> {
         let cell = |cell: &str| if cell == "." { 0 } else { cell.parse().unwrap() };
         Table::of(text.split('/').map(|row| row.split_whitespace().map(cell).collect()).collect())
@@ -30,35 +30,35 @@ impl Table<1> {
 }
 
 impl<const W: usize> Table<W> {
-    /// All ports are free.
+    /// A table from cells by input and output. All ports are free.
     pub fn of(cells: Vec<Vec<u64>>) -> Table<W> {
         let ports = cells.len();
         assert!(cells.iter().all(|row| row.len() == ports));
         Table { cells, inputs: (0..ports).collect(), outputs: (0..ports).collect() }
     }
 
-    /// Only these ports are free.
+    /// The same table with only these ports free.
     pub fn only(&self, inputs: &[usize], outputs: &[usize]) -> Table<W> {
         Table { cells: self.cells.clone(), inputs: inputs.to_vec(), outputs: outputs.to_vec() }
     }
 
-    /// Whether both are free and the one asks for the other.
+    /// `true` if both ports are free and there is a request between them.
     pub fn asks(&self, input: usize, output: usize) -> bool {
         self.cells[input][output] > 0 && self.inputs.contains(&input) && self.outputs.contains(&output)
     }
 
     /// A new arbiter for it.
-    pub fn arbiter(&self, config: &impl Scheduler) -> Box<dyn Arbiter<W>> {
+    pub fn arbiter(&self, config: &impl ArbiterConfig) -> Box<dyn Arbiter<W>> {
         config.arbiter(&Site { ports: self.cells.len(), streams: Streams::new(1) }).unwrap()
     }
 
-    /// What a new arbiter decides.
-    pub fn decided(&self, config: &impl Scheduler) -> Vec<(usize, usize)> {
+    /// The pairs that a new arbiter matches.
+    pub fn decided(&self, config: &impl ArbiterConfig) -> Vec<(usize, usize)> {
         self.decide(&mut *self.arbiter(config))
     }
 
-    /// All that an arbiter decides in so many slots, each pair ascending by its input.
-    pub fn all_decided(&self, config: &impl Scheduler, slots: u32) -> BTreeSet<Vec<(usize, usize)>> {
+    /// All different matchings of an arbiter in this number of slots, with pairs ascending by input.
+    pub fn all_decided(&self, config: &impl ArbiterConfig, slots: u32) -> BTreeSet<Vec<(usize, usize)>> {
         let mut arbiter = self.arbiter(config);
         let mut sorted = || {
             let mut pairs = self.decide(&mut *arbiter);
@@ -68,7 +68,7 @@ impl<const W: usize> Table<W> {
         (0..slots).map(|_| sorted()).collect()
     }
 
-    /// What an arbiter decides. Panics unless it is a matching of what is asked for.
+    /// The pairs that an arbiter matches. Panics unless they are a matching of requests between free ports.
     pub fn decide(&self, arbiter: &mut dyn Arbiter<W>) -> Vec<(usize, usize)> {
         let mut requests = Requests::<W>::none();
         for (input, row) in self.cells.iter().enumerate() {
@@ -95,7 +95,7 @@ impl<const W: usize> Table<W> {
             .collect();
         let (mut inputs, mut outputs) = (Row::<W>::EMPTY, Row::<W>::EMPTY);
         for &(input, output) in &pairs {
-            assert!(self.asks(input, output), "({input}, {output}) is not asked for by free ports");
+            assert!(self.asks(input, output), "({input}, {output}) is not a request between free ports");
             assert!(!inputs.has(input) && !outputs.has(output), "({input}, {output}): one is in two pairs");
             inputs.insert(input);
             outputs.insert(output);

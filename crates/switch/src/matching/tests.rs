@@ -1,4 +1,4 @@
-//! Matchings against other people's: `petgraph` for size, `pathfinding` for weight.
+//! Matchings compared with those of other libraries: `petgraph` for size, `pathfinding` for weight.
 
 use pathfinding::kuhn_munkres::kuhn_munkres;
 use pathfinding::matrix::Matrix;
@@ -13,7 +13,7 @@ use crate::arbiters::{greedy, msm, mwm};
 const TIES: [Ties; 3] = [Ties::Random, Ties::Rotating, Ties::Fixed];
 const WEIGHTS: [Weight; 3] = [Weight::QueueLength, Weight::CellAge, Weight::PortOccupancy];
 
-/// A table with so many ports. Some are sparse, some have few different weights, and often only some ports are free.
+/// A table with this number of ports. Some are sparse, some have few different weights, and often only some ports are free.
 fn table<const W: usize>(ports: usize, rng: &mut Rng) -> Table<W> {
     let full = [0.05, 0.2, 0.5, 0.9, 1.0][rng.below(5) as usize];
     let most = [1, 2, 5, 100, 1_000_000][rng.below(5) as usize];
@@ -27,7 +27,7 @@ fn table<const W: usize>(ports: usize, rng: &mut Rng) -> Table<W> {
     table.only(&inputs, &outputs)
 }
 
-/// Thousands of them with up to 12 ports, and some with 64 and with 100.
+/// Thousands of tables with up to 12 ports, and some with 64 and 100.
 fn tables<const W: usize>(seed: u64, mut check: impl FnMut(&Table<W>, &mut Rng)) {
     let mut rng = Streams::new(seed).rng();
     let sizes: Vec<usize> = match W {
@@ -40,7 +40,7 @@ fn tables<const W: usize>(seed: u64, mut check: impl FnMut(&Table<W>, &mut Rng))
     }
 }
 
-/// What a pair is worth, by the definition of the weight.
+/// Weight of a pair, by its definition.
 fn worth<const W: usize>(table: &Table<W>, weight: Weight, input: usize, output: usize) -> i64 {
     let cells = &table.cells;
     (match weight {
@@ -113,7 +113,7 @@ fn maximum_weight() {
     check::<2>();
 }
 
-/// Of so many free inputs and outputs, among 32: with few different weights, so that ties are many, or with weights that
+/// Tables with these numbers of free inputs and outputs among 32 ports: with few different weights, so that ties are many, or with weights that
 /// are just light enough for the small cases, or too heavy for them.
 fn shape(inputs: usize, outputs: usize, rng: &mut Rng) -> Table<1> {
     let full = [0.3, 0.6, 1.0][rng.below(3) as usize];
@@ -131,7 +131,7 @@ fn shape(inputs: usize, outputs: usize, rng: &mut Rng) -> Table<1> {
     table.only(&inputs, &outputs)
 }
 
-/// Few free ports are treated in other ways than many, and each number of them in another: all are maxima.
+/// The algorithm depends on the number of free ports: the result is a maximum for each.
 #[test]
 fn every_shape_of_few_ports() {
     let mut rng = Streams::new(6).rng();
@@ -151,7 +151,7 @@ fn every_shape_of_few_ports() {
     }
 }
 
-/// All matchings of what is asked for.
+/// All matchings of the requests.
 fn all_matchings(table: &Table<1>) -> Vec<Vec<(usize, usize)>> {
     let mut all = vec![Vec::new()];
     for &input in &table.inputs {
@@ -168,7 +168,7 @@ fn all_matchings(table: &Table<1>) -> Vec<Vec<(usize, usize)>> {
     all
 }
 
-/// Those that are worth most.
+/// The matchings of maximum weight.
 fn best_matchings(
     table: &Table<1>,
     value: impl Fn(&[(usize, usize)]) -> i64,
@@ -178,7 +178,7 @@ fn best_matchings(
     all.into_iter().filter(|pairs| value(pairs) == most).collect()
 }
 
-/// With random ties, whatever is as good as any other comes some time; with others, always the same kind of answer.
+/// With random ties every maximum occurs at some time; with other ties only one of them does.
 #[test]
 fn at_random_every_maximum_comes() {
     let mut rng = Streams::new(7).rng();
@@ -229,7 +229,7 @@ fn greedy_is_maximal_and_worth_half() {
         assert!(2 * sum(table, weight, &pairs) >= best_weight(table, weight), "{table:?} {pairs:?}");
         let weights: Vec<i64> = pairs.iter().map(|pair| worth(table, weight, pair.0, pair.1)).collect();
         assert!(weights.is_sorted_by(|a, b| a >= b), "the heaviest first: {weights:?}");
-        // Whoever asks is matched, or lost to a pair that is at least as heavy.
+        // Each request is matched, or one of its ports is in a pair that is at least as heavy.
         for (input, output) in
             (0..table.cells.len()).flat_map(|i| (0..table.cells.len()).map(move |o| (i, o)))
         {
@@ -283,7 +283,7 @@ fn very_heavy_weights() {
     let mut table = Table::<1>::of(vec![vec![0; 16]; 16]);
     let mut arbiter = table.arbiter(&config);
     for _ in 0..1000 {
-        // The largest that are told apart: 2^47.
+        // The largest weight that is not reduced: 2^47.
         let mut cells = || rng.below(2) * ((1 << 47) - rng.below(3) * rng.below(1 << 46));
         table.cells.iter_mut().flatten().for_each(|weight| *weight = cells());
         let pairs = table.decide(&mut *arbiter);
@@ -291,7 +291,7 @@ fn very_heavy_weights() {
     }
 }
 
-/// What weighs more than can be told apart is not left out for that.
+/// Pairs whose weight is reduced are matched as well.
 #[test]
 fn weights_without_end() {
     let table = Table::<1>::of(vec![vec![1 << 60; 16]; 16]);

@@ -1,4 +1,4 @@
-//! What a pair of ports is worth, read once per matching.
+//! Weights of pairs of ports, which are read once per matching.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,28 +7,28 @@ use crate::arbiter::Demand;
 use crate::matching::order::Order;
 use crate::row::Row;
 
-/// What a pair of an input and an output is worth. One that has nothing to send is worth nothing.
+/// Weight of a pair of an input and an output. Pairs with nothing to send have weight 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
-    /// The cells in their queue now (longest queue first; MWM-QL).
+    /// Number of cells in the queue of the pair (longest queue first; MWM-QL).
     #[default]
     QueueLength,
-    /// How long the packet at the head of their queue has been there, the present slot included (oldest first; MWM-CA).
+    /// Age of the packet at the head of the queue, the present slot included (oldest first; MWM-CA).
     CellAge,
-    /// The cells at the input plus those for the output, in all queues (longest port first, LPF).
+    /// Cells at the input plus cells for the output, in all queues (longest port first, LPF).
     PortOccupancy,
 }
 
-/// Reads weights.
+/// Reads the weights of a demand.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     weight: Weight,
-    /// By input: cells there. Of free inputs only.
+    /// By input: its cells. Valid for free inputs only.
     at_input: Vec<u64>,
-    /// By output: cells for it. Of free outputs only.
+    /// By output: cells for it. Valid for free outputs only.
     for_output: Vec<u64>,
-    /// By output: what was read of an input.
+    /// Buffer for one input: cells by output.
     row: Vec<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Reader {
         Reader { weight, at_input: vec![0; ports], for_output: vec![0; ports], row: vec![0; ports] }
     }
 
-    /// Before the first row: what concerns whole ports.
+    /// Prepares a matching: computes the sums of ports that the weights need.
     #[inline]
     pub fn begin<const W: usize>(&mut self, demand: &Demand<'_, W>) {
         if self.weight == Weight::PortOccupancy {
@@ -45,15 +45,15 @@ impl Reader {
         }
     }
 
-    /// Cells at free inputs and for free outputs; those of busy ports count as well, at their other end.
+    /// Sums cells at free inputs and for free outputs. Cells of a busy port count at the port on their other side.
     fn sum<const W: usize>(&mut self, demand: &Demand<'_, W>) {
         demand.inputs.iter().for_each(|input| self.at_input[input] = 0);
         demand.outputs.iter().for_each(|output| self.for_output[output] = 0);
         for input in demand.requests.inputs {
             let all = demand.requests.of_input[input];
             let free = demand.inputs.has(input);
-            let of_interest = if free { all } else { all & demand.outputs };
-            demand.weights.cells_of(input, of_interest.words(), &mut self.row);
+            let relevant = if free { all } else { all & demand.outputs };
+            demand.weights.cells_of(input, relevant.words(), &mut self.row);
             if free {
                 self.at_input[input] = all.iter().map(|output| self.row[output]).sum();
             }
@@ -61,8 +61,8 @@ impl Reader {
         }
     }
 
-    /// What an input is worth with each of these outputs, all of which it asks for: at least 1, so that a matching of
-    /// maximum weight leaves nobody out who could be matched. Goes to the place of each output in `into`.
+    /// Writes the weights of an input with each of `outputs`, all of which it requests, to `into`, indexed by output. Weights
+    /// are at least 1, so that a matching of maximum weight is also maximal.
     #[inline(always)]
     pub fn read<const W: usize>(
         &self,
@@ -74,7 +74,7 @@ impl Reader {
         match self.weight {
             Weight::QueueLength => demand.weights.cells_of(input, outputs.words(), into),
             Weight::CellAge => {
-                // In ticks, so that nothing is rounded.
+                // In ticks, so that ages are not rounded.
                 let end = demand.tick + demand.slot_ticks;
                 demand.weights.heads_of(input, outputs.words(), into);
                 outputs.iter().for_each(|output| into[output] = end - into[output]);
@@ -87,20 +87,20 @@ impl Reader {
     }
 }
 
-/// The free ports that ask for each other, and the weights between them.
+/// The free ports that have requests for each other, and the weights between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// Inputs that ask for a free output, in their order, and more.
+    /// Inputs that request a free output, in their order; the rest of the list is unused.
     inputs: Vec<u16>,
-    /// Outputs that a free input asks for, in their order, and more.
+    /// Outputs that a free input requests, in their order; the rest of the list is unused.
     outputs: Vec<u16>,
-    /// How many inputs, and how many outputs these are.
+    /// Numbers of these inputs and outputs.
     sides: (usize, usize),
-    /// By output: what is read of an input; 0 between calls.
+    /// Buffer for one input: weights by output; all 0 between calls.
     row: Vec<u64>,
-    /// Rows are outputs and columns are inputs, so that there are never more rows than columns.
+    /// `true` if rows are outputs and columns are inputs. There are never more rows than columns.
     turned: bool,
-    /// Row by row, as many as there are; 0 is nothing to send. What comes after the last has no meaning.
+    /// Weights row by row, 0 for pairs with nothing to send; the rest of the list is unused.
     weights: Vec<u64>,
 }
 
@@ -116,34 +116,34 @@ impl Block {
         }
     }
 
-    /// Looks who asks. Says how many inputs and how many outputs these are.
+    /// Collects the ports. Returns the numbers of inputs and outputs.
     #[inline]
     pub fn gather<const W: usize>(&mut self, demand: &Demand<'_, W>, order: &mut Order) -> (usize, usize) {
         self.sides = if demand.inputs.count() <= demand.outputs.count() {
             let (inputs, wanted) =
-                asking(demand.inputs, |input| demand.of_input(input), order, &mut self.inputs);
+                with_requests(demand.inputs, |input| demand.of_input(input), order, &mut self.inputs);
             (inputs, order.list(wanted, &mut self.outputs))
         } else {
             let (outputs, wanting) =
-                asking(demand.outputs, |output| demand.of_output(output), order, &mut self.outputs);
+                with_requests(demand.outputs, |output| demand.of_output(output), order, &mut self.outputs);
             (order.list(wanting, &mut self.inputs), outputs)
         };
         self.sides
     }
 
-    /// Inputs that ask for a free output, in their order.
+    /// Inputs that request a free output, in their order.
     #[inline]
     pub fn inputs(&self) -> &[u16] {
         &self.inputs[..self.sides.0]
     }
 
-    /// Outputs that a free input asks for, in their order.
+    /// Outputs that a free input requests, in their order.
     #[inline]
     pub fn outputs(&self) -> &[u16] {
         &self.outputs[..self.sides.1]
     }
 
-    /// Reads all weights between them, each once: an input, an output, both by their places, and the weight, which is 0
+    /// Reads all weights, each once, and passes them to `weight`: the places of input and output, and the weight, which is 0
     /// where there is nothing to send.
     #[inline]
     pub fn visit<const W: usize>(
@@ -161,7 +161,7 @@ impl Block {
         }
     }
 
-    /// Reads all weights, as rows and columns. Says how many rows there are, how many columns, and the weights row by row.
+    /// Reads all weights as a matrix. Returns the numbers of rows and columns, and the weights row by row.
     pub fn read<const W: usize>(
         &mut self,
         demand: &Demand<'_, W>,
@@ -179,39 +179,40 @@ impl Block {
         (height, width, &mut self.weights[..height * width])
     }
 
-    /// The weights that were read, of each row.
+    /// The rows of the matrix that was read last.
     pub fn rows(&self) -> impl Iterator<Item = &[u64]> {
         let (inputs, outputs) = self.sides;
         self.weights.chunks_exact(inputs.max(outputs)).take(inputs.min(outputs))
     }
 
-    /// The input and the output of a row and a column.
+    /// The input and the output of an element of the matrix.
     #[inline]
     pub fn ports(&self, row: usize, column: usize) -> (usize, usize) {
         let (input, output) = if self.turned { (column, row) } else { (row, column) };
         (usize::from(self.inputs[input]), usize::from(self.outputs[output]))
     }
 
-    /// The weight of a row and a column.
+    /// An element of the matrix.
     #[inline]
     pub fn weight(&self, row: usize, column: usize) -> u64 {
         self.weights[row * self.sides.0.max(self.sides.1) + column]
     }
 }
 
-/// Which of these ports ask for any port on the other side, in their order. Says how many, and for which.
+/// Writes those of `ports` that have a request to `into`, in their order. Returns their number, and the ports of the other side
+/// that they have requests with.
 #[inline]
-fn asking<const W: usize>(
+fn with_requests<const W: usize>(
     ports: Row<W>,
-    asks: impl Fn(usize) -> Row<W>,
+    requests: impl Fn(usize) -> Row<W>,
     order: &mut Order,
     into: &mut [u16],
 ) -> (usize, Row<W>) {
     let (mut length, mut all) = (0, Row::EMPTY);
     for port in ports {
-        let asked = asks(port);
-        all |= asked;
-        length = order.add_if(into, length, port, !asked.is_empty());
+        let requested = requests(port);
+        all |= requested;
+        length = order.add_if(into, length, port, !requested.is_empty());
     }
     order.turn(&mut into[..length], |port| *port);
     (length, all)

@@ -1,21 +1,21 @@
-//! Cell mode: every port is matched again in every slot, and a match is for one cell. Packets are put together again at
-//! the outputs (one place for each input, so that only cells of different packets mix).
+//! Cell mode: every port is matched again in every slot, and a match carries one cell. Outputs reassemble packets, with one
+//! buffer for each input, since cells of different inputs interleave.
 
-use super::{Fabric, Seat};
+use super::{ArbiterHandle, Fabric};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
-use crate::shared::{Present, Shared};
+use crate::shared::{Shared, VoqWeights};
 
 pub(super) struct Cell<const W: usize> {
     voqs: Voqs<W>,
-    arbiter: Seat<W>,
+    arbiter: ArbiterHandle<W>,
     matching: Matching<W>,
 }
 
 impl<const W: usize> Cell<W> {
-    pub fn new(ports: usize, arbiter: Seat<W>) -> Cell<W> {
+    pub fn new(ports: usize, arbiter: ArbiterHandle<W>) -> Cell<W> {
         Cell { voqs: Voqs::new(ports), arbiter, matching: Matching::new() }
     }
 }
@@ -25,14 +25,15 @@ impl<const W: usize> Fabric<W> for Cell<W> {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);
-        shared.tally.most_queue = shared.tally.most_queue.max(cells);
+        shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
         let wanted = self.voqs.requests.outputs;
         self.matching.clear();
         if !wanted.is_empty() {
-            let weights = Present { voqs: &self.voqs, coming: Some(&shared.coming), slot: shared.clock.slot };
+            let weights =
+                VoqWeights { voqs: &self.voqs, arriving: Some(&shared.arriving), slot: shared.clock.slot };
             let demand = Demand {
                 requests: &self.voqs.requests,
                 inputs: self.voqs.requests.inputs,

@@ -1,7 +1,7 @@
-//! Combined input and output queueing: cells wait at the inputs, each with the time at which output queueing would send it,
-//! and again at the outputs, because the fabric is faster than the links.
+//! Combined input and output queueing: each cell has the time at which output queueing would send it as its deadline. Cells
+//! wait at the inputs, and again at the outputs, because the fabric is faster than the links.
 //!
-//! The header of [`cioq`](crate::arbiters::cioq) explains the rule. A slot of the fabric is one of its phases.
+//! The header of [`cioq`](crate::arbiters::cioq) explains the algorithm. A slot of the fabric is one of its phases.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,14 +14,15 @@ use crate::shared::Shared;
 /// A cell at an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
-    /// The slot in which output queueing would have sent it on: no two cells of an output have the same.
+    /// The slot in which output queueing would send it. It is different for each cell of an output.
     deadline: u64,
-    /// Its packet, by its place in [`Cioq::packets`].
+    /// Index of its packet in [`Cioq::packets`].
     packet: u32,
+    /// Its output.
     to: u16,
 }
 
-/// A packet of which some cells have not left yet.
+/// A packet whose cells have not all left.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     packet: Packet,
@@ -31,30 +32,35 @@ struct Parts {
     to_leave: u32,
 }
 
-/// A packet of which some cells have not come yet.
+/// The last packet of an input, whose cells may not all have arrived.
 #[derive(Clone, Copy, Debug, Default)]
-struct Coming {
+struct Arriving {
+    /// Index of the packet in [`Cioq::packets`].
     packet: u32,
+    /// Its output.
     to: u16,
+    /// Cells that have not arrived.
     cells: u64,
-    /// The slot of its last cell.
+    /// The slot of the link in which its last cell arrives.
     last: u64,
 }
 
 pub(super) struct Cioq {
     /// By input: its cells, the most urgent first.
     inputs: Vec<Vec<Cell>>,
-    /// By input: what is still to come of its last packet.
-    coming: Vec<Coming>,
-    /// By output: cells that have crossed, the smallest deadline first.
+    /// By input: the packet that is arriving.
+    arriving: Vec<Arriving>,
+    /// By output: deadline and packet of each cell that has crossed, the smallest deadline first.
     outputs: Vec<BinaryHeap<Reverse<(u64, u32)>>>,
-    /// By output: the first slot in which output queueing would have its link free.
+    /// By output: the first slot in which the link would be free with output queueing.
     free: Vec<u64>,
-    /// By output: cells for it at all inputs.
-    asked: Vec<u64>,
+    /// By output: cells at all inputs for it.
+    requested: Vec<u64>,
+    /// Packets in the switch, and free places.
     packets: Vec<Parts>,
-    /// Places of `packets` that are free.
+    /// Free places of `packets`.
     places: Vec<u32>,
+    /// The matching of the present slot.
     stable: Stable,
     /// The tick at which the links send next.
     sending: u64,
@@ -64,10 +70,10 @@ impl Cioq {
     pub fn new(ports: usize) -> Cioq {
         Cioq {
             inputs: vec![Vec::new(); ports],
-            coming: vec![Coming::default(); ports],
+            arriving: vec![Arriving::default(); ports],
             outputs: vec![BinaryHeap::new(); ports],
             free: vec![0; ports],
-            asked: vec![0; ports],
+            requested: vec![0; ports],
             packets: Vec::new(),
             places: Vec::new(),
             stable: Stable::new(ports),
@@ -75,34 +81,35 @@ impl Cioq {
         }
     }
 
-    /// Puts the cells of an input into its list that have come until now, `slot` being the present one.
+    /// Inserts the cells of an input that have arrived by slot `slot` into its list.
     fn insert<const W: usize>(&mut self, input: usize, slot: u64, shared: &mut Shared<W>) {
-        let Coming { packet, to, cells, last } = self.coming[input];
+        let Arriving { packet, to, cells, last } = self.arriving[input];
         let later = last.saturating_sub(slot).min(cells);
         let output = usize::from(to);
         for _ in later..cells {
             let deadline = self.free[output].max(slot);
             self.free[output] = deadline + 1;
-            // Its cushion: the cells that will leave before it and have crossed. Deadlines grow, so that is all of them.
+            // The cushion of the cell: cells that have crossed and will leave before it. These are all cells at the output,
+            // because deadlines of an output only grow.
             let list = &mut self.inputs[input];
             let place = self.outputs[output].len().min(list.len());
             list.insert(place, Cell { deadline, packet, to });
-            self.asked[output] += 1;
-            shared.tally.most_queue = shared.tally.most_queue.max(list.len() as u64);
+            self.requested[output] += 1;
+            shared.statistics.most_queue = shared.statistics.most_queue.max(list.len() as u64);
         }
-        self.coming[input].cells = later;
+        self.arriving[input].cells = later;
     }
 
-    /// The links send the most urgent cells that are at the outputs.
+    /// Sends the most urgent cell of each output on its link.
     fn send<const W: usize>(&mut self, shared: &mut Shared<W>) {
-        for waiting in &mut self.outputs {
-            shared.links.held(waiting.len() as u64);
-            let Some(Reverse((_, place))) = waiting.pop() else { continue };
+        for queue in &mut self.outputs {
+            shared.links.record_backlog(queue.len() as u64);
+            let Some(Reverse((_, place))) = queue.pop() else { continue };
             let parts = &mut self.packets[place as usize];
             parts.to_leave -= 1;
             if parts.to_leave == 0 {
                 let Packet { arrived, kind, .. } = parts.packet;
-                shared.tally.left(kind, arrived, self.sending + shared.clock.slot_ticks);
+                shared.statistics.left(kind, arrived, self.sending + shared.clock.slot_ticks);
                 self.places.push(place);
             }
         }
@@ -122,41 +129,42 @@ impl<const W: usize> Fabric<W> for Cioq {
                 self.packets.len() as u32 - 1
             }
         };
-        let last = shared.coming[input].last;
-        debug_assert_eq!(self.coming[input].cells, 0, "a link brings one packet after the other");
-        self.coming[input] = Coming { packet: place, to: packet.to, cells: u64::from(packet.cells), last };
+        let last = shared.arriving[input].last;
+        debug_assert_eq!(self.arriving[input].cells, 0, "packets of a link arrive one after the other");
+        self.arriving[input] =
+            Arriving { packet: place, to: packet.to, cells: u64::from(packet.cells), last };
         self.insert(input, shared.clock.slot - 1, shared);
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
         for input in 0..self.inputs.len() {
-            if self.coming[input].cells > 0 {
+            if self.arriving[input].cells > 0 {
                 self.insert(input, shared.clock.slot - 1, shared);
             }
         }
-        let wanted = self.asked.iter().filter(|cells| **cells > 0).count() as u64;
+        let wanted = self.requested.iter().filter(|cells| **cells > 0).count() as u64;
         let end = shared.clock.end();
         self.stable.solve(&self.inputs);
         let mut crossed = 0;
-        for (output, &(input, at)) in self.stable.held.iter().enumerate() {
-            if input == NOBODY {
+        for (output, &(input, at)) in self.stable.kept.iter().enumerate() {
+            if input == NO_INPUT {
                 continue;
             }
             crossed += 1;
             let cell = self.inputs[usize::from(input)].remove(at as usize);
-            self.asked[output] -= 1;
+            self.requested[output] -= 1;
             self.outputs[output].push(Reverse((cell.deadline, cell.packet)));
             let parts = &mut self.packets[cell.packet as usize];
             parts.to_cross -= 1;
             shared.notes.note(Note::Cross(input, output as u16, parts.to_cross));
             if parts.to_cross == 0 {
                 let Packet { arrived, kind, .. } = parts.packet;
-                shared.tally.gone(usize::from(input), kind);
-                shared.tally.complete(output, kind, arrived, end);
+                shared.statistics.left_input(usize::from(input), kind);
+                shared.statistics.complete(output, kind, arrived, end);
             }
         }
         shared.account(0, crossed, 0, 0, wanted - crossed);
-        // What crosses in the next slot of the fabric is too late for slots of the links that begin before its end.
+        // Cells that cross in the next slot of the fabric are too late for slots of the links that begin before its end.
         while self.sending < end + shared.clock.fabric_ticks {
             if self.sending >= end {
                 self.send(shared);
@@ -169,31 +177,31 @@ impl<const W: usize> Fabric<W> for Cioq {
 }
 
 /// No input.
-const NOBODY: u16 = u16::MAX;
+const NO_INPUT: u16 = u16::MAX;
 
-/// Stable matchings (Gale and Shapley): each input offers the cells of its list from the first on, an output holds on to
-/// the one with the smallest deadline. Of every cell that does not cross, another one ahead of it in its input's list
-/// crosses, or one for its output with a smaller deadline.
+/// Stable matchings (Gale and Shapley): each input offers the cells of its list from the first on, and an output keeps the
+/// offer with the smallest deadline. For every cell that does not cross, there crosses a cell ahead of it in the list of its
+/// input, or a cell for its output with a smaller deadline.
 struct Stable {
-    /// By output: the input that it holds on to, and the cell's place in the list.
-    held: Vec<(u16, u32)>,
+    /// By output: the input whose offer it keeps, and the index of the cell in the list.
+    kept: Vec<(u16, u32)>,
     /// By output: the deadline of that cell.
     deadlines: Vec<u64>,
-    /// By input: the place of the next cell that it offers.
+    /// By input: the index of the next cell that it offers.
     next: Vec<u32>,
 }
 
 impl Stable {
     fn new(ports: usize) -> Stable {
-        Stable { held: vec![(NOBODY, 0); ports], deadlines: vec![u64::MAX; ports], next: vec![0; ports] }
+        Stable { kept: vec![(NO_INPUT, 0); ports], deadlines: vec![u64::MAX; ports], next: vec![0; ports] }
     }
 
     fn solve(&mut self, inputs: &[Vec<Cell>]) {
-        self.held.fill((NOBODY, 0));
+        self.kept.fill((NO_INPUT, 0));
         self.deadlines.fill(u64::MAX);
         self.next.fill(0);
         for first in 0..inputs.len() {
-            // Who is turned away offers its next cell, until one is taken where nobody was held, or it has no more.
+            // A rejected input offers its next cell, until an output without an offer keeps one or the input has no more.
             let mut input = first;
             while let Some(cell) = inputs[input].get(self.next[input] as usize) {
                 let place = self.next[input];
@@ -201,8 +209,8 @@ impl Stable {
                 let output = usize::from(cell.to);
                 if cell.deadline < self.deadlines[output] {
                     self.deadlines[output] = cell.deadline;
-                    let (before, _) = std::mem::replace(&mut self.held[output], (input as u16, place));
-                    if before == NOBODY {
+                    let (before, _) = std::mem::replace(&mut self.kept[output], (input as u16, place));
+                    if before == NO_INPUT {
                         break;
                     }
                     input = usize::from(before);
@@ -239,8 +247,8 @@ mod tests {
             let mut stable = Stable::new(5);
             stable.solve(&inputs);
             let mut crossing = [None; 5];
-            for (output, &(input, place)) in stable.held.iter().enumerate() {
-                if input != NOBODY {
+            for (output, &(input, place)) in stable.kept.iter().enumerate() {
+                if input != NO_INPUT {
                     let cell = inputs[usize::from(input)][place as usize];
                     prop_assert_eq!(usize::from(cell.to), output);
                     prop_assert_eq!(crossing[usize::from(input)].replace(place), None, "an input is in two pairs");

@@ -1,4 +1,4 @@
-//! Connections of packets that hold them until their last cell.
+//! Connections that last until the last cell of a packet.
 
 use crate::notes::{Note, Notes};
 use crate::packet::Packet;
@@ -6,23 +6,26 @@ use crate::per_port::PerPort;
 use crate::row::Row;
 use crate::wheel::Wheel;
 
-/// Who is connected with whom, and until when. A connection costs nothing in the slots between its first and its last.
+/// The connections between inputs and outputs, with their ends. A connection costs no work in the slots between its first
+/// and its last.
 #[derive(Debug)]
 pub(crate) struct Connections<const W: usize> {
     /// Connected inputs.
     pub inputs: Row<W>,
     /// Connected outputs.
     pub outputs: Row<W>,
-    /// By input: the packet.
+    /// By input: the packet that crosses.
     of_input: PerPort<Packet, W>,
-    /// By output: the input.
+    /// By output: the input that is connected, or was connected last.
     of_output: PerPort<u16, W>,
     /// By input: the slot of the fabric in which its last cell crosses.
     ends: Wheel<W>,
+    /// Number of connections.
     count: u64,
 }
 
 impl<const W: usize> Connections<W> {
+    /// No connections.
     pub fn new() -> Connections<W> {
         Connections {
             inputs: Row::EMPTY,
@@ -34,7 +37,7 @@ impl<const W: usize> Connections<W> {
         }
     }
 
-    /// Connects for a packet whose first cell crosses `now`.
+    /// Connects an input with the output of `packet`, whose first cell crosses in slot `now`.
     #[inline]
     pub fn connect(&mut self, input: usize, packet: Packet, now: u64) {
         let output = usize::from(packet.to);
@@ -46,31 +49,31 @@ impl<const W: usize> Connections<W> {
         self.count += 1;
     }
 
-    /// How many there are.
+    /// Number of connections.
     #[inline]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whom an input is connected with; it must be connected.
+    /// The output of a connected input.
     #[inline]
     pub fn output_of(&self, input: usize) -> usize {
         usize::from(self.of_input[input].to)
     }
 
-    /// Whom an output is connected with; it must be connected.
+    /// The input of a connected output; for another output, the input that was connected last.
     #[inline]
     pub fn input_of(&self, output: usize) -> usize {
         usize::from(self.of_output[output])
     }
 
-    /// No cell of an input's packet crosses `now`: everything of it comes a slot later.
+    /// Delays the packet of an input, of which no cell crosses in slot `now`, by a slot.
     #[inline]
     pub fn postpone(&mut self, input: usize, now: u64) {
         self.ends.postpone(input, now);
     }
 
-    /// Notes the cells that cross `now`, except those of interrupted inputs.
+    /// Records the cells that cross in slot `now`, and interruptions at `interrupted` inputs.
     #[inline]
     pub fn note(&self, interrupted: Row<W>, now: u64, notes: &mut Notes) {
         if !notes.wanted() {
@@ -85,7 +88,7 @@ impl<const W: usize> Connections<W> {
         }
     }
 
-    /// Ends a connection of which no cell crosses `now`; gives what is left of its packet.
+    /// Ends a connection of which no cell crosses in slot `now`, and returns the rest of its packet.
     pub fn break_off(&mut self, input: usize, now: u64) -> Packet {
         self.ends.clear(input, now);
         let left = self.ends.when(input) - now + 1;
@@ -94,7 +97,7 @@ impl<const W: usize> Connections<W> {
         Packet { cells: left as u32, ..packet }
     }
 
-    /// Ends those whose last cell crosses `now`, and tells of each: input and packet.
+    /// Ends the connections whose last cell crosses in slot `now`, and passes input and packet of each to `complete`.
     #[inline]
     pub fn end(&mut self, now: u64, mut complete: impl FnMut(usize, Packet)) {
         for input in self.ends.take(now) {

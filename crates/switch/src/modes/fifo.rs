@@ -1,28 +1,28 @@
-//! One queue for each input: who is first in it blocks all that are behind, even if their outputs are free. The reference
-//! that virtual output queues were invented against.
+//! One queue for each input. The first packet blocks all behind it, even those whose outputs are free (head-of-line
+//! blocking). Virtual output queues were invented to remove that.
 //!
 //! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
 //! Communications 35(12), 1987.
 
-use super::{Connections, Fabric, Seat};
+use super::{ArbiterHandle, Connections, Fabric};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Fifos;
 use crate::row::Row;
-use crate::shared::{PresentShort, Shared};
+use crate::shared::{FifoWeights, Shared};
 
 pub(super) struct Fifo<const W: usize> {
     fifos: Fifos<W>,
     connections: Connections<W>,
-    arbiter: Seat<W>,
+    arbiter: ArbiterHandle<W>,
     matching: Matching<W>,
-    /// A match is for a cell, not for a packet.
+    /// `true` if a match carries a cell, `false` if a packet.
     cells: bool,
 }
 
 impl<const W: usize> Fifo<W> {
-    pub fn new(ports: usize, arbiter: Seat<W>, cells: bool) -> Fifo<W> {
+    pub fn new(ports: usize, arbiter: ArbiterHandle<W>, cells: bool) -> Fifo<W> {
         Fifo {
             fifos: Fifos::new(ports),
             connections: Connections::new(),
@@ -38,7 +38,7 @@ impl<const W: usize> Fabric<W> for Fifo<W> {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.fifos.push(input, packet);
-        shared.tally.most_queue = shared.tally.most_queue.max(cells);
+        shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
@@ -49,7 +49,7 @@ impl<const W: usize> Fabric<W> for Fifo<W> {
             (requests.inputs & !self.connections.inputs, wanted & !self.connections.outputs);
         self.matching.clear();
         if !inputs.is_empty() && !outputs.is_empty() {
-            let weights = PresentShort { fifos: &self.fifos };
+            let weights = FifoWeights { fifos: &self.fifos };
             let demand = Demand {
                 requests,
                 inputs,

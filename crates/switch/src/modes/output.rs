@@ -1,13 +1,13 @@
-//! Output queueing: every cell crosses in the slot in which it arrives, however many are for one output. No fabric does
-//! that at the speed of many links, and no switch can do better: what all others are compared with. All waiting is at the
-//! output links.
+//! Output queueing: every cell crosses in the slot in which it arrives, however many are for one output. No fabric is that
+//! fast for many links, and no switch has less delay, so the others are compared with it. Packets wait only at the output
+//! links.
 
 use super::Fabric;
 use crate::packet::{Class, Packet};
 use crate::shared::Shared;
 
 pub(super) struct Output {
-    /// Packets whose last cell is there in this slot, with their inputs.
+    /// Packets whose last cell arrives in this slot, with their inputs.
     complete: Vec<(u16, Packet)>,
 }
 
@@ -24,7 +24,7 @@ impl<const W: usize> Fabric<W> for Output {
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
-        // Counted when they are complete, since nothing is known of a cell before.
+        // All cells of a packet are counted with its last one, because packets arrive here only when they are complete.
         let cells = self.complete.iter().map(|(_, packet)| u64::from(packet.cells)).sum::<u64>();
         shared.account(0, cells, 0, 0, 0);
         for (input, packet) in self.complete.drain(..) {

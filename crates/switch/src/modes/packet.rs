@@ -1,25 +1,25 @@
-//! Packet mode: a match is for a whole packet, and both ports are busy until its last cell has crossed. Only ports at
-//! the end of a packet are matched again. Packets need not be put together at the outputs.
+//! Packet mode: a match carries a whole packet, and both ports are busy until its last cell has crossed. Only ports at the
+//! end of a packet are matched again. Outputs need no reassembly.
 //!
 //! M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued Cell-Based
 //! Switches, IEEE/ACM Transactions on Networking 10(5), 2002.
 
-use super::{Connections, Fabric, Seat};
+use super::{ArbiterHandle, Connections, Fabric};
 use crate::arbiter::{Demand, Matching};
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::row::Row;
-use crate::shared::{Present, Shared};
+use crate::shared::{Shared, VoqWeights};
 
 pub(super) struct PacketMode<const W: usize> {
     voqs: Voqs<W>,
     connections: Connections<W>,
-    arbiter: Seat<W>,
+    arbiter: ArbiterHandle<W>,
     matching: Matching<W>,
 }
 
 impl<const W: usize> PacketMode<W> {
-    pub fn new(ports: usize, arbiter: Seat<W>) -> PacketMode<W> {
+    pub fn new(ports: usize, arbiter: ArbiterHandle<W>) -> PacketMode<W> {
         PacketMode {
             voqs: Voqs::new(ports),
             connections: Connections::new(),
@@ -34,7 +34,7 @@ impl<const W: usize> Fabric<W> for PacketMode<W> {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);
-        shared.tally.most_queue = shared.tally.most_queue.max(cells);
+        shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
@@ -44,7 +44,8 @@ impl<const W: usize> Fabric<W> for PacketMode<W> {
             (self.voqs.requests.inputs & !self.connections.inputs, wanted & !self.connections.outputs);
         if !inputs.is_empty() && !outputs.is_empty() {
             self.matching.clear();
-            let weights = Present { voqs: &self.voqs, coming: Some(&shared.coming), slot: shared.clock.slot };
+            let weights =
+                VoqWeights { voqs: &self.voqs, arriving: Some(&shared.arriving), slot: shared.clock.slot };
             let demand = Demand {
                 requests: &self.voqs.requests,
                 inputs,

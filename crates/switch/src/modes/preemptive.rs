@@ -1,43 +1,43 @@
-//! Preemptive packet mode: one queue for all short packets of an input, virtual output queues for the others. A short
-//! packet interrupts whatever is crossing at its two ports, for the one slot that it needs (P-SPF, sections 2 and 3).
+//! Preemptive packet mode: an input has one queue for its short packets and virtual output queues for long ones. A short
+//! packet interrupts the packets that cross at its two ports, for the one slot that it needs (P-SPF, sections 2 and 3).
 //!
-//! What the paper fixes: a port that was interrupted stays matched, and its packet goes on afterwards. What it leaves open,
-//! and what can be chosen here:
-//! - `phases parallel` or `sequential`: whether ports that send a short packet may be matched for a long one in the same
-//!   slot. Section 3 has both halves at the same time; section 5 has the other algorithms "first" match short ones.
-//! - `nohold`: an interrupted packet loses its connection and asks again with what is left of it. Its output may take
-//!   another one at once, which costs a place to put packets together for each input. Not in the paper.
-//! - `lazy D`: a short packet waits up to D slots for its input to come to the end of a packet before it interrupts. Not in
-//!   the paper.
+//! The paper requires that an interrupted port stays matched and that its packet continues afterwards. Three options cover
+//! what it leaves open:
+//! - `phases parallel` or `sequential`: ports that send a short packet may, or may not, be matched for a long one in the
+//!   same slot. In section 3 both halves run at the same time; in section 5 the other algorithms match short packets "first".
+//! - `nohold`: an interrupted packet loses its connection, and the rest of it requests its output again. The output may take
+//!   another packet at once, and needs a reassembly buffer for each input. Not in the paper.
+//! - `lazy D`: a short packet waits up to D slots for the end of a packet at its input before it interrupts. Not in the
+//!   paper.
 
-use super::{Connections, Fabric, Seat};
+use super::{ArbiterHandle, Connections, Fabric};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
+use crate::options::{Options, Phases};
 use crate::packet::{Class, Packet};
 use crate::queues::{Fifos, Voqs};
 use crate::row::Row;
-use crate::scheduler::{Options, Phases};
-use crate::shared::{Present, PresentShort, Shared};
+use crate::shared::{FifoWeights, Shared, VoqWeights};
 
 pub(super) struct Preemptive<const W: usize> {
     short: Fifos<W>,
     long: Voqs<W>,
     connections: Connections<W>,
-    short_arbiter: Seat<W>,
-    long_arbiter: Seat<W>,
+    short_arbiter: ArbiterHandle<W>,
+    long_arbiter: ArbiterHandle<W>,
     short_matching: Matching<W>,
     long_matching: Matching<W>,
     parallel: bool,
     hold: bool,
-    /// Slots of the fabric; 0 interrupts at once.
+    /// Slots of the fabric that a short packet waits before it interrupts.
     lazy: u64,
 }
 
 impl<const W: usize> Preemptive<W> {
     pub fn new(
         ports: usize,
-        short: Seat<W>,
-        long: Seat<W>,
+        short: ArbiterHandle<W>,
+        long: ArbiterHandle<W>,
         phases: Phases,
         options: &Options,
     ) -> Preemptive<W> {
@@ -55,7 +55,7 @@ impl<const W: usize> Preemptive<W> {
         }
     }
 
-    /// Inputs that ask for a short packet.
+    /// Inputs whose short packets request an output: all at free inputs, and those that have waited long enough.
     #[inline]
     fn eager(&self, shared: &Shared<W>) -> Row<W> {
         let inputs = self.short.requests.inputs;
@@ -64,7 +64,7 @@ impl<const W: usize> Preemptive<W> {
         }
         let mut eager = inputs & !self.connections.inputs;
         for input in inputs & self.connections.inputs {
-            let since = self.short.head(input).expect("it asks");
+            let since = self.short.head(input).expect("an input with a request has a packet");
             if shared.clock.tick - since >= self.lazy * shared.clock.fabric_ticks {
                 eager.insert(input);
             }
@@ -80,7 +80,7 @@ impl<const W: usize> Preemptive<W> {
         if inputs.is_empty() {
             return;
         }
-        let weights = PresentShort { fifos: &self.short };
+        let weights = FifoWeights { fifos: &self.short };
         let demand = Demand {
             requests: &self.short.requests,
             inputs,
@@ -93,7 +93,7 @@ impl<const W: usize> Preemptive<W> {
         self.short_arbiter.decide(&demand, &mut self.short_matching, &mut shared.notes);
     }
 
-    /// Matches long packets, except at ports that are taken, and connects them.
+    /// Matches long packets at ports that are neither connected nor taken, and connects them.
     #[inline]
     fn match_long(&mut self, taken_in: Row<W>, taken_out: Row<W>, shared: &mut Shared<W>) {
         let inputs = self.long.requests.inputs & !(self.connections.inputs | taken_in);
@@ -102,7 +102,8 @@ impl<const W: usize> Preemptive<W> {
             return;
         }
         self.long_matching.clear();
-        let weights = Present { voqs: &self.long, coming: Some(&shared.coming), slot: shared.clock.slot };
+        let weights =
+            VoqWeights { voqs: &self.long, arriving: Some(&shared.arriving), slot: shared.clock.slot };
         let demand = Demand {
             requests: &self.long.requests,
             inputs,
@@ -119,19 +120,19 @@ impl<const W: usize> Preemptive<W> {
         }
     }
 
-    /// Inputs whose connection a short packet interrupts, at one of both ends.
+    /// Inputs whose connection a short packet interrupts at its input or at its output.
     #[inline]
     fn interrupted(&self) -> Row<W> {
         let mut interrupted = self.connections.inputs & self.short_matching.inputs;
         for &(_, output) in self.short_matching.pairs() {
             let output = usize::from(output);
-            // Without a jump: it is known of every output who had it last.
+            // Without a branch: `input_of` is defined for free outputs, too, as the input that was connected last.
             interrupted.insert_if(self.connections.input_of(output), self.connections.outputs.has(output));
         }
         interrupted
     }
 
-    /// What is left of the packets of these connections waits again.
+    /// Ends these connections and puts the rests of their packets back into the queues.
     fn break_off(&mut self, interrupted: Row<W>, now: u64) {
         for input in interrupted {
             let rest = self.connections.break_off(input, now);
@@ -147,12 +148,12 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
             Class::Short => {
                 self.short_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.short.push(input, packet);
-                shared.tally.most_short = shared.tally.most_short.max(cells);
+                shared.statistics.most_short = shared.statistics.most_short.max(cells);
             }
             Class::Long => {
                 self.long_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.long.push(input, usize::from(packet.to), packet);
-                shared.tally.most_queue = shared.tally.most_queue.max(cells);
+                shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
             }
         }
     }
@@ -162,13 +163,13 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
         let wanted = self.short.requests.outputs | self.long.requests.outputs;
         let connected = self.connections.outputs;
         if self.parallel {
-            // Neither half knows of the other.
+            // Neither half depends on the other.
             self.match_short(shared);
             self.match_long(Row::EMPTY, Row::EMPTY, shared);
         } else {
             self.match_short(shared);
             if !self.hold {
-                // Outputs that are interrupted may take another packet in this slot.
+                // Interrupted outputs may take another packet in this slot.
                 self.break_off(self.interrupted(), now);
             }
             self.match_long(self.short_matching.inputs, self.short_matching.outputs, shared);
@@ -179,7 +180,7 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
             shared.notes.note(Note::Cross(input, output, 0));
             let packet = self.short.pop(usize::from(input));
             shared.complete(usize::from(input), packet);
-            // Without a jump: it is known of every output who had it last.
+            // Without a branch: `input_of` is defined for free outputs, too, as the input that was connected last.
             let output = usize::from(output);
             interrupted.insert_if(self.connections.input_of(output), self.connections.outputs.has(output));
         }
@@ -195,7 +196,7 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
                 self.connections.postpone(input, now);
             }
         }
-        // Those that were interrupted are a slot later by now, which says how much is left of them.
+        // Only now: `postpone` has moved the ends of interrupted packets, from which the note computes the cells left.
         self.connections.note(interrupted, now, &mut shared.notes);
         let short = self.short_matching.pairs().len() as u64;
         let unmatched = (wanted & !taken).count() as u64;

@@ -1,29 +1,29 @@
-//! SPF, short packets first: two classes, each with virtual output queues, and nobody is interrupted. Free ports are
-//! matched for short packets first; those that are left, for long ones.
+//! SPF, short packets first: two classes of packets, each with virtual output queues, without interruption. Free ports are
+//! matched for short packets first, and the remaining ones for long packets.
 //!
 //! W. Li, B. Liu, SPF: to Improve the Performance of Packet-Mode Scheduling, Computer Communications, 2005 (the P-SPF
-//! paper's [17]; written from what that paper says of it).
+//! paper's [17]; implemented from the description in that paper).
 
-use super::{Connections, Fabric, Seat};
+use super::{ArbiterHandle, Connections, Fabric};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::row::Row;
-use crate::shared::{Present, Shared};
+use crate::shared::{Shared, VoqWeights};
 
 pub(super) struct Spf<const W: usize> {
     short: Voqs<W>,
     long: Voqs<W>,
     connections: Connections<W>,
-    short_arbiter: Seat<W>,
-    long_arbiter: Seat<W>,
+    short_arbiter: ArbiterHandle<W>,
+    long_arbiter: ArbiterHandle<W>,
     short_matching: Matching<W>,
     long_matching: Matching<W>,
 }
 
 impl<const W: usize> Spf<W> {
-    pub fn new(ports: usize, short: Seat<W>, long: Seat<W>) -> Spf<W> {
+    pub fn new(ports: usize, short: ArbiterHandle<W>, long: ArbiterHandle<W>) -> Spf<W> {
         Spf {
             short: Voqs::new(ports),
             long: Voqs::new(ports),
@@ -43,12 +43,12 @@ impl<const W: usize> Fabric<W> for Spf<W> {
             Class::Short => {
                 self.short_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.short.push(input, usize::from(packet.to), packet);
-                shared.tally.most_short = shared.tally.most_short.max(cells);
+                shared.statistics.most_short = shared.statistics.most_short.max(cells);
             }
             Class::Long => {
                 self.long_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.long.push(input, usize::from(packet.to), packet);
-                shared.tally.most_queue = shared.tally.most_queue.max(cells);
+                shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
             }
         }
     }
@@ -63,7 +63,7 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         let (inputs, outputs) =
             (self.short.requests.inputs & !busy_in, self.short.requests.outputs & !busy_out);
         if !inputs.is_empty() && !outputs.is_empty() {
-            let weights = Present { voqs: &self.short, coming: None, slot: shared.clock.slot };
+            let weights = VoqWeights { voqs: &self.short, arriving: None, slot: shared.clock.slot };
             let requests = &self.short.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
             shared.notes.note(Note::Half(Class::Short));
@@ -76,7 +76,8 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         let (inputs, outputs) =
             (self.long.requests.inputs & !busy_in, self.long.requests.outputs & !busy_out);
         if !inputs.is_empty() && !outputs.is_empty() {
-            let weights = Present { voqs: &self.long, coming: Some(&shared.coming), slot: shared.clock.slot };
+            let weights =
+                VoqWeights { voqs: &self.long, arriving: Some(&shared.arriving), slot: shared.clock.slot };
             let requests = &self.long.requests;
             let demand = Demand { requests, inputs, outputs, weights: &weights, tick, slot_ticks };
             shared.notes.note(Note::Half(Class::Long));

@@ -1,8 +1,8 @@
-//! Each slot a packet or none, independently of all others.
+//! Independent arrivals: in each slot, a packet arrives at an input or none does.
 //!
-//! In every slot a packet arrives at an input with probability load / (mean size), all of its cells at once. With packets
-//! of one cell this is the traffic of the cell-switching literature. With larger ones it is burstier than any link is: a
-//! link brings one cell a slot, as [`onoff`](super::onoff) has it.
+//! In every slot a packet arrives at an input with probability load / (mean size), with all of its cells at once. With packets
+//! of one cell this is the traffic of the cell-switching literature. With larger packets it is burstier than a link can be;
+//! a link delivers one cell per slot, as in [`onoff`](super::onoff).
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use qdisc::{Invalid, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arrival, Mixed, Offered, Packets, Place, Silence, Source, Traffic};
+use super::mixed::{Mixed, Packets};
+use super::{Arrival, Offered, Place, Silence, Source, Traffic};
 use crate::draws::Geometric;
 use crate::packet::Sizes;
 use crate::rates::Pattern;
@@ -19,15 +20,15 @@ use crate::rates::Pattern;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Cells that each input is offered per slot; of a matrix, what multiplies it.
+    /// Load of each input, in cells per slot. With a matrix, its factor.
     pub load: f64,
-    /// How that spreads over the outputs.
+    /// Distribution of the load over the outputs.
     #[serde(default)]
     pub pattern: Pattern,
-    /// How large packets are.
+    /// Sizes of packets.
     #[serde(default = "cells")]
     pub sizes: Sizes,
-    /// Outputs may be asked to take more than their links do.
+    /// Permit loads above the rate of an output link.
     #[serde(default)]
     pub overload: bool,
 }
@@ -46,11 +47,11 @@ impl Traffic for Config {
             if load <= 0.0 {
                 return Box::new(Silence);
             }
-            let odds = (load / mixed.mean).min(1.0);
+            let probability = (load / mixed.mean).min(1.0);
             let rng = Mixed::rng(place, input);
             Box::new(Bernoulli {
                 packets: mixed.packets(input),
-                gap: Arc::new(Geometric::new(odds)),
+                gap: Arc::new(Geometric::new(probability)),
                 rng,
                 slot: 0,
             })
@@ -64,7 +65,7 @@ struct Bernoulli {
     packets: Arc<Packets>,
     gap: Arc<Geometric>,
     rng: Rng,
-    /// The first slot in which something can arrive again.
+    /// The first slot in which the next packet can arrive.
     slot: u64,
 }
 

@@ -1,7 +1,7 @@
-//! Packets written one by one, to follow a small case by hand.
+//! A list of packets, to follow a small case by hand.
 //!
-//! Cells come one after the other, a slot each. A packet that is to begin while its link still brings another one begins
-//! when that has ended.
+//! Cells arrive one after the other, one per slot. A packet whose link is still busy with another one begins when that has
+//! ended.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use super::{Arrival, Offered, Place, Source, Traffic};
 use crate::packet::{Class, Kind, Part, Sizes};
 
-/// Packets, one by one.
+/// A list of packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// What arrives.
+    /// The packets.
     pub packets: Vec<Listed>,
 }
 
-/// A packet.
+/// A packet of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listed {
@@ -30,7 +30,7 @@ pub struct Listed {
     pub to: u16,
     /// Size, in cells.
     pub cells: u32,
-    /// Its class; without it, packets of one cell are short.
+    /// Class. Default: packets of one cell are short.
     #[serde(default)]
     pub class: Option<Class>,
 }

@@ -1,13 +1,13 @@
-//! Bursts and pauses, cell by cell as a link brings them.
+//! Bursts and pauses; cells arrive one per slot, as on a link.
 //!
-//! An input is OFF for a number of slots, then ON for a number of packets, which come one after the other, a cell a slot.
-//! With one packet to a burst this is the model of the P-SPF paper (section 5): OFF is geometric on 0, 1, 2, ... slots, so
+//! An input is OFF for a number of slots, then ON for a number of packets, which arrive one after the other, a cell per slot.
+//! With one packet per burst this is the model of the P-SPF paper (section 5): OFF is geometric on 0, 1, 2, ... slots, so
 //! that the load can reach 1 (the paper does not say whether 0 is possible; without it the load ends at 0.891), and every
 //! packet has a destination of its own. With more than one, the packets of a burst have one destination, as in the
 //! literature on bursty traffic, unless `scattered`.
 //!
-//! The lengths of both states follow a geometric or a power law: `{ pareto = 1.5 }`. The load is exact: the mean pause is
-//! the mean burst times (1 - load)/load.
+//! The lengths of both states have a geometric or a Pareto distribution: `{ pareto = 1.5 }`. The load is exact: the mean pause
+//! is the mean burst times (1 - load)/load.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use qdisc::{Invalid, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arrival, Mixed, Offered, Packets, Place, Silence, Source, Traffic};
+use super::mixed::{Mixed, Packets};
+use super::{Arrival, Offered, Place, Silence, Source, Traffic};
 use crate::draws::{Geometric, Lomax};
 use crate::packet::Sizes;
 use crate::rates::Pattern;
@@ -24,27 +25,27 @@ use crate::rates::Pattern;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Cells that each input is offered per slot; of a matrix, what multiplies it.
+    /// Load of each input, in cells per slot. With a matrix, its factor.
     pub load: f64,
-    /// How that spreads over the outputs.
+    /// Distribution of the load over the outputs.
     #[serde(default)]
     pub pattern: Pattern,
-    /// How large packets are; the P-SPF paper's mix unless something else is said.
+    /// Sizes of packets. Default: the mix of the P-SPF paper.
     #[serde(default)]
     pub sizes: Sizes,
     /// Mean length of a burst, in packets.
     #[serde(default = "one")]
     pub burst: f64,
-    /// The law of the length of bursts.
+    /// Distribution of the length of bursts.
     #[serde(default)]
     pub on: Law,
-    /// The law of the length of pauses.
+    /// Distribution of the length of pauses.
     #[serde(default)]
     pub off: Law,
     /// Every packet of a burst has a destination of its own.
     #[serde(default)]
     pub scattered: bool,
-    /// Outputs may be asked to take more than their links do.
+    /// Permit loads above the rate of an output link.
     #[serde(default)]
     pub overload: bool,
 }
@@ -53,14 +54,14 @@ fn one() -> f64 {
     1.0
 }
 
-/// A law of lengths.
+/// A distribution of lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
-    /// No memory.
+    /// Geometric, without memory.
     #[default]
     Geometric,
-    /// A power law with this exponent, above 1; up to 2 the variance is infinite.
+    /// Pareto with this exponent, above 1. Up to 2 the variance is infinite.
     Pareto(f64),
 }
 
@@ -72,7 +73,7 @@ enum Lengths {
 }
 
 impl Lengths {
-    /// 0, 1, 2, ... with this mean.
+    /// A distribution on 0, 1, 2, ... with this mean.
     fn new(parameter: &'static str, law: Law, mean: f64) -> Result<Lengths, Invalid> {
         match law {
             Law::Pareto(shape) if !(shape.is_finite() && shape > 1.0) => Err(Invalid::new(
@@ -97,7 +98,7 @@ impl Lengths {
 
 impl Traffic for Config {
     const SUMMARY: &'static str =
-        "bursts and pauses, geometric or Pareto; one packet to a burst is the P-SPF paper's";
+        "bursts and pauses, geometric or Pareto; one packet per burst as in the P-SPF paper";
 
     fn build(&self, place: &Place) -> Result<Offered, Invalid> {
         if !(self.burst.is_finite() && self.burst >= 1.0) {
@@ -106,7 +107,7 @@ impl Traffic for Config {
         }
         let mixed = Mixed::new(place, self.load, &self.pattern, &self.sizes, self.overload)?;
         let on = Arc::new(Lengths::new("on", self.on, self.burst - 1.0)?);
-        // Inputs with the same load share a table: it is in the cache then.
+        // Inputs with the same load share a table, which then stays in the cache.
         let mut off: Vec<(f64, Arc<Lengths>)> = Vec::new();
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(place.ports);
         for input in 0..place.ports {
@@ -148,9 +149,9 @@ struct OnOff {
     rng: Rng,
     /// The first slot in which the link is free again.
     slot: u64,
-    /// Packets of this burst that are still to come.
+    /// Packets of this burst that have not arrived.
     left: u64,
-    /// Where this burst goes.
+    /// Output of this burst.
     to: u16,
 }
 
@@ -186,7 +187,7 @@ impl Source for OnOff {
             into.extend((0..room).map(|_| self.packet()));
             return;
         };
-        // The same, draw by draw, for the most usual case: one packet to a burst. Twice as fast, and arrivals are a third
+        // The same draws for the usual case of one packet per burst. It is twice as fast, and arrivals take a third of the time
         // of a slot.
         let (cells, mut slot, mut rng) = (&self.packets.cells, self.slot, self.rng.clone());
         into.extend((0..room).map(|_| {

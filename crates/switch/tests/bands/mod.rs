@@ -1,4 +1,4 @@
-//! Measured means with the band in which the true one lies, for tests that know it.
+//! Measured means with a band that contains the true mean, for tests with a known mean.
 
 use switch::Outcome;
 use switch::outcome::Batch;
@@ -20,7 +20,7 @@ pub fn throughput(outcome: &Outcome) -> (f64, f64) {
 
 #[track_caller]
 pub fn assert_within((got, band): (f64, f64), want: f64) {
-    // A band so wide that anything would do is a failure, too.
+    // A band so wide that any mean would pass is a failure, too.
     assert!(band < 0.06 * want, "{got} is only known to {band}");
     assert!((got - want).abs() <= band, "{got} is not {want}, by more than {band}");
 }

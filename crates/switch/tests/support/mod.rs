@@ -1,13 +1,14 @@
-//! Demands on paper, for tests that ask arbiters without a switch around them.
+//! Random demands, for tests of arbiters without a switch around them.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use qdisc::{Rng, Streams};
 use switch::arbiter::{Arbiter, Demand, Matching, Site, Weights};
 use switch::notes::Notes;
-use switch::scheduler::{Entry, Queueing};
+use switch::options::Queueing;
+use switch::registry::Entry;
 use switch::{Requests, Row, Spec};
 
-/// A slot: queues, which ports are free, and what has just arrived.
+/// The state of one slot: queues, free ports and arrivals.
 pub struct Paper<const W: usize> {
     pub ports: usize,
     pub requests: Requests<W>,
@@ -36,7 +37,7 @@ pub struct Shape {
 const SLOT: u64 = 3;
 
 impl Shape {
-    /// A number of slots in a row, each drawn on its own; the same whatever the width of a row is.
+    /// Draws `count` independent slots. They do not depend on the width of rows.
     pub fn slots<const W: usize>(self, queueing: Queueing, count: u64) -> Vec<Paper<W>> {
         let mut rng = Streams::new(self.seed).within("paper").rng();
         (0..count).map(|slot| self.slot(queueing, 1000 + slot, &mut rng)).collect()
@@ -55,7 +56,7 @@ impl Shape {
             arrivals: Vec::new(),
         };
         for input in 0..ports {
-            // Where an input has one queue for all, only the output of its first packet is asked for.
+            // An input with one queue requests only the output of its first packet.
             let (outputs, filled) = match queueing {
                 Queueing::Virtual => (0..ports, self.filled),
                 Queueing::Fifo | Queueing::Output | Queueing::Combined => {
@@ -85,7 +86,7 @@ impl Shape {
 }
 
 impl<const W: usize> Paper<W> {
-    /// Asks an arbiter, as a mode of the switch does: not when no port is free.
+    /// Calls an arbiter as a mode of the switch does, which is only if ports are free.
     pub fn ask(&self, arbiter: &mut dyn Arbiter<W>, matching: &mut Matching<W>) {
         matching.clear();
         for (input, output) in &self.arrivals {
@@ -115,20 +116,20 @@ impl<const W: usize> Weights for Paper<W> {
     }
 }
 
-/// An arbiter of a switch of so many ports.
-pub fn build<const W: usize>(scheduler: &Spec, ports: usize, seed: u64) -> Box<dyn Arbiter<W>> {
+/// Builds an arbiter for a switch of `ports` ports.
+pub fn build<const W: usize>(spec: &Spec, ports: usize, seed: u64) -> Box<dyn Arbiter<W>> {
     let site = Site { ports, streams: Streams::new(seed).within("arbiters") };
-    scheduler.arbiter(&site).expect("it can be built")
+    spec.arbiter(&site).expect("it can be built")
 }
 
-/// A scheduler with so many iterations, if it has iterations.
+/// An arbiter with a number of iterations, if it has that parameter.
 pub fn iterated(entry: &Entry<Spec>, iterations: usize) -> Option<Spec> {
     let mut parameters = (entry.default)().parameters();
     *parameters.get_mut("iterations")? = iterations.into();
     Some((entry.from_json)(parameters).expect("it has such a parameter"))
 }
 
-/// A scheduler as it is by default, and with one iteration and as many as there are ports.
+/// An arbiter with its default parameters, with one iteration, and with as many iterations as ports.
 pub fn variants(entry: &Entry<Spec>, ports: usize) -> Vec<Spec> {
     let iterated = [1, ports].into_iter().filter_map(|iterations| iterated(entry, iterations));
     std::iter::once((entry.default)()).chain(iterated).collect()

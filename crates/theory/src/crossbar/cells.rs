@@ -5,8 +5,8 @@ use super::Ports;
 /// Mean wait of a cell in a switch with queues at its outputs, in slots: (N − 1)/N · p / (2(1 − p)).
 ///
 /// p, the load, is the probability that a cell arrives at an input in a slot, independent of all else. `None` unless
-/// 0 ≤ p < 1 and N ≥ 1. Exact for those arrivals, at any load below 1. A cell that leaves in the slot it came in has not
-/// waited. With a speedup of 2 − 1/N a switch with queues at its inputs can do the same
+/// 0 ≤ p < 1 and N ≥ 1. Exact for those arrivals, at any load below 1. The wait of a cell that
+/// leaves in the slot of its arrival is 0. With a speedup of 2 − 1/N a switch with queues at its inputs can do the same
 /// ([`super::speedup::output_queueing`]).
 ///
 /// Karol, Hluchyj and Morgan, "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE Transactions on
@@ -19,7 +19,7 @@ pub fn output_queueing_wait(load: f64, ports: Ports) -> Option<f64> {
 /// Throughput of parallel iterative matching (PIM) with one iteration when every input has a cell for every output, in
 /// cells per slot and port: 1 − (1 − 1/N)^N, and 1 − 1/e for N → ∞.
 ///
-/// Every output grants a random input, and an input that was granted anything sends. `None` for no ports. Exact.
+/// Every output grants a random input, and every input with a grant sends. `None` for no ports. Exact.
 ///
 /// Anderson, Owicki, Saxe and Thacker, "High-Speed Switch Scheduling for Local-Area Networks", ACM Transactions on
 /// Computer Systems 11(4), 1993; McKeown, "The iSLIP Scheduling Algorithm for Input-Queued Switches", IEEE/ACM
@@ -31,17 +31,17 @@ pub fn pim_saturation_throughput(ports: Ports) -> Option<f64> {
     })
 }
 
-/// The most ports for which [`pim_throughput`] answers.
+/// Largest number of ports for [`pim_throughput`].
 pub const MOST_PIM_PORTS: u32 = 128;
 
-/// Throughput of PIM with some iterations when every input has a cell for every output, in cells per slot and port.
+/// Throughput of PIM with several iterations when every input has a cell for every output, in cells per slot and port.
 ///
-/// After an iteration, the m inputs and m outputs that are left have cells for each other still. Each of these outputs
-/// grants one of these inputs, so as many are matched as there are different numbers in m draws out of m: an exact
-/// recursion over m. One iteration is [`pim_saturation_throughput`].
+/// After an iteration, the m inputs and m outputs that are left still have cells for each other. Each of these outputs grants
+/// one of these inputs, so the number of new pairs is the number of different values in m draws out of m: an exact recursion
+/// over m. One iteration is [`pim_saturation_throughput`].
 ///
-/// It grows as N³, so `None` above [`MOST_PIM_PORTS`], and for no ports. Exact, but for a switch whose queues are never
-/// empty; one that empties them has fewer requests to choose from. 0.6439, 0.8815, 0.9727 and 0.9989 for N = 16 and 1 to 4
+/// The time grows as N³, so the result is `None` above [`MOST_PIM_PORTS`], and for no ports. Exact for a switch whose queues
+/// are never empty; otherwise there are fewer requests to choose from. 0.6439, 0.8815, 0.9727 and 0.9989 for N = 16 and 1 to 4
 /// iterations.
 pub fn pim_throughput(ports: u32, iterations: u32) -> Option<f64> {
     if !(1..=MOST_PIM_PORTS).contains(&ports) {
@@ -51,7 +51,7 @@ pub fn pim_throughput(ports: u32, iterations: u32) -> Option<f64> {
     // The probability that m are left, by m.
     let mut left = vec![0.0; n + 1];
     left[n] = 1.0;
-    // A perfect matching is there after N iterations at most, since each matches something.
+    // N iterations always give a perfect matching, because each adds at least one pair.
     for _ in 0..iterations.min(ports) {
         let mut next = vec![0.0; n + 1];
         for (m, probability) in left.iter().enumerate().filter(|(_, probability)| **probability > 0.0) {

@@ -1,5 +1,4 @@
-//! One queue per input, first come first served: the throughput that is left when a head that waits for its output holds
-//! up everything behind it.
+//! One queue per input, first come, first served: throughput with head-of-line blocking.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +6,32 @@ use super::Ports;
 
 /// Throughput of FIFO input queues at saturation for N → ∞, in cells per slot and port: 2 − √2, about 0.586.
 ///
-/// Uniform and independent destinations; which of several contenders is served does not matter.
+/// For uniform and independent destinations. The choice among contenders does not matter.
 ///
 /// Karol, Hluchyj and Morgan, "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE Transactions on
 /// Communications 35(12), 1987, section III.
 pub const LIMIT: f64 = 2.0 - std::f64::consts::SQRT_2;
 
-/// The most ports for which [`saturation_throughput`] answers: some 45,000 states.
+/// Largest number of ports for [`saturation_throughput`], with about 45,000 states.
 pub const MOST_PORTS: u32 = 32;
 
-/// Throughput of FIFO input queues at saturation, in cells per slot and port: exactly what N ports carry, and [`LIMIT`]
-/// for N → ∞. It is also the largest stable load under independent arrivals with uniform destinations.
+/// Throughput of FIFO input queues at saturation, in cells per slot and port: exact for N ports, and [`LIMIT`] for N → ∞. It is also the largest stable load under independent arrivals with uniform destinations.
 ///
 /// `None` for no ports and above [`MOST_PORTS`], where it is within 0.01 of the limit. Table I of Karol, Hluchyj and
 /// Morgan has it for N up to 8: 1, 0.75, 0.6825, 0.6553, 0.6399, 0.6302, 0.6234, 0.6184. This agrees, but for the last digit
 /// of N = 4, which is 325/496 = 0.65524, and of N = 6, 0.63015. At N = 16 and 32 it is 0.6016 and 0.5936.
 ///
-/// **How.** Every input always has a head. In a slot every output that is the destination of some head serves one of them,
-/// and each head served is replaced by one with a new destination, uniform over the outputs. Of the Nᴺ ways in which heads
-/// can have destinations it only matters how many heads each output has: which inputs they are at changes nothing, nor does
-/// who is served. And since outputs are alike, it only matters which counts there are, not whose they are. So the states
-/// are the partitions of N: 22 for N = 8 instead of 16,777,216.
+/// **Method.** Every input always has a head. In a slot every output that is the destination of some head serves one of them,
+/// and each head served is replaced by one with a new destination, uniform over the outputs. Of the Nᴺ
+/// assignments of destinations to heads only the number of heads of each output matters: the inputs of the heads have no
+/// influence, nor does the choice of the head that is served. Since outputs are equal, only the multiset of these numbers
+/// matters. So the states are the partitions of N: 22 for N = 8 instead of 16,777,216.
 ///
 /// A slot takes one from every part, k parts in all, which leaves a partition of N − k. Then k heads are drawn one by one:
 /// a head goes to one of the c outputs that have v heads with probability c/N. Drawing them one by one keeps every move
 /// between partitions of j and of j + 1, the same for all k, so that one pass over j does the draws of every state
-/// together. The distribution is followed from slot to slot, from one head per output, until it stands still: the mean
-/// number of parts over N is the throughput.
+/// together. The distribution is iterated from slot to slot, from one head per output, until it is stationary: the
+/// mean number of parts over N is the throughput.
 pub fn saturation_throughput(ports: Ports) -> Option<f64> {
     match ports {
         Ports::Infinite => Some(LIMIT),
@@ -42,16 +40,16 @@ pub fn saturation_throughput(ports: Ports) -> Option<f64> {
     }
 }
 
-/// How many heads the outputs have: those with any, most first.
+/// The numbers of heads of the outputs that have any, in descending order.
 type Partition = Vec<usize>;
 
 /// The Markov chain of the heads of line.
 struct HeadsOfLine {
     ports: usize,
-    /// By the number of heads j that have a destination, from 0 to N: where each partition of j leads when one more is
-    /// drawn, as (partition of j + 1, probability).
+    /// By the number of heads j that have a destination, from 0 to N: the transitions of each partition of j when one more head
+    /// is drawn, as (partition of j + 1, probability).
     draws: Vec<Vec<Vec<(usize, f64)>>>,
-    /// For each partition of N how many outputs serve, and the partition that is left.
+    /// For each partition of N: the number of outputs that serve, and the partition that remains.
     serves: Vec<(usize, usize)>,
 }
 
@@ -91,9 +89,9 @@ impl HeadsOfLine {
     }
 
     fn throughput(&self) -> f64 {
-        // Rounding leaves some 1e-16 of change for ever. The chain forgets geometrically, as some half of the heads are new
-        // in each slot, so once it moves by this little it has about as little left to go.
-        const STANDS_STILL: f64 = 1e-13;
+        // Rounding leaves changes of about 1e-16 for ever. The chain converges geometrically, because about half of the heads
+        // are new in each slot, so the remaining distance is about as small as the last change.
+        const STATIONARY: f64 = 1e-13;
         let mut now = vec![0.0; self.serves.len()];
         let one_each =
             self.serves.iter().position(|(outputs, _)| *outputs == self.ports).expect("N = 1 + ... + 1");
@@ -102,7 +100,7 @@ impl HeadsOfLine {
             let next = self.slot(&now);
             let change: f64 = now.iter().zip(&next).map(|(a, b)| (a - b).abs()).sum();
             now = next;
-            if change < STANDS_STILL {
+            if change < STATIONARY {
                 let busy: f64 =
                     now.iter().zip(&self.serves).map(|(p, (outputs, _))| p * *outputs as f64).sum();
                 return busy / self.ports as f64;
@@ -110,7 +108,7 @@ impl HeadsOfLine {
         }
     }
 
-    /// The distribution over the partitions of N, a slot later.
+    /// The distribution over the partitions of N after one slot.
     fn slot(&self, now: &[f64]) -> Vec<f64> {
         let mut layers: Vec<Vec<f64>> = self.draws.iter().map(|moves| vec![0.0; moves.len()]).collect();
         for (probability, (outputs, left)) in now.iter().zip(&self.serves) {
@@ -129,14 +127,14 @@ impl HeadsOfLine {
     }
 }
 
-/// What a partition becomes with one more head, and by how many outputs: one of the equal parts grows, or an idle output
-/// gets its first.
+/// The partitions that one more head leads to, each with the number of outputs that lead to it: one of several equal parts
+/// grows, or an idle output gets its first head.
 fn one_more(partition: &Partition, ports: usize) -> Vec<(Partition, usize)> {
     let mut grown = Vec::new();
     let mut start = 0;
     while start < partition.len() {
         let equal = partition[start..].iter().take_while(|heads| **heads == partition[start]).count();
-        // The first of the equal ones grows, so that the largest stay first.
+        // The first of the equal parts grows, so that parts stay in descending order.
         let mut next = partition.clone();
         next[start] += 1;
         grown.push((next, equal));

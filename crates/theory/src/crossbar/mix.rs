@@ -1,4 +1,4 @@
-//! A mix of packet sizes, some of them short, and the rates that follow from it at an offered load.
+//! Mixes of packet sizes, and the rates that follow from them at an offered load.
 //!
 //! Sizes are in cells, so E(S) is in slots. The paper is Li, Liu, Shi, Xu and Wu on preemptive short packets first; its
 //! section 2.2 calls a packet short when it has one cell and no TCP data, so a packet of one cell may be long.
@@ -8,11 +8,11 @@ use std::fmt;
 /// One kind of packet in a [`Mix`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kind {
-    /// Size in cells, which is the slots that it needs. At least 1.
+    /// Size in cells, which is its service time in slots. At least 1.
     pub cells: u32,
-    /// Which share of all packets, 0 to 1.
+    /// Share of all packets, 0 to 1.
     pub share: f64,
-    /// Whether it goes before long packets. Only packets of one cell can.
+    /// `true` if it has priority over long packets. Only packets of one cell can be short.
     pub short: bool,
 }
 
@@ -22,40 +22,42 @@ pub struct Mix {
     kinds: Vec<Kind>,
 }
 
-/// What a mix offers to a port, per slot. Rates in packets per slot, loads in cells per slot.
+/// The load of a port by a mix. Rates are in packets per slot, loads in cells per slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offered {
-    /// λ.
+    /// λ, of all packets.
     pub rate: f64,
-    /// λ_s.
+    /// λ_s, of short packets.
     pub short_rate: f64,
-    /// λ_l.
+    /// λ_l, of long packets.
     pub long_rate: f64,
-    /// ρ.
+    /// ρ, of all packets.
     pub load: f64,
     /// ρ_s, which is λ_s: short packets have one cell.
     pub short_load: f64,
-    /// ρ_l.
+    /// ρ_l, of long packets.
     pub long_load: f64,
 }
 
-/// Why something is not a mix of packet sizes.
+/// The reason why kinds of packets are not a mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MixError {
     /// A share that is not between 0 and 1, or not a number.
     Share(f64),
-    /// The shares do not sum to 1: what they sum to.
+    /// The shares do not sum to 1; the value is their sum.
     Sum(f64),
     /// A packet without cells.
     NoCells,
-    /// A short packet of more than one cell: how many.
+    /// A short packet of this number of cells, which is above 1.
     LongShort(u32),
 }
 
 impl fmt::Display for MixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MixError::Share(share) => write!(f, "{share} is no share of packets: give a number from 0 to 1"),
+            MixError::Share(share) => {
+                write!(f, "{share} is not a share of packets: give a number from 0 to 1")
+            }
             MixError::Sum(sum) => write!(f, "the shares of packets sum to {sum}: make it 1"),
             MixError::NoCells => f.write_str("a packet of 0 cells: give its size as 1 or more"),
             MixError::LongShort(cells) => {
@@ -67,7 +69,7 @@ impl fmt::Display for MixError {
 
 impl std::error::Error for MixError {}
 
-/// How far shares may be from summing to 1: room for rounding.
+/// Tolerance for the sum of shares, because of rounding.
 const ROUNDING: f64 = 1e-9;
 
 impl Mix {
@@ -75,7 +77,7 @@ impl Mix {
     ///
     /// # Errors
     ///
-    /// When a share is not in 0 to 1 or the shares do not sum to 1 (within 10⁻⁹), a packet has no cells, or a short one
+    /// If a share is not in 0 to 1 or the shares do not sum to 1 (within 10⁻⁹), a packet has no cells, or a short one
     /// more than one.
     pub fn new(kinds: &[Kind]) -> Result<Mix, MixError> {
         for kind in kinds {
@@ -100,7 +102,7 @@ impl Mix {
     ///
     /// # Errors
     ///
-    /// When a probability is not in 0 to 1, P_a + P_b exceeds 1, or a size is 0.
+    /// If a probability is not in 0 to 1, P_a + P_b exceeds 1, or a size is 0.
     pub fn trimodel(cells: [u32; 3], p_a: f64, p_b: f64) -> Result<Mix, MixError> {
         // 1 − 0.9 − 0.1 is a little less than 0 in binary. If it is much less, the sum is too large.
         let p_c = (1.0 - p_a - p_b).max(0.0);
@@ -113,12 +115,12 @@ impl Mix {
         &self.kinds
     }
 
-    /// E(S), slots.
+    /// The mean size E(S), in slots.
     pub fn mean(&self) -> f64 {
         self.sum(|kind| f64::from(kind.cells))
     }
 
-    /// E(S²), slots squared.
+    /// The second moment of the size E(S²), in slots squared.
     pub fn second_moment(&self) -> f64 {
         self.sum(|kind| f64::from(kind.cells) * f64::from(kind.cells))
     }

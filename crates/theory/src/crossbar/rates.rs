@@ -1,11 +1,11 @@
-//! Matrices of rates: which inputs send how much to which outputs, whether a switch can carry that, and a schedule for it.
+//! Matrices of rates from inputs to outputs: admissibility, and a schedule for admissible matrices.
 //!
 //! Ports are numbered from 0. Rates are in cells per slot, so that a row sums to the load of an input and a column to that of
 //! an output.
 
 use std::fmt;
 
-/// How much more than 1 a sum may be and still count as 1. A third, three times, is not always 1 in binary.
+/// Tolerance for sums above 1, because of rounding: three thirds are not always 1 in binary.
 const ROUNDING: f64 = 1e-9;
 
 /// Rates from inputs to outputs, in cells per slot: N rows of N numbers, none negative.
@@ -14,27 +14,27 @@ pub struct RateMatrix {
     rows: Vec<Vec<f64>>,
 }
 
-/// Why something is not a matrix of rates.
+/// The reason why rows are not a matrix of rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MatrixError {
     /// There are no rows.
     Empty,
     /// A row is longer or shorter than there are rows.
     NotSquare {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: usize,
-        /// How many rates it has.
+        /// Number of rates that it has.
         has: usize,
-        /// How many rows there are.
+        /// Number of rows.
         rows: usize,
     },
     /// A rate is negative, infinite or not a number.
     Rate {
-        /// From which input, from 0.
+        /// Input, from 0.
         input: usize,
-        /// To which output, from 0.
+        /// Output, from 0.
         output: usize,
-        /// What it is.
+        /// The rate.
         rate: f64,
     },
 }
@@ -70,14 +70,14 @@ pub enum Port {
 /// A port that is offered more than one cell per slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overload {
-    /// Which.
+    /// The port.
     pub port: Port,
-    /// What it is offered, in cells per slot.
+    /// Its load, in cells per slot.
     pub load: f64,
 }
 
 impl Overload {
-    /// How much of its load a port cannot carry, in cells per slot.
+    /// The part of the load that the port cannot carry, in cells per slot.
     pub fn excess(&self) -> f64 {
         self.load - 1.0
     }
@@ -93,10 +93,10 @@ impl fmt::Display for Overload {
     }
 }
 
-/// A matching and how often it is used.
+/// A matching and its share of the slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// Which share of the slots.
+    /// Share of the slots, 0 to 1.
     pub share: f64,
     /// By input, the output that it is connected to.
     pub outputs: Vec<usize>,
@@ -107,7 +107,7 @@ impl RateMatrix {
     ///
     /// # Errors
     ///
-    /// When there are no rows, one has not as many rates as there are rows, or a rate is negative or not finite.
+    /// If there are no rows, the number of rates in a row is not the number of rows, or a rate is negative or not finite.
     pub fn new(rows: Vec<Vec<f64>>) -> Result<RateMatrix, MatrixError> {
         if rows.is_empty() {
             return Err(MatrixError::Empty);
@@ -123,17 +123,25 @@ impl RateMatrix {
         Ok(RateMatrix { rows })
     }
 
-    /// N.
+    /// Number of inputs, and of outputs.
     pub fn ports(&self) -> usize {
         self.rows.len()
     }
 
-    /// The rate from an input to an output, in cells per slot. Panics when there is no such port.
+    /// The rate from an input to an output, in cells per slot.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such port.
     pub fn rate(&self, input: usize, output: usize) -> f64 {
         self.rows[input][output]
     }
 
-    /// What a port is offered, in cells per slot. Panics when there is no such port.
+    /// The load of a port, in cells per slot.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such port.
     pub fn load(&self, port: Port) -> f64 {
         match port {
             Port::Input(input) => self.rows[input].iter().sum(),
@@ -141,9 +149,9 @@ impl RateMatrix {
         }
     }
 
-    /// The ports that are offered more than they carry, inputs first. None of them when the matrix is admissible: no switch
-    /// carries another, while an admissible one is carried by a fixed [`schedule`](RateMatrix::schedule), and where no sum
-    /// reaches 1 also by maximum weight matching, which need not know the rates.
+    /// The ports with a load above 1, inputs first. The result is empty if the matrix is admissible. No switch carries another
+    /// matrix. A fixed [`schedule`](RateMatrix::schedule) carries an admissible one; maximum weight matching, which does not use
+    /// the rates, carries it, too, if all sums are below 1.
     ///
     /// A sum of up to 1 + 10⁻⁹ counts as 1.
     ///
@@ -159,17 +167,17 @@ impl RateMatrix {
     /// A schedule that serves every input and output pair at its rate or more: at most N² − 2N + 2 matchings, each with its
     /// share of the slots, which sum to 1.
     ///
-    /// The matrix is filled up until all its lines sum to 1 (von Neumann), and then matchings are taken off, each as large
-    /// as its smallest entry allows, until nothing is left (Birkhoff). The bound: each takes what is left to a smaller
+    /// The matrix is filled up until all rows and columns sum to 1 (von Neumann). Then matchings are subtracted, each as large
+    /// as its smallest entry permits, until nothing is left (Birkhoff). The bound: each matching takes the rest to a smaller
     /// face of the polytope of doubly stochastic matrices, which has (N − 1)² dimensions.
     ///
-    /// Rates are rounded to 10⁻¹² and then counted in integers, so that no rounding leaves a rest without a matching. What
-    /// is served is therefore exact for rates with up to 12 decimals and within 10⁻¹² otherwise, plus what a line exceeds 1
-    /// by (at most 10⁻⁹). Takes time in proportion to N⁴ at worst: N = 64 takes about a hundredth of a second.
+    /// Rates are rounded to 10⁻¹² and then counted in integers, so that rounding cannot leave a rest without a matching. The
+    /// service is exact for rates with up to 12 decimals and within 10⁻¹² otherwise, plus the excess of a row or column over 1
+    /// (at most 10⁻⁹). The time is proportional to N⁴ at worst: N = 64 takes about a hundredth of a second.
     ///
     /// # Errors
     ///
-    /// When the matrix is not admissible: the port that is overloaded most.
+    /// If the matrix is not admissible: the port with the largest load.
     ///
     /// Birkhoff, "Tres observaciones sobre el algebra lineal", 1946; von Neumann, "A certain zero-sum two-person game
     /// equivalent to the optimal assignment problem", 1953; for switches Chang, Chen and Huang, "On service guarantees for
@@ -211,10 +219,10 @@ fn doubly_stochastic(rows: &[Vec<f64>]) -> (Vec<Vec<u64>>, u64) {
     let mut outputs: Vec<u64> =
         (0..ports).map(|output| units.iter().map(|units| units[output]).sum()).collect();
     let largest = inputs.iter().chain(&outputs).copied().max().unwrap_or(0);
-    // Lines that only rounding keeps from summing to 1 need not be filled up for its sake.
+    // Rows and columns that miss 1 by rounding alone are not filled up.
     let slots = if largest as f64 >= UNITS * (1.0 - ROUNDING) { largest } else { UNITS as u64 };
     let (mut input, mut output) = (0, 0);
-    // Rows and columns lack the same in total, so both come to their ends together.
+    // Rows lack the same total as columns, so both are complete at the same time.
     while input < ports && output < ports {
         let added = (slots - inputs[input]).min(slots - outputs[output]);
         units[input][output] += added;
@@ -229,25 +237,29 @@ fn doubly_stochastic(rows: &[Vec<f64>]) -> (Vec<Vec<u64>>, u64) {
     (units, slots)
 }
 
-/// A matching that is repaired rather than found anew: most of it survives when a few entries of the matrix become 0.
+/// A matching that is repaired and not built anew: most of it remains valid when a few entries of the matrix become 0.
 struct Matching {
+    /// By input: its output.
     output_of: Vec<Option<usize>>,
+    /// By output: its input.
     input_of: Vec<Option<usize>>,
 }
 
 impl Matching {
+    /// No pairs.
     fn new(ports: usize) -> Self {
         Matching { output_of: vec![None; ports], input_of: vec![None; ports] }
     }
 
+    /// Removes the pair of an input.
     fn release(&mut self, input: usize) {
         if let Some(output) = self.output_of[input].take() {
             self.input_of[output] = None;
         }
     }
 
-    /// Matches every input with an output for which it has units. The rows and columns of `units` have one sum, not 0, and
-    /// so there is such a matching (König, Hall).
+    /// Matches every input with an output for which it has units. All rows and columns of `units` have the same sum above 0, so
+    /// there is such a matching (König, Hall).
     fn complete(&mut self, units: &[Vec<u64>]) {
         for input in 0..units.len() {
             if self.output_of[input].is_none() {
@@ -257,7 +269,7 @@ impl Matching {
         }
     }
 
-    /// Gives this input an output, moving others if need be: an augmenting path, depth first. Whether there is one.
+    /// Matches an input by an augmenting path, which is searched depth first. Returns `true` if there is one.
     fn augment(&mut self, input: usize, units: &[Vec<u64>], tried: &mut [bool]) -> bool {
         for (output, units_there) in units[input].iter().enumerate() {
             if *units_there == 0 || tried[output] {
@@ -277,6 +289,7 @@ impl Matching {
         false
     }
 
+    /// The output of each input of a complete matching.
     fn outputs(&self) -> Vec<usize> {
         self.output_of.iter().map(|output| output.expect("the matching is complete")).collect()
     }

@@ -1,4 +1,4 @@
-//! Noise with a known memory.
+//! Noise with a known Hurst parameter.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -9,23 +9,23 @@ use rustfft::num_complex::Complex;
 /// whose eigenvalues are its Fourier transform, so that a transform of independent Gaussians weighted by their roots has
 /// just that covariance. Davies and Harte, "Tests for Hurst effect", Biometrika 74(1), 1987.
 pub struct Noise {
-    /// Of the circulant matrix.
+    /// Eigenvalues of the circulant matrix.
     eigenvalues: Vec<f64>,
 }
 
 impl Noise {
-    /// Of Hurst parameter `hurst`, from a circle of `circle` samples.
+    /// Noise of Hurst parameter `hurst`, from a circle of `circle` samples.
     pub fn new(hurst: f64, circle: usize) -> Noise {
         let mut row: Vec<Complex<f64>> =
             (0..circle).map(|lag| Complex::new(covariance(hurst, lag.min(circle - lag)), 0.0)).collect();
         FftPlanner::new().plan_fft_forward(circle).process(&mut row);
         let eigenvalues: Vec<f64> = row.iter().map(|value| value.re).collect();
-        // The theory has it that none is negative for this covariance; rounding may.
+        // In theory none is negative for this covariance; rounding may make one so.
         assert!(eigenvalues.iter().all(|value| *value > -1e-9), "the embedding is not a covariance");
         Noise { eigenvalues }
     }
 
-    /// A series, half as long as the circle; another for each seed.
+    /// A series, half as long as the circle, which depends on the seed.
     pub fn draw(&self, seed: u64) -> Vec<f64> {
         let mut rng = Pcg64::seed_from_u64(seed);
         let n = self.eigenvalues.len();
@@ -41,14 +41,14 @@ impl Noise {
     }
 }
 
-/// Of samples so far apart.
+/// Covariance of samples at a distance of `lag`.
 pub fn covariance(hurst: f64, lag: usize) -> f64 {
     let power = |k: f64| libm::pow(k, 2.0 * hurst);
     let k = lag as f64;
     (power(k + 1.0) - 2.0 * power(k) + power((k - 1.0).abs())) / 2.0
 }
 
-/// Two independent ones, of mean 0 and variance 1. Box and Muller 1958.
+/// Two independent Gaussians of mean 0 and variance 1. Box and Muller 1958.
 fn gaussians(rng: &mut Pcg64) -> [f64; 2] {
     let mut uniform = || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     let radius = (-2.0 * libm::log1p(-uniform())).sqrt();

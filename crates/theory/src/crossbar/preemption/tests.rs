@@ -94,7 +94,7 @@ fn throughput_at_a_full_load() {
     assert!((difference(PORTS) - 0.000_40).abs() < 0.000_005);
 }
 
-/// What a separate simulator measured at a full load (standard deviation of a run 0.0001).
+/// Measurements of a separate simulator at full load (standard deviation of a run 0.0001).
 #[test]
 fn simulated_throughputs() {
     let lambda = short_rate_at_full_load(&paper());
@@ -115,12 +115,12 @@ fn capacity_is_the_load_that_blocks_the_rest() {
     assert!(largest > max_throughput(&paper(), PORTS).unwrap());
     let at_it = blocked(paper().at(largest).unwrap().short_rate, PORTS).unwrap();
     assert!((largest + at_it - 1.0).abs() < 1e-15);
-    // Nobody is blocked by short packets that do not exist, or that have nowhere else to go.
+    // No output is blocked without short packets, or with a single port.
     close(capacity(&Mix::trimodel([9, 9, 24], 0.5, 0.5).unwrap(), PORTS), 1.0, 0.0);
     close(capacity(&paper(), Ports::Finite(1)), 1.0, 0.0);
 }
 
-/// Calculated apart from this and multiplied with the same number, (4) and (4') are 63 and 88.8 slots at a load of 0.8, 154
+/// Calculated independently and multiplied with the same number, (4) and (4') are 63 and 88.8 slots at a load of 0.8, 154
 /// and 361 at 0.9. So (4')/(4) is 1.41 and 2.34. The gains are simulated ones.
 #[test]
 fn corrected_waits() {
@@ -202,7 +202,7 @@ fn one_class_gains_nothing() {
 }
 
 proptest! {
-    /// (9) is (8) for many ports, more ports block more, and those who receive are fewer than those for whom any arrive.
+    /// (9) is (8) for many ports, more ports block more, and fewer outputs receive short packets than have any arriving.
     #[test]
     fn blocking(short_rate in 0.0..=1.0f64, ports in 1u32..1000) {
         let with = |ports| blocked(short_rate, Ports::Finite(ports)).unwrap();

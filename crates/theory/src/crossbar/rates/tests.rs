@@ -6,7 +6,7 @@ fn matrix(rows: &[&[f64]]) -> RateMatrix {
     RateMatrix::new(rows.iter().map(|rates| rates.to_vec()).collect()).expect("it is a matrix of rates")
 }
 
-/// What a schedule serves, pair by pair.
+/// The rates that a schedule serves, pair by pair.
 fn served(schedule: &[Configuration], ports: usize) -> Vec<Vec<f64>> {
     let mut rates = vec![vec![0.0; ports]; ports];
     for configuration in schedule {
@@ -135,7 +135,7 @@ proptest! {
         check(&matrix)?;
     }
 
-    /// Then there is nothing to spare, and what is served is what is asked for.
+    /// Full rows and columns leave no spare slots, so the rates served are those requested.
     #[test]
     fn full_lines_are_served_exactly((ports, mixture) in permutations()) {
         let total: f64 = mixture.iter().map(|(weight, _)| weight).sum();

@@ -1,0 +1,157 @@
+//! The simulation of one switch, for one width of rows.
+
+use qdisc::Invalid;
+
+use crate::arbiter::Site;
+use crate::clock::Clock;
+use crate::inputs::{Begin, Inputs};
+use crate::links::Links;
+use crate::modes::Fabric;
+use crate::notes::{Notes, SlotTrace};
+use crate::options::{Input, Mode, Queueing};
+use crate::outcome::{Batch, Outcome};
+use crate::shared::Shared;
+use crate::sim::{BATCHES, Plan};
+use crate::statistics::{Statistics, Sums};
+use crate::traffic::Place;
+
+/// A simulation with any width of rows.
+pub(crate) trait Run: Send {
+    /// As [`Sim::step_to`](crate::sim::Sim::step_to).
+    fn step_to(&mut self, slot: u64);
+    /// As [`Sim::trace_slot`](crate::sim::Sim::trace_slot).
+    fn trace_slot(&mut self) -> SlotTrace;
+    /// As [`Sim::outcome`](crate::sim::Sim::outcome).
+    fn outcome(&self) -> Outcome;
+}
+
+/// A switch with its traffic, and the batches that it has run.
+pub(crate) struct Engine<const W: usize> {
+    shared: Shared<W>,
+    fabric: Box<dyn Fabric<W>>,
+    inputs: Inputs<W>,
+    /// Length of the run in slots of the links.
+    slots: u64,
+    /// Slots before the measurement interval.
+    warmup: u64,
+    /// The slot in which the present batch ends; the first "batch" is the warm-up.
+    batch_end: u64,
+    /// Sums at the begin of the present batch.
+    at_batch: Sums,
+    batches: Vec<Batch>,
+    /// The slot of the fabric in which the measurement interval began.
+    fabric_from: u64,
+}
+
+impl<const W: usize> Engine<W> {
+    /// Builds the switch of a plan.
+    pub fn new(plan: &Plan) -> Result<Engine<W>, Invalid> {
+        let ports = plan.ports;
+        let streams = plan.streams.within("switch");
+        let clock = Clock::new(plan.arbiter.speedup());
+        // "scheduler" is only the name of a random stream: another name would change every result.
+        let site = Site { ports, streams: streams.within("scheduler") };
+        let fabric = plan.arbiter.fabric(&site)?;
+        let offered = plan.traffic.build(&Place {
+            ports,
+            streams: streams.within("traffic"),
+            folder: plan.folder.clone(),
+        })?;
+        let short_first = matches!(plan.arbiter.mode(), Mode::Spf | Mode::Preemptive);
+        // An output-queued switch takes any number of cells in one slot, so a packet whose cells arrive at once crosses in one.
+        let whole = plan.arbiter.queueing() == Queueing::Output && !offered.serial;
+        let crossing = |cells: u32| clock.fabric_ticks * if whole { 1 } else { u64::from(cells) };
+        let statistics = Statistics::new(offered.kinds.clone(), ports, clock.slot_ticks, crossing);
+        let links = Links::new(ports, &offered.kinds, short_first, clock.slot_ticks);
+        let shared = Shared::new(clock, statistics, links);
+        let begin = match (plan.arbiter.queueing(), plan.arbiter.options.input.unwrap_or_default()) {
+            (Queueing::Output, _) => Begin::Complete,
+            (_, Input::StoreAndForward) => Begin::LastCell,
+            (Queueing::Combined, Input::CutThrough) => Begin::FirstCell,
+            (_, Input::CutThrough) => Begin::Paced,
+        };
+        Ok(Engine {
+            shared,
+            fabric,
+            inputs: Inputs::new(offered, begin, &clock),
+            slots: plan.slots,
+            warmup: plan.warmup,
+            batch_end: plan.warmup,
+            at_batch: Sums::default(),
+            batches: Vec::with_capacity(BATCHES as usize),
+            fabric_from: 0,
+        })
+    }
+
+    /// Runs one slot of the fabric. Packets that may begin to cross in it join the queues first.
+    #[inline]
+    fn slot(&mut self) {
+        let shared = &mut self.shared;
+        shared.clock.begin();
+        let due = self.inputs.due(shared.clock.fabric);
+        if !due.is_empty() {
+            self.fabric.arrive_all(due, &mut self.inputs, shared);
+        }
+        self.fabric.slot(shared);
+        shared.clock.advance();
+    }
+
+    /// Ends a batch or the warm-up.
+    fn close_batch(&mut self) {
+        let Shared { clock, statistics, links, .. } = &mut self.shared;
+        links.advance(clock.tick, &mut |left, tick| statistics.left(left.kind, left.arrived, tick));
+        statistics.settle();
+        let measured = self.slots - self.warmup;
+        if self.batch_end == self.warmup {
+            statistics.reset();
+            links.reset_maxima();
+            self.fabric_from = clock.fabric;
+        } else {
+            let sums = statistics.sums();
+            self.batches.push(Batch::new(
+                self.batch_end,
+                &self.at_batch,
+                &sums,
+                statistics.backlog(),
+                clock.slot_ticks,
+            ));
+        }
+        self.at_batch = statistics.sums();
+        let next = self.batches.len() as u64 + 1;
+        self.batch_end = self.warmup + measured * next / BATCHES;
+    }
+}
+
+impl<const W: usize> Run for Engine<W> {
+    fn step_to(&mut self, slot: u64) {
+        let until = slot.min(self.slots);
+        loop {
+            let stop = until.min(self.batch_end) * self.shared.clock.slot_ticks;
+            while self.shared.clock.tick < stop {
+                self.slot();
+            }
+            self.shared.settle();
+            if self.batch_end > until || self.batches.len() as u64 == BATCHES {
+                return;
+            }
+            self.close_batch();
+        }
+    }
+
+    fn trace_slot(&mut self) -> SlotTrace {
+        let slot = self.shared.clock.fabric;
+        self.shared.notes = Notes::on();
+        self.slot();
+        self.shared.settle();
+        let notes = std::mem::take(&mut self.shared.notes).take();
+        let mut pointers = Vec::new();
+        self.fabric.pointers(&mut |half, name, at| pointers.push((half, name, at.to_vec())));
+        SlotTrace { slot, notes, pointers }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let slots = self.shared.clock.slot.saturating_sub(self.warmup).min(self.slots - self.warmup);
+        let fabric = self.shared.clock.fabric - self.fabric_from;
+        Outcome::new(&self.shared.statistics, &self.shared.links, (slots, fabric), self.batches.clone())
+    }
+}
