@@ -24,7 +24,7 @@ use live::clock::{Clock, monotonic_ns};
 use live::device::Ends;
 use live::direction::Parts;
 use live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
-use live::{Way, look, reservations};
+use live::{DirectionSetup, headers, reservations};
 use qdisc::{PortId, Span, Streams};
 
 use crate::outputs::{Kind, READY, may_write};
@@ -130,12 +130,12 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         Err(sentence) => return Ok(wrong(&sentence)),
     };
     let tracer = trace.as_ref().map(|trace| trace.recording.tracer());
-    let (office, mut gates, clerk) = match reserving {
+    let (service, mut flows, client) = match reserving {
         None => (None, [None, None], None),
         Some(_) if !a.ethernet => return Ok(wrong(&reserving::not_ethernet(&a.name))),
         Some((settings, links)) => {
-            let (office, gates, clerk) = reservations::open(settings, links, [a.address, b.address]);
-            (Some(office), gates, Some(clerk))
+            let (service, flows, client) = reservations::create(settings, links, [a.address, b.address]);
+            (Some(service), flows, Some(client))
         }
     };
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
@@ -168,8 +168,8 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 id: PortId(0),
                 rate: way.rate,
                 build: building::builder(way.qdisc.clone(), place.clone(), tracer.clone(), name),
-                line: way.line,
-                counting: look::Counting { overhead: args.overhead, mpu: args.mpu },
+                emulation: way.emulation,
+                counting: headers::Counting { overhead: args.overhead, mpu: args.mpu },
                 ethernet,
                 fragments: live::fragments::Settings {
                     cut: way.fragment,
@@ -178,27 +178,27 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 },
                 longest_in: longest,
                 longest_out: longest,
-                rooms: building::rooms(way, &place),
+                buffers: building::buffers(way, &place),
                 streams: place,
                 xor_mod: args.reserving.flow_hash.0,
-                gate: gates[side as usize].take(),
+                reserved_flows: flows[side as usize].take(),
                 probe: recording.as_mut().map(|recording| recording.probe(way, name)),
                 tap: capture.as_mut().map(pcap::Capture::tap),
                 clock: Clock::start(),
             }
         };
-        Bridge::start(Way::both(a, b, parts), !args.no_realtime)
+        Bridge::start(DirectionSetup::both(a, b, parts), !args.no_realtime)
     };
     let bridge = match bridge {
         Ok(bridge) => bridge,
         Err(error) => return Ok(wrong(&error.to_string())),
     };
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
-    if let Some(Err(error)) = office.map(|office| office.run(bridge.handles())) {
+    if let Some(Err(error)) = service.map(|service| service.run(bridge.handles())) {
         return Ok(wrong(&format!("--reserve: {error}")));
     }
     let controller =
-        Arc::new(Controller::new(bridge.handles(), names, config, reach, streams, tracer, clerk));
+        Arc::new(Controller::new(bridge.handles(), names, config, reach, streams, tracer, client));
     serving::start(prepared.listener.take(), metrics, &controller);
     if let Some(Err(error)) = recording.as_mut().map(|recording| recording.start(&controller)) {
         return Ok(wrong(&format!("--record: {error}")));

@@ -2,7 +2,7 @@
 //! its values.
 
 use disciplines::Spec;
-use live::line;
+use live::LinkEmulation;
 use qdisc::{Bytes, Rate, Share, Site, Span, Streams, units};
 pub use watch::Direction;
 use wire::fragment::{self, Size};
@@ -15,7 +15,7 @@ pub struct DirectionConfig {
     /// Its discipline.
     pub qdisc: Spec,
     /// What is behind the link.
-    pub line: line::Settings,
+    pub emulation: LinkEmulation,
     /// Frames are cut to this size.
     pub fragment: Option<Size>,
     /// Fragments are put together.
@@ -62,9 +62,9 @@ pub struct LinkLimits {
 impl Default for BridgeConfig {
     fn default() -> BridgeConfig {
         let spec: Spec = "fq_codel".parse().expect("it is in the registry");
-        let line = line::Settings::none();
+        let emulation = LinkEmulation::none();
         let config =
-            DirectionConfig { rate: UNLIMITED, qdisc: spec, line, fragment: None, reassemble: false };
+            DirectionConfig { rate: UNLIMITED, qdisc: spec, emulation, fragment: None, reassemble: false };
         BridgeConfig { forward: config.clone(), reverse: config }
     }
 }
@@ -116,8 +116,8 @@ impl BridgeConfig {
                 spec.build::<live::Frame>(&site).map_err(|invalid| wrong(&invalid))?;
                 config.qdisc = spec;
             }
-            "delay" => config.line.delay = time(value).map_err(|error| wrong(&error))?,
-            "jitter" => config.line.jitter = time(value).map_err(|error| wrong(&error))?,
+            "delay" => config.emulation.delay = time(value).map_err(|error| wrong(&error))?,
+            "jitter" => config.emulation.jitter = time(value).map_err(|error| wrong(&error))?,
             "fragment" => config.fragment = size(value).map_err(|error| wrong(&error))?,
             "reassemble" => {
                 config.reassemble = match value {
@@ -126,7 +126,7 @@ impl BridgeConfig {
                     _ => return Err(wrong(&format!("\"{value}\" is neither yes nor no"))),
                 }
             }
-            _ => config.line.loss = value.parse::<Share>().map_err(|error| wrong(&error))?,
+            _ => config.emulation.loss = value.parse::<Share>().map_err(|error| wrong(&error))?,
         }
         // A discipline may have been right for the old rate and be wrong for the new one.
         let site = Site::new(config.rate, Streams::new(0));
@@ -178,11 +178,11 @@ impl BridgeConfig {
         match what {
             "rate" => rate(config.rate),
             "qdisc" => config.qdisc.to_string(),
-            "delay" => config.line.delay.to_string(),
-            "jitter" => config.line.jitter.to_string(),
+            "delay" => config.emulation.delay.to_string(),
+            "jitter" => config.emulation.jitter.to_string(),
             "fragment" => config.fragment.map_or("none".to_owned(), |size| size.bytes().to_string()),
             "reassemble" => if config.reassemble { "yes" } else { "no" }.to_owned(),
-            _ => config.line.loss.to_string(),
+            _ => config.emulation.loss.to_string(),
         }
     }
 }

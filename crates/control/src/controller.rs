@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use live::direction::Order;
 use live::fragments::Fragments;
-use live::reservations::{Clerk, Shown};
-use live::{Handle, Status};
+use live::reservations::{LinkReservations, ReservationClient};
+use live::{Command, Handle, Status};
 use qdisc::{Span, Streams};
 use replay::Tracer;
 use serde_json::{Value, json};
@@ -57,7 +56,7 @@ pub struct Controller {
     streams: Streams,
     tracer: Option<Tracer>,
     /// Keeps reservations.
-    clerk: Option<Clerk>,
+    reservation_client: Option<ReservationClient>,
     stopped: AtomicBool,
     /// Which complaints were made, for each direction.
     complained: Mutex<[[bool; 3]; 2]>,
@@ -72,7 +71,7 @@ impl Controller {
         limits: LinkLimits,
         streams: Streams,
         tracer: Option<Tracer>,
-        clerk: Option<Clerk>,
+        reservation_client: Option<ReservationClient>,
     ) -> Controller {
         Controller {
             handles,
@@ -81,7 +80,7 @@ impl Controller {
             limits,
             streams,
             tracer,
-            clerk,
+            reservation_client,
             stopped: AtomicBool::new(false),
             complained: Mutex::default(),
         }
@@ -103,16 +102,16 @@ impl Controller {
     }
 
     /// How reservations stand in each direction that keeps them.
-    pub fn kept(&self) -> [Option<Shown>; 2] {
-        self.clerk.as_ref().map(Clerk::show).unwrap_or_default()
+    pub fn kept(&self) -> [Option<LinkReservations>; 2] {
+        self.reservation_client.as_ref().map(ReservationClient::status).unwrap_or_default()
     }
 
     /// All reservations, for programs; nothing when none are kept.
     pub fn list(&self) -> Option<Value> {
-        self.clerk.as_ref()?;
+        self.reservation_client.as_ref()?;
         let kept = Direction::ALL.iter().zip(self.kept());
-        let all = kept.flat_map(|(direction, shown)| {
-            let list = shown.map(|shown| shown.list).unwrap_or_default();
+        let all = kept.flat_map(|(direction, link)| {
+            let list = link.map(|link| link.list).unwrap_or_default();
             list.into_iter().map(|each| reservations::listed(direction.name(), &each))
         });
         Some(all.collect())
@@ -141,31 +140,32 @@ impl Controller {
         new.within(&self.limits)?;
         let changes = new.differs(&old);
         let mut remarks = Vec::new();
-        let kept = self.clerk.as_ref().filter(|_| !changes.is_empty()).map(Clerk::show);
+        let kept =
+            self.reservation_client.as_ref().filter(|_| !changes.is_empty()).map(ReservationClient::status);
         for (direction, handle) in Direction::ALL.into_iter().zip(&self.handles) {
             let (name, was, is) = (direction.name(), old.of(direction), new.of(direction));
             if was.qdisc != is.qdisc {
                 // A new name for its random numbers: how often something was changed.
                 let changed = handle.status().changes.to_string();
                 let place = self.streams.within(name).within(&changed);
-                handle.order(Order::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
+                handle.send(Command::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
                 let keeps = kept.as_ref().map(|kept| kept[direction as usize].is_some());
                 remarks.extend(keeps.and_then(|keeps| reservations::about_change(keeps, is)));
             }
             if was.rate != is.rate {
-                handle.rate(is.rate);
-                if let Some(clerk) = &self.clerk {
-                    clerk.rate(direction as usize, is.rate);
+                handle.set_rate(is.rate);
+                if let Some(reservation_client) = &self.reservation_client {
+                    reservation_client.set_rate(direction as usize, is.rate);
                 }
             }
-            if was.line != is.line {
-                handle.line(is.line);
+            if was.emulation != is.emulation {
+                handle.set_emulation(is.emulation);
             }
             if was.fragment != is.fragment {
-                handle.order(Order::Cut(is.fragment));
+                handle.send(Command::Cut(is.fragment));
             }
             if was.reassemble != is.reassemble {
-                handle.order(Order::Join(is.reassemble));
+                handle.send(Command::Join(is.reassemble));
             }
         }
         *old = new;
@@ -216,13 +216,13 @@ impl Controller {
         ways.map(|((direction, (from, to)), handle)| {
             let config = config.of(direction);
             let mut line = format!("{from} to {to}: {}, {}", rate(config.rate), config.qdisc);
-            for (what, span) in [("delay", config.line.delay), ("jitter", config.line.jitter)] {
+            for (what, span) in [("delay", config.emulation.delay), ("jitter", config.emulation.jitter)] {
                 if !span.is_zero() {
                     let _ = write!(line, ", {what} {span}");
                 }
             }
-            if config.line.loss.get() > 0.0 {
-                let _ = write!(line, ", loss {}", config.line.loss);
+            if config.emulation.loss.get() > 0.0 {
+                let _ = write!(line, ", loss {}", config.emulation.loss);
             }
             if let Some(size) = config.fragment {
                 let _ = write!(line, ", fragments of {} bytes", size.bytes());
@@ -230,13 +230,13 @@ impl Controller {
             if config.reassemble {
                 line.push_str(", fragments put together");
             }
-            let _ = write!(line, "; {}", handle.status().how);
+            let _ = write!(line, "; {}", handle.status().scheduling);
             line
         })
         .chain(self.kept().iter().zip(&self.names).zip(Direction::ALL).filter_map(
-            |((shown, (_, to)), direction)| {
-                let (shown, limited) = (shown.as_ref()?, config.of(direction).rate != UNLIMITED);
-                limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
+            |((link, (_, to)), direction)| {
+                let (link, limited) = (link.as_ref()?, config.of(direction).rate != UNLIMITED);
+                limited.then(|| format!("reservations out of {to}: up to {}", link.capacity))
             },
         ))
         .collect()
@@ -246,26 +246,26 @@ impl Controller {
     pub fn summary(&self, statuses: &[Status]) -> String {
         let mut text = String::new();
         for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.kept()) {
-            let Status { books, held, .. } = status;
+            let Status { counters, backlog, .. } = status;
             let _ = writeln!(text, "{from} to {to}, {}", seconds(status.uptime));
             let row = |text: &mut String, name: &str, value: String| {
                 let _ = writeln!(text, "  {name:<10} {value}");
             };
             let amount =
-                |backlog: &qdisc::Backlog| format!("{} packets, {} bytes", backlog.packets, backlog.bytes);
-            row(&mut text, "arrived", amount(&books.arrived));
-            row(&mut text, "sent", amount(&books.sent));
+                |amount: &qdisc::Backlog| format!("{} packets, {} bytes", amount.packets, amount.bytes);
+            row(&mut text, "arrived", amount(&counters.arrived));
+            row(&mut text, "sent", amount(&counters.sent));
             let reasons = status.dropped.iter().filter(|(_, lost)| lost.packets > 0);
             let reasons: Vec<String> =
                 reasons.map(|(why, lost)| format!("{} {}", why.name(), lost.packets)).collect();
             let reasons =
                 if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
-            row(&mut text, "dropped", format!("{}{reasons}", amount(&books.dropped)));
-            if books.marked > 0 {
-                row(&mut text, "marked", books.marked.to_string());
+            row(&mut text, "dropped", format!("{}{reasons}", amount(&counters.dropped)));
+            if counters.marked > 0 {
+                row(&mut text, "marked", counters.marked.to_string());
             }
-            if held.packets > 0 {
-                row(&mut text, "held", amount(held));
+            if backlog.packets > 0 {
+                row(&mut text, "held", amount(backlog));
             }
             for (name, quantiles) in [("waited", &status.sojourn[0]), ("late", &status.lateness[0])] {
                 if quantiles.count > 0 {
@@ -330,17 +330,17 @@ impl Controller {
                     "to": to,
                     "rate_bps": status.rate.as_bit(),
                     "qdisc": config.qdisc.to_string(),
-                    "delay_s": config.line.delay.as_s(),
-                    "jitter_s": config.line.jitter.as_s(),
-                    "loss": config.line.loss.get(),
+                    "delay_s": config.emulation.delay.as_s(),
+                    "jitter_s": config.emulation.jitter.as_s(),
+                    "loss": config.emulation.loss.get(),
                     "fragment": config.fragment.map(Size::bytes),
                     "reassemble": config.reassemble,
                     "uptime_s": status.uptime.as_s(),
-                    "arrived": backlog(&status.books.arrived),
-                    "sent": backlog(&status.books.sent),
-                    "dropped": backlog(&status.books.dropped),
-                    "held": backlog(&status.held),
-                    "marked": status.books.marked,
+                    "arrived": backlog(&status.counters.arrived),
+                    "sent": backlog(&status.counters.sent),
+                    "dropped": backlog(&status.counters.dropped),
+                    "held": backlog(&status.backlog),
+                    "marked": status.counters.marked,
                     "drops": reasons,
                     "lost": lost,
                     "cut": {"frames": cut, "fragments": pieces, "spared_fragments": spared, "whole": whole},
@@ -366,13 +366,13 @@ impl Controller {
                     "interface_downs": status.downs,
                     "receive_calls": status.receives,
                     "send_calls": status.sends,
-                    "rooms": {"left": status.rooms[0], "least": status.rooms[1], "all": status.rooms[2]},
-                    "on_line": status.on_line,
+                    "rooms": {"left": status.buffers[0], "least": status.buffers[1], "all": status.buffers[2]},
+                    "on_line": status.in_flight,
                     "gauges": gauges,
                     "reservations": reserved.as_ref().map(reservations::to_json),
                     "plain": status.plain,
                     "plain_frames": status.plain_frames,
-                    "how": status.how,
+                    "how": status.scheduling,
                 })
             })
             .collect();
@@ -385,10 +385,10 @@ fn lost(status: &Status) -> [(&'static str, u64); 5] {
     let losses = &status.losses;
     [
         ("ring", losses.ring),
-        ("no_room", losses.no_room),
+        ("no_room", losses.no_buffer),
         ("too_long", losses.too_long),
         ("unsent", losses.unsent),
-        ("line", losses.line),
+        ("line", losses.emulated),
     ]
 }
 

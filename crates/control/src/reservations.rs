@@ -1,7 +1,7 @@
 //! How reservations are shown, and which disciplines do something with them.
 
 use disciplines::Spec;
-use live::reservations::Shown;
+use live::reservations::LinkReservations;
 use live::station::EVERYONE;
 use qdisc::{Qdisc, Rate, Site, Streams};
 use reserve::{Malformed, Reservation};
@@ -38,8 +38,8 @@ pub fn about_change(kept: bool, config: &DirectionConfig) -> Option<String> {
 
 /// What happened, by name: messages that were decided about, reservations that went, messages that were
 /// wrong.
-pub fn counts(shown: &Shown) -> Vec<(&'static str, u64)> {
-    let of = &shown.counts;
+pub fn counts(link: &LinkReservations) -> Vec<(&'static str, u64)> {
+    let of = &link.counts;
     let mut all = vec![
         ("granted", of.granted),
         ("refused", of.refused),
@@ -48,21 +48,21 @@ pub fn counts(shown: &Shown) -> Vec<(&'static str, u64)> {
         ("revoked", of.revoked),
         ("unknown_end", of.unknown_ends),
         ("answer_passed", of.stray_answers),
-        ("overflow", shown.overflow),
+        ("overflow", link.overflow),
     ];
     // Without its first two bytes a frame is not one of ours.
-    all.extend(Malformed::NAMES.into_iter().zip(shown.malformed).filter(|(name, _)| *name != "magic"));
+    all.extend(Malformed::NAMES.into_iter().zip(link.malformed).filter(|(name, _)| *name != "magic"));
     all
 }
 
 /// For programs.
-pub fn to_json(shown: &Shown) -> Value {
+pub fn to_json(link: &LinkReservations) -> Value {
     let counts: serde_json::Map<String, Value> =
-        counts(shown).into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+        counts(link).into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
     json!({
-        "reservable_bps": shown.capacity.as_bit(),
-        "reserved_bps": shown.reserved.as_bit(),
-        "flows": shown.list.len(),
+        "reservable_bps": link.capacity.as_bit(),
+        "reserved_bps": link.reserved.as_bit(),
+        "flows": link.list.len(),
         "messages": counts,
     })
 }
@@ -92,9 +92,9 @@ pub fn address(bytes: [u8; 6]) -> String {
 }
 
 /// For people, in a line of the summary; nothing when nobody asked for anything.
-pub fn in_words(shown: &Shown) -> Option<String> {
-    let counts = &shown.counts;
-    let wrong: u64 = shown.malformed.iter().sum();
+pub fn in_words(link: &LinkReservations) -> Option<String> {
+    let counts = &link.counts;
+    let wrong: u64 = link.malformed.iter().sum();
     let parts = [
         ("granted", counts.granted),
         ("refused", counts.refused),
@@ -102,12 +102,12 @@ pub fn in_words(shown: &Shown) -> Option<String> {
         ("expired", counts.expired),
         ("revoked", counts.revoked),
         ("malformed or forged", wrong),
-        ("lost", shown.overflow),
+        ("lost", link.overflow),
     ];
     let said = parts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}"));
     let said: Vec<String> = said.collect();
     (!said.is_empty())
-        .then(|| format!("{}; {} of {} in the end", said.join(", "), shown.reserved, shown.capacity))
+        .then(|| format!("{}; {} of {} in the end", said.join(", "), link.reserved, link.capacity))
 }
 
 #[cfg(test)]
