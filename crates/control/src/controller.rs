@@ -1,4 +1,4 @@
-//! Watches and changes a bridge that runs in this process.
+//! Monitors and changes a bridge in this process.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ impl ControlApi for Controller {
 
     fn reservations(&self) -> Result<String, String> {
         let list = self.list().map(|list| list.to_string());
-        list.ok_or_else(|| "it keeps no reservations: begin it with --reserve".to_owned())
+        list.ok_or_else(|| "this bridge keeps no reservations: start it with --reserve".to_owned())
     }
 
     fn set(&self, name: &str, value: &str) -> Result<String, String> {
@@ -46,24 +46,24 @@ impl ControlApi for Controller {
     }
 }
 
-/// Both directions, from the outside.
+/// Monitors and changes both directions of a bridge.
 pub struct Controller {
     handles: Vec<Handle>,
-    /// From where to where, for each direction.
+    /// Incoming and outgoing interface of each direction.
     names: [(String, String); 2],
     config: Mutex<BridgeConfig>,
     limits: LinkLimits,
     streams: Streams,
     tracer: Option<Tracer>,
-    /// Keeps reservations.
+    /// Client of the reservation service, if there is one.
     reservation_client: Option<ReservationClient>,
     stopped: AtomicBool,
-    /// Which complaints were made, for each direction.
+    /// Complaints that were reported already, for each direction.
     complained: Mutex<[[bool; 3]; 2]>,
 }
 
 impl Controller {
-    /// For a bridge that runs as `config` says.
+    /// Creates the controller of a bridge that was started with `config`.
     pub fn new(
         handles: Vec<Handle>,
         names: [(String, String); 2],
@@ -86,27 +86,27 @@ impl Controller {
         }
     }
 
-    /// What it does now.
+    /// The current configuration.
     pub fn config(&self) -> MutexGuard<'_, BridgeConfig> {
         self.config.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// From where to where.
+    /// Incoming and outgoing interface of each direction.
     pub fn names(&self) -> &[(String, String); 2] {
         &self.names
     }
 
-    /// The newest pictures, forward first.
+    /// The latest snapshots, forward first.
     pub fn statuses(&self) -> Vec<Status> {
         self.handles.iter().map(Handle::status).collect()
     }
 
-    /// How reservations stand in each direction that keeps them.
+    /// The reservations of each direction that keeps them.
     pub fn kept(&self) -> [Option<LinkReservations>; 2] {
         self.reservation_client.as_ref().map(ReservationClient::status).unwrap_or_default()
     }
 
-    /// All reservations, for programs; nothing when none are kept.
+    /// All reservations, as JSON; `None` if the bridge keeps none.
     pub fn list(&self) -> Option<Value> {
         self.reservation_client.as_ref()?;
         let kept = Direction::ALL.iter().zip(self.kept());
@@ -117,20 +117,20 @@ impl Controller {
         Some(all.collect())
     }
 
-    /// Whether somebody wants it to end.
+    /// True once a client has requested a stop.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Changes whatever is different, and says what that was.
+    /// Applies the settings that differ, and returns a message with them.
     ///
     /// # Errors
-    /// A sentence on what these interfaces cannot do. Nothing was changed then.
+    /// A message with the setting that the interfaces do not support. Nothing is changed then.
     pub fn become_as(&self, new: BridgeConfig) -> Result<String, String> {
         self.change(|_| Ok(new))
     }
 
-    /// The lock is held from the old configuration to the new one: of two changes at a time none is lost.
+    /// The lock is held from the old configuration to the new one, so that concurrent changes are not lost.
     fn change(
         &self,
         make: impl FnOnce(&BridgeConfig) -> Result<BridgeConfig, String>,
@@ -145,7 +145,7 @@ impl Controller {
         for (direction, handle) in Direction::ALL.into_iter().zip(&self.handles) {
             let (name, was, is) = (direction.name(), old.of(direction), new.of(direction));
             if was.qdisc != is.qdisc {
-                // A new name for its random numbers: how often something was changed.
+                // Each discipline gets a random stream of its own, named by the number of changes.
                 let changed = handle.status().changes.to_string();
                 let place = self.streams.within(name).within(&changed);
                 handle.send(Command::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
@@ -170,46 +170,47 @@ impl Controller {
         }
         *old = new;
         Ok(match changes.len() {
-            0 => "nothing is different".to_owned(),
+            0 => "nothing changed".to_owned(),
             _ => {
-                let told = changes.iter().map(|(name, value)| format!("{name} is {value}"));
-                let told = told.collect::<Vec<_>>().join(", ");
-                remarks.iter().fold(told, |told, remark| format!("{told}; {remark}"))
+                let reported = changes.iter().map(|(name, value)| format!("{name} is {value}"));
+                let reported = reported.collect::<Vec<_>>().join(", ");
+                remarks.iter().fold(reported, |reported, remark| format!("{reported}; {remark}"))
             }
         })
     }
 
-    /// What goes wrong on both sides of the bridge rather than in it: each is told once.
+    /// Problems outside the bridge. Each is reported once.
     pub fn complaints(&self) -> Vec<String> {
         let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut said = Vec::new();
-        for ((handle, (from, _)), told) in self.handles.iter().zip(&self.names).zip(complained.iter_mut()) {
+        let mut messages = Vec::new();
+        for ((handle, (from, _)), reported) in self.handles.iter().zip(&self.names).zip(complained.iter_mut())
+        {
             let status = handle.status();
             let losses = status.losses;
-            if status.fragments.whole > 0 && !std::mem::replace(&mut told[2], true) {
-                said.push(format!(
+            if status.fragments.whole > 0 && !std::mem::replace(&mut reported[2], true) {
+                messages.push(format!(
                     "frames longer than a fragment come in at {from} and pass whole: they are not IP, or not directly behind their \
                      Ethernet header"
                 ));
             }
-            if losses.too_long > 0 && !std::mem::replace(&mut told[0], true) {
-                said.push(format!(
+            if losses.too_long > 0 && !std::mem::replace(&mut reported[0], true) {
+                messages.push(format!(
                     "frames longer than the MTU come in at {from} and are dropped: the machine on that side leaves \
                      segmentation to its network card; there, type: ethtool -K INTERFACE tso off gso off"
                 ));
             }
-            if losses.ring > 0 && !std::mem::replace(&mut told[1], true) {
-                said.push(format!(
+            if losses.ring > 0 && !std::mem::replace(&mut reported[1], true) {
+                messages.push(format!(
                     "the kernel dropped {} frames that came in at {from}, because they were not taken in time: try a \
                      larger --ring, or fewer programs beside this one",
                     losses.ring
                 ));
             }
         }
-        said
+        messages
     }
 
-    /// What each direction does, in a line.
+    /// The configuration of each direction, in one line each.
     pub fn describe(&self) -> Vec<String> {
         let config = self.config();
         let ways = Direction::ALL.into_iter().zip(&self.names).zip(&self.handles);
@@ -228,7 +229,7 @@ impl Controller {
                 let _ = write!(line, ", fragments of {} bytes", size.bytes());
             }
             if config.reassemble {
-                line.push_str(", fragments put together");
+                line.push_str(", fragments joined");
             }
             let _ = write!(line, "; {}", handle.status().scheduling);
             line
@@ -242,7 +243,7 @@ impl Controller {
         .collect()
     }
 
-    /// What came of it, for people.
+    /// The summary at the end, as text.
     pub fn summary(&self, statuses: &[Status]) -> String {
         let mut text = String::new();
         for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.kept()) {
@@ -270,8 +271,9 @@ impl Controller {
             for (name, quantiles) in [("waited", &status.sojourn[0]), ("late", &status.lateness[0])] {
                 if quantiles.count > 0 {
                     let [p50, _, p99, p999, most] = quantiles.shares().map(|(_, span)| short(span));
-                    let said = format!("half at most {p50}, 99 % {p99}, 99.9 % {p999}, the longest {most}");
-                    row(&mut text, name, said);
+                    let messages =
+                        format!("half at most {p50}, 99 % {p99}, 99.9 % {p999}, the longest {most}");
+                    row(&mut text, name, messages);
                 }
             }
             for (name, count) in lost(status) {
@@ -291,11 +293,11 @@ impl Controller {
                 row(&mut text, "joined", put);
             }
             if status.stalls > 0 {
-                let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
-                row(&mut text, "stalled", said);
+                let messages = format!("{} times, {} of the link's time", status.stalls, status.stalled);
+                row(&mut text, "stalled", messages);
             }
-            if let Some(said) = reserved.as_ref().and_then(reservations::in_words) {
-                row(&mut text, "reserved", said);
+            if let Some(messages) = reserved.as_ref().and_then(reservations::in_words) {
+                row(&mut text, "reserved", messages);
             }
             if let Some(why) = &status.plain {
                 row(&mut text, "plain", format!("{} frames after it failed: {why}", status.plain_frames));
@@ -304,7 +306,7 @@ impl Controller {
         text
     }
 
-    /// All of it, for programs. Times are in seconds.
+    /// The state of both directions, as JSON. Times are in seconds.
     pub fn json(&self, statuses: &[Status]) -> Value {
         let config = self.config();
         let ways = Direction::ALL.into_iter().zip(&self.names).zip(statuses).zip(self.kept());
@@ -380,7 +382,7 @@ impl Controller {
     }
 }
 
-/// What was lost outside the discipline, by name.
+/// Losses outside the discipline, by name.
 fn lost(status: &Status) -> [(&'static str, u64); 5] {
     let losses = &status.losses;
     [
@@ -401,7 +403,7 @@ fn quantiles(quantiles: &watch::Quantiles) -> Value {
     })
 }
 
-/// A short time for people: three digits.
+/// Formats a time with three digits.
 fn short(span: Span) -> String {
     let (value, unit) = match span.as_s() {
         s if s >= 1.0 => (s, "s"),
@@ -418,7 +420,7 @@ fn short(span: Span) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A time for people.
+/// Formats a time in seconds.
 fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_s())
 }
