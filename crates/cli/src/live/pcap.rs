@@ -70,7 +70,7 @@ pub struct Capture {
     snap: usize,
     missed: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<watch::Told>>,
+    thread: JoinHandle<io::Result<watch::CaptureSummary>>,
     file: PathBuf,
     patience: Patience,
 }
@@ -180,7 +180,7 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
     mut out: PatientFile,
     mut rings: Vec<Reader>,
     until: &AtomicBool,
-) -> io::Result<watch::Told> {
+) -> io::Result<watch::CaptureSummary> {
     let mut said = false;
     let mut bytes = Vec::with_capacity(1 << 16);
     let mut flushed = monotonic_ns();
