@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use kernel::Trouble;
-use kernel::attach::{self, Attached, Order, Source};
+use kernel::KernelError;
+use kernel::attach::{self, Attached, LoadRequest, Source};
 use kernel::object::{self, Recipe};
 use kernel::plan::{Kind, Plan};
 use kernel::way::Way;
@@ -135,21 +135,23 @@ pub fn kernel(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             write!(out, "{text}")?;
             Ok(Outcome::Done)
         }
-        Err(trouble) => {
-            show::sentence(&trouble.to_string());
-            Ok(if trouble.is_wrong() { Outcome::Wrong } else { Outcome::Failed })
+        Err(error) => {
+            show::sentence(&error.to_string());
+            Ok(if error.is_prerequisite() { Outcome::Wrong } else { Outcome::Failed })
         }
     }
 }
 
-fn load(args: &Load) -> Result<String, Trouble> {
+fn load(args: &Load) -> Result<String, KernelError> {
     let Load { discipline, dev, rate, limit, reserve, way, object, replace } = args;
     let plan = Plan::new(discipline, *rate, *limit, attach::largest_packet(dev)?)?;
     if plan.kind != Kind::Trr && !reserve.is_empty() {
-        return Err(Trouble::Refused("only trr reserves rates: leave --reserve out, or load trr".to_owned()));
+        return Err(KernelError::Precondition(
+            "only trr reserves rates: leave --reserve out, or load trr".to_owned(),
+        ));
     }
     let said = [reserve.clone(), plan.ways(way)?].concat();
-    let attached = attach::load(&Order {
+    let attached = attach::load(&LoadRequest {
         device: dev,
         plan: &plan,
         reservations: &said,
@@ -161,25 +163,27 @@ fn load(args: &Load) -> Result<String, Trouble> {
     Ok(format!("{dev}: {}\n", line(&attached)))
 }
 
-fn unload(dev: &str) -> Result<String, Trouble> {
+fn unload(dev: &str) -> Result<String, KernelError> {
     match attach::unload(dev)? {
         None => Ok(format!("{dev}: as it was before\n")),
-        Some(missing) => Err(Trouble::Refused(missing)),
+        Some(missing) => Err(KernelError::Precondition(missing)),
     }
 }
 
-fn unload_gone() -> Result<String, Trouble> {
-    let gone = attach::gone()?;
+fn unload_gone() -> Result<String, KernelError> {
+    let gone = attach::unload_gone()?;
     let told: String = gone.iter().map(|of| format!("{}: {}, taken away\n", of.device, line(of))).collect();
     Ok(if told.is_empty() { "every interface that has one is still there\n".to_owned() } else { told })
 }
 
-fn shown(dev: Option<&str>, json: bool) -> Result<String, Trouble> {
+fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
     let mut all = attach::all()?;
     if let Some(dev) = dev {
         all = attach::find(dev)?.into_iter().collect();
         if all.is_empty() {
-            return Err(Trouble::Refused(format!("{dev} has no discipline of giveway: giveway kernel list")));
+            return Err(KernelError::Precondition(format!(
+                "{dev} has no discipline of giveway: giveway kernel list"
+            )));
         }
     }
     let mut text = String::new();
@@ -210,7 +214,7 @@ fn shown(dev: Option<&str>, json: bool) -> Result<String, Trouble> {
     Ok(if all.is_empty() { "nothing is loaded: giveway kernel load efd --dev IF\n".to_owned() } else { text })
 }
 
-fn list() -> Result<String, Trouble> {
+fn list() -> Result<String, KernelError> {
     let mut text = format!("{}\n", terminal::bold("for the kernel"));
     for kind in Kind::ALL {
         let entry = disciplines::ALL.iter().find(|entry| entry.name == kind.discipline());
@@ -227,16 +231,16 @@ fn list() -> Result<String, Trouble> {
     Ok(text)
 }
 
-fn build(args: &Build) -> Result<String, Trouble> {
+fn build(args: &Build) -> Result<String, KernelError> {
     let Build { discipline, out, btf, name, journal, rate, limit, force } = args;
-    may_write(out, outputs::Kind::Object, *force).map_err(Trouble::Refused)?;
+    may_write(out, outputs::Kind::Object, *force).map_err(KernelError::Precondition)?;
     // Whatever it is, the object is the same: the rate is told when it is loaded.
     let rate = rate.unwrap_or(Rate::mbit(10));
     let plan = Plan::new(discipline, Some(rate), *limit, 1514)?;
     let own = format!("giveway_{}", plan.kind.name());
     let name = name.as_ref().unwrap_or(&own);
     if !name.starts_with(&own) || name.len() > 15 {
-        return Err(Trouble::Refused(format!(
+        return Err(KernelError::Precondition(format!(
             "a name begins with {own} and has at most 15 letters, as {own}_2"
         )));
     }

@@ -24,7 +24,7 @@ use live::clock::{Clock, monotonic_ns};
 use live::device::Ends;
 use live::direction::Parts;
 use live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
-use live::{Way, look, reservations};
+use live::{DirectionSetup, headers, reservations};
 use qdisc::{PortId, Span, Streams};
 
 use crate::outputs::{Kind, READY, may_write};
@@ -35,12 +35,13 @@ pub use control::reservations::address;
 use preparing::Prepared;
 pub use socket::{Args as ControlArgs, control};
 
-/// How long queued frames are sent at the end.
+/// Time limit for sending the backlog at the end.
 const PATIENCE: Span = Span::s(5);
-/// How long queued frames are sent when an interface was removed. Nothing passes until a service manager starts the program again.
+/// Time limit for sending the backlog when an interface was removed: no frame passes until a service manager restarts the
+/// program.
 const PATIENCE_WHEN_REMOVED: Span = Span::s(2);
 
-/// Both interfaces, opened.
+/// Opens an interface.
 fn open(name: &str, ring: u32) -> Result<Ends, String> {
     let opened = match name.strip_prefix("tun:") {
         Some(name) => live::tun::open(name),
@@ -49,100 +50,104 @@ fn open(name: &str, ring: u32) -> Result<Ends, String> {
     opened.map_err(|error| format!("cannot open {name}: {error}"))
 }
 
-/// Does it.
-pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    if let Err(sentence) = may_write_files(args) {
-        return Ok(wrong(&sentence));
+/// Reason why a bridge does not start.
+enum StartError {
+    /// A mistake in the arguments, or a failure of the system: a message for the user.
+    Message(String),
+    /// Like `Message`, but the user has the message already.
+    Reported,
+    /// The standard output cannot be written.
+    Output(io::Error),
+}
+
+impl From<String> for StartError {
+    fn from(message: String) -> StartError {
+        StartError::Message(message)
     }
+}
+
+impl From<&str> for StartError {
+    fn from(message: &str) -> StartError {
+        StartError::Message(message.to_owned())
+    }
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> StartError {
+        StartError::Output(error)
+    }
+}
+
+/// Runs `giveway live`.
+pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+    match try_live(args, out) {
+        Ok(outcome) => Ok(outcome),
+        Err(StartError::Message(sentence)) => Ok(wrong(&sentence)),
+        Err(StartError::Reported) => Ok(Outcome::Wrong),
+        Err(StartError::Output(error)) => Err(error),
+    }
+}
+
+fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
+    may_write_files(args)?;
     let flags = args.settings();
-    let (file, filed) = match args.settings.as_deref().map(SettingsFile::open).transpose() {
-        Ok(opened) => opened.unzip(),
-        Err(sentence) => return Ok(wrong(&sentence)),
-    };
+    let (file, filed) = args.settings.as_deref().map(SettingsFile::open).transpose()?.unzip();
     let filed = filed.unwrap_or_default();
-    match in_kernel::asked(args, &filed, &flags) {
-        Ok(None) => {}
-        Ok(Some(ways)) => return in_kernel::live(args, ways, out),
-        Err(sentence) => return Ok(wrong(&sentence)),
+    if let Some(ways) = in_kernel::asked(args, &filed, &flags)? {
+        return Ok(in_kernel::live(args, ways, out)?);
     }
     if args.objects.is_some() {
-        return Ok(wrong("--objects is for disciplines in the kernel, as --qdisc bpf:efd: leave it out"));
+        return Err(
+            "--objects is only for disciplines in the kernel, as --qdisc bpf:efd: leave it out".into()
+        );
     }
     let place = file.as_ref().map_or(String::new(), SettingsFile::place);
-    let config = match settings::resolve(&place, &filed, &flags) {
-        Ok(config) => config,
-        Err(sentence) => return Ok(wrong(&sentence)),
-    };
+    let config = settings::resolve(&place, &filed, &flags)?;
     if args.tui && !io::stdout().is_terminal() {
-        return Ok(wrong("--tui needs a terminal, and the standard output is none"));
+        return Err("--tui needs a terminal, but the standard output is not a terminal".into());
     }
-    let reserving = match args.reserving.settings(&config) {
-        Ok(reserving) => reserving,
-        Err(sentence) => return Ok(wrong(&sentence)),
-    };
+    let reserving = args.reserving.settings(&config)?;
     let tun = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:"));
     if let (Some(_), Some(name)) = (&reserving, tun) {
-        return Ok(wrong(&reserving::not_ethernet(name)));
+        return Err(reserving::not_ethernet(name).into());
     }
-    let user = match preparing::user(args) {
-        Ok(user) => user,
-        Err(sentence) => return Ok(wrong(&sentence)),
-    };
-    let Some(mut prepared) = preparing::prepare(args) else { return Ok(Outcome::Wrong) };
-    let opened = open(&args.inside, args.ring).and_then(|a| Ok((a, open(&args.outside, args.ring)?)));
-    let (a, b) = match opened {
-        Ok(ends) => ends,
-        Err(sentence) => return Ok(wrong(&sentence)),
-    };
+    let user = preparing::user(args)?;
+    let mut prepared = preparing::prepare(args).ok_or(StartError::Reported)?;
+    let (a, b) = (open(&args.inside, args.ring)?, open(&args.outside, args.ring)?);
     if a.ethernet != b.ethernet {
-        return Ok(wrong(&format!(
-            "{} carries {} and {} carries {}: a bridge needs two of a kind",
+        return Err(StartError::Message(format!(
+            "{} carries {} and {} carries {}: a bridge needs two interfaces of the same kind",
             a.name,
             kind(&a),
             b.name,
             kind(&b)
         )));
     }
-    let reach = LinkLimits { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
-    if let Err(sentence) = config.within(&reach) {
-        return Ok(wrong(&format!("--{sentence}")));
-    }
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return Ok(wrong(&format!("cannot listen for signals: {error}"))),
-    };
-    let metrics = match args.metrics.map(serving::listen).transpose() {
-        Ok(listener) => listener,
-        Err(sentence) => return Ok(wrong(&sentence)),
-    };
+    let limits = LinkLimits { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
+    config.within(&limits).map_err(|sentence| format!("--{sentence}"))?;
+    let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let metrics = args.metrics.map(serving::listen).transpose()?;
     let every = Duration::from_nanos(args.record_every.as_ps() / 1000);
     let prepare =
         |dir| keep::Recording::prepare(dir, args.small_packet, every, args.record_later, user.as_ref());
-    let (mut recording, folder) = match args.record.as_deref().map(prepare).transpose() {
-        Ok(prepared) => prepared.unzip(),
-        Err(sentence) => return Ok(wrong(&sentence)),
-    };
-    // Before the first thread starts.
+    let (mut recording, folder) = args.record.as_deref().map(prepare).transpose()?.unzip();
+    // Threads are confined when they start, so this comes before the first one.
     let identity = user.as_ref().map(|(identity, _)| *identity);
     confine(args, identity, folder);
-    let trace = match args.trace.as_deref().map(|file| Trace::begin(file, identity)).transpose() {
-        Ok(trace) => trace,
-        Err(sentence) => return Ok(wrong(&sentence)),
-    };
+    let trace = args.trace.as_deref().map(|file| Trace::begin(file, identity)).transpose()?;
     let tracer = trace.as_ref().map(|trace| trace.recording.tracer());
-    let (office, mut gates, clerk) = match reserving {
+    let (service, mut flows, client) = match reserving {
         None => (None, [None, None], None),
-        Some(_) if !a.ethernet => return Ok(wrong(&reserving::not_ethernet(&a.name))),
+        Some(_) if !a.ethernet => return Err(reserving::not_ethernet(&a.name).into()),
         Some((settings, links)) => {
-            let (office, gates, clerk) = reservations::open(settings, links, [a.address, b.address]);
-            (Some(office), gates, Some(clerk))
+            let (service, flows, client) = reservations::create(settings, links, [a.address, b.address]);
+            (Some(service), flows, Some(client))
         }
     };
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
-    if let Some(recording) = &recording
-        && let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGUSR1, recording.begun())
-    {
-        return Ok(wrong(&format!("cannot listen for SIGUSR1: {error}")));
+    if let Some(recording) = &recording {
+        signal_hook::flag::register(signal_hook::consts::SIGUSR1, recording.begun())
+            .map_err(|error| format!("cannot listen for SIGUSR1: {error}"))?;
     }
     let longest = a.longest.max(b.longest);
     let ethernet = a.ethernet;
@@ -152,13 +157,8 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             let way = config.of(side);
             (format!("{from} to {to}"), way.qdisc.to_string(), way.rate.as_bit())
         });
-    let mut capture = None;
-    if let Some(file) = &args.pcap {
-        match pcap::Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &ways, identity) {
-            Ok(begun) => capture = Some(begun),
-            Err(sentence) => return Ok(wrong(&sentence)),
-        }
-    }
+    let begin = |file| pcap::Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &ways, identity);
+    let mut capture = args.pcap.as_deref().map(begin).transpose()?;
     let bridge = {
         let parts = |name: &'static str| {
             let side = if name == "forward" { Direction::Forward } else { Direction::Reverse };
@@ -168,8 +168,8 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 id: PortId(0),
                 rate: way.rate,
                 build: building::builder(way.qdisc.clone(), place.clone(), tracer.clone(), name),
-                line: way.line,
-                counting: look::Counting { overhead: args.overhead, mpu: args.mpu },
+                emulation: way.emulation,
+                counting: headers::Counting { overhead: args.overhead, mpu: args.mpu },
                 ethernet,
                 fragments: live::fragments::Settings {
                     cut: way.fragment,
@@ -178,45 +178,42 @@ pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 },
                 longest_in: longest,
                 longest_out: longest,
-                rooms: building::rooms(way, &place),
+                buffers: building::buffers(way, &place),
                 streams: place,
                 xor_mod: args.reserving.flow_hash.0,
-                gate: gates[side as usize].take(),
+                reserved_flows: flows[side as usize].take(),
                 probe: recording.as_mut().map(|recording| recording.probe(way, name)),
                 tap: capture.as_mut().map(pcap::Capture::tap),
                 clock: Clock::start(),
             }
         };
-        Bridge::start(Way::both(a, b, parts), !args.no_realtime)
+        Bridge::start(DirectionSetup::both(a, b, parts), !args.no_realtime)
     };
-    let bridge = match bridge {
-        Ok(bridge) => bridge,
-        Err(error) => return Ok(wrong(&error.to_string())),
-    };
+    let bridge = bridge.map_err(|error| error.to_string())?;
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
-    if let Some(Err(error)) = office.map(|office| office.run(bridge.handles())) {
-        return Ok(wrong(&format!("--reserve: {error}")));
+    if let Some(service) = service {
+        service.run(bridge.handles()).map_err(|error| format!("--reserve: {error}"))?;
     }
     let controller =
-        Arc::new(Controller::new(bridge.handles(), names, config, reach, streams, tracer, clerk));
+        Arc::new(Controller::new(bridge.handles(), names, config, limits, streams, tracer, client));
     serving::start(prepared.listener.take(), metrics, &controller);
-    if let Some(Err(error)) = recording.as_mut().map(|recording| recording.start(&controller)) {
-        return Ok(wrong(&format!("--record: {error}")));
+    if let Some(recording) = &mut recording {
+        recording.start(&controller).map_err(|error| format!("--record: {error}"))?;
     }
     announce(args, &controller, &memory);
-    // Frames pass, and whoever gives up privileges may not write everywhere.
+    // Before privileges are dropped, since the file may be in a folder of root.
     say_ready(args);
     settle(args, user.as_ref(), file.as_ref());
     let reload = Reload { file, flags };
     let whole = watch(args, bridge, &controller, &signals, reload, &prepared, out)?;
     let kept = Kept { recording, capture, trace };
     let outcome = finish(args, whole, &controller, kept, out);
-    // The socket goes, and offloads come back, before this process ends.
+    // Removes the control socket and restores offloads before this process ends.
     drop(prepared);
-    outcome
+    Ok(outcome?)
 }
 
-/// Checks that each file that is named holds nothing, or what an earlier start wrote there, or may be replaced.
+/// Checks that each output file is empty or new, was written by an earlier run, or may be replaced.
 fn may_write_files(args: &Args) -> Result<(), String> {
     let files = [
         ("--pcap", &args.pcap, Kind::Capture),
@@ -229,7 +226,7 @@ fn may_write_files(args: &Args) -> Result<(), String> {
     })
 }
 
-/// Says that frames pass, for `--ready`.
+/// Writes the file of `--ready`: frames pass.
 fn say_ready(args: &Args) {
     if let Some(ready) = &args.ready
         && let Err(error) = std::fs::write(ready, READY)
@@ -238,11 +235,11 @@ fn say_ready(args: &Args) {
     }
 }
 
-/// Says what threads become and may open: the folders that are written, and that of the settings.
+/// Sets the user of the threads, and the folders that they may open: those of outputs and that of the settings file.
 fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
     let mut folders: Vec<Folder> = record.into_iter().collect();
     if let Some(file) = &args.settings {
-        // Where the name is, and where the file is: the name may be a link.
+        // The folder of the name and the folder of the file: the name may be a link.
         let parent = |path: &Path| {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             Folder::open(parent.unwrap_or(Path::new(".")), Rights::Read).ok()
@@ -253,10 +250,10 @@ fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
     privilege::confine(Confinement { user, folders });
 }
 
-/// Gives up what the watching thread does not need any more, and says what could not be given up.
+/// Drops the privileges that the watching thread no longer needs, and reports those that could not be dropped.
 fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&SettingsFile>) {
     match (privilege::settle(Role::Watch), user) {
-        (Err(why), _) => show::sentence(&format!("not all privileges could be given up: {why}")),
+        (Err(why), _) => show::sentence(&format!("not all privileges could be dropped: {why}")),
         (Ok(()), Some((_, name))) => say(args, &format!("runs as {name}, without privileges")),
         (Ok(()), None) => {}
     }
@@ -272,14 +269,14 @@ fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&Settings
     }
 }
 
-/// What is written while it runs, and ends with it.
+/// The outputs that are written while the bridge runs.
 struct Kept {
     recording: Option<keep::Recording>,
     capture: Option<pcap::Capture>,
     trace: Option<Trace>,
 }
 
-/// A trace, and whether it waits for room on its disk.
+/// A trace, and whether it waits for space on its disk.
 struct Trace {
     recording: replay::Recording,
     patience: disk::Patience,
@@ -291,7 +288,7 @@ impl Trace {
         let out = disk::PatientFile::create("--trace", file, user)?;
         let patience = out.patience();
         let settle = || {
-            // Told once, by the thread that watches.
+            // The thread that watches reports errors of this kind once.
             let _ = privilege::settle(Role::Write);
         };
         let program = concat!("giveway live ", env!("CARGO_PKG_VERSION"));
@@ -302,7 +299,7 @@ impl Trace {
     }
 
     fn finish(self) -> Result<String, String> {
-        // Whatever finds no room now is lost: the program ends.
+        // The program ends, so data that do not fit on the disk now are lost.
         self.patience.set(false);
         let cut = self.recording.tracer().cut();
         let told = self.recording.finish().map_err(|error| format!("--trace: {error}"))?;
@@ -312,7 +309,7 @@ impl Trace {
     }
 }
 
-/// Runs until somebody wants it to end.
+/// Runs until a signal, a client or the time limit ends it.
 fn watch(
     args: &Args,
     mut bridge: Bridge,
@@ -359,7 +356,7 @@ fn watch(
     Ok((ended, whole))
 }
 
-/// What SIGHUP reads again.
+/// The settings that SIGHUP reads again.
 struct Reload {
     file: Option<SettingsFile>,
     flags: Vec<Setting>,
@@ -373,13 +370,13 @@ impl Reload {
     }
 }
 
-/// The other screen of the terminal, without a cursor; and back.
+/// Escape codes for the alternate screen of the terminal without a cursor, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// Twice a second.
+/// Interval of redraws: half a second.
 const REDRAW_NS: u64 = 500_000_000;
 
-/// Draws what is going on.
+/// Draws the terminal view.
 fn draw(controller: &Controller, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = terminal::size();
     let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
@@ -390,13 +387,13 @@ fn draw(controller: &Controller, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-/// Waits. The one place where this program does.
+/// Sleeps. The only place where this program does.
 pub fn pause(span: Duration) {
     #[expect(clippy::disallowed_methods, reason = "the live host waits for a clock, and nothing else does")]
     std::thread::sleep(span);
 }
 
-/// The end: what came of it.
+/// Ends the outputs and prints the summary.
 fn finish(
     args: &Args,
     (ended, whole): (Vec<live::bridge::Ended>, bool),
@@ -427,7 +424,7 @@ fn finish(
     Ok(outcome)
 }
 
-/// What runs, in a few lines.
+/// Prints the configuration in a few lines.
 fn announce(args: &Args, controller: &Controller, memory: &str) {
     if args.quiet {
         return;
@@ -458,7 +455,7 @@ fn say(args: &Args, sentence: &str) {
     }
 }
 
-/// What people and service managers send.
+/// Signals of users and service managers.
 struct Signals {
     end: Arc<AtomicBool>,
     reload: Arc<AtomicBool>,
@@ -469,7 +466,7 @@ impl Signals {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let (end, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         for signal in [SIGINT, SIGTERM] {
-            // The second one does not ask.
+            // A second signal ends the process at once.
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&end))?;
             signal_hook::flag::register(signal, Arc::clone(&end))?;
         }

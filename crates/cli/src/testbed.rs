@@ -86,17 +86,17 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if !args.quiet {
         show::diagnostics(scenario.origin(), &scenario.warnings);
     }
-    if let Err(trouble) = testbed::ready().and_then(|()| testbed::has_tcp(live)) {
-        show::sentence(&trouble.to_string());
+    if let Err(error) = testbed::ready().and_then(|()| testbed::has_tcp(live)) {
+        show::sentence(&error.to_string());
         return Ok(Outcome::Wrong);
     }
-    if let Some((queue, trouble)) = testbed::lacks_bpf(live) {
+    if let Some((queue, error)) = testbed::lacks_bpf(live) {
         show::diagnostics(
             scenario.origin(),
             &[Diagnostic {
                 severity: Severity::Error,
                 span: queue.place.clone(),
-                message: trouble.to_string(),
+                message: error.to_string(),
                 label: String::new(),
                 help: None,
             }],
@@ -225,9 +225,9 @@ fn reality(
                 Ok(Some((ran.record, Vec::new())))
             }
             Ok(None) => Ok(None),
-            Err(trouble) => {
-                missing.fetch_or(trouble.is_lack(), Ordering::Relaxed);
-                Err(trouble.to_string())
+            Err(error) => {
+                missing.fetch_or(error.is_missing(), Ordering::Relaxed);
+                Err(error.to_string())
             }
         }
     };

@@ -80,7 +80,7 @@ fn a_kernel_without_bpf_qdiscs_is_told() {
 fn control_says_when_nobody_answers() {
     let (code, _, errors) = said(&["control", "/no/such/socket", "show"]);
     assert_eq!(code, Some(1));
-    assert!(errors.contains("nobody answers at /no/such/socket"), "{errors}");
+    assert!(errors.contains("no answer at /no/such/socket"), "{errors}");
 }
 
 /// Everything at once: frames cross, it is changed and asked, and in the end each record has what crossed.
@@ -142,7 +142,7 @@ fn it_runs_is_changed_and_leaves_its_records() {
     assert!(errors.contains(&format!("end it with: giveway control {socket} stop")), "{errors}");
     let (code, _, errors) =
         said(&["live", "--in", &bed.name("a0"), "--out", &bed.name("b1"), "--control", &socket]);
-    assert!(code == Some(2) && errors.contains("somebody listens there already"), "{errors}");
+    assert!(code == Some(2) && errors.contains("another process listens there already"), "{errors}");
 
     live.signal("-TERM");
     let (code, out, errors) = live.end();

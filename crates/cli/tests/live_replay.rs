@@ -78,7 +78,7 @@ fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
         })
     });
     nap(Duration::from_millis(300));
-    handles.iter().for_each(|handle| handle.rate(Rate::mbit(150)));
+    handles.iter().for_each(|handle| handle.set_rate(Rate::mbit(150)));
     for sender in senders {
         sender.join().expect("it sends");
     }
@@ -89,7 +89,7 @@ fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
     assert!(outcome.equal() && outcome.complete(), "{spec}: {outcome:?}");
     assert_eq!(outcome.sections.len(), 4, "two each way");
     let traced: u64 = outcome.sections.iter().map(|section| section.totals.arrived).sum();
-    let arrived: u64 = ended.iter().map(|ended| ended.status.books.arrived.packets).sum();
+    let arrived: u64 = ended.iter().map(|ended| ended.status.counters.arrived.packets).sum();
     assert_eq!(traced, arrived, "all that arrived is in the trace");
     assert!(
         ended.iter().all(|ended| ended.status.plain.is_none() && ended.status.losses.ring == 0),

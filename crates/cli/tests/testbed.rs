@@ -46,9 +46,9 @@ fn a_scenario_of_a_test_bed_can_be_simulated() {
 
 #[test]
 fn the_quick_start_runs_beside_its_simulation() {
-    if let Err(trouble) = testbed::ready() {
+    if let Err(error) = testbed::ready() {
         // Written past the harness, which keeps what a passing test prints to itself.
-        let _ = writeln!(std::io::stderr(), "skipped: {trouble}");
+        let _ = writeln!(std::io::stderr(), "skipped: {error}");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -104,8 +104,8 @@ fn ours_in_the_kernel_are_refused_with_their_place() {
 /// The kernel's disciplines have no delay of their own: a wire of ours behind them has it.
 #[test]
 fn a_discipline_of_the_kernel_stands_in() {
-    if let Err(trouble) = testbed::ready() {
-        let _ = writeln!(std::io::stderr(), "skipped: {trouble}");
+    if let Err(error) = testbed::ready() {
+        let _ = writeln!(std::io::stderr(), "skipped: {error}");
         return;
     }
     let kernel = "disciplines=[\"kernel:tbf limit 100000\"]";

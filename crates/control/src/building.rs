@@ -1,7 +1,7 @@
 //! Functions that build disciplines for a bridge, and how much room a direction needs.
 
 use disciplines::Spec;
-use live::direction::Build;
+use live::Build;
 use qdisc::{Limit, Rate, Site, Streams};
 use replay::Tracer;
 
@@ -24,7 +24,7 @@ pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'sta
 }
 
 /// How many frames a direction must be able to hold: as its discipline may, and what is on the line.
-pub fn rooms(config: &DirectionConfig, streams: &Streams) -> u32 {
+pub fn buffers(config: &DirectionConfig, streams: &Streams) -> u32 {
     /// Frames of this length are taken for what limits in bytes and lines hold.
     const SMALL: u64 = 256;
     let site = Site::new(config.rate, streams.clone());
@@ -33,12 +33,12 @@ pub fn rooms(config: &DirectionConfig, streams: &Streams) -> u32 {
         Some(Limit::Bytes(bytes)) => bytes / SMALL,
         None => 10_240,
     };
-    let on_line = if config.line.is_none() {
+    let in_flight = if config.emulation.is_none() {
         0
     } else {
         let rate = config.rate.min(Rate::gbit(1));
-        rate.bytes_in(config.line.delay + config.line.jitter) / SMALL
+        rate.bytes_in(config.emulation.delay + config.emulation.jitter) / SMALL
     };
     // What is between the ring and the queue, and the next discipline that somebody may ask for.
-    queued.saturating_add(on_line).saturating_add(4096).clamp(8192, 131_072) as u32
+    queued.saturating_add(in_flight).saturating_add(4096).clamp(8192, 131_072) as u32
 }

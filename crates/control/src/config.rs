@@ -2,37 +2,37 @@
 //! its values.
 
 use disciplines::Spec;
-use live::line;
+use live::LinkEmulation;
 use qdisc::{Bytes, Rate, Share, Site, Span, Streams, units};
 pub use watch::Direction;
 use wire::fragment::{self, Size};
 
-/// What one direction is to do.
+/// Configuration of one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionConfig {
-    /// The rate of its link.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Its discipline.
+    /// Discipline.
     pub qdisc: Spec,
-    /// What is behind the link.
-    pub line: line::Settings,
-    /// Frames are cut to this size.
+    /// Delay, jitter and loss behind the link.
+    pub emulation: LinkEmulation,
+    /// Size into which frames are cut; `None` to cut none.
     pub fragment: Option<Size>,
-    /// Fragments are put together.
+    /// True to join incoming fragments.
     pub reassemble: bool,
 }
 
-/// What both are to do.
+/// Configuration of both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BridgeConfig {
     forward: DirectionConfig,
     reverse: DirectionConfig,
 }
 
-/// A link that never makes anybody wait: 1 Tbit/s.
+/// Rate of a link without a limit: 1 Tbit/s.
 pub const UNLIMITED: Rate = Rate::gbit(1000);
 
-/// Every name, as flags have them. Those of the reverse direction end with `-reverse`.
+/// Names of all settings, as flags have them. Those of the reverse direction end with `-reverse`.
 pub const NAMES: [&str; 14] = [
     "rate",
     "rate-reverse",
@@ -50,27 +50,27 @@ pub const NAMES: [&str; 14] = [
     "reassemble-reverse",
 ];
 
-/// What the interfaces can do.
+/// Limits of the interfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkLimits {
-    /// Frames begin with an Ethernet header.
+    /// True if frames begin with an Ethernet header.
     pub ethernet: bool,
-    /// The longest frame, link header and tag included, in bytes.
+    /// Length of the longest frame, link header and tag included, in bytes.
     pub longest: usize,
 }
 
 impl Default for BridgeConfig {
     fn default() -> BridgeConfig {
         let spec: Spec = "fq_codel".parse().expect("it is in the registry");
-        let line = line::Settings::none();
+        let emulation = LinkEmulation::none();
         let config =
-            DirectionConfig { rate: UNLIMITED, qdisc: spec, line, fragment: None, reassemble: false };
+            DirectionConfig { rate: UNLIMITED, qdisc: spec, emulation, fragment: None, reassemble: false };
         BridgeConfig { forward: config.clone(), reverse: config }
     }
 }
 
 impl BridgeConfig {
-    /// What one direction is to do.
+    /// The configuration of a direction.
     pub fn of(&self, side: Direction) -> &DirectionConfig {
         match side {
             Direction::Forward => &self.forward,
@@ -78,10 +78,10 @@ impl BridgeConfig {
         }
     }
 
-    /// Changes one thing, by its name.
+    /// Changes a setting by its name.
     ///
     /// # Errors
-    /// A sentence on what is wrong, and what to write instead. Nothing was changed then.
+    /// A message with the mistake and its correction. Nothing is changed then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = canonical(name);
         if !NAMES.contains(&name.as_str()) {
@@ -111,13 +111,13 @@ impl BridgeConfig {
                     let help = error.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
                     wrong(&format!("{}{help}", error.message))
                 })?;
-                // Whatever cannot be built is refused now, not in the thread that forwards.
+                // Build it once here, so that an error is reported now and not in the forwarding thread.
                 let site = Site::new(config.rate, Streams::new(0));
                 spec.build::<live::Frame>(&site).map_err(|invalid| wrong(&invalid))?;
                 config.qdisc = spec;
             }
-            "delay" => config.line.delay = time(value).map_err(|error| wrong(&error))?,
-            "jitter" => config.line.jitter = time(value).map_err(|error| wrong(&error))?,
+            "delay" => config.emulation.delay = time(value).map_err(|error| wrong(&error))?,
+            "jitter" => config.emulation.jitter = time(value).map_err(|error| wrong(&error))?,
             "fragment" => config.fragment = size(value).map_err(|error| wrong(&error))?,
             "reassemble" => {
                 config.reassemble = match value {
@@ -126,9 +126,9 @@ impl BridgeConfig {
                     _ => return Err(wrong(&format!("\"{value}\" is neither yes nor no"))),
                 }
             }
-            _ => config.line.loss = value.parse::<Share>().map_err(|error| wrong(&error))?,
+            _ => config.emulation.loss = value.parse::<Share>().map_err(|error| wrong(&error))?,
         }
-        // A discipline may have been right for the old rate and be wrong for the new one.
+        // A discipline that is valid for the old rate may be invalid for the new one.
         let site = Site::new(config.rate, Streams::new(0));
         config.qdisc.build::<live::Frame>(&site).map_err(|invalid| wrong(&invalid)).map(|_| ())
     }
@@ -136,14 +136,14 @@ impl BridgeConfig {
     /// Checks that interfaces with these limits can carry out this configuration.
     ///
     /// # Errors
-    /// A sentence that begins with what cannot be done.
+    /// A message that begins with the name of the setting.
     pub fn within(&self, limits: &LinkLimits) -> Result<(), String> {
         for (config, suffix) in [(&self.forward, ""), (&self.reverse, "-reverse")] {
             let asks = [("fragment", config.fragment.is_some()), ("reassemble", config.reassemble)];
             if let Some((name, _)) = asks.into_iter().find(|(_, asks)| *asks && !limits.ethernet) {
                 return Err(format!(
-                    "{name}{suffix}: fragments have an Ethernet type of their own, and a TUN interface carries IP packets only; \
-                     name two Ethernet interfaces"
+                    "{name}{suffix}: fragments have an EtherType, and a TUN interface carries only IP packets; use two Ethernet \
+                     interfaces"
                 ));
             }
             // Behind the Ethernet header and a tag.
@@ -152,15 +152,15 @@ impl BridgeConfig {
                 let least = packet.div_ceil(fragment::MOST) + fragment::HEADER;
                 let (bytes, most) = (size.bytes(), fragment::MOST);
                 return Err(format!(
-                    "fragment{suffix}: an MTU of {packet} bytes in fragments of {bytes} is more than {most} of them, and there can be no \
-                     more; ask for {least} at least"
+                    "fragment{suffix}: an MTU of {packet} bytes needs more than {most} fragments of {bytes} bytes, which is the limit; \
+                     write {least} at least"
                 ));
             }
         }
         Ok(())
     }
 
-    /// What differs from others: names with the values of `self`, in the order of [`NAMES`].
+    /// The settings that differ from those of `from`: names and values of `self`, in the order of [`NAMES`].
     pub fn differs(&self, from: &BridgeConfig) -> Vec<(&'static str, String)> {
         NAMES
             .iter()
@@ -169,7 +169,7 @@ impl BridgeConfig {
             .collect()
     }
 
-    /// One thing, as it would be written.
+    /// The value of a setting, as it would be written.
     pub fn get(&self, name: &str) -> String {
         let (what, config) = match name.strip_suffix("-reverse") {
             Some(what) => (what, &self.reverse),
@@ -178,16 +178,16 @@ impl BridgeConfig {
         match what {
             "rate" => rate(config.rate),
             "qdisc" => config.qdisc.to_string(),
-            "delay" => config.line.delay.to_string(),
-            "jitter" => config.line.jitter.to_string(),
+            "delay" => config.emulation.delay.to_string(),
+            "jitter" => config.emulation.jitter.to_string(),
             "fragment" => config.fragment.map_or("none".to_owned(), |size| size.bytes().to_string()),
             "reassemble" => if config.reassemble { "yes" } else { "no" }.to_owned(),
-            _ => config.line.loss.to_string(),
+            _ => config.emulation.loss.to_string(),
         }
     }
 }
 
-/// A name as [`NAMES`] has it: `rate_reverse` and the former `rate-back` are `rate-reverse`.
+/// The name in [`NAMES`] for `name`: `rate_reverse` and the former `rate-back` are `rate-reverse`.
 pub fn canonical(name: &str) -> String {
     let name = name.replace('_', "-");
     match name.strip_suffix("-back") {
@@ -196,9 +196,9 @@ pub fn canonical(name: &str) -> String {
     }
 }
 
-/// Below this a single packet takes minutes.
+/// Smallest rate: below it a single packet takes minutes.
 const SLOWEST: Rate = Rate::kbit(1);
-/// Longer delays are a mistake in the unit.
+/// Longest delay: a longer one is probably a mistake in the unit.
 const LONGEST: Span = Span::s(60);
 
 fn time(text: &str) -> Result<Span, String> {
@@ -206,26 +206,28 @@ fn time(text: &str) -> Result<Span, String> {
     if span > LONGEST { Err(format!("{text} is too long: at most {LONGEST}")) } else { Ok(span) }
 }
 
-/// The size of fragments: bytes, as an MTU is written, or none.
+/// Parses the size of fragments: a number of bytes, or none.
 fn size(text: &str) -> Result<Option<Size>, String> {
     if text == "none" {
         return Ok(None);
     }
     let bytes = text.parse::<u64>().ok().or_else(|| text.parse::<Bytes>().ok().map(|bytes| bytes.0));
-    let bytes = bytes.ok_or_else(|| format!("\"{text}\" is no number of bytes: write 500, 800, or none"))?;
+    let bytes =
+        bytes.ok_or_else(|| format!("\"{text}\" is not a number of bytes: write 500, 800, or none"))?;
     Size::new(bytes).map(Some).map_err(|error| error.to_string())
 }
 
-/// The EtherType of fragments, as in 0x88b6.
+/// Parses the EtherType of fragments, as in 0x88b6.
 pub fn fragment_type(text: &str) -> Result<u16, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let number = u16::from_str_radix(digits, 16);
-    let number =
-        number.map_err(|_| format!("\"{text}\" is no EtherType: four hexadecimal digits, as in 0x88b6"))?;
+    let number = number.map_err(|_| {
+        format!("\"{text}\" is not an EtherType: write four hexadecimal digits, as in 0x88b6")
+    })?;
     fragment::ether_type(number).map_err(|error| error.to_string())
 }
 
-/// A rate, for people.
+/// Formats a rate; [`UNLIMITED`] is `unlimited`.
 pub fn rate(rate: Rate) -> String {
     if rate == UNLIMITED { "unlimited".to_owned() } else { rate.to_string() }
 }
@@ -234,22 +236,22 @@ pub fn rate(rate: Rate) -> String {
 mod tests {
     use super::*;
 
-    fn said(name: &str, value: &str) -> String {
+    fn set_error(name: &str, value: &str) -> String {
         BridgeConfig::default().set(name, value).unwrap_err()
     }
 
     #[test]
-    fn wrong_settings_are_told_with_what_would_be_right() {
-        assert!(said("rte", "1mbit").starts_with("unknown setting \"rte\"; did you mean rate?"));
-        assert!(said("rate", "20").contains("has no unit"), "{}", said("rate", "20"));
-        assert!(said("qdisc-reverse", "fq_codl").contains("did you mean \"fq_codel\""));
-        assert!(said("delay", "20min").starts_with("delay: "));
-        assert!(said("loss", "half").starts_with("loss: "));
-        assert_eq!(said("rate", "10bit"), "rate: 10bit is too slow: at least 1kbit");
+    fn errors_of_settings_name_the_correction() {
+        assert!(set_error("rte", "1mbit").starts_with("unknown setting \"rte\"; did you mean rate?"));
+        assert!(set_error("rate", "20").contains("has no unit"), "{}", set_error("rate", "20"));
+        assert!(set_error("qdisc-reverse", "fq_codl").contains("did you mean \"fq_codel\""));
+        assert!(set_error("delay", "20min").starts_with("delay: "));
+        assert!(set_error("loss", "half").starts_with("loss: "));
+        assert_eq!(set_error("rate", "10bit"), "rate: 10bit is too slow: at least 1kbit");
     }
 
     #[test]
-    fn every_name_is_read_and_written() {
+    fn every_setting_is_parsed_and_written() {
         let values = [
             "8mbit",
             "unlimited",
@@ -276,10 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn fragments_that_cannot_be_are_refused() {
-        assert!(said("fragment", "60").contains("60 bytes: fragments have 68 to 9000 bytes"));
-        assert!(said("fragment-reverse", "large").contains("write 500, 800, or none"));
-        assert!(said("reassemble", "maybe").contains("neither yes nor no"));
+    fn invalid_fragment_sizes_are_errors() {
+        assert!(set_error("fragment", "60").contains("60 bytes: fragments have 68 to 9000 bytes"));
+        assert!(set_error("fragment-reverse", "large").contains("write 500, 800, or none"));
+        assert!(set_error("reassemble", "maybe").contains("neither yes nor no"));
         assert_eq!(fragment_type("0x88B5"), Ok(0x88b5));
         assert!(fragment_type("0x0800").unwrap_err().contains("IPv4"));
         assert!(fragment_type("ether").unwrap_err().contains("as in 0x88b6"));
@@ -294,7 +296,7 @@ mod tests {
         );
         let refused = within("fragment-reverse", "68", true, 9018).unwrap_err();
         assert!(
-            refused.starts_with("fragment-reverse: ") && refused.ends_with("ask for 79 at least"),
+            refused.starts_with("fragment-reverse: ") && refused.ends_with("write 79 at least"),
             "{refused}"
         );
         assert_eq!(within("fragment", "79", true, 9018), Ok(()));

@@ -1,13 +1,12 @@
-//! Watches and changes a bridge that runs in this process.
+//! Monitors and changes a bridge in this process.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use live::direction::Order;
 use live::fragments::Fragments;
-use live::reservations::{Clerk, Shown};
-use live::{Handle, Status};
+use live::reservations::{LinkReservations, ReservationClient};
+use live::{Command, Handle, Status};
 use qdisc::{Span, Streams};
 use replay::Tracer;
 use serde_json::{Value, json};
@@ -27,7 +26,7 @@ impl ControlApi for Controller {
 
     fn reservations(&self) -> Result<String, String> {
         let list = self.list().map(|list| list.to_string());
-        list.ok_or_else(|| "it keeps no reservations: begin it with --reserve".to_owned())
+        list.ok_or_else(|| "this bridge keeps no reservations: start it with --reserve".to_owned())
     }
 
     fn set(&self, name: &str, value: &str) -> Result<String, String> {
@@ -47,24 +46,24 @@ impl ControlApi for Controller {
     }
 }
 
-/// Both directions, from the outside.
+/// Monitors and changes both directions of a bridge.
 pub struct Controller {
     handles: Vec<Handle>,
-    /// From where to where, for each direction.
+    /// Incoming and outgoing interface of each direction.
     names: [(String, String); 2],
     config: Mutex<BridgeConfig>,
     limits: LinkLimits,
     streams: Streams,
     tracer: Option<Tracer>,
-    /// Keeps reservations.
-    clerk: Option<Clerk>,
+    /// Client of the reservation service, if there is one.
+    reservation_client: Option<ReservationClient>,
     stopped: AtomicBool,
-    /// Which complaints were made, for each direction.
+    /// Complaints that were reported already, for each direction.
     complained: Mutex<[[bool; 3]; 2]>,
 }
 
 impl Controller {
-    /// For a bridge that runs as `config` says.
+    /// Creates the controller of a bridge that was started with `config`.
     pub fn new(
         handles: Vec<Handle>,
         names: [(String, String); 2],
@@ -72,7 +71,7 @@ impl Controller {
         limits: LinkLimits,
         streams: Streams,
         tracer: Option<Tracer>,
-        clerk: Option<Clerk>,
+        reservation_client: Option<ReservationClient>,
     ) -> Controller {
         Controller {
             handles,
@@ -81,57 +80,57 @@ impl Controller {
             limits,
             streams,
             tracer,
-            clerk,
+            reservation_client,
             stopped: AtomicBool::new(false),
             complained: Mutex::default(),
         }
     }
 
-    /// What it does now.
+    /// The current configuration.
     pub fn config(&self) -> MutexGuard<'_, BridgeConfig> {
         self.config.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// From where to where.
+    /// Incoming and outgoing interface of each direction.
     pub fn names(&self) -> &[(String, String); 2] {
         &self.names
     }
 
-    /// The newest pictures, forward first.
+    /// The latest snapshots, forward first.
     pub fn statuses(&self) -> Vec<Status> {
         self.handles.iter().map(Handle::status).collect()
     }
 
-    /// How reservations stand in each direction that keeps them.
-    pub fn kept(&self) -> [Option<Shown>; 2] {
-        self.clerk.as_ref().map(Clerk::show).unwrap_or_default()
+    /// The reservations of each direction that keeps them.
+    pub fn kept(&self) -> [Option<LinkReservations>; 2] {
+        self.reservation_client.as_ref().map(ReservationClient::status).unwrap_or_default()
     }
 
-    /// All reservations, for programs; nothing when none are kept.
+    /// All reservations, as JSON; `None` if the bridge keeps none.
     pub fn list(&self) -> Option<Value> {
-        self.clerk.as_ref()?;
+        self.reservation_client.as_ref()?;
         let kept = Direction::ALL.iter().zip(self.kept());
-        let all = kept.flat_map(|(direction, shown)| {
-            let list = shown.map(|shown| shown.list).unwrap_or_default();
+        let all = kept.flat_map(|(direction, link)| {
+            let list = link.map(|link| link.list).unwrap_or_default();
             list.into_iter().map(|each| reservations::listed(direction.name(), &each))
         });
         Some(all.collect())
     }
 
-    /// Whether somebody wants it to end.
+    /// True once a client has requested a stop.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Changes whatever is different, and says what that was.
+    /// Applies the settings that differ, and returns a message with them.
     ///
     /// # Errors
-    /// A sentence on what these interfaces cannot do. Nothing was changed then.
+    /// A message with the setting that the interfaces do not support. Nothing is changed then.
     pub fn become_as(&self, new: BridgeConfig) -> Result<String, String> {
         self.change(|_| Ok(new))
     }
 
-    /// The lock is held from the old configuration to the new one: of two changes at a time none is lost.
+    /// The lock is held from the old configuration to the new one, so that concurrent changes are not lost.
     fn change(
         &self,
         make: impl FnOnce(&BridgeConfig) -> Result<BridgeConfig, String>,
@@ -141,137 +140,140 @@ impl Controller {
         new.within(&self.limits)?;
         let changes = new.differs(&old);
         let mut remarks = Vec::new();
-        let kept = self.clerk.as_ref().filter(|_| !changes.is_empty()).map(Clerk::show);
+        let kept =
+            self.reservation_client.as_ref().filter(|_| !changes.is_empty()).map(ReservationClient::status);
         for (direction, handle) in Direction::ALL.into_iter().zip(&self.handles) {
             let (name, was, is) = (direction.name(), old.of(direction), new.of(direction));
             if was.qdisc != is.qdisc {
-                // A new name for its random numbers: how often something was changed.
+                // Each discipline gets a random stream of its own, named by the number of changes.
                 let changed = handle.status().changes.to_string();
                 let place = self.streams.within(name).within(&changed);
-                handle.order(Order::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
+                handle.send(Command::Qdisc(builder(is.qdisc.clone(), place, self.tracer.clone(), name)));
                 let keeps = kept.as_ref().map(|kept| kept[direction as usize].is_some());
                 remarks.extend(keeps.and_then(|keeps| reservations::about_change(keeps, is)));
             }
             if was.rate != is.rate {
-                handle.rate(is.rate);
-                if let Some(clerk) = &self.clerk {
-                    clerk.rate(direction as usize, is.rate);
+                handle.set_rate(is.rate);
+                if let Some(reservation_client) = &self.reservation_client {
+                    reservation_client.set_rate(direction as usize, is.rate);
                 }
             }
-            if was.line != is.line {
-                handle.line(is.line);
+            if was.emulation != is.emulation {
+                handle.set_emulation(is.emulation);
             }
             if was.fragment != is.fragment {
-                handle.order(Order::Cut(is.fragment));
+                handle.send(Command::Cut(is.fragment));
             }
             if was.reassemble != is.reassemble {
-                handle.order(Order::Join(is.reassemble));
+                handle.send(Command::Join(is.reassemble));
             }
         }
         *old = new;
         Ok(match changes.len() {
-            0 => "nothing is different".to_owned(),
+            0 => "nothing changed".to_owned(),
             _ => {
-                let told = changes.iter().map(|(name, value)| format!("{name} is {value}"));
-                let told = told.collect::<Vec<_>>().join(", ");
-                remarks.iter().fold(told, |told, remark| format!("{told}; {remark}"))
+                let reported = changes.iter().map(|(name, value)| format!("{name} is {value}"));
+                let reported = reported.collect::<Vec<_>>().join(", ");
+                remarks.iter().fold(reported, |reported, remark| format!("{reported}; {remark}"))
             }
         })
     }
 
-    /// What goes wrong on both sides of the bridge rather than in it: each is told once.
+    /// Problems outside the bridge. Each is reported once.
     pub fn complaints(&self) -> Vec<String> {
         let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut said = Vec::new();
-        for ((handle, (from, _)), told) in self.handles.iter().zip(&self.names).zip(complained.iter_mut()) {
+        let mut messages = Vec::new();
+        for ((handle, (from, _)), reported) in self.handles.iter().zip(&self.names).zip(complained.iter_mut())
+        {
             let status = handle.status();
             let losses = status.losses;
-            if status.fragments.whole > 0 && !std::mem::replace(&mut told[2], true) {
-                said.push(format!(
+            if status.fragments.whole > 0 && !std::mem::replace(&mut reported[2], true) {
+                messages.push(format!(
                     "frames longer than a fragment come in at {from} and pass whole: they are not IP, or not directly behind their \
                      Ethernet header"
                 ));
             }
-            if losses.too_long > 0 && !std::mem::replace(&mut told[0], true) {
-                said.push(format!(
+            if losses.too_long > 0 && !std::mem::replace(&mut reported[0], true) {
+                messages.push(format!(
                     "frames longer than the MTU come in at {from} and are dropped: the machine on that side leaves \
                      segmentation to its network card; there, type: ethtool -K INTERFACE tso off gso off"
                 ));
             }
-            if losses.ring > 0 && !std::mem::replace(&mut told[1], true) {
-                said.push(format!(
+            if losses.ring > 0 && !std::mem::replace(&mut reported[1], true) {
+                messages.push(format!(
                     "the kernel dropped {} frames that came in at {from}, because they were not taken in time: try a \
                      larger --ring, or fewer programs beside this one",
                     losses.ring
                 ));
             }
         }
-        said
+        messages
     }
 
-    /// What each direction does, in a line.
+    /// The configuration of each direction, in one line each.
     pub fn describe(&self) -> Vec<String> {
         let config = self.config();
         let ways = Direction::ALL.into_iter().zip(&self.names).zip(&self.handles);
         ways.map(|((direction, (from, to)), handle)| {
             let config = config.of(direction);
             let mut line = format!("{from} to {to}: {}, {}", rate(config.rate), config.qdisc);
-            for (what, span) in [("delay", config.line.delay), ("jitter", config.line.jitter)] {
+            for (what, span) in [("delay", config.emulation.delay), ("jitter", config.emulation.jitter)] {
                 if !span.is_zero() {
                     let _ = write!(line, ", {what} {span}");
                 }
             }
-            if config.line.loss.get() > 0.0 {
-                let _ = write!(line, ", loss {}", config.line.loss);
+            if config.emulation.loss.get() > 0.0 {
+                let _ = write!(line, ", loss {}", config.emulation.loss);
             }
             if let Some(size) = config.fragment {
                 let _ = write!(line, ", fragments of {} bytes", size.bytes());
             }
             if config.reassemble {
-                line.push_str(", fragments put together");
+                line.push_str(", fragments joined");
             }
-            let _ = write!(line, "; {}", handle.status().how);
+            let _ = write!(line, "; {}", handle.status().scheduling);
             line
         })
         .chain(self.kept().iter().zip(&self.names).zip(Direction::ALL).filter_map(
-            |((shown, (_, to)), direction)| {
-                let (shown, limited) = (shown.as_ref()?, config.of(direction).rate != UNLIMITED);
-                limited.then(|| format!("reservations out of {to}: up to {}", shown.capacity))
+            |((link, (_, to)), direction)| {
+                let (link, limited) = (link.as_ref()?, config.of(direction).rate != UNLIMITED);
+                limited.then(|| format!("reservations out of {to}: up to {}", link.capacity))
             },
         ))
         .collect()
     }
 
-    /// What came of it, for people.
+    /// The summary at the end, as text.
     pub fn summary(&self, statuses: &[Status]) -> String {
         let mut text = String::new();
         for (((from, to), status), reserved) in self.names.iter().zip(statuses).zip(self.kept()) {
-            let Status { books, held, .. } = status;
+            let Status { counters, backlog, .. } = status;
             let _ = writeln!(text, "{from} to {to}, {}", seconds(status.uptime));
             let row = |text: &mut String, name: &str, value: String| {
                 let _ = writeln!(text, "  {name:<10} {value}");
             };
             let amount =
-                |backlog: &qdisc::Backlog| format!("{} packets, {} bytes", backlog.packets, backlog.bytes);
-            row(&mut text, "arrived", amount(&books.arrived));
-            row(&mut text, "sent", amount(&books.sent));
+                |amount: &qdisc::Backlog| format!("{} packets, {} bytes", amount.packets, amount.bytes);
+            row(&mut text, "arrived", amount(&counters.arrived));
+            row(&mut text, "sent", amount(&counters.sent));
             let reasons = status.dropped.iter().filter(|(_, lost)| lost.packets > 0);
             let reasons: Vec<String> =
                 reasons.map(|(why, lost)| format!("{} {}", why.name(), lost.packets)).collect();
             let reasons =
                 if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
-            row(&mut text, "dropped", format!("{}{reasons}", amount(&books.dropped)));
-            if books.marked > 0 {
-                row(&mut text, "marked", books.marked.to_string());
+            row(&mut text, "dropped", format!("{}{reasons}", amount(&counters.dropped)));
+            if counters.marked > 0 {
+                row(&mut text, "marked", counters.marked.to_string());
             }
-            if held.packets > 0 {
-                row(&mut text, "held", amount(held));
+            if backlog.packets > 0 {
+                row(&mut text, "held", amount(backlog));
             }
             for (name, quantiles) in [("waited", &status.sojourn[0]), ("late", &status.lateness[0])] {
                 if quantiles.count > 0 {
                     let [p50, _, p99, p999, most] = quantiles.shares().map(|(_, span)| short(span));
-                    let said = format!("half at most {p50}, 99 % {p99}, 99.9 % {p999}, the longest {most}");
-                    row(&mut text, name, said);
+                    let messages =
+                        format!("half at most {p50}, 99 % {p99}, 99.9 % {p999}, the longest {most}");
+                    row(&mut text, name, messages);
                 }
             }
             for (name, count) in lost(status) {
@@ -291,11 +293,11 @@ impl Controller {
                 row(&mut text, "joined", put);
             }
             if status.stalls > 0 {
-                let said = format!("{} times, {} of the link's time", status.stalls, status.stalled);
-                row(&mut text, "stalled", said);
+                let messages = format!("{} times, {} of the link's time", status.stalls, status.stalled);
+                row(&mut text, "stalled", messages);
             }
-            if let Some(said) = reserved.as_ref().and_then(reservations::in_words) {
-                row(&mut text, "reserved", said);
+            if let Some(messages) = reserved.as_ref().and_then(reservations::in_words) {
+                row(&mut text, "reserved", messages);
             }
             if let Some(why) = &status.plain {
                 row(&mut text, "plain", format!("{} frames after it failed: {why}", status.plain_frames));
@@ -304,7 +306,7 @@ impl Controller {
         text
     }
 
-    /// All of it, for programs. Times are in seconds.
+    /// The state of both directions, as JSON. Times are in seconds.
     pub fn json(&self, statuses: &[Status]) -> Value {
         let config = self.config();
         let ways = Direction::ALL.into_iter().zip(&self.names).zip(statuses).zip(self.kept());
@@ -330,17 +332,17 @@ impl Controller {
                     "to": to,
                     "rate_bps": status.rate.as_bit(),
                     "qdisc": config.qdisc.to_string(),
-                    "delay_s": config.line.delay.as_s(),
-                    "jitter_s": config.line.jitter.as_s(),
-                    "loss": config.line.loss.get(),
+                    "delay_s": config.emulation.delay.as_s(),
+                    "jitter_s": config.emulation.jitter.as_s(),
+                    "loss": config.emulation.loss.get(),
                     "fragment": config.fragment.map(Size::bytes),
                     "reassemble": config.reassemble,
                     "uptime_s": status.uptime.as_s(),
-                    "arrived": backlog(&status.books.arrived),
-                    "sent": backlog(&status.books.sent),
-                    "dropped": backlog(&status.books.dropped),
-                    "held": backlog(&status.held),
-                    "marked": status.books.marked,
+                    "arrived": backlog(&status.counters.arrived),
+                    "sent": backlog(&status.counters.sent),
+                    "dropped": backlog(&status.counters.dropped),
+                    "held": backlog(&status.backlog),
+                    "marked": status.counters.marked,
                     "drops": reasons,
                     "lost": lost,
                     "cut": {"frames": cut, "fragments": pieces, "spared_fragments": spared, "whole": whole},
@@ -366,13 +368,13 @@ impl Controller {
                     "interface_downs": status.downs,
                     "receive_calls": status.receives,
                     "send_calls": status.sends,
-                    "rooms": {"left": status.rooms[0], "least": status.rooms[1], "all": status.rooms[2]},
-                    "on_line": status.on_line,
+                    "rooms": {"left": status.buffers[0], "least": status.buffers[1], "all": status.buffers[2]},
+                    "on_line": status.in_flight,
                     "gauges": gauges,
                     "reservations": reserved.as_ref().map(reservations::to_json),
                     "plain": status.plain,
                     "plain_frames": status.plain_frames,
-                    "how": status.how,
+                    "how": status.scheduling,
                 })
             })
             .collect();
@@ -380,15 +382,15 @@ impl Controller {
     }
 }
 
-/// What was lost outside the discipline, by name.
+/// Losses outside the discipline, by name.
 fn lost(status: &Status) -> [(&'static str, u64); 5] {
     let losses = &status.losses;
     [
         ("ring", losses.ring),
-        ("no_room", losses.no_room),
+        ("no_room", losses.no_buffer),
         ("too_long", losses.too_long),
         ("unsent", losses.unsent),
-        ("line", losses.line),
+        ("line", losses.emulated),
     ]
 }
 
@@ -401,7 +403,7 @@ fn quantiles(quantiles: &watch::Quantiles) -> Value {
     })
 }
 
-/// A short time for people: three digits.
+/// Formats a time with three digits.
 fn short(span: Span) -> String {
     let (value, unit) = match span.as_s() {
         s if s >= 1.0 => (s, "s"),
@@ -418,7 +420,7 @@ fn short(span: Span) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A time for people.
+/// Formats a time in seconds.
 fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_s())
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// The most bytes that the head of a request may have.
+/// Largest size of the head of a request, in bytes.
 pub const LONGEST_HEAD: usize = 8192;
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -10,7 +10,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// Returns true when `bytes` hold the whole head of an HTTP request. An empty line ends the head (RFC 9112, section 2.1).
 pub fn is_complete(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
-    // What stands behind the last line feed is not a whole line yet.
+    // The bytes behind the last line feed are not a whole line yet.
     lines.next_back();
     lines.any(|line| line.is_empty() || line == b"\r")
 }
@@ -18,7 +18,7 @@ pub fn is_complete(bytes: &[u8]) -> bool {
 /// Reads a request and returns the whole answer: head and body.
 ///
 /// # Errors
-/// What reading says.
+/// The error of the reader.
 pub fn respond(request: impl Read, metrics: impl FnOnce() -> String) -> io::Result<Vec<u8>> {
     let mut request = request.take(LONGEST_HEAD as u64 + 1);
     let mut bytes = Vec::new();
@@ -32,7 +32,7 @@ pub fn respond(request: impl Read, metrics: impl FnOnce() -> String) -> io::Resu
     Ok(answer(&bytes, metrics))
 }
 
-/// The answer to these bytes of a request: all of its head, or what there was of it.
+/// The answer to the bytes of a request: its whole head, or as much of it as was received.
 pub fn answer(bytes: &[u8], metrics: impl FnOnce() -> String) -> Vec<u8> {
     let (status, kind, body) = if !is_complete(bytes) && bytes.len() > LONGEST_HEAD {
         let what = format!("a request has at most {LONGEST_HEAD} bytes\n");
@@ -55,9 +55,9 @@ fn reply(request: &str, metrics: impl FnOnce() -> String) -> (&'static str, &'st
         (Some("GET"), Some(path)) if matches!(path.split('?').next(), Some("/" | "/metrics")) => {
             ("200 OK", watch::openmetrics::CONTENT_TYPE, metrics())
         }
-        (Some("GET"), Some(_)) => ("404 Not Found", TEXT, "there is /metrics\n".to_owned()),
-        (Some(_), Some(_)) => ("405 Method Not Allowed", TEXT, "ask with GET\n".to_owned()),
-        _ => ("400 Bad Request", TEXT, "this is no HTTP request\n".to_owned()),
+        (Some("GET"), Some(_)) => ("404 Not Found", TEXT, "the metrics are at /metrics\n".to_owned()),
+        (Some(_), Some(_)) => ("405 Method Not Allowed", TEXT, "use GET\n".to_owned()),
+        _ => ("400 Bad Request", TEXT, "this is not an HTTP request\n".to_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
-//! How reservations are shown, and which disciplines do something with them.
+//! Output of reservations, and the disciplines that honour them.
 
 use disciplines::Spec;
-use live::reservations::Shown;
+use live::reservations::LinkReservations;
 use live::station::EVERYONE;
 use qdisc::{Qdisc, Rate, Site, Streams};
 use reserve::{Malformed, Reservation};
@@ -9,37 +9,36 @@ use serde_json::{Value, json};
 
 use crate::config::DirectionConfig;
 
-/// Whether a discipline does anything with a reservation.
+/// True if a discipline honours reservations.
 pub fn guarantees(spec: &Spec, rate: Rate) -> bool {
-    let mut knows = false;
+    let mut guarantees_rates = false;
     if let Ok(built) = spec.build::<live::Frame>(&Site::new(rate, Streams::new(0))) {
-        // Those that do say what they have admitted.
-        built.gauges(&mut |name, _| knows |= name == "reserved_bit");
+        // A discipline that honours reservations has a gauge of the rate that it has admitted.
+        built.gauges(&mut |name, _| guarantees_rates |= name == "reserved_bit");
     }
-    knows
+    guarantees_rates
 }
 
-/// Whether the configured discipline does anything with a reservation.
+/// True if the configured discipline honours reservations.
 pub fn config_guarantees(config: &DirectionConfig) -> bool {
     guarantees(&config.qdisc, config.rate)
 }
 
-/// What to say about a discipline that was changed while reservations are kept.
+/// The remark about a changed discipline of a bridge with reservations, if there is one.
 pub fn about_change(kept: bool, config: &DirectionConfig) -> Option<String> {
     let name = config.qdisc.name();
     match (kept, config_guarantees(config)) {
-        (true, false) => Some(format!("{name} does nothing with reservations, which are kept")),
-        (false, true) => {
-            Some(format!("{name} would know reservations, but that direction began without: begin anew"))
-        }
+        (true, false) => Some(format!("{name} ignores reservations; they stay in the table")),
+        (false, true) => Some(format!(
+            "{name} honours reservations, but this direction was started without them: restart the bridge"
+        )),
         _ => None,
     }
 }
 
-/// What happened, by name: messages that were decided about, reservations that went, messages that were
-/// wrong.
-pub fn counts(shown: &Shown) -> Vec<(&'static str, u64)> {
-    let of = &shown.counts;
+/// Counters by name: decided messages, ended reservations, malformed messages.
+pub fn counts(link: &LinkReservations) -> Vec<(&'static str, u64)> {
+    let of = &link.counts;
     let mut all = vec![
         ("granted", of.granted),
         ("refused", of.refused),
@@ -48,26 +47,26 @@ pub fn counts(shown: &Shown) -> Vec<(&'static str, u64)> {
         ("revoked", of.revoked),
         ("unknown_end", of.unknown_ends),
         ("answer_passed", of.stray_answers),
-        ("overflow", shown.overflow),
+        ("overflow", link.overflow),
     ];
-    // Without its first two bytes a frame is not one of ours.
-    all.extend(Malformed::NAMES.into_iter().zip(shown.malformed).filter(|(name, _)| *name != "magic"));
+    // A frame without the magic bytes is not a control packet, so this counter is always zero.
+    all.extend(Malformed::NAMES.into_iter().zip(link.malformed).filter(|(name, _)| *name != "magic"));
     all
 }
 
-/// For programs.
-pub fn to_json(shown: &Shown) -> Value {
+/// The state of a direction, as JSON.
+pub fn to_json(link: &LinkReservations) -> Value {
     let counts: serde_json::Map<String, Value> =
-        counts(shown).into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+        counts(link).into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
     json!({
-        "reservable_bps": shown.capacity.as_bit(),
-        "reserved_bps": shown.reserved.as_bit(),
-        "flows": shown.list.len(),
+        "reservable_bps": link.capacity.as_bit(),
+        "reserved_bps": link.reserved.as_bit(),
+        "flows": link.list.len(),
         "messages": counts,
     })
 }
 
-/// For programs, one reservation. Times are Unix times in seconds; a finish that never comes is null.
+/// A reservation, as JSON. Times are Unix times in seconds; an open end is null.
 pub fn listed(direction: &str, of: &Reservation) -> Value {
     let time = |ns: u64| (ns != u64::MAX).then_some(ns as f64 / 1e9);
     let owner: [u8; 8] = of.owner.id.to_be_bytes();
@@ -83,7 +82,7 @@ pub fn listed(direction: &str, of: &Reservation) -> Value {
     })
 }
 
-/// A link address, for people.
+/// Formats a link address.
 pub fn address(bytes: [u8; 6]) -> String {
     if bytes == EVERYONE {
         return "everyone".to_owned();
@@ -91,10 +90,10 @@ pub fn address(bytes: [u8; 6]) -> String {
     bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// For people, in a line of the summary; nothing when nobody asked for anything.
-pub fn in_words(shown: &Shown) -> Option<String> {
-    let counts = &shown.counts;
-    let wrong: u64 = shown.malformed.iter().sum();
+/// The state of a direction in one line of the summary; `None` if there was no message.
+pub fn in_words(link: &LinkReservations) -> Option<String> {
+    let counts = &link.counts;
+    let wrong: u64 = link.malformed.iter().sum();
     let parts = [
         ("granted", counts.granted),
         ("refused", counts.refused),
@@ -102,23 +101,23 @@ pub fn in_words(shown: &Shown) -> Option<String> {
         ("expired", counts.expired),
         ("revoked", counts.revoked),
         ("malformed or forged", wrong),
-        ("lost", shown.overflow),
+        ("lost", link.overflow),
     ];
     let said = parts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}"));
     let said: Vec<String> = said.collect();
     (!said.is_empty())
-        .then(|| format!("{}; {} of {} in the end", said.join(", "), shown.reserved, shown.capacity))
+        .then(|| format!("{}; {} of {} at the end", said.join(", "), link.reserved, link.capacity))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Which disciplines do something with reservations is not written down twice: they show it.
+    /// There is no list of disciplines that honour reservations: their gauges show it.
     #[test]
-    fn who_guarantees_rates_is_known() {
-        let knows = |name: &str| guarantees(&name.parse().unwrap(), Rate::mbit(10));
-        assert!(["trr_sound", "wfq", "qfq", "vc"].into_iter().all(knows));
-        assert!(!["fifo", "fq_codel", "drr"].into_iter().any(knows));
+    fn disciplines_that_guarantee_rates_are_recognised() {
+        let guarantees_rates = |name: &str| guarantees(&name.parse().unwrap(), Rate::mbit(10));
+        assert!(["trr_sound", "wfq", "qfq", "vc"].into_iter().all(guarantees_rates));
+        assert!(!["fifo", "fq_codel", "drr"].into_iter().any(guarantees_rates));
     }
 }

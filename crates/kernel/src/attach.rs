@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Trouble;
+use crate::KernelError;
 use crate::object::{self, Recipe};
 use crate::plan::{Params, Plan};
 use crate::printed;
@@ -97,7 +97,7 @@ pub enum Source<'a> {
 
 /// What is to be put where.
 #[derive(Clone, Debug)]
-pub struct Order<'a> {
+pub struct LoadRequest<'a> {
     /// The interface.
     pub device: &'a str,
     /// The discipline.
@@ -118,7 +118,7 @@ pub struct Order<'a> {
 ///
 /// # Errors
 /// When there is no such interface.
-pub fn largest_packet(device: &str) -> Result<u64, Trouble> {
+pub fn largest_packet(device: &str) -> Result<u64, KernelError> {
     let folder = Path::new("/sys/class/net").join(device);
     let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
     let valid = !device.is_empty() && !device.contains('/');
@@ -127,7 +127,7 @@ pub fn largest_packet(device: &str) -> Result<u64, Trouble> {
         let mut there: Vec<String> =
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         there.sort();
-        return Err(Trouble::refused(format!(
+        return Err(KernelError::precondition(format!(
             "there is no interface {device:?}: there are {}",
             there.join(", ")
         )));
@@ -140,10 +140,10 @@ pub fn largest_packet(device: &str) -> Result<u64, Trouble> {
 ///
 /// # Errors
 /// What is missing, and what to do about it.
-pub fn ready() -> Result<(), Trouble> {
+pub fn ready() -> Result<(), KernelError> {
     let root = fs::metadata("/proc/self").is_ok_and(|of| of.uid() == 0);
     if !root {
-        return Err(Trouble::refused("a qdisc is loaded by root: say it again with sudo"));
+        return Err(KernelError::precondition("a qdisc is loaded by root: say it again with sudo"));
     }
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
@@ -155,7 +155,7 @@ pub fn ready() -> Result<(), Trouble> {
                  distributions have it",
                 object::RUNNING
             );
-            return Err(Trouble::refused(what));
+            return Err(KernelError::precondition(what));
         }
     };
     let needed: &[u8] = b"\0bpf_qdisc_skb_drop\0";
@@ -164,11 +164,11 @@ pub fn ready() -> Result<(), Trouble> {
             "this kernel ({release}) takes no qdiscs in BPF: it needs Linux 6.16 or later, built with CONFIG_NET_SCH_BPF; giveway live \
              does the same without"
         );
-        return Err(Trouble::refused(what));
+        return Err(KernelError::precondition(what));
     }
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     if !mounts.lines().any(|line| line.split(' ').nth(1) == Some("/sys/fs/bpf")) {
-        return Err(Trouble::refused("no BPF file system is mounted: mount -t bpf bpf /sys/fs/bpf"));
+        return Err(KernelError::precondition("no BPF file system is mounted: mount -t bpf bpf /sys/fs/bpf"));
     }
     Ok(())
 }
@@ -177,8 +177,8 @@ pub fn ready() -> Result<(), Trouble> {
 ///
 /// # Errors
 /// When something is missing, the interface has one already, or a step fails; then nothing is left of it.
-pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
-    let Order { device, plan, .. } = *order;
+pub fn load(request: &LoadRequest<'_>) -> Result<Attached, KernelError> {
+    let LoadRequest { device, plan, .. } = *request;
     ready()?;
     if let Some(there) = find(device)?
         && there.keeper.is_some_and(|keeper| !keeper.lives())
@@ -187,12 +187,12 @@ pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
     }
     if let Some(there) = find(device)? {
         let what = format!("{device} already has {}: giveway kernel unload --dev {device}", there.name);
-        return Err(Trouble::refused(what));
+        return Err(KernelError::precondition(what));
     }
-    let before = before(device, order.replace)?;
-    fs::create_dir_all(STATE).map_err(Trouble::file(STATE))?;
+    let before = before(device, request.replace)?;
+    fs::create_dir_all(STATE).map_err(KernelError::file(STATE))?;
     let name = free_name(plan)?;
-    let loaded = match order.source {
+    let loaded = match request.source {
         Source::Object(path) => Loaded::register(path)?,
         Source::Folder(folder) => {
             let path = folder.join(format!("{name}.o"));
@@ -203,7 +203,7 @@ pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
                     plan.spelling(),
                     path.display()
                 );
-                return Err(Trouble::refused(what));
+                return Err(KernelError::precondition(what));
             }
             Loaded::register(&path)?
         }
@@ -222,7 +222,7 @@ pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
             loaded?
         }
     };
-    let attached = put(order, before, &loaded);
+    let attached = put(request, before, &loaded);
     if attached.is_err() {
         remove_pins(&place(device, namespace()));
         loaded.unregister();
@@ -230,21 +230,24 @@ pub fn load(order: &Order<'_>) -> Result<Attached, Trouble> {
     attached
 }
 
-fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Attached, Trouble> {
-    let Order { device, plan, .. } = *order;
+fn put(request: &LoadRequest<'_>, before: Option<String>, loaded: &Loaded) -> Result<Attached, KernelError> {
+    let LoadRequest { device, plan, .. } = *request;
     let name = loaded.name()?;
     if !name.starts_with(&format!("giveway_{}", plan.kind.name())) {
-        return Err(Trouble::refused(format!("the object is {name}, which is no {}", plan.kind.name())));
+        return Err(KernelError::precondition(format!(
+            "the object is {name}, which is no {}",
+            plan.kind.name()
+        )));
     }
     if loaded.room < u64::from(plan.room) {
         let what = format!(
             "the object has room for {} packets and flows, and {} needs {}: build it with the same parameters",
             loaded.room, plan.spec, plan.room
         );
-        return Err(Trouble::refused(what));
+        return Err(KernelError::precondition(what));
     }
     loaded.write(".data.params", &[0; 4], &bytes(&plan.params))?;
-    for (mark, rate) in order.reservations {
+    for (mark, rate) in request.reservations {
         let map = if *mark < LOW_MARKS { "low_marks" } else { "reservations" };
         loaded.write(map, &mark.to_ne_bytes(), &rate.to_ne_bytes())?;
     }
@@ -260,10 +263,10 @@ fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Att
         counters: loaded.map(".data.counters")?,
         params: loaded.map(".data.params")?,
         before,
-        keeper: Process::own().filter(|_| order.keep),
+        keeper: Process::own().filter(|_| request.keep),
     };
     let pins = Path::new(PINS).join(&place);
-    fs::create_dir_all(&pins).map_err(Trouble::file(&pins))?;
+    fs::create_dir_all(&pins).map_err(KernelError::file(&pins))?;
     for (map, id) in &loaded.maps {
         let pin = match map.as_str() {
             ".data.counters" => "counters",
@@ -277,11 +280,11 @@ fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Att
     let text = serde_json::to_string_pretty(&attached).expect("it is plain data");
     // Whoever looks meanwhile sees all of it or nothing.
     let partial = path.with_extension("partial");
-    fs::write(&partial, text).map_err(Trouble::file(&partial))?;
-    fs::rename(&partial, &path).map_err(Trouble::file(&path))?;
-    let more = order.overhead.to_string();
+    fs::write(&partial, text).map_err(KernelError::file(&partial))?;
+    fs::rename(&partial, &path).map_err(KernelError::file(&path))?;
+    let more = request.overhead.to_string();
     let counted = ["stab", "overhead", &more, "linklayer", "ethernet"];
-    let counted: &[&str] = if order.overhead == 0 { &[] } else { &counted };
+    let counted: &[&str] = if request.overhead == 0 { &[] } else { &counted };
     let words = [&["qdisc", "replace", "dev", device, "root"], counted, &[name.as_str()]].concat();
     TC.run(&words).inspect_err(|_| {
         let _ = fs::remove_file(&path);
@@ -293,13 +296,15 @@ fn put(order: &Order<'_>, before: Option<String>, loaded: &Loaded) -> Result<Att
 ///
 /// # Errors
 /// When there is none, or it cannot be removed.
-pub fn unload(device: &str) -> Result<Option<String>, Trouble> {
+pub fn unload(device: &str) -> Result<Option<String>, KernelError> {
     let Some(there) = find(device)? else {
-        return Err(Trouble::refused(format!("{device} has no discipline of giveway: giveway kernel list")));
+        return Err(KernelError::precondition(format!(
+            "{device} has no discipline of giveway: giveway kernel list"
+        )));
     };
     // Somebody may have removed the interface, or put another qdisc there meanwhile: that one stays.
     let mut missing = None;
-    if stands(&there) {
+    if is_attached(&there) {
         TC.run(&["qdisc", "del", "dev", device, "root"])?;
         if let Some(before) = &there.before {
             let words = ["qdisc", "add", "dev", device, "root"].into_iter().chain(before.split(' '));
@@ -313,11 +318,11 @@ pub fn unload(device: &str) -> Result<Option<String>, Trouble> {
 }
 
 /// What is remembered of a discipline, and its object.
-fn forget(of: &Attached) -> Result<(), Trouble> {
+fn forget(of: &Attached) -> Result<(), KernelError> {
     let place = place(&of.device, of.namespace);
     remove_pins(&place);
     let path = state(&place);
-    fs::remove_file(&path).map_err(Trouble::file(&path))?;
+    fs::remove_file(&path).map_err(KernelError::file(&path))?;
     BPFTOOL.run(&["struct_ops", "unregister", "id", &of.object.to_string()]).map(drop)
 }
 
@@ -325,7 +330,7 @@ fn forget(of: &Attached) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// When what is remembered cannot be read, or an object cannot be removed.
-pub fn gone() -> Result<Vec<Attached>, Trouble> {
+pub fn unload_gone() -> Result<Vec<Attached>, KernelError> {
     let here = namespace();
     let gone = |of: &Attached| {
         if of.namespace == here {
@@ -349,7 +354,7 @@ pub fn gone() -> Result<Vec<Attached>, Trouble> {
 }
 
 /// Whether a discipline is still at the root of its interface, in the network namespace of the caller.
-pub fn stands(of: &Attached) -> bool {
+pub fn is_attached(of: &Attached) -> bool {
     root(&of.device).is_ok_and(|root| root.is_some_and(|root| root["kind"] == of.name.as_str()))
 }
 
@@ -357,7 +362,7 @@ pub fn stands(of: &Attached) -> bool {
 ///
 /// # Errors
 /// When the kernel does not have it any more.
-pub fn tell(of: &Attached, plan: &Plan) -> Result<(), Trouble> {
+pub fn set_params(of: &Attached, plan: &Plan) -> Result<(), KernelError> {
     update(of.params, &[0; 4], &bytes(&plan.params))
 }
 
@@ -365,12 +370,12 @@ pub fn tell(of: &Attached, plan: &Plan) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// When what is remembered cannot be read.
-pub fn all() -> Result<Vec<Attached>, Trouble> {
+pub fn all() -> Result<Vec<Attached>, KernelError> {
     let mut all = Vec::new();
     let entries = match fs::read_dir(STATE) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(all),
-        Err(error) => return Err(Trouble::file(STATE)(error)),
+        Err(error) => return Err(KernelError::file(STATE)(error)),
     };
     for path in entries
         .flatten()
@@ -381,11 +386,12 @@ pub fn all() -> Result<Vec<Attached>, Trouble> {
             Ok(text) => text,
             // Unloaded meanwhile, by somebody else.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(Trouble::file(&path)(error)),
+            Err(error) => return Err(KernelError::file(&path)(error)),
         };
         all.push(
-            serde_json::from_str(&text)
-                .map_err(|error| Trouble::refused(format!("{}: {error}; remove it", path.display())))?,
+            serde_json::from_str(&text).map_err(|error| {
+                KernelError::precondition(format!("{}: {error}; remove it", path.display()))
+            })?,
         );
     }
     all.sort_by(|one: &Attached, other: &Attached| {
@@ -398,7 +404,7 @@ pub fn all() -> Result<Vec<Attached>, Trouble> {
 ///
 /// # Errors
 /// When what is remembered cannot be read.
-pub fn find(device: &str) -> Result<Option<Attached>, Trouble> {
+pub fn find(device: &str) -> Result<Option<Attached>, KernelError> {
     let here = namespace();
     Ok(all()?.into_iter().find(|attached| attached.device == device && attached.namespace == here))
 }
@@ -407,11 +413,11 @@ pub fn find(device: &str) -> Result<Option<Attached>, Trouble> {
 ///
 /// # Errors
 /// When the kernel does not have it any more.
-pub fn counters(of: &Attached) -> Result<Vec<(String, u64)>, Trouble> {
+pub fn counters(of: &Attached) -> Result<Vec<(String, u64)>, KernelError> {
     let dump = BPFTOOL.json(&["-j", "map", "dump", "id", &of.counters.to_string()])?;
     printed::counters(&dump).ok_or_else(|| {
         let command = format!("bpftool map dump id {}", of.counters);
-        Trouble::Failed { command, said: "it shows no counters".to_owned() }
+        KernelError::Failed { command, said: "it shows no counters".to_owned() }
     })
 }
 
@@ -423,24 +429,24 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn register(path: &Path) -> Result<Loaded, Trouble> {
+    fn register(path: &Path) -> Result<Loaded, KernelError> {
         // Which number it got is told as a remark.
         let (out, err) = match BPFTOOL.all(&["struct_ops", "register", &path.to_string_lossy()]) {
             // That is all that bpftool says of a name that is taken.
-            Err(Trouble::Failed { said, .. }) if said.contains("can't register") => {
+            Err(KernelError::Failed { said, .. }) if said.contains("can't register") => {
                 let what = format!(
                     "{}: the kernel has a qdisc of that name already: build it under another one, as giveway kernel build efd --name \
                      giveway_efd_2",
                     path.display()
                 );
-                return Err(Trouble::refused(what));
+                return Err(KernelError::precondition(what));
             }
             other => other?,
         };
         let said = format!("{out}{err}");
         let Some(object) = printed::registered(&said) else {
             let command = format!("bpftool struct_ops register {}", path.display());
-            return Err(Trouble::Failed { command, said });
+            return Err(KernelError::Failed { command, said });
         };
         let mut loaded = Loaded { object, maps: Vec::new(), room: 0 };
         let all = BPFTOOL.json(&["-j", "map", "show"]).inspect_err(|_| loaded.unregister())?;
@@ -453,26 +459,26 @@ impl Loaded {
         let _ = BPFTOOL.run(&["struct_ops", "unregister", "id", &self.object.to_string()]);
     }
 
-    fn map(&self, name: &str) -> Result<u64, Trouble> {
+    fn map(&self, name: &str) -> Result<u64, KernelError> {
         let found = self.maps.iter().find(|(other, _)| other == name);
         found.map(|(_, id)| *id).ok_or_else(|| {
-            Trouble::refused(format!("the object has no map {name}: it is not one of giveway's"))
+            KernelError::precondition(format!("the object has no map {name}: it is not one of giveway's"))
         })
     }
 
     /// What tc calls it.
-    fn name(&self) -> Result<String, Trouble> {
+    fn name(&self) -> Result<String, KernelError> {
         let dump = BPFTOOL.run(&["-j", "struct_ops", "dump", "id", &self.object.to_string()])?;
         printed::object_name(&dump)
-            .ok_or_else(|| Trouble::refused("the object has no name: it is not one of giveway's"))
+            .ok_or_else(|| KernelError::precondition("the object has no name: it is not one of giveway's"))
     }
 
-    fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<(), Trouble> {
+    fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<(), KernelError> {
         update(self.map(map)?, key, value)
     }
 }
 
-fn update(map: u64, key: &[u8], value: &[u8]) -> Result<(), Trouble> {
+fn update(map: u64, key: &[u8], value: &[u8]) -> Result<(), KernelError> {
     let id = map.to_string();
     let (key, value) = (hex(key), hex(value));
     let mut words = vec!["map", "update", "id", &id, "key", "hex"];
@@ -491,22 +497,22 @@ fn bytes(params: &Params) -> Vec<u8> {
 }
 
 /// A name that nobody has yet.
-fn free_name(plan: &Plan) -> Result<String, Trouble> {
+fn free_name(plan: &Plan) -> Result<String, KernelError> {
     let taken: Vec<String> = all()?.into_iter().map(|attached| attached.name).collect();
     let first = format!("giveway_{}", plan.kind.name());
     let names = std::iter::once(first.clone()).chain((2..).map(|nth| format!("{first}_{nth}")));
     let free = names.take_while(|name| name.len() <= LONGEST_NAME).find(|name| !taken.contains(name));
-    free.ok_or_else(|| Trouble::refused(format!("there are too many of {first} on this machine")))
+    free.ok_or_else(|| KernelError::precondition(format!("there are too many of {first} on this machine")))
 }
 
 /// The qdisc at the root of an interface.
-fn root(device: &str) -> Result<Option<Value>, Trouble> {
+fn root(device: &str) -> Result<Option<Value>, KernelError> {
     let all = TC.json(&["-j", "qdisc", "show", "dev", device])?;
     Ok(printed::root_qdisc(&all).cloned())
 }
 
 /// What has to be put back afterwards: nothing where it is the default.
-fn before(device: &str, replace: bool) -> Result<Option<String>, Trouble> {
+fn before(device: &str, replace: bool) -> Result<Option<String>, KernelError> {
     let Some(root) = root(device)? else { return Ok(None) };
     let kind = root["kind"].as_str().unwrap_or_default();
     // Whoever puts a qdisc somewhere gives it a handle; the default has none.
@@ -517,35 +523,35 @@ fn before(device: &str, replace: bool) -> Result<Option<String>, Trouble> {
         let what = format!(
             "{device} already has {kind}, which was put there by hand: tc qdisc del dev {device} root"
         );
-        return Err(Trouble::refused(what));
+        return Err(KernelError::precondition(what));
     }
     if CLASSFUL.contains(&kind) {
         let what = format!(
             "{device} has {kind} with its classes, which could not be put back: remove it (tc qdisc del dev {device} root), or take another \
              interface"
         );
-        return Err(Trouble::refused(what));
+        return Err(KernelError::precondition(what));
     }
     if !replace {
         let what = format!(
             "{device} has {kind}, which somebody put there: say --replace to take its place until unload"
         );
-        return Err(Trouble::refused(what));
+        return Err(KernelError::precondition(what));
     }
     let text = TC.run(&["qdisc", "show", "dev", device, "root"])?;
     let Some(typed) = text.lines().next().map(printed::as_typed) else { return Ok(None) };
-    if let Err(Trouble::Failed { said, .. }) = try_elsewhere(&typed) {
+    if let Err(KernelError::Failed { said, .. }) = try_elsewhere(&typed) {
         let what = format!(
             "{device} has \"{typed}\", which could not be put back ({said}): remove it (tc qdisc del dev {device} root), or take another \
              interface"
         );
-        return Err(Trouble::refused(what));
+        return Err(KernelError::precondition(what));
     }
     Ok(Some(typed))
 }
 
 /// Whether tc takes these words, asked in a network namespace that is gone at once.
-fn try_elsewhere(typed: &str) -> Result<String, Trouble> {
+fn try_elsewhere(typed: &str) -> Result<String, KernelError> {
     let words = ["--net", TC.name, "qdisc", "add", "dev", "lo", "root"].into_iter().chain(typed.split(' '));
     UNSHARE.run(&words.collect::<Vec<_>>())
 }

@@ -25,4 +25,4 @@ pub mod redirect;
 mod tools;
 pub mod way;
 
-pub use tools::Trouble;
+pub use tools::KernelError;

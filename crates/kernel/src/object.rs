@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Trouble;
+use crate::KernelError;
 use crate::plan::Kind;
 use crate::tools::{BPFTOOL, CLANG};
 
@@ -46,25 +46,25 @@ pub struct Recipe<'a> {
 ///
 /// # Errors
 /// When clang, bpftool or the headers of libbpf are missing, or the kernel has no types to show.
-pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), Trouble> {
+pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), KernelError> {
     let folder = Folder::new(out)?;
     for (name, text) in SOURCES {
         let path = folder.0.join(name);
-        std::fs::write(&path, text).map_err(Trouble::file(&path))?;
+        std::fs::write(&path, text).map_err(KernelError::file(&path))?;
     }
     if !recipe.btf.exists() {
         let what = format!(
             "{} is not there: the kernel was built without CONFIG_DEBUG_INFO_BTF",
             recipe.btf.display()
         );
-        return Err(Trouble::refused(what));
+        return Err(KernelError::precondition(what));
     }
     let types = BPFTOOL.run(&["btf", "dump", "file", &text(recipe.btf), "format", "c"])?;
     let path = folder.0.join("types").join("vmlinux.h");
-    std::fs::create_dir(folder.0.join("types")).map_err(Trouble::file(&path))?;
-    std::fs::write(&path, &types).map_err(Trouble::file(&path))?;
+    std::fs::create_dir(folder.0.join("types")).map_err(KernelError::file(&path))?;
+    std::fs::write(&path, &types).map_err(KernelError::file(&path))?;
     if !types.contains("struct Qdisc_ops {") {
-        return Err(Trouble::refused(format!("{} has no queue disciplines", recipe.btf.display())));
+        return Err(KernelError::precondition(format!("{} has no queue disciplines", recipe.btf.display())));
     }
     let name = format!("-DGIVEWAY_NAME=\"{}\"", recipe.name);
     let room = format!("-DGIVEWAY_ROOM={}", recipe.room);
@@ -77,11 +77,13 @@ pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), Trouble> {
     arguments.extend(journal.as_deref());
     arguments.extend(["-c", &source, "-o", &out]);
     match CLANG.run(&arguments) {
-        Err(Trouble::Failed { said, .. }) if said.contains("bpf/bpf_helpers.h") => Err(Trouble::Missing {
-            program: "bpf/bpf_helpers.h",
-            purpose: "the disciplines are compiled with the headers of libbpf",
-            package: "libbpf-dev",
-        }),
+        Err(KernelError::Failed { said, .. }) if said.contains("bpf/bpf_helpers.h") => {
+            Err(KernelError::Missing {
+                program: "bpf/bpf_helpers.h",
+                purpose: "the disciplines are compiled with the headers of libbpf",
+                package: "libbpf-dev",
+            })
+        }
         other => other.map(drop),
     }
 }
@@ -95,9 +97,9 @@ struct Folder(PathBuf);
 
 impl Folder {
     /// Beside the file that is built: who may write that may write this.
-    fn new(out: &Path) -> Result<Folder, Trouble> {
+    fn new(out: &Path) -> Result<Folder, KernelError> {
         let path = PathBuf::from(format!("{}.{}.build", out.display(), std::process::id()));
-        std::fs::create_dir(&path).map_err(Trouble::file(&path))?;
+        std::fs::create_dir(&path).map_err(KernelError::file(&path))?;
         Ok(Folder(path))
     }
 }

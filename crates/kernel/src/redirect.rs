@@ -5,7 +5,7 @@
 //!   frames pass unchanged, and the machine itself does not see them: no bridge with addresses, tables and spanning trees is needed.
 //! - Filters of others at the same place would come before or after ours: where there are any, it is refused.
 
-use crate::Trouble;
+use crate::KernelError;
 use crate::printed;
 use crate::tools::{IP, TC};
 
@@ -24,7 +24,7 @@ pub struct Joined {
 ///
 /// # Errors
 /// When one has filters of others, or the kernel has no such filter; then nothing is changed.
-pub fn join(devices: [&str; 2]) -> Result<Joined, Trouble> {
+pub fn join(devices: [&str; 2]) -> Result<Joined, KernelError> {
     for device in devices {
         clear(device)?;
     }
@@ -36,7 +36,7 @@ pub fn join(devices: [&str; 2]) -> Result<Joined, Trouble> {
     made.map(|()| joined)
 }
 
-fn connect(joined: &mut Joined) -> Result<(), Trouble> {
+fn connect(joined: &mut Joined) -> Result<(), KernelError> {
     let ways = [(0, 1), (1, 0)];
     for (at, to) in ways {
         let (from, to) = (joined.devices[at].as_str(), joined.devices[to].as_str());
@@ -45,7 +45,7 @@ fn connect(joined: &mut Joined) -> Result<(), Trouble> {
         let filter = [&place[..], &action].concat();
         let made = TC.run(&["qdisc", "add", "dev", from, "clsact"]).and_then(|_| TC.run(&filter));
         made.map_err(|error| match error {
-            Trouble::Failed { command, said } => Trouble::Refused(format!(
+            KernelError::Failed { command, said } => KernelError::Precondition(format!(
                 "{from} cannot be joined to {to} by tc, which needs the modules sch_ingress, cls_matchall and act_mirred: {command}: {said}"
             )),
             other => other,
@@ -63,7 +63,7 @@ fn connect(joined: &mut Joined) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// The last step that failed; the others were done.
-pub fn part(joined: &Joined) -> Result<(), Trouble> {
+pub fn part(joined: &Joined) -> Result<(), KernelError> {
     let mut done = Ok(());
     for (device, quiet) in joined.devices.iter().zip(joined.quiet) {
         let mut steps = Vec::new();
@@ -81,11 +81,11 @@ pub fn part(joined: &Joined) -> Result<(), Trouble> {
 }
 
 /// Takes away what a process of ours left that was killed.
-fn clear(device: &str) -> Result<(), Trouble> {
+fn clear(device: &str) -> Result<(), KernelError> {
     match filters(device)? {
         None => Ok(()),
         Some(text) if text.contains(COOKIE) => TC.run(&["qdisc", "del", "dev", device, "clsact"]).map(drop),
-        Some(_) => Err(Trouble::Refused(format!(
+        Some(_) => Err(KernelError::Precondition(format!(
             "{device} has filters of somebody else where frames come in: look at them with tc filter show dev {device} ingress, and \
              remove them with tc qdisc del dev {device} clsact (or ingress)"
         ))),
@@ -93,7 +93,7 @@ fn clear(device: &str) -> Result<(), Trouble> {
 }
 
 /// The filters at the ingress of an interface, as tc shows them; none where there is no place for any.
-fn filters(device: &str) -> Result<Option<String>, Trouble> {
+fn filters(device: &str) -> Result<Option<String>, KernelError> {
     let all = TC.json(&["-j", "qdisc", "show", "dev", device])?;
     if !printed::has_ingress(&all) {
         return Ok(None);
@@ -101,7 +101,7 @@ fn filters(device: &str) -> Result<Option<String>, Trouble> {
     TC.run(&["filter", "show", "dev", device, "ingress"]).map(Some)
 }
 
-fn promiscuous(device: &str) -> Result<bool, Trouble> {
+fn promiscuous(device: &str) -> Result<bool, KernelError> {
     let shown = IP.json(&["-j", "link", "show", "dev", device])?;
     Ok(printed::is_promiscuous(&shown))
 }

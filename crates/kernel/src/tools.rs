@@ -8,7 +8,7 @@ use crate::printed;
 
 /// Why something cannot be done in the kernel: what was wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum KernelError {
     /// A program is not installed.
     #[error("{program} is not installed: {purpose}; on Debian: apt-get install {package}")]
     Missing {
@@ -21,7 +21,7 @@ pub enum Trouble {
     },
     /// Something of this machine or this command is not as it must be: a sentence.
     #[error("{0}")]
-    Refused(String),
+    Precondition(String),
     /// A program was run and failed.
     #[error("{command} failed: {said}")]
     Failed {
@@ -41,19 +41,19 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl KernelError {
     /// Whether something is missing or wrong, as opposed to one that failed.
-    pub fn is_wrong(&self) -> bool {
-        matches!(self, Trouble::Missing { .. } | Trouble::Refused(_))
+    pub fn is_prerequisite(&self) -> bool {
+        matches!(self, KernelError::Missing { .. } | KernelError::Precondition(_))
     }
 
-    pub(crate) fn refused(what: impl Into<String>) -> Trouble {
-        Trouble::Refused(what.into())
+    pub(crate) fn precondition(what: impl Into<String>) -> KernelError {
+        KernelError::Precondition(what.into())
     }
 
-    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Trouble {
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> KernelError {
         let path = path.into();
-        move |error| Trouble::File { path, error }
+        move |error| KernelError::File { path, error }
     }
 }
 
@@ -102,37 +102,39 @@ pub(crate) const UNSHARE: Tool = Tool {
 
 impl Tool {
     /// Runs it, and gives what it wrote to its standard output.
-    pub fn run(&self, arguments: &[&str]) -> Result<String, Trouble> {
+    pub fn run(&self, arguments: &[&str]) -> Result<String, KernelError> {
         self.all(arguments).map(|(out, _)| out)
     }
 
     /// Runs it, and gives what it wrote to its standard output and to its standard error.
-    pub fn all(&self, arguments: &[&str]) -> Result<(String, String), Trouble> {
+    pub fn all(&self, arguments: &[&str]) -> Result<(String, String), KernelError> {
         for name in self.names {
             let output = Command::new(name).args(arguments).stdin(Stdio::null()).output();
             let output = match output {
                 Ok(output) => output,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Trouble::refused(format!("{name} cannot be run: {error}"))),
+                Err(error) => {
+                    return Err(KernelError::precondition(format!("{name} cannot be run: {error}")));
+                }
             };
             if output.status.success() {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 return Ok((text(&output.stdout), text(&output.stderr)));
             }
             let said = [output.stdout, output.stderr].concat();
-            return Err(Trouble::Failed {
+            return Err(KernelError::Failed {
                 command: format!("{name} {}", arguments.join(" ")),
                 said: last_lines(&String::from_utf8_lossy(&said)),
             });
         }
         let Tool { name: program, purpose, package, .. } = *self;
-        Err(Trouble::Missing { program, purpose, package })
+        Err(KernelError::Missing { program, purpose, package })
     }
 
     /// The same, where the answer is JSON.
-    pub fn json(&self, arguments: &[&str]) -> Result<serde_json::Value, Trouble> {
+    pub fn json(&self, arguments: &[&str]) -> Result<serde_json::Value, KernelError> {
         let text = self.run(arguments)?;
-        printed::json(&text).map_err(|error| Trouble::Failed {
+        printed::json(&text).map_err(|error| KernelError::Failed {
             command: format!("{} {}", self.name, arguments.join(" ")),
             said: format!("what it says is no JSON: {error}"),
         })

@@ -1,18 +1,18 @@
-//! What would silently ruin the result, found before a bridge starts: each with what to type instead.
+//! Checks before a bridge starts: conditions that would silently falsify its results, each with a remedy.
 
-use crate::interface::{Asker, Feature, all};
+use crate::interface::{Feature, InterfaceQuery, all};
 
 /// Offloads for received packets that put several packets into one. `ethtool -k` names them.
 const MERGES: [&str; 5] = ["rx-gro", "rx-gro-hw", "rx-gro-list", "rx-lro", "rx-udp-gro-forwarding"];
 
-/// Something that is not as it should be.
+/// A problem that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// It cannot work so; otherwise it works and measures something else than it seems.
+    /// Fatal: the bridge cannot run. Otherwise it runs, but its measurements would be misleading.
     pub fatal: bool,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to type.
+    /// The remedy: what to type.
     pub remedy: String,
 }
 
@@ -25,13 +25,14 @@ impl Finding {
     }
 }
 
-/// What a bridge between two interfaces would suffer from. `None` is an interface that the program makes
-/// itself.
+/// Checks two interfaces for a bridge. `None` is an interface that the program creates itself.
 pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     let mut found = Vec::new();
-    let asker = match Asker::new() {
-        Ok(asker) => asker,
-        Err(error) => return vec![Finding::fatal(format!("no socket to ask with: {error}"), "")],
+    let query = match InterfaceQuery::new() {
+        Ok(query) => query,
+        Err(error) => {
+            return vec![Finding::fatal(format!("cannot open a socket for the checks: {error}"), "")];
+        }
     };
     if a.is_some() && a == b {
         let name = a.unwrap_or_default();
@@ -50,7 +51,7 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     }
     let mut mtus = Vec::new();
     for name in [a, b].into_iter().flatten() {
-        if asker.index(name).is_err() {
+        if query.index(name).is_err() {
             let there = all();
             let near = qdisc::units::nearest(name, there.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
@@ -60,20 +61,20 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
             ));
             continue;
         }
-        if asker.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
+        if query.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
             found.push(Finding::warning(
                 format!("{name} is down: nothing passes until it is up"),
                 format!("ip link set {name} up"),
             ));
         }
-        let features = asker.features(name).unwrap_or_default();
+        let features = query.features(name).unwrap_or_default();
         let on = features.iter().filter(|of| of.active && merges(&of.name)).map(|of| of.name.as_str());
         let on = short_names(on);
         if !on.is_empty() {
             found.push(Finding::warning(
                 format!(
-                    "{name} puts several packets into one ({}): frames longer than the MTU are dropped, and others are \
-                     scheduled as one",
+                    "{name} merges packets ({}): frames longer than the MTU are dropped, and others are \
+                     scheduled as one packet",
                     on.join(", ")
                 ),
                 format!("--fix-offloads, or: ethtool -K {name} {}", on.map_off()),
@@ -86,7 +87,7 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
                 format!("use an interface without one, or take it away: ip address show dev {name}"),
             ));
         }
-        if let Ok(mtu) = asker.mtu(name) {
+        if let Ok(mtu) = query.mtu(name) {
             mtus.push((name, mtu));
         }
     }
@@ -101,7 +102,7 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     found
 }
 
-/// Whether a ring of so many frames holds what may come while the thread sleeps or waits for a processor.
+/// Checks that a receive ring of this size does not overflow while the thread sleeps or waits for a processor.
 pub fn check_ring(frames: usize) -> Option<Finding> {
     /// A millisecond of a million frames a second: as long as the thread sleeps at most while the link is
     /// busy.
@@ -118,9 +119,9 @@ pub fn check_ring(frames: usize) -> Option<Finding> {
     })
 }
 
-/// Whether a feature puts several packets into one, so that a bridge sees frames that were never on a wire:
-/// receive offloads that merge (GRO in all its kinds, LRO), and segmentation that is left to the interface,
-/// of any protocol (TSO with and without accurate ECN, UDP, tunnels, and GSO).
+/// True if a feature merges packets, so that a bridge receives frames that were never on a wire: receive offloads
+/// (GRO in all variants, LRO), and segmentation that is left to the interface, of any protocol (TSO with and without
+/// accurate ECN, UDP, tunnels, and GSO).
 fn merges(name: &str) -> bool {
     let segments = name.starts_with("tx-") && name.ends_with("-segmentation");
     segments || name == "tx-gso-list" || MERGES.contains(&name)
@@ -144,49 +145,48 @@ fn short_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     short
 }
 
-/// The number of an interface, and the names of the features that are on, can be turned off, and put several
-/// packets into one.
+/// The number of an interface, and the names of its features that merge packets, are on, and can be turned off.
 ///
 /// # Errors
-/// A sentence: there may be no such interface.
+/// A message, for example if there is no such interface.
 pub fn merging_offloads(name: &str) -> Result<(u32, Vec<String>), String> {
-    let told = |error: std::io::Error| format!("{name}: {error}");
-    let asker = Asker::new().map_err(told)?;
-    let number = asker.index(name).map_err(told)?;
-    let features = asker.features(name).map_err(told)?;
+    let message = |error: std::io::Error| format!("{name}: {error}");
+    let query = InterfaceQuery::new().map_err(message)?;
+    let number = query.index(name).map_err(message)?;
+    let features = query.features(name).map_err(message)?;
     let on = features.into_iter().filter(|of| of.active && of.available && merges(&of.name));
     Ok((number.unsigned_abs(), on.map(|of| of.name).collect()))
 }
 
-/// Turns these features of an interface off, or on again. Those that it does not have are passed over.
+/// Turns these features of an interface off, or on again. Features that it does not have are ignored.
 ///
 /// # Errors
-/// A sentence on what could not be changed.
+/// A message that names the features that could not be changed.
 pub fn switch_offloads(name: &str, features: &[String], on: bool) -> Result<(), String> {
     let to = if on { "on" } else { "off" };
     let wrong = |error: std::io::Error| {
         let names = short_names(features.iter().map(String::as_str)).join(", ");
         format!("cannot turn {names} of {name} {to}: {error}")
     };
-    let asker = Asker::new().map_err(wrong)?;
-    let all = asker.features(name).map_err(wrong)?;
+    let query = InterfaceQuery::new().map_err(wrong)?;
+    let all = query.features(name).map_err(wrong)?;
     let meant: Vec<Feature> = all.into_iter().filter(|of| features.contains(&of.name)).collect();
-    asker.set_features(name, &meant, on).map_err(wrong)?;
-    let left = asker.features(name).map_err(wrong)?;
+    query.set_features(name, &meant, on).map_err(wrong)?;
+    let left = query.features(name).map_err(wrong)?;
     let left = left.iter().filter(|of| features.contains(&of.name) && of.active != on);
     let left = short_names(left.map(|of| of.name.as_str()));
     if left.is_empty() {
         return Ok(());
     }
-    Err(format!("{name} does not let itself be told to turn {to}: {}", left.join(", ")))
+    Err(format!("{name} does not turn {to}: {}", left.join(", ")))
 }
 
-/// Features for people: short names, in a list.
+/// Short names of features, separated by commas.
 pub fn list_offloads(features: &[String]) -> String {
     short_names(features.iter().map(String::as_str)).join(", ")
 }
 
-/// What `ethtool -K` is told.
+/// Arguments of `ethtool -K`.
 trait Off {
     fn map_off(&self) -> String;
 }
@@ -200,7 +200,7 @@ fn may_open_raw_sockets() -> bool {
     caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_NET_RAW).unwrap_or(false)
 }
 
-/// Whether an IPv4 address is on it. IPv6 gives every interface one.
+/// True if the interface has an IPv4 address. Every interface has an IPv6 address, so those do not count.
 fn has_address(name: &str) -> bool {
     nix::ifaddrs::getifaddrs().is_ok_and(|all| {
         all.into_iter().any(|entry| {
@@ -252,10 +252,10 @@ mod tests {
     }
 
     #[test]
-    fn a_small_ring_is_told() {
+    fn a_small_ring_is_reported() {
         assert_eq!(check_ring(4096), None);
-        let told = check_ring(256).expect("it is small");
-        assert!(!told.fatal && told.what.contains("full after 0.26 ms"), "{}", told.what);
+        let message = check_ring(256).expect("it is small");
+        assert!(!message.fatal && message.what.contains("full after 0.26 ms"), "{}", message.what);
     }
 
     #[test]

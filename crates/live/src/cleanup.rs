@@ -1,9 +1,8 @@
-//! A second process that puts things back when the bridge has ended, however it ended.
+//! A second process that undoes changes of the machine when the bridge has ended, however it ended.
 //!
-//! The threads of a bridge give up what they would need for that: the right to change interfaces, and to
-//! remove files from folders of others. So a process is forked before, which waits until the bridge is no
-//! more and does it then. It reads nothing but the end of a pipe, which the kernel closes with the bridge,
-//! and takes no input from anybody.
+//! The threads of a bridge drop the privileges for that: the right to change interfaces, and to remove files from folders of
+//! other users. A process is therefore forked earlier, which waits until the bridge has ended and then does the work. It
+//! reads only from a pipe, which the kernel closes with the bridge, and accepts no other input.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
@@ -14,21 +13,19 @@ use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::privilege;
 
-/// The process that waits. Dropped, it does its work, and is waited for.
+/// The cleanup process. Dropping this makes it do its work, and waits for it.
 #[derive(Debug)]
 pub struct Cleanup {
     process: Pid,
-    /// Its end is what the other process waits for.
+    /// The cleanup process waits until this is closed.
     pipe: Option<PipeWriter>,
 }
 
 impl Cleanup {
-    /// Starts the process. `work` is what it does in the end; it may change interfaces and remove files, and
-    /// nothing else.
+    /// Starts the process. `work` runs at the end; it may only change interfaces and remove files.
     ///
     /// # Errors
-    /// What the system says; `Other` in a process that has more threads than this one, which may hold locks
-    /// that nobody would open in the copy.
+    /// The error of the system; `Other` if the process has other threads: their locks would stay locked in the copy.
     pub fn start(work: impl FnOnce()) -> io::Result<Cleanup> {
         if std::fs::read_dir("/proc/self/task")?.count() != 1 {
             return Err(io::Error::other("the process has several threads already"));
@@ -51,7 +48,7 @@ impl Cleanup {
 impl Drop for Cleanup {
     fn drop(&mut self) {
         drop(self.pipe.take());
-        // Somebody may have ended it.
+        // The process may have been ended by another one.
         let _ = waitpid(self.process, None);
     }
 }
@@ -67,14 +64,14 @@ fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce()) {
     }
     // SAFETY: the name ends with zero and has fewer than 16 bytes.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"gw-cleanup".as_ptr()) };
-    // Who reads what the bridge prints waits for the end of it, and not for this process.
+    // Closes the standard streams: a reader of the output of the bridge must not wait for this process.
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         for standard in [0, 1] {
             // SAFETY: numbers of descriptors; the standard ones are owned by nobody.
             unsafe { libc::dup2(null.as_raw_fd(), standard) };
         }
     }
-    // What could not be given up is not used either.
+    // A privilege that cannot be dropped is not used either.
     let _ = privilege::settle_for_cleanup();
     let mut byte = [0];
     loop {
@@ -90,7 +87,7 @@ fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce()) {
 mod tests {
     use super::*;
 
-    /// The threads of a test are several.
+    /// A test runs in a thread of its own, so the process has several.
     #[test]
     fn a_process_with_several_threads_is_not_copied() {
         assert!(Cleanup::start(|| ()).is_err());

@@ -1,29 +1,28 @@
-//! Time in the live host: picoseconds since the direction started, and since it last began anew.
+//! Time in the live backend: picoseconds since the direction started, or since its clock was restarted.
 //!
-//! [`qdisc::Time`] holds 213 days. Packets in a queue carry times, so a direction begins to count anew only while nothing
-//! is queued, from [`Clock::OLD`] on.
+//! [`qdisc::Time`] has a range of 213 days. Queued packets carry times, so a direction restarts its clock only while nothing
+//! is queued, once it is older than [`Clock::OLD`].
 //!
-//! The kernel stamps arrivals with the wall clock, which people and NTP set; everything else here is
-//! monotonic. So a clock knows by how much the two differ, and must learn when that changes: with the old
-//! difference, stamps after a step backwards look older than they are, and each packet would seem to have
-//! waited. [`Clock::compare`] is called ten times a second, and by [`Clock::of_stamp`] as soon as a stamp is
-//! not plausible. For a plausible stamp no clock is read.
+//! The kernel's time stamps are from the wall clock, which can be set; everything else here is monotonic. A clock therefore
+//! stores the difference of the two clocks, and must detect a change: with the old difference, time stamps after a step
+//! backwards appear too old, and each packet would seem to have a sojourn time. [`Clock::compare`] is called ten times a
+//! second, and by [`Clock::of_stamp`] as soon as a time stamp is not plausible. For a plausible time stamp no clock is read.
 
 use nix::time::{ClockId, clock_gettime};
 use qdisc::{Span, Time};
 
-/// Nanoseconds of a clock of the system.
+/// Reads a clock of the system, in nanoseconds.
 fn read(clock: ClockId) -> u64 {
     let time = clock_gettime(clock).expect("Linux has this clock");
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
 
-/// Nanoseconds of the clock that never jumps and does not stop for adjustments.
+/// The monotonic clock, in nanoseconds.
 pub fn monotonic_ns() -> u64 {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds since 1970, by the clock that people set: what the kernel stamps arrivals with.
+/// The wall clock, in nanoseconds since 1970. The kernel's receive time stamps are from it.
 pub fn wall_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
@@ -35,34 +34,34 @@ pub type Source = fn(ClockId) -> u64;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: Source,
-    /// What the monotonic clock showed at time zero.
+    /// Monotonic clock at time zero.
     origin_ns: u64,
-    /// Add this to a time of the wall clock to get one of the monotonic clock. Wraps.
+    /// Difference to add to the wall clock to get the monotonic clock. Wraps.
     from_wall_ns: u64,
-    /// The moment for which the clocks were compared last because of a stamp.
+    /// Time of the last comparison that an implausible time stamp caused.
     doubted: Time,
-    /// When it was found last that the wall clock had been set.
+    /// Time at which a step of the wall clock was last detected.
     stepped: Option<Time>,
-    /// What is added to the age when it is asked whether the clock is old: for tests, which do not wait for months.
+    /// Added to the time; only for tests, which do not wait for months.
     pretended: Span,
 }
 
 impl Clock {
-    /// From here on a clock is to begin anew as soon as nothing is queued: after 100 days.
+    /// Age from which a clock is restarted as soon as nothing is queued: 100 days.
     pub const OLD: Span = Span::s(100 * 24 * 3600);
 
-    /// By how much the difference of the two clocks must have changed to be taken for a step. Comparing is
-    /// not exact, and times of packets need not be better than this.
+    /// Smallest change of the difference that counts as a step. A comparison is not exact, and the times of packets need no
+    /// higher precision.
     const STEP_NS: u64 = 20_000;
-    /// For so long after a step there may be stamps from before it: a ring is emptied much sooner.
+    /// Time after a step in which time stamps from before it may occur. A ring is emptied much sooner.
     const AFTERMATH: Span = Span::s(1);
 
-    /// Starts now.
+    /// Creates a clock that starts now.
     pub fn start() -> Clock {
         Clock::of(read)
     }
 
-    /// Starts now, by other clocks than the system's: for tests.
+    /// Creates a clock that starts now, with another source than the system's clocks, for tests.
     pub fn of(source: Source) -> Clock {
         let origin_ns = source(ClockId::CLOCK_MONOTONIC);
         let mut clock = Clock {
@@ -77,17 +76,17 @@ impl Clock {
         clock
     }
 
-    /// Starts again, by the same clocks.
+    /// Creates a clock that starts now, with the same source.
     pub fn restart(&self) -> Clock {
         Clock::of(self.source)
     }
 
-    /// One that has run for so long.
+    /// Creates a clock that appears to have run for `by`, for tests.
     pub fn aged(by: Span) -> Clock {
         Clock { pretended: by, ..Clock::start() }
     }
 
-    /// Compares the two clocks of the system anew. True when the wall clock was set meanwhile.
+    /// Compares the two clocks of the system. Returns true if the wall clock was set since the last comparison.
     pub fn compare(&mut self) -> bool {
         let (difference, error) = self.difference_ns();
         let change = difference.wrapping_sub(self.from_wall_ns) as i64;
@@ -99,7 +98,7 @@ impl Clock {
         stepped
     }
 
-    /// What to add to the wall clock to get the monotonic one, and how wrong that may be.
+    /// The difference to add to the wall clock to get the monotonic clock, and its largest error.
     fn difference_ns(&self) -> (u64, u64) {
         let sample = || {
             let before = (self.source)(ClockId::CLOCK_MONOTONIC);
@@ -107,23 +106,23 @@ impl Clock {
             let took = (self.source)(ClockId::CLOCK_MONOTONIC).saturating_sub(before);
             ((before + took / 2).wrapping_sub(wall), took.div_ceil(2))
         };
-        // A thread may lose its processor between two readings; hardly three times in a row.
+        // The thread may be preempted between two readings, but hardly three times in a row.
         let samples = [sample(), sample(), sample()];
         samples.into_iter().min_by_key(|(_, error)| *error).expect("there are three")
     }
 
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.of_monotonic((self.source)(ClockId::CLOCK_MONOTONIC))
     }
 
-    /// The time of a stamp of the wall clock. One before time zero is zero.
+    /// Converts a wall clock time. A time before time zero becomes zero.
     pub fn of_wall(&self, ns: u64) -> Time {
         self.of_monotonic(ns.wrapping_add(self.from_wall_ns))
     }
 
-    /// The time of the stamp of an arrival; it is now `now`. A stamp that differs from now by more than
-    /// `slack` is not plausible, and makes the clocks compared, at most once for each `now`.
+    /// Converts the time stamp of an arrival. A time stamp that differs from `now` by more than `slack` is not plausible and
+    /// causes a comparison of the clocks, at most one for each value of `now`.
     #[inline]
     pub fn of_stamp(&mut self, ns: u64, now: Time, slack: Span) -> Time {
         let time = self.of_wall(ns);
@@ -141,8 +140,7 @@ impl Clock {
         }
         let time = self.of_wall(ns);
         let odd = time > now + slack || time + slack < now;
-        // The frame may have waited in the ring since before the step. It did not wait for as long as the
-        // step is.
+        // The frame may have been in the ring since before the step, but not for as long as the step is.
         let just_set = self.stepped.is_some_and(|at| now.since(at.min(now)) < Clock::AFTERMATH);
         if odd && just_set { now } else { time }
     }
@@ -151,17 +149,17 @@ impl Clock {
         Time::from_ps(ns.saturating_sub(self.origin_ns).saturating_mul(1000)) + self.pretended
     }
 
-    /// What the monotonic clock shows at a time of this clock, in nanoseconds, rounded up.
+    /// Converts a time to the monotonic clock, in nanoseconds, rounded up.
     pub fn to_monotonic_ns(&self, time: Time) -> u64 {
         self.origin_ns + time.since(Time::ZERO + self.pretended).as_ps().div_ceil(1000)
     }
 
-    /// What the wall clock shows at a time of this clock, in nanoseconds since 1970.
+    /// Converts a time to the wall clock, in nanoseconds since 1970.
     pub fn to_wall_ns(&self, time: Time) -> u64 {
         self.to_monotonic_ns(time).wrapping_sub(self.from_wall_ns)
     }
 
-    /// Whether it should begin anew.
+    /// True if the clock should be restarted.
     pub fn is_old(&self, now: Time) -> bool {
         now.since(Time::ZERO) > Clock::OLD
     }

@@ -1,33 +1,33 @@
-//! What a bridge needs of an interface: frames in, frames out. AF_PACKET ([`crate::packet`]) and TUN ([`crate::tun`]) are
-//! two; AF_XDP would be a third, behind the same two traits.
+//! The interface of a bridge to network devices: receive and send frames. AF_PACKET ([`crate::packet`]) and TUN
+//! ([`crate::tun`]) implement it; AF_XDP would be a third implementation of the same two traits.
 
 use std::io;
 use std::os::fd::RawFd;
 
 use capture::LinkType;
 
-/// A frame that came in.
+/// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// Its bytes, from the link header on.
+    /// Bytes of the frame, from the link header on.
     pub bytes: &'a [u8],
-    /// Where it had a VLAN tag that the kernel has taken out: type and tag, as they belong behind the addresses.
+    /// VLAN tag that the kernel has stripped, if there was one: EtherType and tag, as they belong behind the addresses.
     pub vlan: Option<[u8; 4]>,
-    /// When the kernel received it: nanoseconds since 1970. Zero where it does not say.
+    /// Receive time stamp of the kernel, in nanoseconds since 1970; zero if there is none.
     pub wall_ns: u64,
-    /// How long it was, of which `bytes` may be only the beginning.
+    /// Length on the wire, in bytes; longer than `bytes` if the kernel truncated the frame.
     pub length: u32,
-    /// The sender left the checksum of TCP or UDP to its network card, and no card has written it.
+    /// True if the sender left the TCP or UDP checksum to its network card, and no card has written it.
     pub checksum_missing: bool,
 }
 
 impl Arrival<'_> {
-    /// How long it is with its tag back in place, in bytes.
+    /// Length with the VLAN tag inserted again, in bytes.
     pub fn whole(&self) -> usize {
         self.bytes.len() + self.tag().map_or(0, |tag| tag.len())
     }
 
-    /// Writes it with its tag back in place. `place` has [`Arrival::whole`] bytes.
+    /// Writes the frame with its VLAN tag into `place`, which has [`Arrival::whole`] bytes.
     pub fn write(&self, place: &mut [u8]) {
         match self.tag() {
             Some(tag) => {
@@ -52,106 +52,105 @@ impl Arrival<'_> {
         self.checksum_missing && ip_at(frame).is_some_and(|at| wire::checksum::complete(&mut frame[at..]))
     }
 
-    /// Whether it is more than one packet, or not all of one: longer than `longest` bytes, or cut off by the
-    /// kernel. A host has left it to its card to cut it, and it cannot be sent on.
+    /// True if the frame is longer than `longest` bytes or was truncated: it is more than one packet, because a host left
+    /// segmentation to its network card, or not all of one. Such a frame cannot be forwarded.
     pub(crate) fn is_too_long(&self, longest: usize) -> bool {
         self.whole() > longest.max(ETHERNET) || self.length as usize > self.bytes.len()
     }
 
-    /// Its tag, where there are addresses behind which it belongs.
+    /// The VLAN tag, if the frame is long enough to have addresses in front of it.
     fn tag(&self) -> Option<[u8; 4]> {
         self.vlan.filter(|_| self.bytes.len() >= ADDRESSES)
     }
 }
 
-/// Both addresses of an Ethernet header.
+/// Length of the addresses of an Ethernet header, in bytes.
 const ADDRESSES: usize = 12;
-/// An Ethernet header.
+/// Length of an Ethernet header, in bytes.
 const ETHERNET: usize = 14;
 
-/// How the frames of an interface begin.
+/// Type of the link header of an interface.
 pub(crate) fn link_type(ethernet: bool) -> LinkType {
     if ethernet { LinkType::ETHERNET } else { LinkType::RAW }
 }
 
 /// The receiving half of an interface.
 pub trait Receiver: Send {
-    /// Hands over what has come, at most `most` frames, and returns how many. Does not wait.
+    /// Passes received frames to `take`, at most `most`, and returns their number. Does not block.
     ///
     /// # Errors
-    /// What the system says. An interface that is down is none: nothing comes from it.
+    /// The error of the system. An interface that is down is not an error: it receives no frames.
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Arrival<'_>)) -> io::Result<usize>;
 
-    /// What to wait for until there is more.
+    /// Descriptor to wait for until more frames arrive.
     fn fd(&self) -> RawFd;
 
-    /// Frames that the kernel could not hand over since the last call, because nobody took those before them.
+    /// Number of frames that the kernel dropped since the last call because the ring was full.
     fn missed(&mut self) -> u64;
 
-    /// Begins to receive, where it was opened only to stand by.
+    /// Starts to receive, if the socket was opened as a spare.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn activate(&mut self) -> io::Result<()>;
 
-    /// Something happened to the interface: clears the error, so that waiting waits again. True when it is down.
+    /// Clears the error of the socket, so that waiting blocks again. Returns true if the interface is down.
     fn recover(&mut self) -> bool;
 
-    /// Whether the interface is no more: removed, or moved to another network namespace. One that is made
-    /// under its name later is another interface, and nothing ever comes from this one again.
+    /// True if the interface was removed or moved to another network namespace. An interface that is created under its name
+    /// later is another one; this socket never receives again.
     fn is_gone(&mut self) -> bool;
 }
 
 /// The sending half of an interface.
 pub trait Sender: Send {
-    /// Sends frames, in order, and returns how many of them are dealt with; does not wait. Fewer than all means that the
-    /// interface takes no more for the moment.
+    /// Sends frames in order, without blocking, and returns the number of frames that were sent. If it is less than all, the
+    /// interface accepts no more for the moment.
     ///
     /// # Errors
-    /// Why the frame behind those that were sent can never be sent; the caller leaves it out and goes on.
+    /// The frame behind those that were sent can never be sent; the caller skips it and goes on.
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused>;
 
-    /// What to wait for until it takes more.
+    /// Descriptor to wait for until the interface accepts more frames.
     fn fd(&self) -> RawFd;
 }
 
-/// Frames `0..sent` went out, and the next one cannot.
+/// An error of [`Sender::send`]: frames `0..sent` were sent, and the next one cannot be sent.
 #[derive(Debug)]
 pub struct Refused {
-    /// How many were sent before it.
+    /// Number of frames that were sent.
     pub sent: usize,
-    /// Why.
+    /// Error of the system.
     pub error: io::Error,
 }
 
 impl Refused {
-    /// Whether the reason is that the interface is no more. One that is only down gives another (ENETDOWN, or
-    /// EIO for TUN).
+    /// True if the interface was removed. An interface that is only down gives another error (ENETDOWN, or EIO for TUN).
     pub fn is_gone(&self) -> bool {
-        // The first two are of packet sockets, packet(7); the third of a TUN device without its interface.
+        // ENXIO and ENODEV: packet sockets, packet(7). EBADFD: a TUN device without its interface.
         matches!(self.error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV | libc::EBADFD))
     }
 }
 
-/// The most frames that a [`Sender`] is given at once.
+/// Largest number of frames in one call of [`Sender::send`].
 pub const BATCH: usize = 64;
 
-/// Both halves of an interface, and a second pair that stands by for plain forwarding.
+/// The open sockets of an interface: a pair for shaping, and a spare pair for plain forwarding.
 pub struct Ends {
-    /// What the interface is called.
+    /// Name of the interface.
     pub name: String,
-    /// Frames begin with an Ethernet header.
+    /// True if frames begin with an Ethernet header.
     pub ethernet: bool,
-    /// Its link address; zeros where it has none.
+    /// Link address; zeros if there is none.
     pub address: [u8; 6],
-    /// The longest frame that it takes, link header included, in bytes.
+    /// Length of the longest frame, link header included, in bytes.
     pub longest: usize,
-    /// Frames in.
+    /// Receives frames.
     pub receiver: Box<dyn Receiver>,
-    /// Frames out.
+    /// Sends frames.
     pub sender: Box<dyn Sender>,
-    /// Stands by.
+    /// Spare receiver.
     pub spare_receiver: Box<dyn Receiver>,
-    /// Stands by.
+    /// Spare sender.
     pub spare_sender: Box<dyn Sender>,
 }

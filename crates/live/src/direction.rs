@@ -1,126 +1,97 @@
-//! One direction of a bridge: frames come, wait in a discipline, leave when the link is free.
+//! One direction of a bridge: frames arrive, wait in a discipline, and leave when the link is free.
 //!
-//! [`Core`] is all of it but the devices and the thread: it is told what came and what time it is, and can be tested so.
-//! [`run`] is the loop of the thread.
+//! [`Core`] is the direction without devices and thread: its methods get frames and the time as arguments, so that it can
+//! be tested without either. [`driver`] is the loop of the thread.
 //!
 //! # Time
-//! The port is told arrivals with the kernel's stamps and asked for departures at the times at which its link is free, in
-//! one order ([`Core::advance`]). So the schedule is that of a link that is never late, however late the thread is, and a
-//! long run has exactly the rate. Two bounds: a link that was late for more than [`CATCH_UP`] loses the time beyond (a
-//! *stall*, counted), so that a thread that was away does not send seconds of traffic at once; and while the link is busy
-//! the thread sleeps at least [`TOGETHER`], because waking for each frame of a fast link costs more than it gives.
+//! The port gets arrivals at the time stamps of the kernel, and is asked for departures at the times at which its link
+//! becomes free, in one order ([`Core::advance`]). The schedule is therefore that of a link that is never late, however late
+//! the thread is, and a long run has exactly the configured rate. There is one bound: a link that was late for more than
+//! [`CATCH_UP`] loses the time beyond it (a *stall*, which is counted), so that a thread that did not run for a while does
+//! not send seconds of traffic at once.
+
+pub mod driver;
+mod probe;
 
 use std::cell::RefCell;
-use std::io;
 use std::num::NonZeroU32;
-use std::os::fd::BorrowedFd;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use qdisc::{
-    Backlog, Books, DropReason, Ecn, FiveTuple, Meta, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span,
+    Backlog, Books, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span,
     Streams, Time,
 };
 use wire::fragment::{Cut, Taken};
 
-use crate::bridge::{End, Shared, Stop};
 use crate::clock::{Clock, wall_ns};
-use crate::device::{Arrival, BATCH, Receiver, Sender};
-use crate::fragments::{self, Groups, Together};
-use crate::line::{Line, Settings};
-use crate::look::{Counting, Frame, Looker, Seen};
+use crate::command::{Build, Command};
+use crate::device::{Arrival, BATCH, Sender};
+use crate::emulation::{LinkEmulation, LinkEmulator};
+use crate::fragments::{self, FragmentGroups, PartialFrameDiscard};
+use crate::headers::{Counting, Frame, HeaderParser, ParsedHeaders};
 use crate::pool::Pool;
-use crate::reservations::{Change, Gate};
-use crate::tally::{Status, Tally};
+use crate::reservations::flows::ReservedFlows;
+use crate::statistics::{Statistics, Status};
+use probe::PortProbe;
 
-/// How much of the link's time may be made up for.
+/// Longest time of the link that a late thread makes up for.
 pub const CATCH_UP: Span = Span::ms(20);
-/// How long the thread sleeps at least while the link is busy.
-pub const TOGETHER: Span = Span::us(50);
-/// How long it sleeps at most while the link is busy: a ring of 4,096 frames is not full so soon.
-const AT_MOST: Span = Span::ms(1);
-/// How long it waits at most while nothing is to be done.
-const IDLE: Span = Span::ms(50);
-/// How often it shows how it is.
-const SHOW: Span = Span::ms(100);
-/// How long packets may wait in a queue that says that it is empty.
+/// A discipline that is not empty but returns no packet for this long is stuck.
 pub const STUCK: Span = Span::s(5);
+/// Class of frames that this program generates: network control (RFC 4594).
+const NETWORK_CONTROL: u16 = 0;
 
-/// Builds a discipline for a link of this rate.
-pub type Build = Box<dyn FnMut(Rate) -> Box<dyn Qdisc<Frame>> + Send>;
-
-/// A change while it runs. Nothing that is queued is lost or overtaken.
-pub enum Order {
-    /// Another rate; the discipline is built anew for it.
-    Rate(Rate),
-    /// Another discipline.
-    Qdisc(Build),
-    /// Another line.
-    Line(Settings),
-    /// Frames are cut to another size, or no longer.
-    Cut(Option<wire::fragment::Size>),
-    /// Fragments are joined, or no longer.
-    Join(bool),
-    /// A flow has a reservation from now on, or has it no longer.
-    Reserve(Change),
-    /// A frame of our own, which waits its turn like any other.
-    Frame(Vec<u8>),
-}
-
-/// What became of a frame.
+/// What happened to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// The link took it; the discipline may have marked it.
+pub enum Outcome {
+    /// The link accepted the frame.
     Sent {
-        /// It carries a mark that this discipline set.
+        /// True if this discipline marked it (ECN).
         marked: bool,
     },
-    /// The discipline dropped it, or the line lost it.
+    /// The discipline dropped the frame, or the link emulation lost it.
     Dropped(DropReason),
 }
 
-/// Sees the bytes of frames as they leave or are dropped, in the thread of the direction: it must not wait.
+/// Receives the bytes of frames that are sent or dropped. It is called in the thread of the direction and must not block.
 pub trait Tap: Send {
-    /// `wall_ns` is when, in nanoseconds since 1970.
-    fn frame(&mut self, bytes: &[u8], fate: Fate, wall_ns: u64);
+    /// Called once for each frame. `wall_ns` is the time of the event, in nanoseconds since 1970.
+    fn frame(&mut self, bytes: &[u8], outcome: Outcome, wall_ns: u64);
 }
 
-/// What a direction is made of.
+/// The parts of a direction.
 pub struct Parts {
-    /// Which port it is for its probe.
+    /// Id of the port in calls to the probe.
     pub id: PortId,
-    /// The rate of its link.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Builds its discipline.
+    /// Builds the discipline.
     pub build: Build,
-    /// The line behind the link.
-    pub line: Settings,
-    /// How lengths count.
+    /// Delay, jitter and loss behind the link.
+    pub emulation: LinkEmulation,
+    /// Rules by which lengths are charged.
     pub counting: Counting,
-    /// Frames begin with an Ethernet header.
+    /// True if frames begin with an Ethernet header.
     pub ethernet: bool,
-    /// What is done with fragments.
+    /// Cutting and joining of fragments.
     pub fragments: fragments::Settings,
-    /// The longest frame that comes in, in bytes.
+    /// Length of the longest incoming frame, in bytes.
     pub longest_in: usize,
-    /// The longest frame that the other side takes, in bytes.
+    /// Length of the longest frame that the outgoing interface accepts, in bytes.
     pub longest_out: usize,
-    /// How many frames it can hold.
-    pub rooms: u32,
-    /// Its random numbers.
+    /// Number of buffers for frames.
+    pub buffers: u32,
+    /// Random streams.
     pub streams: Streams,
-    /// Tells flows apart by the TRR paper's hash modulo this prime, instead of a keyed hash.
+    /// Prime of the TRR paper's flow hash; `None` for a keyed hash.
     pub xor_mod: Option<NonZeroU32>,
-    /// Reservations, where they are kept.
-    pub gate: Option<Gate>,
-    /// Hears everything.
+    /// Reservations of the direction, if it keeps any.
+    pub reserved_flows: Option<ReservedFlows>,
+    /// Probe of the port.
     pub probe: Option<Box<dyn Probe<Frame> + Send>>,
-    /// Sees frames.
+    /// Receives the bytes of frames.
     pub tap: Option<Box<dyn Tap>>,
-    /// Its clock.
+    /// Clock of the direction.
     pub clock: Clock,
 }
 
@@ -128,92 +99,46 @@ pub struct Parts {
 pub struct Core {
     port: Port<Frame>,
     build: Build,
-    /// The time that the port was told last.
+    /// Latest time that the port got.
     at: Time,
-    /// When to ask the port next; never, when nothing waits.
+    /// Time of the next call to the port; never, if nothing is queued.
     ask: Time,
-    /// Since when the queue says that it is empty although it is not.
+    /// Time since which the discipline returns no packet although it is not empty.
     denied: Option<Time>,
     fragments: fragments::Work,
-    /// The fragments of a frame go together, where frames are cut or were.
-    groups: Option<Rc<RefCell<Groups>>>,
+    /// Groups of fragments, once frames were cut.
+    groups: Option<Rc<RefCell<FragmentGroups>>>,
     pool: Pool,
-    looker: Looker,
-    gate: Option<Gate>,
-    line: Line,
-    listener: Listener,
+    parser: HeaderParser,
+    reserved_flows: Option<ReservedFlows>,
+    emulator: LinkEmulator,
+    probe: PortProbe,
     tap: Option<Box<dyn Tap>>,
     clock: Clock,
     longest_out: usize,
-    /// The interface that frames go to is no more.
+    /// True once the outgoing interface was removed.
     out_gone: bool,
     number: u64,
-    /// Books of ports before the clock began anew.
+    /// Counters of the port before the clock was restarted.
     earlier: Books,
-    /// Running time before the clock began anew.
+    /// Uptime before the clock was restarted.
     earlier_time: Span,
     gauges: Vec<(&'static str, f64)>,
 }
 
-/// The port's probe: counts, keeps what was dropped until its room is given back, and passes on.
-struct Listener {
-    tally: Tally,
-    dropped: Vec<(Frame, DropReason)>,
-    probe: Option<Box<dyn Probe<Frame> + Send>>,
-}
-
-impl Probe<Frame> for Listener {
-    #[inline]
-    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
-        if let Some(probe) = &mut self.probe {
-            probe.arrived(at, meta, now);
-        }
-    }
-
-    #[inline]
-    fn sent(&mut self, at: PortId, meta: &Meta, frame: &Frame, now: Time) {
-        self.tally.left(now.since(meta.arrived), meta.bytes);
-        if let Some(probe) = &mut self.probe {
-            probe.sent(at, meta, frame, now);
-        }
-    }
-
-    fn dropped(&mut self, at: PortId, pkt: Packet<Frame>, why: DropReason, now: Time) {
-        self.dropped.push((pkt.payload, why));
-        if why != DropReason::Wire {
-            self.tally.dropped(why, pkt.meta.bytes);
-        }
-        if let Some(probe) = &mut self.probe {
-            probe.dropped(at, pkt, why, now);
-        }
-    }
-
-    fn marked(&mut self, at: PortId, meta: &Meta, now: Time) {
-        if let Some(probe) = &mut self.probe {
-            probe.marked(at, meta, now);
-        }
-    }
-
-    fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
-        if let Some(probe) = &mut self.probe {
-            probe.sample(at, held, gauges, now);
-        }
-    }
-}
-
 impl Core {
-    /// Everything but devices.
+    /// Creates a direction from its parts.
     pub fn new(mut parts: Parts) -> Core {
         let fragments = fragments::Work::new(
             parts.fragments,
             parts.ethernet,
             parts.longest_out,
-            // Microseconds: who starts anew takes other numbers.
+            // The time in microseconds, so that frame numbers of a new start differ from the old ones.
             (parts.clock.to_wall_ns(Time::ZERO) / 1000) as u32,
             &parts.streams,
         );
-        let groups = fragments.cuts().then(|| Groups::new(parts.rooms));
-        let qdisc = built(&mut parts.build, parts.rate, groups.as_ref());
+        let groups = fragments.cuts().then(|| FragmentGroups::new(parts.buffers));
+        let qdisc = build_discipline(&mut parts.build, parts.rate, groups.as_ref());
         Core {
             port: Port::new(parts.id, qdisc, parts.rate),
             build: parts.build,
@@ -222,16 +147,16 @@ impl Core {
             at: Time::ZERO,
             ask: Time::NEVER,
             denied: None,
-            // Room for a VLAN tag that is put back.
-            pool: Pool::new(parts.rooms, parts.longest_in.max(parts.longest_out) + 4),
-            looker: Looker::new(parts.ethernet, parts.counting, &parts.streams)
-                .telling_apart_by(parts.xor_mod),
-            gate: parts.gate,
-            line: Line::new(parts.line, &parts.streams, parts.rooms as usize),
-            listener: Listener {
-                tally: Tally::default(),
+            // The kernel strips a VLAN tag, which is inserted again: 4 bytes.
+            pool: Pool::new(parts.buffers, parts.longest_in.max(parts.longest_out) + 4),
+            parser: HeaderParser::new(parts.ethernet, parts.counting, &parts.streams)
+                .with_xor_mod(parts.xor_mod),
+            reserved_flows: parts.reserved_flows,
+            emulator: LinkEmulator::new(parts.emulation, &parts.streams, parts.buffers as usize),
+            probe: PortProbe {
+                statistics: Statistics::default(),
                 dropped: Vec::with_capacity(1024),
-                probe: parts.probe,
+                user: parts.probe,
             },
             tap: parts.tap,
             clock: parts.clock,
@@ -244,7 +169,7 @@ impl Core {
         }
     }
 
-    /// A frame came; it is now `now`. Where fragments are joined, it is the frame that one of them makes whole.
+    /// Accepts a frame at time `now`. A fragment is kept until its frame is complete if fragments are joined.
     pub fn arrive(&mut self, arrival: &Arrival<'_>, now: Time) {
         let Some(mut joiner) = self.fragments.take_joiner() else { return self.arrive_whole(arrival, now) };
         match joiner.take(arrival, now) {
@@ -252,7 +177,7 @@ impl Core {
             Taken::Kept => {}
             Taken::Whole(bytes) => {
                 let length = bytes.len() as u32;
-                // Whoever cut the frame has completed its checksum before (`offer` does, for one).
+                // The bridge that cut the frame completed its checksum before (see `offer`).
                 let (wall_ns, checksum_missing) = (arrival.wall_ns, false);
                 self.arrive_whole(&Arrival { bytes, vlan: None, wall_ns, length, checksum_missing }, now);
             }
@@ -260,99 +185,114 @@ impl Core {
         self.fragments.give_joiner(joiner);
     }
 
-    /// A whole frame came: a control packet, or one for the link.
+    /// Accepts a whole frame: intercepts it if it is a control packet, or else offers it to the link.
     fn arrive_whole(&mut self, arrival: &Arrival<'_>, now: Time) {
-        if !self.gate.as_mut().is_some_and(|gate| gate.takes(arrival)) {
+        if !self.reserved_flows.as_mut().is_some_and(|flows| flows.intercept(arrival)) {
             self.offer(arrival, now, None);
         }
     }
 
-    /// A frame is for the link: brings it up to the time of its arrival first. `class` overrides what its headers say.
+    /// Offers a frame to the link: parses it, completes its checksum and cuts it if necessary. `class` overrides the class
+    /// of its headers.
     fn offer(&mut self, arrival: &Arrival<'_>, now: Time, class: Option<u16>) {
+        // An arrival has its time stamp, within bounds: not more than `CATCH_UP` ago, and not before the last call to the
+        // port, whose times never go back.
         let stamp =
             if arrival.wall_ns == 0 { now } else { self.clock.of_stamp(arrival.wall_ns, now, CATCH_UP) };
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         let then = stamp.max(floor).min(now).max(self.at);
+        // Departures before this arrival come first.
         self.advance(then);
         self.at = then;
         let length = arrival.whole();
-        // Longer than what came over: the kernel put several packets together, or cut one off.
+        // Longer than the outgoing interface accepts: several packets merged by the kernel, or a truncated frame.
         if arrival.is_too_long(self.longest_out) {
-            self.listener.tally.losses.too_long += 1;
+            self.probe.statistics.losses.too_long += 1;
             return;
         }
-        let Some(room) = self.pool.take() else {
-            self.listener.tally.losses.no_room += 1;
+        let Some(buffer) = self.pool.allocate() else {
+            self.probe.statistics.losses.no_buffer += 1;
             return;
         };
-        let place = &mut self.pool.room_mut(room)[..length];
+        let place = &mut self.pool.buffer_mut(buffer)[..length];
         arrival.write(place);
-        let mut seen = self.looker.look(place, then);
-        if let (Some(gate), Some(tuple)) = (&self.gate, &seen.tuple)
-            && !gate.is_idle()
+        let mut headers = self.parser.parse(place, then);
+        // The wall clock is read only if there is a reservation at all.
+        if let (Some(flows), Some(tuple)) = (&self.reserved_flows, &headers.tuple)
+            && !flows.is_empty()
         {
-            let key = self.looker.keyed(tuple, seen.meta.flow);
+            let key = self.parser.keyed(tuple, headers.meta.flow);
             let wall_ns = || if arrival.wall_ns == 0 { wall_ns() } else { arrival.wall_ns };
-            seen.meta.reserved = gate.reserved(key, tuple, wall_ns);
+            headers.meta.reserved = flows.reserved(key, tuple, wall_ns);
         }
-        seen.meta.class = class.unwrap_or(seen.meta.class);
-        let ip_at = seen.tuple.map(|_| usize::from(seen.ip_at));
+        headers.meta.class = class.unwrap_or(headers.meta.class);
+        let ip_at = headers.tuple.map(|_| usize::from(headers.ip_at));
         if arrival.complete_checksum(place, |_| ip_at) {
-            self.listener.tally.checksums += 1;
+            self.probe.statistics.checksums += 1;
         }
         let number = self.number;
         self.number += 1;
         if let Some(cut) = self.fragments.plan(place) {
-            return self.enter_cut(room, length, &cut, &seen, number, then);
+            return self.enter_cut(buffer, length, &cut, &headers, number, then);
         }
-        let frame = Frame { room, length: length as u32, number, ip_at: seen.ip_at, group: 0 };
-        self.enter(Packet { meta: seen.meta, payload: frame }, seen.tuple, then);
+        let frame = Frame { buffer, length: length as u32, number, ip_at: headers.ip_at, group: 0 };
+        self.enter(Packet { meta: headers.meta, payload: frame }, headers.tuple, then);
     }
 
-    /// The frame in this room enters in pieces.
-    fn enter_cut(&mut self, whole: u32, length: usize, cut: &Cut, seen: &Seen, number: u64, then: Time) {
-        if (self.pool.left() as usize) < cut.count() {
-            self.pool.give(whole);
-            self.listener.tally.losses.no_room += 1;
+    /// Cuts the frame in buffer `whole` and offers its fragments to the discipline.
+    fn enter_cut(
+        &mut self,
+        whole: u32,
+        length: usize,
+        cut: &Cut,
+        headers: &ParsedHeaders,
+        number: u64,
+        then: Time,
+    ) {
+        // All fragments need a buffer, or none is sent: a part of a frame is of no use.
+        if (self.pool.free() as usize) < cut.count() {
+            self.pool.release(whole);
+            self.probe.statistics.losses.no_buffer += 1;
             return;
         }
-        let groups = Rc::clone(self.groups.get_or_insert_with(|| Groups::new(self.pool.rooms())));
+        let groups = Rc::clone(self.groups.get_or_insert_with(|| FragmentGroups::new(self.pool.capacity())));
         let group = groups.borrow_mut().open();
         let mut offered = 0;
+        // `enter` is false as soon as the discipline has dropped a fragment of this frame.
         while offered < cut.count() && groups.borrow_mut().enter(group) {
             let index = offered;
             offered += 1;
-            let room = self.pool.take().expect("there are as many, and what leaves gives rooms back");
-            let (from, to) = self.pool.two(whole, room);
+            let buffer = self.pool.allocate().expect("enough buffers are free, and departures free more");
+            let (from, to) = self.pool.two(whole, buffer);
             let bytes = cut.write(&from[..length], index, to);
-            let mut meta = seen.meta;
-            meta.bytes = self.looker.counted((bytes - cut.header_at()) as u32);
+            let mut meta = headers.meta;
+            meta.bytes = self.parser.charge((bytes - cut.header_at()) as u32);
             meta.offset = meta.offset.saturating_add(cut.place(index).start as u32);
             let ip_at = cut.header_at() as u16;
-            let frame = Frame { room, length: bytes as u32, number, ip_at, group };
-            self.enter(Packet { meta, payload: frame }, seen.tuple, then);
+            let frame = Frame { buffer, length: bytes as u32, number, ip_at, group };
+            self.enter(Packet { meta, payload: frame }, headers.tuple, then);
         }
         groups.borrow_mut().close(group);
-        self.pool.give(whole);
-        self.fragments.was_cut(offered, cut.count());
+        self.pool.release(whole);
+        self.fragments.record_cut(offered, cut.count());
     }
 
-    /// A packet enters the discipline, and the link is brought up to now.
+    /// Enqueues a packet and advances the link.
     fn enter(&mut self, pkt: Packet<Frame>, tuple: Option<FiveTuple>, then: Time) {
-        self.listener.tally.arrived(pkt.meta.flow, tuple, pkt.meta.bytes);
-        self.port.offer(pkt, then, &mut self.listener);
+        self.probe.statistics.record_arrival(pkt.meta.flow, tuple, pkt.meta.bytes);
+        self.port.offer(pkt, then, &mut self.probe);
         self.recycle(then);
-        // The arrival may change what the discipline answers.
+        // The arrival may change the answer of the discipline: ask again as soon as the link is free.
         self.ask = self.port.free_at().max(then);
         self.advance(then);
     }
 
-    /// Brings the link up to `until`: every packet that it would have taken by then is taken, at its time.
+    /// Advances the link to `until`: dequeues each packet that the link would have sent by then, at its time.
     pub fn advance(&mut self, until: Time) {
         while self.ask <= until {
             let then = self.ask.max(self.at);
             self.at = then;
-            let next = self.port.pull(then, &mut self.listener);
+            let next = self.port.pull(then, &mut self.probe);
             self.recycle(then);
             self.ask = match next {
                 Next::Packet(pkt) => {
@@ -361,10 +301,7 @@ impl Core {
                     self.port.free_at()
                 }
                 Next::At(at) => {
-                    assert!(
-                        at > then,
-                        "the discipline asks to be asked again at {at}, but it is {then} already"
-                    );
+                    assert!(at > then, "the discipline asks for a call at {at}, but it is {then} already");
                     at
                 }
                 Next::Empty => {
@@ -378,17 +315,18 @@ impl Core {
         }
     }
 
-    /// It is now so late: gives up the link's time that is too long ago, and looks after the queue.
+    /// Call this first at each wake-up: it skips time of the link that is longer than [`CATCH_UP`] ago (a stall), and checks
+    /// that the queue is not stuck.
     ///
     /// # Panics
-    /// When the queue holds packets and says that it is empty, for [`STUCK`].
+    /// If the discipline is not empty but has returned no packet for [`STUCK`].
     pub fn catch_up(&mut self, now: Time) {
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         if self.ask < floor {
-            let tally = &mut self.listener.tally;
-            tally.stalls += 1;
-            tally.stalled += floor.since(self.ask);
-            tally.longest_stall = tally.longest_stall.max(floor.since(self.ask));
+            let statistics = &mut self.probe.statistics;
+            statistics.stalls += 1;
+            statistics.stalled += floor.since(self.ask);
+            statistics.longest_stall = statistics.longest_stall.max(floor.since(self.ask));
             self.ask = floor;
         }
         if let Some(since) = self.denied {
@@ -397,55 +335,55 @@ impl Core {
                 now.since(Time::ZERO) < since.since(Time::ZERO) + STUCK,
                 "the queue is stuck: it holds {held} packets and has let none go for {STUCK}"
             );
-            // Perhaps time helps.
+            // The discipline may answer differently at a later time.
             self.ask = self.ask.min(now);
         }
     }
 
-    /// A packet leaves the discipline for the link.
+    /// Transmits a dequeued packet: writes its ECN mark, calls the tap, and passes it to the link emulation.
     fn depart(&mut self, pkt: Packet<Frame>, begin: Time) {
-        let Frame { room, length, ip_at, group, .. } = pkt.payload;
+        let Frame { buffer, length, ip_at, group, .. } = pkt.payload;
         let mut marked = false;
         if pkt.meta.ecn == Ecn::Marked {
-            let packet = &mut self.pool.room_mut(room)[usize::from(ip_at)..length as usize];
+            let packet = &mut self.pool.buffer_mut(buffer)[usize::from(ip_at)..length as usize];
             if group > 0 {
                 wire::fragment::mark(packet);
             }
             marked = group > 0 || wire::ecn::mark(packet) == wire::ecn::Marked::Now;
         }
         if let Some(tap) = &mut self.tap {
-            let bytes = &self.pool.room(room)[..length as usize];
-            tap.frame(bytes, Fate::Sent { marked }, self.clock.to_wall_ns(begin));
+            let bytes = &self.pool.buffer(buffer)[..length as usize];
+            tap.frame(bytes, Outcome::Sent { marked }, self.clock.to_wall_ns(begin));
         }
-        if !self.line.enter(room, length, begin, self.port.free_at()) {
-            self.listener.tally.losses.line += 1;
-            self.port.lose(pkt, DropReason::Wire, begin, &mut self.listener);
+        if !self.emulator.enter(buffer, length, begin, self.port.free_at()) {
+            self.probe.statistics.losses.emulated += 1;
+            self.port.lose(pkt, DropReason::Wire, begin, &mut self.probe);
             self.recycle(begin);
         }
     }
 
-    /// Gives back the rooms of what was dropped.
+    /// Calls the tap for dropped frames and releases their buffers.
     #[inline]
     fn recycle(&mut self, now: Time) {
-        if self.listener.dropped.is_empty() {
+        if self.probe.dropped.is_empty() {
             return;
         }
-        for (frame, why) in self.listener.dropped.drain(..) {
+        for (frame, why) in self.probe.dropped.drain(..) {
             if let Some(tap) = &mut self.tap {
-                let bytes = &self.pool.room(frame.room)[..frame.length as usize];
-                tap.frame(bytes, Fate::Dropped(why), self.clock.to_wall_ns(now));
+                let bytes = &self.pool.buffer(frame.buffer)[..frame.length as usize];
+                tap.frame(bytes, Outcome::Dropped(why), self.clock.to_wall_ns(now));
             }
-            self.pool.give(frame.room);
+            self.pool.release(frame.buffer);
         }
     }
 
-    /// Sends what is due; false when the interface takes no more for the moment.
+    /// Sends the frames that are due. Returns false if the interface accepts no more for the moment.
     pub fn flush(&mut self, mut now: Time, sender: &mut dyn Sender) -> bool {
         loop {
             let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
             let mut count = 0;
-            for held in self.line.due(now, BATCH) {
-                batch[count] = &self.pool.room(held.room)[..held.length as usize];
+            for frame in self.emulator.due(now, BATCH) {
+                batch[count] = &self.pool.buffer(frame.buffer)[..frame.length as usize];
                 count += 1;
             }
             if count == 0 {
@@ -458,17 +396,19 @@ impl Core {
                     (refused.sent, true)
                 }
             };
-            self.listener.tally.sends += 1;
+            self.probe.statistics.sends += 1;
             now = now.max(self.clock.now());
+            // The system call took time, which counts as lateness of these frames.
             for _ in 0..sent {
-                let Some(held) = self.line.sent() else { break };
-                self.listener.tally.went_out(now.since(held.due.min(now)));
-                self.pool.give(held.room);
+                let Some(frame) = self.emulator.sent() else { break };
+                self.probe.statistics.record_lateness(now.since(frame.due.min(now)));
+                self.pool.release(frame.buffer);
             }
+            // The frame behind those that were sent can never be sent: skip it and go on.
             if refused {
-                self.listener.tally.losses.unsent += 1;
-                if let Some(held) = self.line.sent() {
-                    self.pool.give(held.room);
+                self.probe.statistics.losses.unsent += 1;
+                if let Some(frame) = self.emulator.sent() {
+                    self.pool.release(frame.buffer);
                 }
             } else if sent < count {
                 return false;
@@ -476,141 +416,152 @@ impl Core {
         }
     }
 
-    /// Changes something.
-    pub fn obey(&mut self, order: Order) {
-        let rate = match order {
-            Order::Line(line) => {
-                self.line.set(line);
+    /// Applies a command.
+    pub fn apply(&mut self, command: Command) {
+        let rate = match command {
+            Command::Emulation(emulation) => {
+                self.emulator.set(emulation);
                 None
             }
-            Order::Cut(size) => {
+            Command::Cut(size) => {
                 self.fragments.cut_to(size);
                 let first = self.groups.is_none() && self.fragments.cuts();
-                self.groups = self.groups.take().or(first.then(|| Groups::new(self.pool.rooms())));
-                // The discipline that runs does not know that fragments go together.
+                self.groups = self.groups.take().or(first.then(|| FragmentGroups::new(self.pool.capacity())));
+                // The current discipline was built without partial frame discard: build it again.
                 first.then(|| self.port.rate())
             }
-            Order::Join(join) => {
+            Command::Join(join) => {
                 self.fragments.join(join);
                 None
             }
-            Order::Rate(rate) => Some(rate),
-            Order::Reserve(change) => {
-                let key = self.looker.keyed_hash(change.tuple());
-                if let Some(gate) = &mut self.gate {
-                    gate.change(key, change);
+            Command::Rate(rate) => Some(rate),
+            Command::Reserve(change) => {
+                let key = self.parser.keyed_hash(change.tuple());
+                if let Some(flows) = &mut self.reserved_flows {
+                    flows.apply(key, change);
                 }
                 return;
             }
-            Order::Frame(bytes) => {
+            Command::Frame(bytes) => {
                 let (length, now) = (bytes.len() as u32, self.clock.now());
                 let bytes = &bytes[..];
                 let frame = Arrival { bytes, vlan: None, wall_ns: 0, length, checksum_missing: false };
-                // What keeps the network going, as RFC 4594 has it.
-                return self.offer(&frame, now, Some(0));
+                return self.offer(&frame, now, Some(NETWORK_CONTROL));
             }
-            Order::Qdisc(build) => {
+            Command::Qdisc(build) => {
                 self.build = build;
                 Some(self.port.rate())
             }
         };
         if let Some(rate) = rate {
             self.port.set_rate(rate);
-            self.port.replace(built(&mut self.build, rate, self.groups.as_ref()));
+            self.port.replace(build_discipline(&mut self.build, rate, self.groups.as_ref()));
         }
-        self.listener.tally.changes += 1;
+        self.probe.statistics.changes += 1;
     }
 
-    /// Time begins anew when it is old and nothing is held that carries times.
+    /// Restarts the clock once it is old enough ([`Clock::OLD`]) and no queued packet carries a time stamp.
     pub fn rebase(&mut self, now: Time) {
         if !self.clock.is_old(now) || self.port.books().held() != Backlog::ZERO || self.ask != Time::NEVER {
             return;
         }
-        let (id, rate, books) = (self.port.id(), self.port.rate(), *self.port.books());
-        self.earlier = sum(&self.earlier, &books);
+        let (id, rate, counters) = (self.port.id(), self.port.rate(), *self.port.books());
+        self.earlier = sum(&self.earlier, &counters);
         self.earlier_time += now.since(Time::ZERO);
-        self.port = Port::new(id, built(&mut self.build, rate, self.groups.as_ref()), rate);
+        self.port = Port::new(id, build_discipline(&mut self.build, rate, self.groups.as_ref()), rate);
         self.clock = self.clock.restart();
-        self.line.rebase(now);
+        self.emulator.rebase(now);
         self.fragments.rebase(now);
-        self.listener.tally.rebase();
+        self.probe.statistics.rebase();
         self.at = Time::ZERO;
     }
 
-    /// When something is to be done next without an arrival.
+    /// Time of the next departure or transmission if no frame arrives.
     pub fn next(&self) -> Option<Time> {
         let ask = (self.ask != Time::NEVER).then_some(self.ask);
-        match (ask, self.line.next()) {
+        match (ask, self.emulator.next()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (one, other) => one.or(other),
         }
     }
 
-    /// Whether the transmitter is sending.
+    /// True if the transmitter is busy at `now`.
     pub fn busy(&self, now: Time) -> bool {
         self.ask != Time::NEVER && self.port.free_at() > now
     }
 
-    /// Frames that are here: queued, or on the line.
-    pub fn holds(&self) -> u64 {
-        self.port.books().held().packets + self.line.len() as u64
+    /// Number of frames in the discipline and in the link emulation.
+    pub fn backlog(&self) -> u64 {
+        self.port.books().held().packets + self.emulator.len() as u64
     }
 
-    /// Its clock.
+    /// Clock of the direction.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
-    /// Whether it joins fragments.
+    /// True once the outgoing interface was removed.
+    pub(crate) fn out_gone(&self) -> bool {
+        self.out_gone
+    }
+    /// Compares the system clocks again, to find out if the wall clock was set.
+    pub(crate) fn compare_clocks(&mut self) {
+        self.clock.compare();
+    }
+    /// True if fragments are joined.
     pub fn joins(&self) -> bool {
         self.fragments.joins()
     }
-    /// What it counts.
-    pub fn tally(&mut self) -> &mut Tally {
-        &mut self.listener.tally
+    /// The counters of the direction.
+    pub fn statistics(&mut self) -> &mut Statistics {
+        &mut self.probe.statistics
     }
 
-    /// Tells its probe how it stands.
+    /// Passes backlog and gauges to the probe.
     pub fn sample(&mut self, now: Time) {
-        if self.listener.probe.is_some() {
-            // A frame that the kernel stamped before now may be read later, and a frame of our own may have come after now was
-            // read. Times that the probe hears never go back.
+        if self.probe.user.is_some() {
+            // A frame with an earlier time stamp may be read later, and a generated frame may have entered after `now` was
+            // read. The times that the probe gets must never go back.
             self.at = self.at.max(now);
-            self.port.sample(self.at, &mut self.gauges, &mut self.listener);
+            self.port.sample(self.at, &mut self.gauges, &mut self.probe);
         }
     }
 
-    /// The picture of now.
-    pub fn tell(&mut self, now: Time, status: &mut Status) {
-        self.listener.tally.roll(now);
-        self.listener.tally.tell(status);
+    /// Writes a snapshot for time `now` into `status`.
+    pub fn snapshot(&mut self, now: Time, status: &mut Status) {
+        self.probe.statistics.roll(now);
+        self.probe.statistics.copy_to(status);
         status.uptime = self.earlier_time + now.since(Time::ZERO);
         status.rate = self.port.rate();
-        status.books = sum(&self.earlier, self.port.books());
-        status.held = self.port.books().held();
-        status.on_line = self.line.len() as u64;
-        status.fragments = self.fragments.tell(now);
-        status.rooms = [self.pool.left(), self.pool.least(), self.pool.rooms()];
+        status.counters = sum(&self.earlier, self.port.books());
+        status.backlog = self.port.books().held();
+        status.in_flight = self.emulator.len() as u64;
+        status.fragments = self.fragments.snapshot(now);
+        status.buffers = [self.pool.free(), self.pool.least_free(), self.pool.capacity()];
         status.leaving = self.port.leaving();
         self.port.sample(now, &mut self.gauges, &mut ());
         status.gauges.clone_from(&self.gauges);
     }
 
-    /// The end: drops what is held, and gives its probe back.
+    /// Ends the direction: drops the backlog, writes the last snapshot, and returns the probe.
     pub fn finish(mut self, status: &mut Status) -> Option<Box<dyn Probe<Frame> + Send>> {
         let now = self.clock.now().max(self.at);
-        self.port.reset(now, &mut self.listener);
+        self.port.reset(now, &mut self.probe);
         self.recycle(now);
-        self.listener.tally.roll(now + Span::s(1));
-        self.tell(now, status);
-        self.listener.probe
+        self.probe.statistics.roll(now + Span::s(1));
+        self.snapshot(now, status);
+        self.probe.user
     }
 }
 
-/// A discipline for this rate; where frames are cut, one whose fragments go together.
-fn built(build: &mut Build, rate: Rate, groups: Option<&Rc<RefCell<Groups>>>) -> Box<dyn Qdisc<Frame>> {
+/// Builds the discipline for a rate; with partial frame discard if frames are cut.
+fn build_discipline(
+    build: &mut Build,
+    rate: Rate,
+    groups: Option<&Rc<RefCell<FragmentGroups>>>,
+) -> Box<dyn Qdisc<Frame>> {
     let qdisc = build(rate);
     match groups {
-        Some(groups) => Box::new(Together::new(qdisc, Rc::clone(groups))),
+        Some(groups) => Box::new(PartialFrameDiscard::new(qdisc, Rc::clone(groups))),
         None => qdisc,
     }
 }
@@ -622,111 +573,6 @@ fn sum(a: &Books, b: &Books) -> Books {
         dropped: a.dropped.plus(b.dropped),
         marked: a.marked + b.marked,
     }
-}
-
-/// The loop of a direction. Returns when it was asked to stop, and when it was declared to have failed: then
-/// another thread forwards already, and each frame would be sent twice.
-///
-/// # Errors
-/// What the system says when the interface cannot be read at all any more.
-pub fn run(
-    core: &mut Core,
-    receiver: &mut dyn Receiver,
-    sender: &mut dyn Sender,
-    shared: &Arc<Shared>,
-) -> io::Result<()> {
-    let mut shown = Time::ZERO;
-    let mut draining = None;
-    let mut picture = shared.picture();
-    while !shared.has_failed() {
-        let mut now = core.clock().now();
-        if shared.has_orders() {
-            for order in shared.take_orders() {
-                core.obey(order);
-            }
-        }
-        core.catch_up(now);
-        let mut came = 0;
-        if draining.is_none() {
-            came = receiver.receive(4 * BATCH, &mut |arrival| core.arrive(&arrival, now))?;
-            core.tally().receives += u64::from(came > 0);
-        }
-        core.advance(now);
-        let out_full = !core.flush(now, sender) && core.next().is_some_and(|next| next <= now);
-        match shared.stop() {
-            Stop::No => {}
-            Stop::Drain if core.holds() > 0 && draining.is_none_or(|end| now < end) => {
-                draining.get_or_insert(now + shared.patience());
-            }
-            Stop::Drain | Stop::Now => return Ok(()),
-        }
-        if now.since(Time::ZERO) >= shown.since(Time::ZERO) + SHOW || now < shown {
-            shown = now;
-            core.tally().losses.ring += receiver.missed();
-            core.clock.compare();
-            core.sample(now);
-            if receiver.is_gone() {
-                shared.mark_removed(End::From);
-            }
-            if core.out_gone {
-                shared.mark_removed(End::To);
-            }
-            // Painted outside of the lock: a discipline that hangs while it is asked would keep it.
-            core.tell(now, &mut picture);
-            shared.show(|shown| std::mem::swap(shown, &mut picture), core.joins());
-            core.rebase(now);
-            now = core.clock().now();
-            shown = shown.min(now);
-        }
-        if came == 4 * BATCH {
-            continue;
-        }
-        wait(core, receiver, sender, out_full, now, shared);
-    }
-    Ok(())
-}
-
-/// Sleeps until something is to be done.
-fn wait(
-    core: &mut Core,
-    receiver: &mut dyn Receiver,
-    sender: &dyn Sender,
-    out_full: bool,
-    now: Time,
-    shared: &Arc<Shared>,
-) {
-    let next = core.next();
-    if core.busy(now) && !out_full {
-        // Arrivals can wait in the ring: they are stamped, and nothing can leave before the link is free.
-        let until = next.unwrap_or(now + AT_MOST).max(now + TOGETHER).min(now + AT_MOST);
-        let ns = core.clock().to_monotonic_ns(until);
-        let until = TimeSpec::new((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
-        // An interrupted sleep is only a shorter one.
-        let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
-        return;
-    }
-    // SAFETY: both descriptors stay open as long as the devices, which outlive this call.
-    let (come, go) = unsafe { (BorrowedFd::borrow_raw(receiver.fd()), BorrowedFd::borrow_raw(sender.fd())) };
-    let mut fds = [PollFd::new(come, PollFlags::POLLIN), PollFd::new(go, PollFlags::POLLOUT)];
-    let watched = if out_full { &mut fds[..] } else { &mut fds[..1] };
-    let until = match next {
-        Some(_) if out_full => now + AT_MOST,
-        Some(next) => next.max(now).min(now + IDLE),
-        None => now + IDLE,
-    };
-    let span = until.since(core.clock().now().min(until)).as_ps() / 1000;
-    let timeout = TimeSpec::new((span / 1_000_000_000) as i64, (span % 1_000_000_000) as i64);
-    let _ = ppoll(watched, Some(timeout), None);
-    let failed = fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
-    if failed {
-        if receiver.recover() {
-            core.tally().downs += 1;
-        }
-        // An interface that is gone must not make the thread spin.
-        let pause = TimeSpec::new(0, 10_000_000);
-        let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &pause);
-    }
-    shared.beat();
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! What the standard library does not do with files.
+//! File operations that the standard library lacks.
 
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Two files or folders exchange their names, in one step: whoever looks finds one of them at either place,
-/// at any time. rename(2), RENAME_EXCHANGE.
+/// Exchanges the names of two files or folders atomically: at any time each name has one of them. rename(2),
+/// RENAME_EXCHANGE.
 ///
 /// # Errors
-/// What the system says: `InvalidInput` where the file system cannot.
+/// The error of the system; `InvalidInput` if the file system does not support it.
 pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
     let (one, other) = (name(one)?, name(other)?);

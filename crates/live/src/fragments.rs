@@ -1,58 +1,59 @@
-//! Frames in pieces: cut before the queue, joined before they are looked at.
+//! Fragmentation: frames are cut before the queue, and joined before they are parsed.
 //!
-//! A direction may cut what it takes to the link, so that the discipline sees no packet that is longer than Φ, and may join what comes in, when
-//! another one has cut it: [`wire::fragment`] says how. Both are for Ethernet; a TUN interface has no room for a type.
+//! A direction may cut frames, so that the discipline gets no packet longer than Φ, and may join the fragments that another
+//! bridge has cut; [`wire::fragment`] defines the format. Both are for Ethernet: packets of a TUN interface have no
+//! EtherType.
 //!
-//! - A fragment is a packet to the discipline: it is charged its own length, counted as that of its frame is, and has the flow, class,
-//!   reservation and mark of its frame.
-//! - A frame of which not all fragments find a room in the pool is dropped whole: the others would be sent for nothing.
-//! - A fragment that the discipline drops takes its frame with it: what is left of it is dropped as well (`together.rs`).
+//! - A fragment is a packet to the discipline: it is charged its own length by the rules for whole frames, and has the flow,
+//!   class, reservation and ECN codepoint of its frame.
+//! - A frame is dropped whole if the pool has too few free buffers for its fragments: a part of a frame is of no use.
+//! - When the discipline drops a fragment, the other fragments of the frame are dropped, too (`groups.rs`).
 
-mod together;
+mod groups;
 
 use qdisc::hash::SipHasher;
 use qdisc::{Streams, Time};
 use wire::fragment::{Counts, Cutter, ETHER_TYPE, Reassembly, Size, Taken};
 
 use crate::device::Arrival;
-pub(crate) use together::{Groups, Together};
+pub(crate) use groups::{FragmentGroups, PartialFrameDiscard};
 
-/// What a direction does with fragments, to begin with.
+/// Initial configuration of cutting and joining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Cuts frames to this size.
+    /// Size into which frames are cut; `None` to cut none.
     pub cut: Option<Size>,
-    /// Joins fragments that come in.
+    /// True to join incoming fragments.
     pub join: bool,
-    /// The EtherType of fragments, those that go and those that come.
+    /// EtherType of outgoing and incoming fragments.
     pub ether_type: u16,
 }
 
 impl Settings {
-    /// Nothing.
+    /// Neither cuts nor joins.
     pub fn none() -> Settings {
         Settings { cut: None, join: false, ether_type: ETHER_TYPE }
     }
 }
 
-/// What came of it. Counters begin at the start and are never set back.
+/// State and counters of cutting and joining. Counters begin at the start and are never reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fragments {
-    /// Frames are cut to this size.
+    /// Size into which frames are cut; `None` if none is cut.
     pub size: Option<Size>,
-    /// Fragments that come in are joined.
+    /// True if incoming fragments are joined.
     pub joins: bool,
     /// Frames that were cut.
     pub cut: u64,
     /// Fragments that they were cut into.
     pub pieces: u64,
-    /// Fragments that were not offered to the discipline, because it had dropped one of the same frame.
+    /// Fragments that were not offered to the discipline because it had dropped another one of the frame.
     pub spared: u64,
-    /// Frames that are longer than the size and passed whole, because they are not IP or need more than 127 fragments.
+    /// Frames longer than the size that passed whole, because they are not IP or need more than 127 fragments.
     pub whole: u64,
-    /// What became of fragments that came.
+    /// Counters of incoming fragments.
     pub joined: Counts,
-    /// Fragments that wait for others.
+    /// Fragments that wait for other fragments of their frame.
     pub waiting: u64,
 }
 
@@ -60,17 +61,18 @@ pub struct Fragments {
 pub(crate) struct Work {
     settings: Settings,
     cutter: Cutter,
-    /// `None` in the hands of an arrival, too.
+    /// `None` if fragments are not joined, and while an arrival uses it.
     joiner: Option<Box<Joiner>>,
     longest: usize,
     hasher: SipHasher,
     counted: Fragments,
-    /// What joiners counted that were put away.
+    /// Counters of earlier joiners.
     earlier: Counts,
 }
 
 impl Work {
-    /// For frames of at most `longest` bytes. Without Ethernet it does nothing, whatever it is told.
+    /// Creates it for frames of at most `longest` bytes. `first` is the number of the first frame that is cut. Without
+    /// Ethernet it never cuts or joins.
     pub(crate) fn new(
         settings: Settings,
         ethernet: bool,
@@ -94,7 +96,7 @@ impl Work {
         work
     }
 
-    /// Cuts to this size from now on, or not at all.
+    /// Sets the size into which frames are cut; `None` to cut none.
     pub(crate) fn cut_to(&mut self, size: Option<Size>) {
         self.settings.cut = size.filter(|_| self.longest > 0);
         if let Some(size) = self.settings.cut {
@@ -102,7 +104,7 @@ impl Work {
         }
     }
 
-    /// Joins from now on, or no longer. What waits then is given up.
+    /// Starts or stops joining. Fragments that still wait when it stops are discarded.
     pub(crate) fn join(&mut self, join: bool) {
         self.settings.join = join && self.longest > 0;
         match (self.settings.join, &mut self.joiner) {
@@ -119,28 +121,28 @@ impl Work {
         }
     }
 
-    /// The joiner, to be given back.
+    /// Takes the joiner; return it with [`Work::give_joiner`].
     #[inline]
     pub(crate) fn take_joiner(&mut self) -> Option<Box<Joiner>> {
         self.joiner.take()
     }
-    /// Gives it back.
+    /// Returns the joiner.
     #[inline]
     pub(crate) fn give_joiner(&mut self, joiner: Box<Joiner>) {
         self.joiner = Some(joiner);
     }
 
-    /// Whether it joins.
+    /// True if fragments are joined.
     pub(crate) fn joins(&self) -> bool {
         self.settings.join
     }
 
-    /// Whether it cuts.
+    /// True if frames are cut.
     pub(crate) fn cuts(&self) -> bool {
         self.settings.cut.is_some()
     }
 
-    /// How a frame is to be cut, if it is.
+    /// Plans the cuts of a frame; `None` if it passes whole.
     #[inline]
     pub(crate) fn plan(&mut self, frame: &[u8]) -> Option<wire::fragment::Cut> {
         self.settings.cut?;
@@ -154,24 +156,24 @@ impl Work {
         }
     }
 
-    /// A frame was cut, and so many of its fragments offered.
+    /// Counts a frame that was cut into `count` fragments, of which `offered` were offered to the discipline.
     #[inline]
-    pub(crate) fn was_cut(&mut self, offered: usize, count: usize) {
+    pub(crate) fn record_cut(&mut self, offered: usize, count: usize) {
         self.counted.cut += 1;
         self.counted.pieces += count as u64;
         self.counted.spared += (count - offered) as u64;
     }
 
-    /// Time begins anew.
+    /// Restarts the clock: the time `then` becomes zero.
     pub(crate) fn rebase(&mut self, then: Time) {
         if let Some(joiner) = &mut self.joiner {
             joiner.reassembly.rebase(then);
         }
     }
 
-    /// How it stands.
-    pub(crate) fn tell(&mut self, now: Time) -> Fragments {
-        let mut told = Fragments {
+    /// State and counters at `now`.
+    pub(crate) fn snapshot(&mut self, now: Time) -> Fragments {
+        let mut snapshot = Fragments {
             size: self.settings.cut,
             joins: self.settings.join,
             joined: self.earlier,
@@ -179,32 +181,32 @@ impl Work {
         };
         if let Some(joiner) = &mut self.joiner {
             joiner.reassembly.expire(now);
-            told.joined = sum(&self.earlier, joiner.reassembly.counts());
-            told.waiting = joiner.reassembly.waiting();
+            snapshot.joined = sum(&self.earlier, joiner.reassembly.counts());
+            snapshot.waiting = joiner.reassembly.waiting();
         }
-        told
+        snapshot
     }
 }
 
-/// Joins what comes in.
+/// Joins incoming fragments.
 pub(crate) struct Joiner {
     reassembly: Reassembly,
-    /// For frames whose tag has to be put back.
+    /// Buffer for frames whose VLAN tag is inserted again.
     tagged: Box<[u8]>,
 }
 
 impl Joiner {
-    /// For frames of at most `longest` bytes.
+    /// Creates it for frames of at most `longest` bytes.
     pub(crate) fn new(ether_type: u16, longest: usize, hasher: SipHasher) -> Joiner {
         let settings = wire::fragment::Settings::new(ether_type, longest);
         Joiner {
             reassembly: Reassembly::new(settings, hasher),
-            // Longer ones are no fragments: there is no need to look at them.
+            // A longer frame cannot be a fragment.
             tagged: vec![0; longest].into_boxed_slice(),
         }
     }
 
-    /// Takes a frame that came in, if it is a fragment.
+    /// Accepts an incoming frame if it is a fragment.
     #[inline]
     pub(crate) fn take(&mut self, arrival: &Arrival<'_>, now: Time) -> Taken<'_> {
         let whole = arrival.whole();

@@ -1,57 +1,57 @@
-//! Questions to the kernel about an interface, by ioctl: netdevice(7), and ethtool's.
+//! Reads and sets properties of interfaces by ioctl: netdevice(7) and ethtool.
 
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// A socket to ask with.
-pub(crate) struct Asker(OwnedFd);
+/// A socket for ioctl requests about interfaces.
+pub(crate) struct InterfaceQuery(OwnedFd);
 
 /// A feature of an interface, as `ethtool -k` lists them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
-    /// Its name in the kernel, as in `tx-tcp-segmentation`.
+    /// Name in the kernel, as in `tx-tcp-segmentation`.
     pub(crate) name: String,
     pub(crate) active: bool,
-    /// Whether it can be turned on and off.
+    /// True if it can be turned on and off.
     pub(crate) available: bool,
-    /// Its place in the list.
+    /// Index in the list of features.
     bit: usize,
 }
 
-impl Asker {
-    pub(crate) fn new() -> io::Result<Asker> {
+impl InterfaceQuery {
+    pub(crate) fn new() -> io::Result<InterfaceQuery> {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor was opened here and belongs to nobody else.
-        Ok(Asker(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(InterfaceQuery(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Its number, or why it has none.
+    /// Index of an interface.
     pub(crate) fn index(&self, name: &str) -> io::Result<i32> {
         let request = self.ask(name, libc::SIOCGIFINDEX)?;
         // SAFETY: the kernel has filled in the index, and any bits are an integer.
         Ok(unsafe { request.ifr_ifru.ifru_ifindex })
     }
 
-    /// The longest packet that it takes, without the link header.
+    /// MTU of an interface, in bytes.
     pub(crate) fn mtu(&self, name: &str) -> io::Result<usize> {
         let request = self.ask(name, libc::SIOCGIFMTU)?;
         // SAFETY: as above.
         Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
     }
 
-    /// Its flags, `IFF_UP` and the like.
+    /// Flags of an interface, such as `IFF_UP`.
     pub(crate) fn flags(&self, name: &str) -> io::Result<i32> {
         let request = self.ask(name, libc::SIOCGIFFLAGS)?;
         // SAFETY: as above.
         Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
     }
 
-    /// Brings it up.
+    /// Brings an interface up.
     pub(crate) fn bring_up(&self, name: &str) -> io::Result<()> {
         let flags = self.flags(name)?;
         let mut request = request(name)?;
@@ -63,14 +63,14 @@ impl Asker {
         }
     }
 
-    /// What kind of hardware it is, as ARP numbers them: 1 is Ethernet.
+    /// ARP hardware type of an interface: 1 is Ethernet.
     pub(crate) fn hardware(&self, name: &str) -> io::Result<u16> {
         let request = self.ask(name, libc::SIOCGIFHWADDR)?;
         // SAFETY: the kernel has filled in the address, whose family is the kind.
         Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
     }
 
-    /// Its link address, where it is Ethernet.
+    /// Link address of an Ethernet interface.
     pub(crate) fn address(&self, name: &str) -> io::Result<[u8; 6]> {
         let request = self.ask(name, libc::SIOCGIFHWADDR)?;
         // SAFETY: the kernel has filled in the address: 14 bytes, of which Ethernet has 6.
@@ -104,7 +104,7 @@ impl Asker {
         self.ethtool(name, &mut words)
     }
 
-    /// The names of all features that the kernel knows, by their bits.
+    /// Names of all features of the kernel, by bit.
     fn feature_names(&self, name: &str) -> io::Result<Vec<String>> {
         // `struct ethtool_sset_info`: the command, a reserved word, a mask of 64 bits, and the number of
         // strings.
@@ -151,7 +151,7 @@ const SET_FEATURES: u32 = 0x3b;
 const FEATURE_STRINGS: u32 = 4;
 const NAME_BYTES: usize = 32;
 
-/// Names of a fixed length, filled up with zeros.
+/// Parses names of a fixed length, padded with zeros.
 fn names(bytes: &[u8]) -> Vec<String> {
     let text = |name: &[u8]| {
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -191,7 +191,7 @@ pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// The interfaces that there are.
+/// Names of all interfaces.
 pub(crate) fn all() -> Vec<String> {
     let entries = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn the_kernel_has_features() {
-        let all = Asker::new().and_then(|asker| asker.features("lo")).expect("every machine has one");
+        let all =
+            InterfaceQuery::new().and_then(|query| query.features("lo")).expect("every machine has one");
         assert!(all.iter().any(|of| of.name == "rx-gro"), "{all:?}");
     }
 }

@@ -1,11 +1,11 @@
-//! AF_PACKET: frames of an interface by a ring of memory that the kernel shares, packet(7).
+//! AF_PACKET: receives the frames of an interface through a ring of memory that is shared with the kernel, packet(7).
 //!
-//! Version 2 of the ring: frames come one by one. Version 3 hands over blocks of them by a timer of a millisecond, which is
-//! an age for a queue. Frames are sent in batches by sendmmsg, past the kernel's own queue disciplines
-//! (PACKET_QDISC_BYPASS): the queue is ours.
+//! The ring is version 2, which returns frames one by one. Version 3 returns blocks of frames with a timer of a millisecond,
+//! which is too long for a queue. Frames are sent in batches with sendmmsg, bypassing the queue disciplines of the kernel
+//! (PACKET_QDISC_BYPASS), because the queue is in this program.
 //!
-//! The kernel takes VLAN tags out of frames and tells them beside: [`Arrival::vlan`]. It says, too, which checksums a
-//! sender has left to its card ([`Arrival::checksum_missing`]): on virtual interfaces there is no card.
+//! The kernel strips VLAN tags and reports them separately: [`Arrival::vlan`]. It also reports checksums that a sender left
+//! to its network card ([`Arrival::checksum_missing`]), because a virtual interface has no card.
 //!
 //! References: packet(7); the kernel's Documentation/networking/packet_mmap; linux/if_packet.h.
 
@@ -15,9 +15,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::device::{Arrival, BATCH, Ends, Receiver, Refused, Sender};
-use crate::interface::Asker;
+use crate::interface::InterfaceQuery;
 
-/// The least memory of a ring, in bytes. At a million packets a second 4,096 frames are four milliseconds.
+/// Default size of a ring, in frames: four milliseconds at a million packets a second.
 const FRAMES: usize = 4096;
 const BLOCK: usize = 1 << 16;
 
@@ -26,17 +26,17 @@ pub struct PacketReceiver {
     fd: OwnedFd,
     ring: Ring,
     index: i32,
-    /// Bound to the interface when it was opened, or only later.
+    /// True once the socket is bound to the interface; a spare is bound later.
     bound: bool,
 }
 
-/// Memory that the kernel writes frames into.
+/// Memory into which the kernel writes frames.
 struct Ring {
     start: NonNull<u8>,
     bytes: usize,
     frame: usize,
     frames: usize,
-    /// The frame that comes next.
+    /// Index of the next frame.
     next: usize,
 }
 
@@ -60,22 +60,22 @@ pub struct PacketSender {
 // SAFETY: the pointers in `headers` and `parts` are written anew by every call before the kernel sees them.
 unsafe impl Send for PacketSender {}
 
-/// Opens both halves of an interface, and a second pair that stands by.
+/// Opens the sockets of an interface, and a spare pair.
 ///
 /// # Errors
-/// What the system says; it needs CAP_NET_RAW.
+/// The error of the system; CAP_NET_RAW is required.
 pub fn open(name: &str, ring_frames: Option<usize>) -> io::Result<Ends> {
-    let asker = Asker::new()?;
-    let index = asker.index(name)?;
-    let mtu = asker.mtu(name)?;
-    let ethernet = matches!(asker.hardware(name)?, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK);
+    let query = InterfaceQuery::new()?;
+    let index = query.index(name)?;
+    let mtu = query.mtu(name)?;
+    let ethernet = matches!(query.hardware(name)?, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK);
     // Link header and VLAN tag.
     let longest = mtu + if ethernet { 18 } else { 0 };
     let frames = ring_frames.unwrap_or(FRAMES);
     Ok(Ends {
         name: name.to_owned(),
         ethernet,
-        address: asker.address(name)?,
+        address: query.address(name)?,
         longest,
         receiver: Box::new(PacketReceiver::open(index, longest, frames, true)?),
         sender: Box::new(PacketSender::open(index)?),
@@ -86,7 +86,7 @@ pub fn open(name: &str, ring_frames: Option<usize>) -> io::Result<Ends> {
 
 pub(crate) fn socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // Protocol zero: nothing comes until it is bound to a protocol.
+    // Protocol zero: the socket receives nothing until it is bound to a protocol.
     // SAFETY: no pointers are passed.
     let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
     if fd < 0 {
@@ -129,7 +129,7 @@ impl PacketReceiver {
             libc::PACKET_VERSION,
             &(libc::tpacket_versions::TPACKET_V2 as libc::c_int),
         )?;
-        // What we send must not come back to us.
+        // Frames that this program sends must not be received again.
         set(&fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)?;
         let frame = (longest + HEADROOM).next_power_of_two().max(2048);
         let block = BLOCK.max(frame);
@@ -159,13 +159,13 @@ impl PacketReceiver {
     }
 }
 
-/// What the kernel puts in front of a frame: `tpacket2_hdr`, an address, alignment, and some that it asks for.
+/// Space that the kernel needs in front of a frame: `tpacket2_hdr`, an address, alignment and a reserve.
 const HEADROOM: usize = 128;
 /// linux/if_packet.h.
 const TP_STATUS_CSUMNOTREADY: u32 = 1 << 3;
 
 impl Ring {
-    /// The header of the frame that comes next.
+    /// The header of the next frame.
     fn header(&self) -> NonNull<libc::tpacket2_hdr> {
         let frames_of_a_block = BLOCK.max(self.frame) / self.frame;
         debug_assert!(self.frames.is_multiple_of(frames_of_a_block), "blocks are full of frames");
@@ -190,7 +190,7 @@ impl Receiver for PacketReceiver {
             // kernel wrote before it.
             let told = unsafe { header.read() };
             let at = usize::from(told.tp_mac);
-            // The kernel never writes beyond a frame; a copy of its numbers that does not fit is not followed.
+            // The kernel never writes beyond a frame, but its numbers are not trusted for memory safety.
             let length = (told.tp_snaplen as usize).min(self.ring.frame.saturating_sub(at));
             let at = at.min(self.ring.frame);
             // SAFETY: `at` and `length` lie within the frame, which is ours until the store below.
@@ -241,7 +241,7 @@ impl Receiver for PacketReceiver {
         if self.bound {
             return Ok(());
         }
-        // Frames for others, too: promiscuous as long as the socket is open.
+        // Promiscuous mode as long as the socket is open: the bridge needs frames for other machines, too.
         let membership = libc::packet_mreq {
             mr_ifindex: self.index,
             mr_type: libc::PACKET_MR_PROMISC as u16,
@@ -251,7 +251,7 @@ impl Receiver for PacketReceiver {
         set(&self.fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         bind(&self.fd, self.index, libc::ETH_P_ALL as u16)?;
         self.bound = true;
-        // What came before this moment came to a socket that was open but stood by: there is none, but the counter begins.
+        // Resets the counter of drops, which started when the socket was opened.
         self.missed();
         Ok(())
     }
@@ -265,10 +265,9 @@ impl Receiver for PacketReceiver {
     }
 }
 
-/// The number of the interface that a socket is bound to. The kernel sets it to -1 when the interface is
-/// removed or leaves the network namespace (`packet_notifier` in net/packet/af_packet.c); it stays when the
-/// interface is only down. The index is asked for and not the name, because the name may be that of another
-/// interface by now.
+/// The index of the interface that a socket is bound to. The kernel sets it to -1 when the interface is removed or leaves
+/// the network namespace (`packet_notifier` in net/packet/af_packet.c), but not when the interface is only down. The index
+/// is compared and not the name, because another interface may have the name by now.
 fn bound_to(fd: &OwnedFd) -> io::Result<i32> {
     // SAFETY: an address is integers and an array of them: zeros are one.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -301,7 +300,7 @@ impl PacketSender {
     fn open(index: i32) -> io::Result<PacketSender> {
         let fd = socket()?;
         set(&fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
-        // As much as may be waiting in the card; a virtual interface needs none of it.
+        // Enough for the queue of a network card; a virtual interface needs none of it.
         set(&fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &(4 << 20))?;
         bind(&fd, index, 0)?;
         // SAFETY: both are integers and pointers: zeros are empty ones.
@@ -328,7 +327,7 @@ impl Sender for PacketSender {
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            // ENOBUFS: the card's queue is full. Both pass.
+            // Temporary conditions. ENOBUFS: the queue of the card is full.
             Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(0),
             _ => Err(Refused { sent: 0, error }),
         }

@@ -1,7 +1,7 @@
-//! Plain forwarding: what remains when a direction has failed. No discipline, no rate, no line: traffic
-//! passes. Frames that come in pieces are joined as before, because nobody behind here could do it; none is
-//! cut. Checksums that senders leave to their card are completed as before, because receivers throw away what
-//! has none. Frames that are several packets (GSO) are lost and counted, as they are when all is well.
+//! Plain forwarding, for a direction that has failed: no discipline, no rate, no link emulation. Fragments are still
+//! joined, because no later hop could do it; no frame is cut. Checksums that senders left to their network card are still
+//! completed, because receivers discard packets without one. Frames that are several packets (GSO) are still lost and
+//! counted.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,39 +12,30 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use qdisc::{Span, Time};
 use wire::fragment::Taken;
 
-use crate::bridge::{End, Shared, Stop};
 use crate::clock::Clock;
 use crate::device::{Arrival, Receiver, Sender};
 use crate::fragments::Joiner;
+use crate::shared::{Interface, PlainCounters, Shared, Stop};
 
-/// How often it looks whether it should stop.
-const LOOK_MS: u16 = 50;
-/// How often it looks whether the interface is still there.
+/// Interval between checks for a request to stop, in milliseconds.
+const CHECK_STOP_MS: u16 = 50;
+/// Interval between checks that the interface still exists.
 const CHECK_REMOVED: Span = Span::ms(100);
 
-/// What a plain forwarder needs to know of the frames.
+/// Properties of the frames of a direction.
 pub(crate) struct Frames {
-    /// How they begin.
+    /// Type of the link header.
     pub(crate) link: LinkType,
-    /// The longest that the other side takes, in bytes.
+    /// Length of the longest frame that the outgoing interface accepts, in bytes.
     pub(crate) longest: usize,
-    /// Joins fragments.
+    /// Joins fragments, if configured.
     pub(crate) joiner: Option<Joiner>,
 }
 
-/// What became of frames that were forwarded plainly.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Counts {
-    pub(crate) passed: u64,
-    pub(crate) unsent: u64,
-    pub(crate) too_long: u64,
-    pub(crate) checksums: u64,
-}
-
-/// Forwards until it is asked to stop.
+/// Forwards frames until it is asked to stop.
 ///
 /// # Errors
-/// What the system says when the interface cannot be read at all.
+/// The error of the system if the interface cannot be read.
 pub(crate) fn run(
     receiver: &mut dyn Receiver,
     sender: &mut dyn Sender,
@@ -53,41 +44,41 @@ pub(crate) fn run(
 ) -> io::Result<()> {
     match receiver.activate() {
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
-            shared.mark_removed(End::From);
+            shared.mark_removed(Interface::Incoming);
             return Ok(());
         }
         activated => activated?,
     }
     let clock = Clock::start();
     let mut whole = vec![0; 1 << 16];
-    let mut looked = Time::ZERO;
+    let mut checked = Time::ZERO;
     while shared.stop() == Stop::No {
-        let mut counts = Counts::default();
+        let mut counts = PlainCounters::default();
         let now = clock.now();
         receiver.receive(256, &mut |arrival| {
             forward(&arrival, sender, shared, frames, &mut whole, now, &mut counts);
         })?;
-        shared.passed_plainly(&counts);
-        if now.since(looked) >= CHECK_REMOVED {
-            looked = now;
+        shared.count_plain(&counts);
+        if now.since(checked) >= CHECK_REMOVED {
+            checked = now;
             if receiver.is_gone() {
-                shared.mark_removed(End::From);
+                shared.mark_removed(Interface::Incoming);
             }
         }
         // SAFETY: the descriptor stays open as long as the receiver, which outlives the call.
         let fd = unsafe { BorrowedFd::borrow_raw(receiver.fd()) };
         let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
         // An interrupted wait is only a shorter one.
-        let _ = poll(&mut fds, PollTimeout::from(LOOK_MS));
+        let _ = poll(&mut fds, PollTimeout::from(CHECK_STOP_MS));
         if fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR)) {
             receiver.recover();
-            let _ = poll(&mut [], PollTimeout::from(LOOK_MS));
+            let _ = poll(&mut [], PollTimeout::from(CHECK_STOP_MS));
         }
     }
     Ok(())
 }
 
-/// Sends one arrival on, or the frame that it makes whole.
+/// Forwards an arrival, or the frame that it completes.
 fn forward(
     arrival: &Arrival<'_>,
     sender: &mut dyn Sender,
@@ -95,11 +86,11 @@ fn forward(
     frames: &mut Frames,
     whole: &mut [u8],
     now: Time,
-    counts: &mut Counts,
+    counts: &mut PlainCounters,
 ) {
     let frame = match frames.joiner.as_mut().map_or(Taken::Other, |joiner| joiner.take(arrival, now)) {
         Taken::Kept => return,
-        // Its checksum was completed before it was cut.
+        // The bridge that cut the frame completed its checksum before.
         Taken::Whole(frame) => frame,
         Taken::Other => {
             let length = arrival.whole();
@@ -118,13 +109,13 @@ fn forward(
         }
     };
     match sender.send(&[frame]) {
-        Ok(1) => counts.passed += 1,
-        // What the interface does not take now is lost, as it is in a switch.
+        Ok(1) => counts.forwarded += 1,
+        // There is no queue: a frame that the interface does not accept now is lost, as in a switch.
         Ok(_) => counts.unsent += 1,
         Err(refused) => {
             counts.unsent += 1;
             if refused.is_gone() {
-                shared.mark_removed(End::To);
+                shared.mark_removed(Interface::Outgoing);
             }
         }
     }

@@ -1,92 +1,93 @@
-//! Memory for frames: rooms of one size, set aside once.
+//! Memory for frames: buffers of one size, allocated once.
 
-/// Rooms for frames. Which room a frame lies in is its number.
+/// A pool of buffers for frames. A buffer is named by its number.
 pub struct Pool {
     memory: Box<[u8]>,
-    room: usize,
-    /// Numbers of rooms that nobody has, the one that was used last at the end: it is still in the cache.
+    /// Size of a buffer, in bytes.
+    size: usize,
+    /// Free buffers that were used before. The most recently used one is last: it is probably still in the cache.
     free: Vec<u32>,
-    /// Numbers of rooms that were never used: their memory need not be there yet.
+    /// Number of the first buffer that was never used. The system need not have provided its memory yet.
     fresh: u32,
-    rooms: u32,
-    /// The fewest that were ever left.
-    least: u32,
+    capacity: u32,
+    /// Fewest buffers that were ever free.
+    least_free: u32,
 }
 
 impl Pool {
-    /// `rooms` rooms for frames of at most `longest` bytes.
-    pub fn new(rooms: u32, longest: usize) -> Pool {
+    /// Creates a pool of `capacity` buffers for frames of at most `longest` bytes.
+    pub fn new(capacity: u32, longest: usize) -> Pool {
         // Whole cache lines, so that no frame shares one with its neighbour.
-        let room = longest.next_multiple_of(64);
+        let size = longest.next_multiple_of(64);
         Pool {
-            // Zeroed memory comes from the system page by page, when it is first used.
-            memory: vec![0; room * rooms as usize].into_boxed_slice(),
-            room,
-            free: Vec::with_capacity(rooms as usize),
+            // The system provides zeroed memory page by page, on first use.
+            memory: vec![0; size * capacity as usize].into_boxed_slice(),
+            size,
+            free: Vec::with_capacity(capacity as usize),
             fresh: 0,
-            rooms,
-            least: rooms,
+            capacity,
+            least_free: capacity,
         }
     }
 
-    /// Takes a room, if one is left.
+    /// Allocates a buffer; `None` if none is free.
     #[inline]
-    pub fn take(&mut self) -> Option<u32> {
-        let taken = match self.free.pop() {
+    pub fn allocate(&mut self) -> Option<u32> {
+        let allocated = match self.free.pop() {
             Some(number) => Some(number),
-            None if self.fresh < self.rooms => {
+            None if self.fresh < self.capacity => {
                 self.fresh += 1;
                 Some(self.fresh - 1)
             }
             None => None,
         };
-        self.least = self.least.min(self.left());
-        taken
+        self.least_free = self.least_free.min(self.free());
+        allocated
     }
 
-    /// Gives a room back. Its content stays until it is taken again.
+    /// Frees a buffer. Its content stays until the buffer is allocated again.
     #[inline]
-    pub fn give(&mut self, number: u32) {
+    pub fn release(&mut self, number: u32) {
         self.free.push(number);
     }
 
-    /// The bytes of a room.
+    /// The bytes of a buffer.
     #[inline]
-    pub fn room(&self, number: u32) -> &[u8] {
-        let at = number as usize * self.room;
-        &self.memory[at..at + self.room]
+    pub fn buffer(&self, number: u32) -> &[u8] {
+        let at = number as usize * self.size;
+        &self.memory[at..at + self.size]
     }
 
-    /// The bytes of a room.
+    /// The bytes of a buffer, to write.
     #[inline]
-    pub fn room_mut(&mut self, number: u32) -> &mut [u8] {
-        let at = number as usize * self.room;
-        &mut self.memory[at..at + self.room]
+    pub fn buffer_mut(&mut self, number: u32) -> &mut [u8] {
+        let at = number as usize * self.size;
+        &mut self.memory[at..at + self.size]
     }
 
-    /// The bytes of two rooms, the second to write into.
+    /// The bytes of two buffers, the second one to write.
     ///
     /// # Panics
-    /// When they are the same.
+    /// If both numbers are the same.
     #[inline]
     pub fn two(&mut self, from: u32, to: u32) -> (&[u8], &mut [u8]) {
-        let [from, to] = [from, to].map(|number| number as usize * self.room);
-        let rooms = self.memory.get_disjoint_mut([from..from + self.room, to..to + self.room]);
-        let [from, to] = rooms.expect("they are two rooms");
+        let [from, to] = [from, to].map(|number| number as usize * self.size);
+        let buffers = self.memory.get_disjoint_mut([from..from + self.size, to..to + self.size]);
+        let [from, to] = buffers.expect("they are two buffers");
         (from, to)
     }
 
-    /// How many rooms are left.
-    pub fn left(&self) -> u32 {
-        self.free.len() as u32 + (self.rooms - self.fresh)
+    /// Number of free buffers.
+    pub fn free(&self) -> u32 {
+        self.free.len() as u32 + (self.capacity - self.fresh)
     }
-    /// How many there are.
-    pub fn rooms(&self) -> u32 {
-        self.rooms
+    /// Number of all buffers.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
     }
-    /// The fewest that were ever left.
-    pub fn least(&self) -> u32 {
-        self.least
+    /// Smallest number of free buffers so far.
+    pub fn least_free(&self) -> u32 {
+        self.least_free
     }
 }
 
@@ -95,19 +96,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rooms_are_taken_given_back_and_used_up() {
+    fn buffers_are_allocated_released_and_used_up() {
         let mut pool = Pool::new(2, 100);
-        let (a, b) = (pool.take().unwrap(), pool.take().unwrap());
-        assert_eq!((pool.take(), pool.left(), pool.least()), (None, 0, 0));
-        pool.room_mut(a).fill(1);
-        pool.room_mut(b).fill(2);
-        assert!(pool.room(a).iter().all(|byte| *byte == 1), "rooms do not overlap");
-        assert_eq!(pool.room(a).len(), 128);
+        let (a, b) = (pool.allocate().unwrap(), pool.allocate().unwrap());
+        assert_eq!((pool.allocate(), pool.free(), pool.least_free()), (None, 0, 0));
+        pool.buffer_mut(a).fill(1);
+        pool.buffer_mut(b).fill(2);
+        assert!(pool.buffer(a).iter().all(|byte| *byte == 1), "buffers do not overlap");
+        assert_eq!(pool.buffer(a).len(), 128);
         for (one, other) in [(a, b), (b, a)] {
             let (from, to) = pool.two(one, other);
             assert_ne!(from[0], to[0]);
         }
-        pool.give(a);
-        assert_eq!((pool.take(), pool.left(), pool.rooms()), (Some(a), 0, 2));
+        pool.release(a);
+        assert_eq!((pool.allocate(), pool.free(), pool.capacity()), (Some(a), 0, 2));
     }
 }

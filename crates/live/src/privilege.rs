@@ -1,9 +1,9 @@
-//! Scheduling class and memory at the start, and then no privilege that is not needed any more.
+//! Real-time scheduling and locked memory at the start, and the drop of all privileges that are not needed afterwards.
 //!
-//! Users, capabilities, Landlock rules and filters of system calls belong to threads: each thread calls
-//! [`settle`] itself. The C library changes the user of all threads at once, which would fail in threads that
-//! have a filter already, so the system calls are made directly. What a filter does not allow fails with
-//! EPERM, as if it were not permitted, and does not end the process: a bridge must go on forwarding.
+//! Users, capabilities, Landlock rules and system call filters are attributes of threads, so each thread calls [`settle`]
+//! itself. The C library changes the user of all threads at once, which would fail in threads that have a filter already;
+//! the system calls are therefore made directly. A system call that a filter forbids fails with EPERM and does not end the
+//! process: a bridge must go on forwarding.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -22,16 +22,16 @@ use seccompiler::{
     TargetArch, apply_filter,
 };
 
-/// What a thread does.
+/// The role of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Forwards frames between sockets that are open.
+    /// Forwards frames between open sockets.
     Forward,
-    /// Writes to files that are open. It opens none.
+    /// Writes to open files, and opens none.
     Write,
-    /// Answers on sockets that listen. It opens no files.
+    /// Answers on listening sockets, and opens no files.
     Serve,
-    /// Watches, opens files in the folders that were named ([`confine`]), draws on a terminal.
+    /// Watches, opens files in the folders of [`confine`], and draws on a terminal.
     Watch,
 }
 
@@ -40,20 +40,20 @@ pub enum Role {
 pub struct Identity {
     /// The user.
     pub user: u32,
-    /// Its group, the only one that is kept.
+    /// The group; all supplementary groups are dropped.
     pub group: u32,
 }
 
-/// What a thread that watches may do below a folder.
+/// Access rights of a watching thread below a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// Read files and list folders.
     Read,
-    /// That, and make, change, rename and remove files and folders.
+    /// Also create, change, rename and remove files and folders.
     Write,
 }
 
-/// A folder, opened while privileges lasted.
+/// A folder that was opened before privileges were dropped.
 #[derive(Debug)]
 pub struct Folder {
     file: File,
@@ -65,7 +65,7 @@ impl Folder {
     /// not on those to the folders above.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn open(path: &Path, rights: Rights) -> io::Result<Folder> {
         let flags = libc::O_PATH | libc::O_DIRECTORY;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -78,24 +78,24 @@ impl Folder {
     }
 }
 
-/// What the threads of this process are confined to when they settle.
+/// The restrictions that threads apply in [`settle`].
 #[derive(Debug, Default)]
 pub struct Confinement {
-    /// Whom they become; nobody else where that is none.
+    /// User of the threads; `None` keeps the current user.
     pub user: Option<Identity>,
-    /// What threads that watch may open.
+    /// Folders in which watching threads may open files.
     pub folders: Vec<Folder>,
 }
 
 static CONFINEMENT: OnceLock<Confinement> = OnceLock::new();
 
-/// Says what threads become and what they may open when they settle. Once per process, before the first
-/// thread settles: what is said later has no effect, and the answer is false then.
+/// Sets the restrictions that threads apply in [`settle`]. Call it once per process, before the first thread settles; later
+/// calls have no effect and return false.
 pub fn confine(to: Confinement) -> bool {
     CONFINEMENT.set(to).is_ok()
 }
 
-/// Asks for the scheduling class of what must not wait (SCHED_FIFO), and for exact timers. Says what it got.
+/// Requests real-time scheduling (SCHED_FIFO) and exact timers for this thread. Returns the result in words.
 pub fn realtime() -> String {
     // SAFETY: a change to this thread's timers; no pointers are passed.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
@@ -110,11 +110,10 @@ pub fn realtime() -> String {
     }
 }
 
-/// Keeps what the process has in memory now from being paged out, page by page as it is first used. Says what
-/// it got.
+/// Locks the current memory of the process, each page on its first use. Returns the result in words.
 ///
-/// Only what there is now: once the capability is given up, memory that is locked counts toward a small
-/// limit, and an allocation that would exceed it fails.
+/// Later allocations are not locked: once the capability is dropped, locked memory counts toward a small limit, and an
+/// allocation that would exceed it fails.
 pub fn lock_memory() -> String {
     // MCL_ONFAULT: rings and pools are large and mostly never used.
     let on_fault = MlockAllFlags::from_bits_retain(libc::MCL_ONFAULT);
@@ -124,16 +123,16 @@ pub fn lock_memory() -> String {
     }
 }
 
-/// Becomes the user that [`confine`] named, gives up every capability of this thread, for good, every file
-/// that its role does not need, and every system call that its role does not need.
+/// Changes this thread to the user of [`confine`], and permanently drops all its capabilities and the access to all files and
+/// system calls that its role does not need.
 ///
 /// # Errors
-/// A sentence on what could not be given up.
+/// A message with the privileges that could not be dropped.
 pub fn settle(role: Role) -> Result<(), String> {
     let mut wrong = Vec::new();
     let nothing = Confinement::default();
     let confinement = CONFINEMENT.get().unwrap_or(&nothing);
-    // The bounding set can be emptied only by who may; without that right there is little in it to fear.
+    // Needs CAP_SETPCAP. Without it a thread has little in its bounding set to lose.
     let _ = caps::clear(None, CapSet::Bounding);
     if let Some(identity) = confinement.user
         && let Err(error) = become_user(identity)
@@ -146,7 +145,7 @@ pub fn settle(role: Role) -> Result<(), String> {
         }
     }
     let folders: &[Folder] = if role == Role::Watch { &confinement.folders } else { &[] };
-    // Other roles may not even try to open a file, so it is told only where it makes a difference.
+    // The system call filter of other roles forbids opening files anyway, so the error matters only for this role.
     if let Err(why) = restrict_files(folders)
         && role == Role::Watch
     {
@@ -158,12 +157,11 @@ pub fn settle(role: Role) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
 }
 
-/// This thread becomes another user, and leaves its groups. credentials(7): these are attributes of a thread
-/// to the kernel.
+/// Changes the user of this thread, and drops its groups. To the kernel these are attributes of a thread, credentials(7).
 fn become_user(Identity { user, group }: Identity) -> io::Result<()> {
     let [user, group] = [user, group].map(|number| number as usize);
     let done = |answer: libc::c_long| if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // Groups and group first: the user that it becomes may not change them.
+    // Groups and group first: the new user may not change them.
     // SAFETY: no group is read from the pointer, since there are none.
     done(unsafe { libc::syscall(libc::SYS_setgroups, 0_usize, std::ptr::null::<libc::gid_t>()) })?;
     // SAFETY: numbers only.
@@ -172,7 +170,7 @@ fn become_user(Identity { user, group }: Identity) -> io::Result<()> {
     done(unsafe { libc::syscall(libc::SYS_setresuid, user, user, user) })
 }
 
-/// From now on this thread opens files below these folders only (Landlock, landlock(7)).
+/// Restricts this thread to files below these folders (Landlock, landlock(7)).
 fn restrict_files(folders: &[Folder]) -> Result<(), String> {
     let told = |error: landlock::RulesetError| error.to_string();
     let all = AccessFs::from_all(ABI::V5);
@@ -281,13 +279,13 @@ fn filter(role: Role) -> Result<BpfProgram, String> {
     match role {
         Role::Forward => rules(&[FORWARD], &[]),
         Role::Write => rules(&[FORWARD, WRITE], &[]),
-        // Sockets are told not to wait, and no other ioctl.
+        // FIONBIO makes sockets non-blocking; no other ioctl is allowed.
         Role::Serve => rules(&[FORWARD, SERVE], &[libc::FIONBIO]),
         Role::Watch => rules(&[FORWARD, WRITE, SERVE, WATCH], &[]),
     }
 }
 
-/// A filter that allows these system calls, and these requests of ioctl.
+/// Builds a filter that allows these system calls, and these requests of ioctl.
 fn rules(allowed: &[&[i64]], ioctls: &[u64]) -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| format!("{error:?}"))?;
     let allowed = allowed.iter().copied().flatten();
@@ -303,7 +301,7 @@ fn rules(allowed: &[&[i64]], ioctls: &[u64]) -> Result<BpfProgram, String> {
     BpfProgram::try_from(filter).map_err(|error| error.to_string())
 }
 
-/// What forwarding needs, and what every thread needs to live, to panic and to end.
+/// System calls of forwarding, and those that every thread needs to run, to panic and to end.
 const FORWARD: &[i64] = &[
     libc::SYS_bind,
     libc::SYS_brk,
@@ -344,7 +342,7 @@ const FORWARD: &[i64] = &[
     libc::SYS_writev,
 ];
 
-/// What writing to open files needs beyond that.
+/// Additional system calls for writing to open files.
 const WRITE: &[i64] = &[
     libc::SYS_fcntl,
     libc::SYS_fdatasync,
@@ -357,7 +355,7 @@ const WRITE: &[i64] = &[
     libc::SYS_newfstatat,
 ];
 
-/// What cleaning up needs beyond forwarding: asking and telling interfaces, and removing files.
+/// Additional system calls for cleaning up: reading and changing interfaces, and removing files.
 const CLEANUP: &[i64] = &[
     libc::SYS_fcntl,
     libc::SYS_ioctl,
@@ -369,7 +367,7 @@ const CLEANUP: &[i64] = &[
     libc::SYS_unlinkat,
 ];
 
-/// What answering clients needs beyond that.
+/// Additional system calls for answering clients.
 const SERVE: &[i64] = &[
     libc::SYS_accept4,
     libc::SYS_getpeername,
@@ -379,7 +377,7 @@ const SERVE: &[i64] = &[
     libc::SYS_shutdown,
 ];
 
-/// What watching needs beyond that: files, terminals, sockets that listen, threads for whoever asks.
+/// Additional system calls for watching: files, terminals, listening sockets, new threads.
 const WATCH: &[i64] = &[
     libc::SYS_clone,
     libc::SYS_clone3,

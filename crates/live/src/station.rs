@@ -1,4 +1,5 @@
-//! A station on an Ethernet: sends and receives frames of a few EtherTypes, one at a time. What `giveway reserve` talks to routers with.
+//! A station on an Ethernet: sends and receives frames of a few EtherTypes, one at a time. `giveway reserve` uses it to
+//! exchange control packets with routers.
 //!
 //! References: packet(7).
 
@@ -8,10 +9,10 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::interface::{Asker, all};
+use crate::interface::{InterfaceQuery, all};
 use crate::packet::{bind, set, socket};
 
-/// The frames that nobody in particular is meant by.
+/// The broadcast address.
 pub const EVERYONE: [u8; 6] = [0xff; 6];
 
 /// Sockets on an interface, one for each EtherType.
@@ -20,22 +21,22 @@ pub struct Station {
     address: [u8; 6],
 }
 
-/// A frame that came.
+/// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Who sent it.
+    /// Source address.
     pub from: [u8; 6],
-    /// What stands behind its Ethernet header, padding included.
+    /// Bytes behind the Ethernet header, padding included.
     pub body: Vec<u8>,
 }
 
 impl Station {
-    /// On an interface, for these EtherTypes.
+    /// Opens an interface for these EtherTypes.
     ///
     /// # Errors
     /// A sentence: what is wrong, and what to type instead.
     pub fn open(name: &str, types: &[u16]) -> Result<Station, String> {
-        let told = |error: io::Error| match error.raw_os_error() {
+        let system_error = |error: io::Error| match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => {
                 "this user may not send raw frames (CAP_NET_RAW is missing): run it with sudo, \
                  or once: sudo setcap cap_net_raw+ep \"$(command -v giveway)\""
@@ -43,22 +44,20 @@ impl Station {
             }
             _ => format!("{name}: {error}"),
         };
-        let asker = Asker::new().map_err(told)?;
-        let index = asker.index(name).map_err(|_| {
+        let query = InterfaceQuery::new().map_err(system_error)?;
+        let index = query.index(name).map_err(|_| {
             let there = all();
             let near = qdisc::units::nearest(name, there.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
             format!("there is no interface {name}: {near}there are {}", there.join(", "))
         })?;
-        if asker.hardware(name).map_err(told)? != libc::ARPHRD_ETHER {
-            return Err(format!(
-                "{name} is no Ethernet, and control packets have EtherTypes: name one that is"
-            ));
+        if query.hardware(name).map_err(system_error)? != libc::ARPHRD_ETHER {
+            return Err(format!("{name} is not an Ethernet interface; reservations need one"));
         }
-        if asker.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
+        if query.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
             return Err(format!("{name} is down: ip link set {name} up"));
         }
-        let address = asker.address(name).map_err(told)?;
+        let address = query.address(name).map_err(system_error)?;
         let mut types = types.to_vec();
         types.sort_unstable();
         types.dedup();
@@ -68,10 +67,10 @@ impl Station {
             bind(&fd, index, kind)?;
             Ok(fd)
         });
-        Ok(Station { sockets: sockets.collect::<io::Result<_>>().map_err(told)?, address })
+        Ok(Station { sockets: sockets.collect::<io::Result<_>>().map_err(system_error)?, address })
     }
 
-    /// Its link address.
+    /// Link address of the interface.
     pub fn address(&self) -> [u8; 6] {
         self.address
     }
@@ -79,7 +78,7 @@ impl Station {
     /// Sends a frame.
     ///
     /// # Errors
-    /// What the system says: the interface may be down.
+    /// The error of the system, for example if the interface is down.
     pub fn send(&self, to: [u8; 6], kind: u16, body: &[u8]) -> io::Result<()> {
         let mut frame = Vec::with_capacity(14 + body.len());
         frame.extend(to);
@@ -92,10 +91,10 @@ impl Station {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The next frame for this station or for all, if one comes in time.
+    /// Receives the next frame for this station or a group, if one arrives in time.
     ///
     /// # Errors
-    /// What the system says: the interface may have gone.
+    /// The error of the system, for example if the interface was removed.
     pub fn receive(&self, within: Duration) -> io::Result<Option<Received>> {
         let mut fds: Vec<PollFd<'_>> =
             self.sockets.iter().map(|fd| PollFd::new(as_fd(fd), PollFlags::POLLIN)).collect();

@@ -1,8 +1,8 @@
-//! TUN: packets of an interface that this program makes itself, without Ethernet headers.
+//! TUN: packets of an interface that this program creates, without Ethernet headers.
 //!
-//! The fewest pitfalls: no checksums left unfinished, no offloads, no ARP. One call per packet and no receive stamps, so it
-//! is slower and times are those of reading. The interface lives as long as the program; give it addresses and routes, or
-//! move it to another namespace, while it runs.
+//! It has the fewest pitfalls: no incomplete checksums, no offloads, no ARP. It needs one system call per packet and has no
+//! receive time stamps, so it is slower, and arrival times are the times of reading. The interface exists as long as the
+//! program; set its addresses and routes, or move it to another namespace, while the program runs.
 //!
 //! References: the kernel's Documentation/networking/tuntap; linux/if_tun.h.
 
@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 
 use crate::device::{Arrival, Ends, Receiver, Refused, Sender};
-use crate::interface::{Asker, request};
+use crate::interface::{InterfaceQuery, request};
 
 /// linux/if_tun.h.
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
@@ -19,14 +19,14 @@ const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
 struct Tun {
     file: File,
     buffer: Vec<u8>,
-    /// Reading has told that the interface was removed.
+    /// True once a read has shown that the interface was removed.
     gone: bool,
 }
 
-/// Makes the interface `name`, and brings it up.
+/// Creates the interface `name`, and brings it up.
 ///
 /// # Errors
-/// What the system says; it needs CAP_NET_ADMIN and /dev/net/tun.
+/// The error of the system; CAP_NET_ADMIN and /dev/net/tun are required.
 pub fn open(name: &str) -> io::Result<Ends> {
     let file = File::options().read(true).write(true).open("/dev/net/tun")?;
     let mut asked = request(name)?;
@@ -39,9 +39,9 @@ pub fn open(name: &str) -> io::Result<Ends> {
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    let asker = Asker::new()?;
-    asker.bring_up(name)?;
-    let mtu = asker.mtu(name)?;
+    let query = InterfaceQuery::new()?;
+    query.bring_up(name)?;
+    let mtu = query.mtu(name)?;
     let half = |file: File| Tun { file, buffer: vec![0; 1 << 16], gone: false };
     Ok(Ends {
         name: name.to_owned(),
@@ -64,10 +64,10 @@ impl Receiver for Tun {
                     let length = length as u32;
                     take(Arrival { bytes, vlan: None, wall_ns: 0, length, checksum_missing: false });
                 }
-                // Nothing is there, or the interface is down: nothing comes.
+                // There is no packet, or the interface is down.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(taken),
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(taken),
-                // The descriptor has no interface any more: somebody has removed it.
+                // The interface of this descriptor was removed.
                 Err(error) if error.raw_os_error() == Some(libc::EBADFD) => {
                     self.gone = true;
                     return Ok(taken);
@@ -82,7 +82,7 @@ impl Receiver for Tun {
         self.file.as_raw_fd()
     }
     fn missed(&mut self) -> u64 {
-        // The kernel counts them for the interface (tx_dropped), not for us.
+        // The kernel counts drops only for the interface (tx_dropped).
         0
     }
     fn activate(&mut self) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, NONE, ip, nap};
-use live::direction::Order;
+use live::Command;
 use qdisc::{Rate, Span};
 
 /// The ends of the bed become hosts: each in a namespace of its own, with an address.
@@ -104,7 +104,7 @@ fn datagrams_of_ordinary_sockets_arrive_when_it_has_failed() {
         "the senders leave checksums to their card: {before:?}"
     );
     for handle in bridge.handles() {
-        handle.order(Order::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+        handle.send(Command::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
     }
     until(|| bridge.handles().iter().all(|handle| handle.status().plain.is_some()));
     // The threads that stand by look ten times a second.

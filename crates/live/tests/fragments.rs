@@ -5,7 +5,7 @@ mod bed;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, nap};
-use live::direction::Order;
+use live::Command;
 use qdisc::{Rate, Span};
 use wire::fragment::{Cutter, ETHER_TYPE, Plan, Size};
 
@@ -32,14 +32,14 @@ fn plain_forwarding_joins_as_before() {
     let bridge = bed.bridge("fifo", Rate::gbit(1), NONE());
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let handle = &bridge.handles()[0];
-    handle.order(Order::Join(true));
+    handle.send(Command::Join(true));
     nap(Duration::from_millis(300));
     let (whole, fragments) = pieces(1);
     a.send(&fragments);
     assert_eq!(b.receive(1, Duration::from_secs(2)), [whole]);
     // What it has counted is shown ten times a second.
     nap(Duration::from_millis(300));
-    handle.order(Order::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+    handle.send(Command::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
     nap(Duration::from_millis(300));
     let (whole, fragments) = pieces(2);
     let short = frame(0x0800, 3, 100);

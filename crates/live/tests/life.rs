@@ -9,8 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, ip, nap};
-use live::direction::Order;
-use live::line;
+use live::{Command, LinkEmulation};
 use qdisc::{Rate, Share, Site, Span, Streams};
 
 fn descriptors() -> usize {
@@ -61,12 +60,12 @@ fn nothing_leaks() {
         let spec: disciplines::Spec = spec.parse().expect("it is one");
         for handle in &handles {
             let spec = spec.clone();
-            handle.order(Order::Qdisc(Box::new(move |rate| {
+            handle.send(Command::Qdisc(Box::new(move |rate| {
                 spec.build(&Site::new(rate, Streams::new(u64::from(second)))).expect("it was built before")
             })));
-            handle.rate(Rate::mbit(10 + u64::from(second % 5) * 20));
+            handle.set_rate(Rate::mbit(10 + u64::from(second % 5) * 20));
             let loss = Share::new(f64::from(second % 2) * 0.01).expect("it is one");
-            handle.line(line::Settings {
+            handle.set_emulation(LinkEmulation {
                 delay: Span::ms(u64::from(second % 3) * 5),
                 jitter: Span::ZERO,
                 loss,
@@ -93,12 +92,12 @@ fn nothing_leaks() {
     for ended in &ended {
         let status = &ended.status;
         assert_eq!(status.changes, 3 * u64::from(seconds));
-        assert_eq!(status.rooms[0] + status.on_line as u32, status.rooms[2], "all rooms are back");
-        assert!(status.downs > 0 && status.books.sent.packets > 1000, "{status:?}");
+        assert_eq!(status.buffers[0] + status.in_flight as u32, status.buffers[2], "all rooms are back");
+        assert!(status.downs > 0 && status.counters.sent.packets > 1000, "{status:?}");
         println!(
             "{} packets sent, {} dropped, {} refused by an interface that was down; ring drops {}; down {} times",
-            status.books.sent.packets,
-            status.books.dropped.packets,
+            status.counters.sent.packets,
+            status.counters.dropped.packets,
             status.losses.unsent,
             status.losses.ring,
             status.downs

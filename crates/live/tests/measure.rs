@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, nap, no_loss};
 use live::clock::{monotonic_ns, wall_ns};
-use live::look::{Counting, Looker};
+use live::headers::{Counting, HeaderParser};
 use qdisc::{Rate, Span, Streams, Time};
 use watch::Quantiles;
 
@@ -186,7 +186,7 @@ fn rates_and_lateness() {
             status.stalls,
             status.stalled,
             status.losses.ring,
-            status.books.sent.packets as f64 / status.sends.max(1) as f64,
+            status.counters.sent.packets as f64 / status.sends.max(1) as f64,
             receiver.ends.receiver.missed(),
         );
     }
@@ -241,7 +241,7 @@ fn small_frames() {
         stop.store(true, Ordering::Relaxed);
         sending.join().expect("it sends");
         bridge.stop(Span::ms(1));
-        let sent = (after.books.sent.packets - books.books.sent.packets) as f64;
+        let sent = (after.counters.sent.packets - books.counters.sent.packets) as f64;
         let cpu = (cpu_after - cpu) as f64 / 1e9;
         println!(
             "64 bytes, {spec}: {:.0} frames/s, {:.0} per processor second ({:.0} % of a core); {:.1} frames a call; ring \
@@ -249,7 +249,7 @@ fn small_frames() {
             sent / wall,
             sent / cpu,
             cpu / wall * 100.0,
-            after.books.sent.packets as f64 / after.sends.max(1) as f64,
+            after.counters.sent.packets as f64 / after.sends.max(1) as f64,
             after.losses.ring,
             load(),
         );
@@ -272,7 +272,7 @@ fn thread_cpu_ns(name: &str) -> u64 {
 #[test]
 #[ignore = "takes minutes"]
 fn damaged_frames() {
-    let mut looker = Looker::new(true, Counting::default(), &Streams::new(1));
+    let mut parser = HeaderParser::new(true, Counting::default(), &Streams::new(1));
     let mut rng = Streams::new(7).within("damage").rng();
     let mut seeds: Vec<Vec<u8>> = Vec::new();
     for kind in [0x0800u16, 0x86dd, 0x8100, 0x88a8, 0x8864, 0x0806] {
@@ -297,7 +297,7 @@ fn damaged_frames() {
             bytes[at] = word as u8;
         }
         bytes.truncate(rng.below(129) as usize);
-        let seen = looker.look(&bytes, Time::us(round));
+        let seen = parser.parse(&bytes, Time::us(round));
         *kinds.entry(seen.tuple.is_some()).or_default() += 1;
         let at = usize::from(seen.ip_at);
         wire::checksum::complete(&mut bytes[at..]);

@@ -8,8 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, ip, nap, no_loss};
-use live::direction::Order;
-use live::line;
+use live::{Command, LinkEmulation};
 use qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc, Rate, Share, Site, Span, Streams};
 
 /// 20,000 frames of mixed lengths each way at once: each arrives once, in order, with the same bytes.
@@ -120,12 +119,12 @@ fn changes_lose_and_reorder_nothing() {
         sent.extend(frames);
         let spec: disciplines::Spec =
             if round % 2 == 0 { "drr limit 9000p" } else { "fifo limit 9000p" }.parse().unwrap();
-        handle.order(Order::Qdisc(Box::new(move |rate| {
+        handle.send(Command::Qdisc(Box::new(move |rate| {
             spec.build(&Site::new(rate, Streams::new(u64::from(round)))).unwrap()
         })));
-        handle.rate(Rate::mbit(10 + 10 * u64::from(round)));
+        handle.set_rate(Rate::mbit(10 + 10 * u64::from(round)));
         let delay = if round % 3 == 0 { Span::ms(3) } else { Span::ZERO };
-        handle.line(line::Settings { delay, jitter: Span::ZERO, loss: Share::new(0.0).unwrap() });
+        handle.set_emulation(LinkEmulation { delay, jitter: Span::ZERO, loss: Share::new(0.0).unwrap() });
         nap(Duration::from_millis(20));
     }
     let came = b.receive(sent.len(), Duration::from_secs(10));
@@ -188,7 +187,7 @@ fn an_interface_that_is_made_again_is_another_one() {
         let ended = bridge.stop(Span::s(2));
         assert_eq!(receiver.receive(29, Duration::from_secs(1)), frames[1..], "sent to the end");
         assert!(ended.iter().all(|ended| ended.status.plain.is_none()));
-        assert_eq!(ended[number].status.books.sent.packets, 30);
+        assert_eq!(ended[number].status.counters.sent.packets, 30);
     }
 }
 
@@ -200,7 +199,7 @@ fn a_plain_direction_notices_that_an_interface_was_removed() {
         let Some(bed) = Bed::build(&format!("n{number}")) else { return };
         let mut bridge = bed.bridge("fifo", Rate::mbit(1), NONE());
         for handle in bridge.handles() {
-            handle.order(Order::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+            handle.send(Command::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
         }
         nap(Duration::from_millis(300));
         let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
@@ -282,14 +281,14 @@ fn policy(thread: i32) -> i32 {
 fn a_thread_that_spins_keeps_no_priority_and_is_replaced() {
     let Some(bed) = Bed::build("p") else { return };
     let mut bridge = bed.bridge("fifo", Rate::mbit(1), NONE());
-    if !bridge.handles()[0].status().how.contains("SCHED_FIFO") {
+    if !bridge.handles()[0].status().scheduling.contains("SCHED_FIFO") {
         assert!(std::env::var_os("CI").is_none(), "real-time scheduling must be possible here");
         eprintln!("skipped: real-time scheduling is not possible here");
         return;
     }
     let (stop, spins) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
     let (until, number) = (Arc::clone(&stop), Arc::clone(&spins));
-    bridge.handles()[0].order(Order::Qdisc(Box::new(move |_| {
+    bridge.handles()[0].send(Command::Qdisc(Box::new(move |_| {
         Box::new(Endless { stop: Arc::clone(&until), thread: Arc::clone(&number) })
     })));
     while spins.load(Ordering::Relaxed) == 0 {
@@ -357,7 +356,7 @@ fn a_failure_ends_in_plain_forwarding() {
     let mut bridge = bed.bridge("fifo", Rate::kbit(8), NONE());
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     // The thread panics: its discipline cannot be built.
-    bridge.handles()[0].order(Order::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+    bridge.handles()[0].send(Command::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
     nap(Duration::from_millis(300));
     let said = bridge.watch();
     assert_eq!(said.len(), 1);
@@ -378,7 +377,7 @@ fn a_failure_ends_in_plain_forwarding() {
 fn a_thread_that_hangs_is_replaced() {
     let Some(bed) = Bed::build("h") else { return };
     let mut bridge = bed.bridge("fifo", Rate::mbit(1), NONE());
-    bridge.handles()[0].order(Order::Qdisc(Box::new(|_| {
+    bridge.handles()[0].send(Command::Qdisc(Box::new(|_| {
         nap(Duration::from_secs(3600));
         unreachable!("the test is over by then")
     })));

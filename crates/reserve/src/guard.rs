@@ -1,16 +1,16 @@
-//! Whether a message is new: what keeps recorded messages from being sent again.
+//! Replay protection: a recorded message is not accepted again.
 //!
 //! # Principles
-//! - Each request has a number, and a sender's numbers grow: they begin as the time of its clock. Of each owner the number of the last message
-//!   is remembered, and only a larger one is taken.
-//! - A number may differ from the router's clock by the skew at most. So an owner that was not heard of for longer than that can be forgotten:
-//!   its recorded messages have become too old.
-//! - The memory is bounded. When it is full the owner whose last number is the smallest is forgotten first.
-//! - The largest number that was ever forgotten is the floor. Who is not remembered must be above it, so nothing that was heard before is
-//!   taken again, whoever was forgotten, and also when the router's clock steps back. The floor begins as the time at which the router
-//!   began, which has forgotten everybody.
+//! - Each request has a number, and the numbers of a sender grow; the first one is the time of its clock. The guard stores the
+//!   last number of each owner, and accepts only a larger one.
+//! - A number may differ from the router's clock by at most the skew. An owner that was silent for longer can be removed: its
+//!   recorded messages are too old.
+//! - The memory is bounded. When it is full, the owner with the smallest last number is removed first.
+//! - The floor is the largest number that was ever removed. The number of an owner that is not stored must be above the floor,
+//!   so that no message is accepted twice, whichever owner was removed, and even if the router's clock steps back. The
+//!   initial floor is the start time of the router, which stores no owner then.
 //!
-//! This is worth something for messages under a key only: without one, numbers can be made up like everything else.
+//! This only protects messages with a key: without a key, numbers can be forged like everything else.
 //!
 //! # Cost
 //! - O(log n) for n owners; each takes about 100 bytes.
@@ -26,22 +26,23 @@ pub struct Guard {
     most: usize,
     floor: u64,
     last: BTreeMap<u64, u64>,
-    /// The same with the numbers first.
+    /// Numbers with their owners, in the order of the numbers.
     by_number: BTreeSet<(u64, u64)>,
 }
 
 impl Guard {
-    /// How much clocks may differ by default: a minute.
+    /// Default skew, in nanoseconds: a minute.
     pub const SKEW: u64 = 60_000_000_000;
-    /// How many owners are remembered: a few megabytes of them.
+    /// Default for the largest number of owners: a few megabytes.
     pub const MOST: usize = 65_536;
 
-    /// That of a router that begins at this time, for clocks that differ by `skew` at most; it remembers `most` owners, at least one.
+    /// Creates the guard of a router that starts at `now`, for clocks that differ by at most `skew` nanoseconds. It stores `most`
+    /// owners, at least one.
     pub fn new(now: u64, skew: u64, most: usize) -> Guard {
         Guard { skew, most: most.max(1), floor: now, last: BTreeMap::new(), by_number: BTreeSet::new() }
     }
 
-    /// Whether a message of an owner is new; if so its number is remembered.
+    /// Accepts a message of an owner if it is new, and stores its number.
     ///
     /// # Errors
     /// The reason for a refusal.
@@ -63,7 +64,7 @@ impl Guard {
             }
             None if self.last.len() >= self.most => {
                 self.forget_first();
-                // The one that was forgotten may be later than this one: then this one cannot be told from a copy.
+                // The removed number may be larger than this one, which then could be a copy.
                 if number <= self.floor {
                     return Err(Reason::Replayed);
                 }
@@ -82,7 +83,7 @@ impl Guard {
         }
     }
 
-    /// How many owners are remembered.
+    /// Number of stored owners.
     pub fn remembered(&self) -> usize {
         self.last.len()
     }

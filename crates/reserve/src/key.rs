@@ -1,8 +1,8 @@
-//! The key that the routers and their users share, as a file has it.
+//! The key that routers and their users share, as text.
 
 use qdisc::hash::SipHasher;
 
-/// Reads a key: 32 hexadecimal digits, perhaps between white space. `None` for anything else.
+/// Parses a key: 32 hexadecimal digits, with optional white space around them. `None` for anything else.
 pub fn key(text: &str) -> Option<SipHasher> {
     let key = text.trim();
     // A number may begin with a sign, a key may not.

@@ -1,12 +1,11 @@
-//! Reserving bandwidth, as the TRR paper (Chen and Chen, about 2000, section 3.1) has it: a sender announces a flow, its rate and its time to
-//! the router, which grants or refuses it, and tells the router when it ends.
+//! Bandwidth reservations of the TRR paper (Chen and Chen, about 2000, section 3.1): a sender announces a flow, its rate and
+//! its time to the router, which grants or refuses it, and announces the end of the flow.
 //!
 //! [`message`] is what the control packets look like, byte by byte; [`guard`] tells whether one is new; [`table`] is who has what, and until
 //! when. All are pure code: bytes and times come in as arguments. What a flow has reserved goes to its packets as [`qdisc::Meta::reserved`]; whether a discipline does anything
 //! with that is the discipline's business.
 //!
-//! The paper fixes the fields, and nothing else: no widths, no answer, no reasons, no check of who asks. What is added here is said in
-//! those modules.
+//! The paper specifies only the fields: no widths, answers, reasons or authentication. The modules document the additions.
 
 #![forbid(unsafe_code)]
 

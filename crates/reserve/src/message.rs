@@ -1,7 +1,7 @@
-//! The control packets: start, end, and the answers granted and refused.
+//! Control packets: start, end, and the answers granted and refused.
 //!
-//! All of them have the same 72 bytes, most significant first, behind an Ethernet header. (They would do in a UDP datagram, too; nothing here
-//! looks for them there.) More bytes may follow, as the padding of a frame; they are not looked at.
+//! All of them have 72 bytes in network byte order, behind an Ethernet header. (The format would fit a UDP datagram, too, but
+//! none is read here.) Further bytes, such as the padding of a frame, are ignored.
 //!
 //! | byte | bytes | what |
 //! |---|---|---|
@@ -25,12 +25,12 @@
 //! | 56 | 8 | number of the request: nanoseconds since 1970 on the sender's clock, each larger than the one before |
 //! | 64 | 8 | tag: SipHash-2-4 of bytes 0 to 63, with zero for the checksum, under a key that both sides know; 0 without a key |
 //!
-//! The fields from 8 to 19 and from 24 to 47 are the paper's, the widths ours. An answer repeats the request, so that the sender knows which it
-//! is of. A finish of 2^64 - 1 never comes.
+//! The fields from 8 to 19 and from 24 to 47 are those of the paper; their widths are chosen here. An answer repeats the
+//! request, which identifies it. A finish of 2^64 - 1 means no end.
 //!
-//! The rest is ours. The tag says that the sender knows the key: without it anyone on the link can end anyone's reservation. The link
-//! address is under the tag and must be that of the frame, so a recorded message cannot be sent under another address. The number says that the
-//! message is new ([`crate::guard`]), so it cannot be sent again under the same one.
+//! The other fields are additions. The tag proves that the sender has the key: without it any machine on the link can end any
+//! reservation. The tag covers the link address, which must be that of the frame, so a recorded message cannot be sent under
+//! another address. The number shows that the message is new ([`crate::guard`]), so it cannot be repeated under the same one.
 //!
 //! Version 1 had 56 bytes: no link address, no number, and the tag at byte 48. Recorded messages of it could be sent again, so it is refused
 //! ([`Reason::OldVersion`]).
@@ -43,7 +43,7 @@ use std::ops::Range;
 use qdisc::hash::SipHasher;
 use qdisc::{FiveTuple, Rate};
 
-/// How long every message is, in bytes.
+/// Length of every message, in bytes.
 pub const LENGTH: usize = 72;
 
 const MAGIC: [u8; 2] = *b"GW";
@@ -51,11 +51,11 @@ const MAGIC: [u8; 2] = *b"GW";
 pub const VERSION: u8 = 2;
 const CHECKSUM: Range<usize> = 6..8;
 const TAG: Range<usize> = 64..72;
-/// How long a message of version 1 is, and where its tag is.
+/// Length of a message of version 1, and the position of its tag.
 const LENGTH_1: usize = 56;
 const TAG_1: Range<usize> = 48..56;
 
-/// The flow that a reservation is for.
+/// The flow of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tuple {
     /// Source address, IPv4.
@@ -73,15 +73,15 @@ pub struct Tuple {
 /// A control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it says.
+    /// Kind of the message.
     pub kind: Kind,
-    /// Of which flow.
+    /// The flow.
     pub tuple: Tuple,
     /// The reserved rate.
     pub rate: Rate,
-    /// From when on, in nanoseconds; 0 in an end.
+    /// Start, in nanoseconds; 0 in an end.
     pub start: u64,
-    /// Until when, in nanoseconds, that instant not included; 0 in an end.
+    /// Finish, in nanoseconds, not included; 0 in an end.
     pub finish: u64,
     /// The link address of the sender of the request.
     pub sender: [u8; 6],
@@ -89,20 +89,20 @@ pub struct Message {
     pub number: u64,
 }
 
-/// What a message says.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A sender wants a rate.
+    /// A sender requests a rate.
     Start,
-    /// A sender is done.
+    /// A sender ends its reservation.
     End,
-    /// The router gives what was asked for.
+    /// The router grants the request.
     Granted,
-    /// It does not.
+    /// The router refuses the request.
     Refused(Reason),
 }
 
-/// Why a request is refused.
+/// Reason of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
@@ -124,7 +124,7 @@ pub enum Reason {
     Quota = 8,
     /// Senders without a key have reserved as much as they may, all together.
     OpenFull = 9,
-    /// The message, or a later one of the same sender, was heard before.
+    /// The message, or a later one of the same sender, was received before.
     Replayed = 10,
     /// The clocks of sender and router differ too much to tell whether the message is new.
     Clock = 11,
@@ -133,13 +133,13 @@ pub enum Reason {
 }
 
 impl Malformed {
-    /// What each kind is called where they are counted.
+    /// Names of the counters, by [`Malformed::index`].
     pub const NAMES: [&str; 11] = [
         "short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times",
         "owner",
     ];
 
-    /// Which of [`Malformed::NAMES`] it is.
+    /// Index in [`Malformed::NAMES`].
     pub fn index(&self) -> usize {
         match self {
             Malformed::Short(_) => 0,
@@ -209,7 +209,7 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// What is wrong with bytes that should be a message.
+/// An error in the bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Too few bytes.
@@ -248,7 +248,7 @@ pub enum Malformed {
 }
 
 impl Message {
-    /// The bytes of it, with a tag when there is a key.
+    /// Encodes the message, with a tag if there is a key.
     pub fn encode(&self, key: Option<&SipHasher>) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         let mut at = 0;
@@ -281,10 +281,10 @@ impl Message {
         bytes
     }
 
-    /// Reads a message. With a key, only those that were written with it.
+    /// Decodes a message. With a key, only messages with its tag are accepted.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The first error, with its position.
     pub fn decode(bytes: &[u8], key: Option<&SipHasher>) -> Result<Message, Malformed> {
         if let Some([first, second, version]) = bytes.first_chunk()
             && [*first, *second] == MAGIC
@@ -356,7 +356,7 @@ impl Message {
         right.then(|| Message::decode(&now, None).ok())?
     }
 
-    /// Whether bytes that begin as a message have no tag: their sender has no key.
+    /// True if the bytes of a message have no tag: its sender has no key.
     pub fn is_untagged(bytes: &[u8]) -> bool {
         bytes.get(TAG).is_some_and(|tag| tag.iter().all(|byte| *byte == 0))
     }
@@ -371,7 +371,7 @@ impl Message {
         if is_machine && from == self.sender { Ok(()) } else { Err(Malformed::Owner) }
     }
 
-    /// The answer to it.
+    /// The answer to this message.
     pub fn answer(&self, refused: Option<Reason>) -> Message {
         Message { kind: refused.map_or(Kind::Granted, Kind::Refused), ..*self }
     }

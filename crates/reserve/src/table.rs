@@ -1,23 +1,24 @@
-//! Who has reserved what, and until when: soft state.
+//! The table of reservations of a link: soft state.
 //!
 //! # Principles
-//! - A start is granted when the link has room for it all the time from its start to its finish, beside everyone else's reservations then. A share
-//!   of the link stays free of reservations.
-//! - A start for a flow that has a reservation changes it, if the new one fits; if not, the old one stays.
-//! - A reservation goes at its finish, with its end, or when nothing was heard of it for a lifetime: a sender that dies without a word holds nothing
-//!   for longer, one that lives repeats its start.
-//! - An end for a flow that has none is ignored and counted.
-//! - Only who made a reservation may change or end it. Who that is the host knows: the address that the message came from, say.
-//! - The table has a largest size, and a reservation a least rate: so nobody fills the table with reservations of next to nothing.
-//! - One owner may have a share of the link and of the table only.
-//! - Owners without a key cannot be told from each other, since anyone can write any address. All of them together may have a share of the link and
-//!   of the table only; what is left is for owners with a key and for best effort. An owner with a key takes over what one without a key has
-//!   reserved for the same flow.
-//! - When the link becomes slower, who was granted first stays: what no longer fits is revoked, the newest first, and its sender is refused
-//!   with the reason when it repeats its start.
+//! - A start is granted if the link has enough unreserved capacity for the whole time from its start to its finish. A share of
+//!   the link cannot be reserved.
+//! - A start for a flow that has a reservation changes it if the new one fits; otherwise the old one stays.
+//! - A reservation is removed at its finish, by an end, or when it was not refreshed for a lifetime. A sender refreshes its
+//!   reservation by repeating the start, so a sender that dies holds its reservation for at most a lifetime.
+//! - An end for a flow without a reservation is ignored and counted.
+//! - Only its owner may change or end a reservation. The caller identifies the owner, for example by the source address.
+//! - The size of the table and the smallest rate are limited, so that nobody can fill the table with tiny reservations.
+//! - One owner may have only a share of the link and of the table.
+//! - Owners without a key cannot be distinguished, since any machine can forge any address. All of them together may have
+//!   only a share of the link and of the table; the rest is for owners with a key and for best effort. An owner with a key
+//!   takes over the reservation of an owner without a key for the same flow.
+//! - When the link becomes slower, reservations that no longer fit are revoked, the newest first. Their sender is refused with
+//!   the reason when it repeats the start.
 //!
 //! # Left open by the paper
-//! All but the first half sentence: it has no admission, no answer, and no word on what happens when packets of control are lost.
+//! All but the first half sentence: the paper has no admission control and no answers, and does not treat the loss of
+//! control packets.
 //!
 //! # Cost
 //! - A look-up O(log n); a message O(n log n) for n reservations. Messages are rare and n is bounded.
@@ -31,39 +32,39 @@ use crate::message::{Kind, Message, Reason, Tuple};
 /// What may be reserved on a link, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What may be reserved, all together.
+    /// Rate that may be reserved in total.
     pub capacity: Rate,
-    /// How many reservations there may be.
+    /// Largest number of reservations.
     pub most: usize,
-    /// How many nanoseconds a reservation lives without being heard of.
+    /// Time after which a reservation expires unless it is refreshed, in nanoseconds.
     pub lifetime: u64,
-    /// The least rate of a reservation.
+    /// Smallest rate of a reservation.
     pub least: Rate,
-    /// How many reservations one owner may have.
+    /// Largest number of reservations of one owner.
     pub owner_flows: usize,
-    /// What share of the capacity one owner may have, in millionths.
+    /// Share of the capacity that one owner may have, in millionths.
     pub owner_share: u64,
-    /// What share of the capacity and of the reservations owners without a key may have together, in millionths.
+    /// Share of the capacity and of the table that all owners without a key may have together, in millionths.
     pub open_share: u64,
 }
 
 impl Limits {
-    /// What of a link may be reserved by default, per mille.
+    /// Default share of a link that may be reserved, per mille.
     pub const SHARE: u64 = 950;
-    /// How many reservations there may be by default.
+    /// Default for the largest number of reservations.
     pub const MOST: usize = 4096;
-    /// How long a reservation lives without being heard of, by default: half a minute.
+    /// Default lifetime, in nanoseconds: half a minute.
     pub const LIFETIME: u64 = 30_000_000_000;
-    /// The least rate by default: that of the slowest telephone calls.
+    /// Default for the smallest rate: that of the slowest telephone calls.
     pub const LEAST: Rate = Rate::kbit(8);
-    /// How many reservations one owner may have by default.
+    /// Default for the largest number of reservations of one owner.
     pub const OWNER_FLOWS: usize = 256;
-    /// What one owner may have of the capacity by default, in millionths.
+    /// Default share of the capacity for one owner, in millionths.
     pub const OWNER_SHARE: u64 = 500_000;
-    /// What owners without a key may have together by default, where there is no key, in millionths.
+    /// Default share of all owners without a key if there is no key, in millionths.
     pub const OPEN_SHARE: u64 = 500_000;
 
-    /// Those of a link, as by default.
+    /// The default limits of a link.
     pub fn of(link: Rate) -> Limits {
         Limits {
             capacity: part(link, Limits::SHARE * 1000),
@@ -76,33 +77,33 @@ impl Limits {
         }
     }
 
-    /// What one owner may have.
+    /// Rate that one owner may have.
     pub fn per_owner(&self) -> Rate {
         part(self.capacity, self.owner_share)
     }
 
-    /// What owners without a key may have together.
+    /// Rate that all owners without a key may have together.
     pub fn open(&self) -> Rate {
         part(self.capacity, self.open_share)
     }
 
-    /// How many reservations owners without a key may have together.
+    /// Number of reservations that all owners without a key may have together.
     fn open_most(&self) -> usize {
         (self.most as u128 * u128::from(self.open_share) / 1_000_000) as usize
     }
 }
 
-/// So many millionths of a rate.
+/// A share of a rate, in millionths.
 fn part(of: Rate, millionths: u64) -> Rate {
     Rate::bit((u128::from(of.as_bit()) * u128::from(millionths.min(1_000_000)) / 1_000_000) as u64)
 }
 
-/// Who sends a message.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// What the host knows it by.
+    /// Identifier that the caller assigns.
     pub id: u64,
-    /// Whether it has no key: then it may be anybody.
+    /// True if the sender has no key, so that `id` may be forged.
     pub open: bool,
 }
 
@@ -111,54 +112,54 @@ pub struct Owner {
 pub struct Table {
     limits: Limits,
     entries: BTreeMap<Tuple, Entry>,
-    /// How many reservations were made so far.
+    /// Number of reservations that were made so far.
     made: u64,
     counts: Counts,
 }
 
-/// A reservation, as it is shown.
+/// A reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
     /// The flow.
     pub tuple: Tuple,
-    /// What it has.
+    /// Reserved rate.
     pub rate: Rate,
-    /// From when on.
+    /// Start time, in nanoseconds.
     pub start: u64,
-    /// Until when, that instant not included.
+    /// Finish time, in nanoseconds, not included.
     pub finish: u64,
-    /// When it goes unless it is heard of before: at its finish, or a lifetime after it was last heard of.
+    /// Expiry time unless it is refreshed: its finish, or a lifetime after the last refresh.
     pub until: u64,
-    /// Who made it.
+    /// Owner.
     pub owner: Owner,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Which reservation of the table it was, from 0. A change keeps it.
+    /// Sequence number in the table, from 0. A change keeps it.
     number: u64,
     rate: u64,
     start: u64,
     finish: u64,
-    /// Who made it.
+    /// Owner.
     owner: Owner,
-    /// When it was last asked for.
+    /// Time of the last refresh.
     heard: u64,
 }
 
 impl Entry {
-    /// When it goes, unless it is heard of.
+    /// Expiry time unless it is refreshed.
     fn until(&self, lifetime: u64) -> u64 {
         self.finish.min(self.heard.saturating_add(lifetime))
     }
 
-    /// Whether an owner may change it: who made it, and who has a key where that one had none.
+    /// True if `owner` may change it: the owner itself, or an owner with a key if the current owner has none.
     fn obeys(&self, owner: Owner) -> bool {
         self.owner == owner || (self.owner.open && !owner.open)
     }
 }
 
-/// What happened to messages and reservations.
+/// Counters of messages and reservations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Starts that were granted, changes included.
@@ -169,33 +170,33 @@ pub struct Counts {
     pub ended: u64,
     /// Reservations that finished or lapsed.
     pub expired: u64,
-    /// Reservations that no longer fitted, since the link became slower.
+    /// Reservations that were revoked because the link became slower.
     pub revoked: u64,
     /// Ends for flows that had no reservation.
     pub unknown_ends: u64,
-    /// Answers that came in: nobody here asked.
+    /// Answers that were received, although this table sends no requests.
     pub stray_answers: u64,
 }
 
 impl Table {
-    /// An empty one.
+    /// Creates an empty table.
     pub fn new(limits: Limits) -> Table {
         Table { limits, entries: BTreeMap::new(), made: 0, counts: Counts::default() }
     }
 
-    /// What a flow has reserved now; zero for best effort.
+    /// Rate that a flow has reserved now; zero for best effort.
     pub fn reserved(&self, tuple: &Tuple, now: u64) -> Rate {
         let entry = self.entries.get(tuple);
         let holds = entry.filter(|entry| entry.start <= now && now < entry.until(self.limits.lifetime));
         Rate::bit(holds.map_or(0, |entry| entry.rate))
     }
 
-    /// What may be reserved.
+    /// Rate that may be reserved.
     pub fn capacity(&self) -> Rate {
         self.limits.capacity
     }
 
-    /// What is reserved now, all together.
+    /// Rate that is reserved now, in total.
     pub fn sum(&self, now: u64) -> Rate {
         let holding = self.iter().filter(|each| each.start <= now && now < each.until);
         Rate::bit(holding.map(|each| each.rate.as_bit()).sum())
@@ -206,7 +207,7 @@ impl Table {
         self.entries.get(tuple).map(|entry| self.shown(tuple, entry))
     }
 
-    /// Every reservation, those of the future included, in the order of their flows.
+    /// All reservations, those of the future included, in the order of their flows.
     pub fn iter(&self) -> impl Iterator<Item = Reservation> + '_ {
         self.entries.iter().map(|(tuple, entry)| self.shown(tuple, entry))
     }
@@ -217,26 +218,26 @@ impl Table {
         Reservation { tuple: *tuple, rate: Rate::bit(rate), start, finish, until, owner }
     }
 
-    /// How many reservations there are, those of the future included.
+    /// Number of reservations, those of the future included.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
-    /// Whether there is none.
+    /// True if there is no reservation.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
-    /// What happened so far.
+    /// The counters.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Refuses a message for a reason that the host knows, and gives the answer to be sent.
+    /// Refuses a message for a reason of the caller, and returns the answer to send.
     pub fn refuse(&mut self, message: &Message, reason: Reason) -> Message {
         self.counts.refused += 1;
         message.answer(Some(reason))
     }
 
-    /// Takes a message of `owner`, and gives the answer to be sent, if there is one.
+    /// Processes a message of `owner`, and returns the answer to send, if there is one.
     pub fn take(&mut self, message: &Message, owner: Owner, now: u64) -> Option<Message> {
         self.expire(now);
         let refused = match message.kind {
@@ -265,7 +266,7 @@ impl Table {
         Some(message.answer(refused))
     }
 
-    /// Forgets what has finished, and what was not heard of for a lifetime; gives those flows back.
+    /// Removes reservations that have finished or were not refreshed for a lifetime, and returns their flows.
     pub fn expire(&mut self, now: u64) -> Vec<Tuple> {
         let mut gone = Vec::new();
         self.entries.retain(|tuple, entry| {
@@ -279,7 +280,7 @@ impl Table {
         gone
     }
 
-    /// From now on so much may be reserved. What no longer fits is revoked, the newest first, and given back.
+    /// Sets the rate that may be reserved. Reservations that no longer fit are revoked, the newest first, and returned.
     ///
     /// O(n log n) for n reservations while all of them fit at once, otherwise n times that.
     pub fn resize(&mut self, capacity: Rate, now: u64) -> Vec<Tuple> {
@@ -309,7 +310,7 @@ impl Table {
         revoked
     }
 
-    /// Whether there is room for a rate within `most` all the time, beside the reservations of certain other owners.
+    /// True if a rate fits into `most` during the whole span, beside the reservations of the owners that `counts` selects.
     fn fits(
         &self,
         tuple: &Tuple,
@@ -341,7 +342,7 @@ impl Table {
             return Err(Reason::NotYours);
         }
         let number = known.map_or(self.made, |entry| entry.number);
-        // One that was taken over from another owner is new to this one.
+        // A reservation that is taken over from another owner is new to this owner.
         let (is_new, is_new_to_owner) = (known.is_none(), known.is_none_or(|entry| entry.owner != owner));
         if is_new && self.entries.len() >= self.limits.most {
             return Err(Reason::TableFull);
@@ -371,7 +372,7 @@ impl Table {
         Ok(())
     }
 
-    /// The most that certain others have reserved together at any time of a span. It counts on everyone repeating what they asked for.
+    /// Largest rate that the selected owners have reserved at any time of a span, if all of them refresh their reservations.
     fn peak(&self, but: &Tuple, (start, finish): (u64, u64), counts: impl Fn(Owner) -> bool) -> u64 {
         let others = self.entries.iter().filter(|(tuple, _)| *tuple != but).map(|(_, entry)| entry);
         // What comes and goes within the time, in order: at one instant what goes goes first.

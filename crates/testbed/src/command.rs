@@ -3,25 +3,25 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use crate::trouble::Trouble;
+use crate::error::TestbedError;
 
-/// Runs a command, gives it `input`, and returns what it said.
-pub(crate) fn run_with(words: &[&str], input: &str) -> Result<String, Trouble> {
-    let told = words.join(" ");
-    let output = start(words, input).map_err(Trouble::system(format!("run {told}")))?;
+/// Runs a command with `input` on its standard input, and returns its standard output.
+pub(crate) fn run_with(words: &[&str], input: &str) -> Result<String, TestbedError> {
+    let command_line = words.join(" ");
+    let output = start(words, input).map_err(TestbedError::system(format!("run {command_line}")))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Trouble::Command { command: told, said })
+    let output_text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(TestbedError::Command { command: command_line, output: output_text })
 }
 
-/// The same without input.
-pub(crate) fn run(words: &[&str]) -> Result<String, Trouble> {
+/// Runs a command without input, and returns its standard output.
+pub(crate) fn run(words: &[&str]) -> Result<String, TestbedError> {
     run_with(words, "")
 }
 
-/// Whether there is such a program.
+/// True if a program can be started.
 pub(crate) fn exists(program: &str, argument: &str) -> bool {
     start(&[program, argument], "").is_ok()
 }
@@ -32,7 +32,7 @@ fn start(words: &[&str], input: &str) -> std::io::Result<Output> {
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let mut pipe = child.stdin.take().expect("it was asked for");
-    // A program that reads nothing closes its end early, which is no harm.
+    // A program that does not read its input closes the pipe early, which is harmless.
     let _ = pipe.write_all(input.as_bytes());
     drop(pipe);
     child.wait_with_output()

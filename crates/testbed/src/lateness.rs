@@ -1,21 +1,21 @@
-//! How late the load generator was: the time from when a source asked to be woken to when it was.
+//! Wake-up latency of the load generator: the time between the requested and the actual wake-up of a source.
 
 use hdrhistogram::Histogram;
 use qdisc::Span;
 
-/// Later than this at the 99th percentile, and the machine was too busy for the run to count.
+/// A run does not count if the 99th percentile of the wake-up latency exceeds this: the machine was too busy.
 pub const LATE: Span = Span::ms(5);
 
-/// How late a run's sources were woken.
+/// Wake-up latencies of the sources of a run.
 #[derive(Clone, Debug)]
 pub struct Lateness {
-    /// Nanoseconds.
+    /// In nanoseconds.
     times: Histogram<u32>,
 }
 
 impl Default for Lateness {
     fn default() -> Lateness {
-        // A microsecond to a thousand seconds, 1 %.
+        // From a microsecond to a thousand seconds, with a resolution of 1 %.
         let times = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 2);
         Lateness { times: times.expect("the bounds are in order") }
     }
@@ -26,17 +26,17 @@ impl Lateness {
         self.times.saturating_record(late.as_ps() / 1000);
     }
 
-    /// The 99th percentile; zero when nobody was woken.
+    /// The 99th percentile; zero if no source was woken.
     pub fn p99(&self) -> Span {
         Span::ns(self.times.value_at_quantile(0.99))
     }
 
-    /// The longest.
+    /// The maximum.
     pub fn most(&self) -> Span {
         Span::ns(self.times.max())
     }
 
-    /// Whether the machine was too busy for the run to count.
+    /// True if the machine was too busy for the run to count.
     pub fn too_much(&self) -> bool {
         self.p99() > LATE
     }

@@ -1,26 +1,27 @@
 //! A test bed: the hosts of a scenario as real hosts on one machine, loaded with real TCP and UDP.
 //!
 //! ```text
-//! space.rs    network namespaces, interfaces, addresses; and that nothing of it is left
-//! load.rs     the simulator's sources of traffic, over sockets
-//! router.rs   what stands in the middle: our router, or the kernel's, with a discipline of its own or one of ours
-//! against.rs  what came out, beside what a simulation of the same says
+//! topology.rs  network namespaces, interfaces and addresses, and their removal
+//! load.rs      the traffic sources of the simulator, over sockets
+//! router.rs    the router: `giveway live`, or the kernel with a discipline of its own or of Giveway
+//! against.rs   the results beside those of a simulation of the same scenario
 //! ```
 //!
-//! [`run`] does one cell: it builds the space, starts the router, drives the load, and removes everything. What the ends
-//! measured (flows) goes to a [`Recorder`], what the router measured (queues) is put beside it: the same record as of any host.
+//! [`Bed::run`] runs one cell: it creates the topology, starts the router, sends the load, and removes everything. A
+//! [`Recorder`] gets the measurements of the hosts (flows); those of the router (queues) are added to its record, which then
+//! has the form of any other backend.
 //!
-//! This crate knows scenarios and the simulator's sources, not what happens inside the router: that is another program.
+//! This crate depends on scenarios and on the simulator's sources, not on the data path: the router is another program.
 
 #![forbid(unsafe_code)]
 
 pub mod against;
 mod command;
+mod error;
 mod lateness;
 pub mod load;
 pub mod router;
-pub mod space;
-mod trouble;
+pub mod topology;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,69 +31,69 @@ use qdisc::{Probe, Span};
 use record::{Layout, Metrics, Record, Recorder};
 use scenario::{BpfQueue, Cell, Contender, Live};
 
+pub use self::error::TestbedError;
 pub use self::lateness::{LATE, Lateness};
 use self::load::Load;
 use self::router::{Router, Start};
-use self::space::Space;
-pub use self::trouble::Trouble;
+use self::topology::Topology;
 
-/// How cells are run.
+/// Configuration of a test bed.
 #[derive(Clone, Debug)]
 pub struct Bed {
     /// The program `giveway`, whose `live` is the router.
     pub program: PathBuf,
-    /// How often a run is tried while the machine is too busy.
+    /// Largest number of attempts of a run while the machine is too busy.
     pub attempts: u32,
-    /// Where what our router records is kept, a folder for each run.
+    /// Folder in which the records of `giveway live` are kept, one folder for each run.
     pub keep: Option<PathBuf>,
-    /// Where objects of ours for the kernel are, where they are not compiled here.
+    /// Folder with compiled kernel objects; `None` to compile them.
     pub objects: Option<PathBuf>,
 }
 
-/// A run, and how it went.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// What was measured.
+    /// Measurements.
     pub record: Record,
-    /// What the sources and the router have to say.
+    /// Remarks of the sources and of the router.
     pub remarks: Vec<String>,
-    /// How late the sources were woken.
+    /// Wake-up latencies of the sources.
     pub lateness: Lateness,
-    /// How late our router sent, one frame in a hundred or more; `None` where it was not ours.
+    /// The 99th percentile of the lateness of `giveway live`; `None` if the kernel was the router.
     pub router_late: Option<Span>,
-    /// The attempt that this is, from 1. If this was late, too, then so were all.
+    /// Number of the attempt, from 1. If this one was late, all were.
     pub attempt: u32,
 }
 
-/// Whether a test bed can be built here.
+/// Checks that a test bed can be built on this machine.
 ///
 /// # Errors
 /// The first thing that is missing, and what to type.
-pub fn ready() -> Result<(), Trouble> {
+pub fn ready() -> Result<(), TestbedError> {
     if !nix::unistd::geteuid().is_root() {
         let help = "network namespaces need it: type sudo giveway testbed ...";
-        return Err(Trouble::missing("this is not root", help));
+        return Err(TestbedError::missing("this is not root", help));
     }
     for (program, argument, package) in [("ip", "-V", "iproute2"), ("ethtool", "--version", "ethtool")] {
         if !command::exists(program, argument) {
             let what = format!("there is no program {program}");
-            return Err(Trouble::missing(what, format!("apt-get install {package}")));
+            return Err(TestbedError::missing(what, format!("apt-get install {package}")));
         }
     }
     Ok(())
 }
 
-/// Whether the kernel has the congestion controls of a scenario.
+/// Checks that the kernel has the congestion controls of a scenario.
 ///
 /// # Errors
-/// The one that it lacks, and those that it has.
-pub fn has_tcp(live: &Live) -> Result<(), Trouble> {
+/// The one that is missing, and those that the kernel has.
+pub fn has_tcp(live: &Live) -> Result<(), TestbedError> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let text = std::fs::read_to_string(path).map_err(Trouble::system(format!("read {path}")))?;
+    let text = std::fs::read_to_string(path).map_err(TestbedError::system(format!("read {path}")))?;
     let there: Vec<&str> = text.split_whitespace().collect();
     let wanted = live.network.traffic.iter().map(|stream| stream.tcp.congestion.name());
     match wanted.into_iter().find(|name| !there.contains(name)) {
-        Some(name) => Err(Trouble::missing(
+        Some(name) => Err(TestbedError::missing(
             format!("this kernel has no congestion control {name}"),
             format!("write one of those that it has: {}", there.join(", ")),
         )),
@@ -100,8 +101,8 @@ pub fn has_tcp(live: &Live) -> Result<(), Trouble> {
     }
 }
 
-/// Whether the kernel takes disciplines of ours, where a scenario has them there: the first that it does not take, and why.
-pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, kernel::Trouble)> {
+/// The first kernel discipline of a scenario, and the reason, if this kernel cannot load Giveway disciplines.
+pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, kernel::KernelError)> {
     let first = live.compared.iter().find_map(|contender| match contender {
         Contender::Bpf(queue) => Some(&**queue),
         _ => None,
@@ -110,21 +111,21 @@ pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, kernel::Trouble)> {
 }
 
 impl Bed {
-    /// Runs a cell of a scenario, again while the machine is too busy. `layout` is what a record of the scenario is like. Now and
-    /// then `go_on` is told how much of it is done, 0 to 1; when it answers false there is no result.
+    /// Runs a cell of a scenario, and repeats it while the machine is too busy. `layout` is the layout of its record. `go_on`
+    /// gets the progress, 0 to 1; if it returns false, the run stops without a result.
     ///
     /// # Errors
-    /// What the machine refuses.
+    /// The first error of the machine.
     ///
     /// # Panics
-    /// When the cell is of another scenario.
+    /// If the cell belongs to another scenario.
     pub fn run(
         &self,
         live: &Live,
         cell: &Cell,
         layout: &Layout,
         go_on: &(dyn Fn(f64) -> bool + Sync),
-    ) -> Result<Option<Ran>, Trouble> {
+    ) -> Result<Option<Ran>, TestbedError> {
         let ran = in_time(self.attempts, Ran::too_late, || self.attempt(live, cell, layout, go_on))?;
         Ok(ran.map(|(ran, attempt)| Ran { attempt, ..ran }))
     }
@@ -135,17 +136,19 @@ impl Bed {
         cell: &Cell,
         layout: &Layout,
         go_on: &(dyn Fn(f64) -> bool + Sync),
-    ) -> Result<Option<Ran>, Trouble> {
+    ) -> Result<Option<Ran>, TestbedError> {
         let contender = &live.compared[cell.discipline];
-        let scratch = tempfile::tempdir().map_err(Trouble::system("make a folder for temporary files"))?;
+        let scratch =
+            tempfile::tempdir().map_err(TestbedError::system("make a folder for temporary files"))?;
         let keep = self.keep.as_ref().map(|dir| dir.join(folder_name(cell)));
         if let Some(keep) = keep.as_ref().filter(|keep| keep.exists()) {
-            // Of an earlier attempt.
-            std::fs::remove_dir_all(keep).map_err(Trouble::system(format!("remove {}", keep.display())))?;
+            // Left by an earlier attempt.
+            std::fs::remove_dir_all(keep)
+                .map_err(TestbedError::system(format!("remove {}", keep.display())))?;
         }
-        let space = Space::build(live, router::middle(live, contender), &self.program)?;
+        let topology = Topology::build(live, router::router_kind(live, contender), &self.program)?;
         let router = Router::start(&Start {
-            space: &space,
+            topology: &topology,
             live,
             contender,
             seed: cell.seed,
@@ -155,10 +158,10 @@ impl Bed {
             keep: keep.as_deref(),
             objects: self.objects.as_deref(),
         })?;
-        // No packet is seen here, so no port is measured; but goodput is that of flows over the bottleneck, as in a simulation.
+        // The hosts see no packets of the bottleneck, so no port is measured; goodput is that of its flows, as in a simulation.
         let crossed = layout.crossed.as_ref().zip(layout.bottleneck()).map(|(all, port)| all.only(port));
         let mut recorder = Recorder::<()>::new(Layout { measured: Vec::new(), crossed, ..layout.clone() });
-        // The traffic is the same whoever's turn it is.
+        // The traffic does not depend on the contender.
         let of_network = Cell { discipline: 0, ..cell.clone() };
         let driven = thread::scope(|scope| {
             let driving = scope.spawn(|| {
@@ -167,7 +170,7 @@ impl Bed {
                     Load { sources: plan.sources, until: plan.until, measured_from: plan.measured.start };
                 let warmed_up = layout.from.as_s() / layout.until.as_s();
                 let measures = AtomicBool::new(false);
-                load.drive(&space, &mut |report| recorder.flow(report), &|share| {
+                load.drive(&topology, &mut |report| recorder.flow(report), &|share| {
                     if share >= warmed_up && !measures.swap(true, Ordering::Relaxed) {
                         router.measure();
                     }
@@ -177,31 +180,32 @@ impl Bed {
             driving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
         let Some(driven) = driven else { return Ok(None) };
-        let told = router.stop(&space)?;
-        drop(space);
+        let result = router.stop(&topology)?;
+        drop(topology);
         let mut record = recorder.finish();
         record.summary.events = driven.events;
-        if let Some(summary) = &told.summary {
+        if let Some(summary) = &result.summary {
             record.summary.metrics = joined(&record.summary.metrics, &summary.metrics);
         }
         record.layout = layout.clone();
         let named = |(source, remark): (u16, String)| {
             format!("{}: {remark}", live.network.traffic[usize::from(source)].name)
         };
-        let remarks = driven.remarks.into_iter().map(named).chain(told.remarks).collect();
-        let (lateness, router_late) = (driven.lateness, told.late_p99);
+        let remarks = driven.remarks.into_iter().map(named).chain(result.remarks).collect();
+        let (lateness, router_late) = (driven.lateness, result.late_p99);
         Ok(Some(Ran { record, remarks, lateness, router_late, attempt: 1 }))
     }
 }
 
 impl Ran {
-    /// Whether the machine was too busy for it to count.
+    /// True if the machine was too busy for the run to count.
     pub fn too_late(&self) -> bool {
         self.lateness.too_much() || self.router_late.is_some_and(|late| late > LATE)
     }
 }
 
-/// Tries until one was not late, at most so often; which attempt it was, from 1. Nothing when it was stopped.
+/// Repeats a run until it is not late, at most `most` times. Returns the number of the attempt, from 1; `None` if it was
+/// stopped.
 fn in_time<T, E>(
     most: u32,
     late: impl Fn(&T) -> bool,
@@ -217,19 +221,19 @@ fn in_time<T, E>(
     Ok(None)
 }
 
-/// `efd-limit-300p-seed-1`: what is kept of a run's router.
+/// Folder name of a run: `efd-limit-300p-seed-1`.
 fn folder_name(cell: &Cell) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     format!("{}-seed-{}", cell.name.chars().map(plain).collect::<String>(), cell.seed)
 }
 
-/// What the ends measured, and where they could not, what the router did.
+/// The metrics of the hosts, completed by those of the router.
 fn joined(ends: &Metrics, router: &Metrics) -> Metrics {
     let mut all = Metrics::default();
     for (name, value) in ends.iter() {
         all.push(name, value.or_else(|| router.value(name)));
     }
-    // The router does not know whose packets they are.
+    // The router cannot assign packets to sources.
     let more = router.iter().filter(|(name, _)| ends.entry(name).is_none() && !name.starts_with("src."));
     for (name, value) in more {
         all.push(name, value);
@@ -242,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn late_runs_are_done_again_but_not_for_ever() {
+    fn late_runs_are_repeated_but_not_for_ever() {
         // What each attempt would be: 1 late, 0 in time.
         let tries = |most: u32, runs: &[Option<u32>]| {
             let mut left = runs.iter();
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_and_router_each_tell_what_they_saw() {
+    fn metrics_of_hosts_and_router_are_joined() {
         let metrics = |all: &[(&str, Option<f64>)]| {
             let mut metrics = Metrics::default();
             all.iter().for_each(|(name, value)| metrics.push(*name, *value));

@@ -1,10 +1,10 @@
-//! What stands in the middle: our router, or the kernel's forwarding with a discipline of its own.
+//! The router of a test bed: `giveway live`, or the kernel's forwarding.
 //!
-//! Ours is the program `giveway live`, started inside the line's namespace and ended by SIGTERM; what it recorded of either direction
-//! is a folder with the tables of a run. It begins to measure when it is told, by SIGUSR1, that the warm-up is over. The kernel's is a
-//! stand-in: `tc` puts its discipline in front of each interface, only the ends measure, and the delays are those of a wire of ours.
-//! A discipline of ours in the kernel stands where one of the kernel's would, and shapes by itself; what it counts within the measured
-//! part is in the result, under the names that a router of ours has and as `kernel.NAME`.
+//! `giveway live` runs in the namespace of the router and ends with SIGTERM. It records each direction into a folder with the
+//! tables of a run, and starts to measure at SIGUSR1, the end of the warm-up. With the kernel as router, `tc` sets a
+//! discipline on each interface; only the hosts measure, and a second `giveway live` adds the delays. A Giveway discipline in
+//! the kernel (BPF) is set like one of the kernel's, and shapes by itself. Its counters over the measurement interval are in
+//! the result, under the names of a live router and as `kernel.NAME`.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use kernel::attach::{self, Attached, Order, Source};
+use kernel::attach::{self, Attached, LoadRequest, Source};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use qdisc::{DropReason, Rate, Span};
@@ -23,58 +23,58 @@ use scenario::{BpfQueue, Contender, Direction, KernelQueue, Live, Queue};
 use serde_json::Value;
 
 use crate::command::{exists, run, run_with};
-use crate::space::{Corner, LEFT, Middle, RIGHT, Space, WIRE_LEFT, WIRE_RIGHT};
-use crate::trouble::Trouble;
+use crate::error::TestbedError;
+use crate::topology::{LEFT, Namespace, RIGHT, RouterKind, Topology, WIRE_LEFT, WIRE_RIGHT};
 
-/// Who stands in the middle for a run.
+/// The router of a run.
 pub enum Router {
-    /// The kernel, and where the scenario has delays a wire of ours behind it.
-    Kernel(Option<Box<Ours>>),
-    /// The kernel with a discipline of ours, and the same wire.
+    /// The kernel, with a bridge that adds the delays of the scenario, if it has any.
+    Kernel(Option<Box<LiveRouter>>),
+    /// The kernel with a Giveway discipline (BPF), and such a bridge.
     Bpf(Box<Bpf>),
-    /// Our program.
-    Ours(Box<Ours>),
+    /// `giveway live`.
+    Live(Box<LiveRouter>),
 }
 
-/// A discipline of ours that runs in the kernel.
+/// A Giveway discipline in the kernel.
 pub struct Bpf {
-    there: Attached,
-    wire: Option<Ours>,
-    /// What it had counted when the warm-up was over, once somebody has asked.
-    before: Mutex<Option<JoinHandle<Result<Counters, kernel::Trouble>>>>,
+    attached: Attached,
+    wire: Option<LiveRouter>,
+    /// Reads the counters at the end of the warm-up.
+    before: Mutex<Option<JoinHandle<Result<Counters, kernel::KernelError>>>>,
 }
 
-/// What it counts, by name.
+/// Counters by name.
 type Counters = Vec<(String, u64)>;
 
-/// A router of ours that runs.
-pub struct Ours {
+/// A running `giveway live`.
+pub struct LiveRouter {
     child: Child,
-    /// Where it records, if it does.
+    /// Folder of its record, if it records.
     record: Option<PathBuf>,
-    /// What it says in the end, as JSON.
+    /// Its standard output: a JSON object at the end.
     account: File,
-    /// What it says besides.
-    said: File,
+    /// Its standard error.
+    messages: File,
 }
 
-/// What is known when the run is over.
+/// The result of a router.
 #[derive(Debug, Default)]
-pub struct Told {
-    /// What our router measured.
+pub struct RouterResult {
+    /// Measurements of the router.
     pub summary: Option<Summary>,
-    /// How late our router sent: the 99th percentile of the worse direction.
+    /// The 99th percentile of the lateness of transmissions, of the worse direction.
     pub late_p99: Option<Span>,
-    /// What there is to say.
+    /// Remarks for the user.
     pub remarks: Vec<String>,
 }
 
-/// How long our router may take to start, and to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit for the start and for the end of `giveway live`.
+const TIMEOUT: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(5);
-/// A frame is that much longer than the IP packet in it, and the kernel counts frames.
+/// Length of the Ethernet header, in bytes: the kernel counts frames, scenarios count IP packets.
 const FRAME: i32 = 14;
-/// Disciplines that the kernel may have and that can be asked for here, each with what `tc` does not do without.
+/// Disciplines that a kernel may have, each with the arguments that `tc` requires.
 const KNOWN: [(&str, &[&str]); 15] = [
     ("tbf", &["rate", "1mbit", "burst", "3028", "limit", "10000"]),
     ("bfifo", &[]),
@@ -93,124 +93,124 @@ const KNOWN: [(&str, &[&str]); 15] = [
     ("hhf", &[]),
 ];
 
-/// What must be in the middle of the test bed for a contender.
-pub fn middle(live: &Live, contender: &Contender) -> Middle {
+/// The kind of router that a contender needs.
+pub fn router_kind(live: &Live, contender: &Contender) -> RouterKind {
     let late = !(live.forth.delay + live.back.delay).is_zero();
     match contender {
-        Contender::Kernel(_) | Contender::Bpf(_) if late => Middle::RoutedLate,
-        Contender::Kernel(_) | Contender::Bpf(_) => Middle::Routed,
-        Contender::Ours(_) => Middle::Bridged,
+        Contender::Kernel(_) | Contender::Bpf(_) if late => RouterKind::RoutedWithDelay,
+        Contender::Kernel(_) | Contender::Bpf(_) => RouterKind::Routed,
+        Contender::Ours(_) => RouterKind::Bridged,
     }
 }
 
-/// What a run is to stand in the middle of.
+/// Parameters of [`Router::start`].
 pub struct Start<'a> {
     /// The test bed.
-    pub space: &'a Space,
+    pub topology: &'a Topology,
     /// The scenario.
     pub live: &'a Live,
-    /// Whose turn it is.
+    /// The contender of this run.
     pub contender: &'a Contender,
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
     /// Packets up to this length are small, in bytes.
     pub small_packet: u32,
     /// The program `giveway`.
     pub program: &'a Path,
-    /// An empty folder for what nobody keeps.
+    /// An empty folder for temporary files.
     pub scratch: &'a Path,
-    /// A folder for what our router records, if it is kept.
+    /// Folder for the record of `giveway live`, if it is kept.
     pub keep: Option<&'a Path>,
-    /// Where objects for the kernel are, where they are not compiled here.
+    /// Folder with compiled kernel objects; `None` to compile them.
     pub objects: Option<&'a Path>,
 }
 
 impl Router {
-    /// Starts it; when this returns, packets pass.
+    /// Starts the router. When this returns, packets pass.
     ///
     /// # Errors
-    /// What the kernel lacks, or why our program does not start.
-    pub fn start(start: &Start<'_>) -> Result<Router, Trouble> {
+    /// The missing part of the kernel, or the reason why `giveway live` does not start.
+    pub fn start(start: &Start<'_>) -> Result<Router, TestbedError> {
         let wire = || {
-            let late = middle(start.live, start.contender) == Middle::RoutedLate;
-            late.then(|| Ours::start(start, &wire(start.live), None)).transpose()
+            let late = router_kind(start.live, start.contender) == RouterKind::RoutedWithDelay;
+            late.then(|| LiveRouter::start(start, &wire(start.live), None)).transpose()
         };
         match start.contender {
             Contender::Kernel(queue) => {
                 back(start)?;
-                shape(start.space, RIGHT, &start.live.forth, queue)?;
+                shape(start.topology, RIGHT, &start.live.forth, queue)?;
                 Ok(Router::Kernel(wire()?.map(Box::new)))
             }
             Contender::Bpf(queue) => {
                 back(start)?;
-                let there = bpf(start, queue)?;
-                Ok(Router::Bpf(Box::new(Bpf { there, wire: wire()?, before: Mutex::default() })))
+                let attached = bpf(start, queue)?;
+                Ok(Router::Bpf(Box::new(Bpf { attached, wire: wire()?, before: Mutex::default() })))
             }
             Contender::Ours(at) => {
                 let record = start.keep.map_or_else(|| start.scratch.join("record"), Path::to_owned);
-                let ours = Ours::start(start, &ours(start.live, *at), Some(record))?;
-                Ok(Router::Ours(Box::new(ours)))
+                let live_router = LiveRouter::start(start, &live_router(start.live, *at), Some(record))?;
+                Ok(Router::Live(Box::new(live_router)))
             }
         }
     }
 
-    /// The warm-up is over.
+    /// Starts the measurement interval.
     pub fn measure(&self) {
         match self {
             Router::Kernel(_) => {}
-            // Asking takes longer than the sources can wait.
+            // Reading the counters takes longer than the sources can wait.
             Router::Bpf(bpf) => {
-                let there = bpf.there.clone();
-                let asked = thread::spawn(move || attach::counters(&there));
-                *bpf.before.lock().expect("nobody panics while holding it") = Some(asked);
+                let attached = bpf.attached.clone();
+                let options = thread::spawn(move || attach::counters(&attached));
+                *bpf.before.lock().expect("nobody panics while holding it") = Some(options);
             }
-            // One that is not there any more is found when it is to end.
-            Router::Ours(ours) => {
-                let _ = kill(Pid::from_raw(ours.child.id() as i32), Signal::SIGUSR1);
+            // A router that has ended is noticed in `stop`.
+            Router::Live(live_router) => {
+                let _ = kill(Pid::from_raw(live_router.child.id() as i32), Signal::SIGUSR1);
             }
         }
     }
 
-    /// Ends it, and asks what it has to say.
+    /// Stops the router and returns its result.
     ///
     /// # Errors
-    /// When it did not end well, or what it wrote cannot be read.
-    pub fn stop(self, space: &Space) -> Result<Told, Trouble> {
+    /// If the router ended with an error, or its result cannot be read.
+    pub fn stop(self, topology: &Topology) -> Result<RouterResult, TestbedError> {
         match self {
             Router::Kernel(wire) => {
-                let told = wire.map_or_else(|| Ok(Told::default()), |wire| wire.stop())?;
-                let line = space.name(Corner::Line);
+                let result = wire.map_or_else(|| Ok(RouterResult::default()), |wire| wire.stop())?;
+                let line = topology.name(Namespace::Line);
                 let counts = [("there", RIGHT), ("back", LEFT)].map(|(way, device)| {
                     let dropped = dropped(&run(&["tc", "-s", "-n", &line, "qdisc", "show", "dev", device])?);
                     Ok(format!("the kernel dropped {dropped} packets on the way {way}"))
                 });
-                let counts: Result<Vec<String>, Trouble> = counts.into_iter().collect();
-                Ok(Told { remarks: [counts?, told.remarks].concat(), ..told })
+                let counts: Result<Vec<String>, TestbedError> = counts.into_iter().collect();
+                Ok(RouterResult { remarks: [counts?, result.remarks].concat(), ..result })
             }
-            Router::Bpf(bpf) => bpf.stop(space),
-            Router::Ours(ours) => ours.stop(),
+            Router::Bpf(bpf) => bpf.stop(topology),
+            Router::Live(live_router) => live_router.stop(),
         }
     }
 }
 
 impl Bpf {
-    fn stop(self, space: &Space) -> Result<Told, Trouble> {
-        let Bpf { there, wire, before } = self;
+    fn stop(self, topology: &Topology) -> Result<RouterResult, TestbedError> {
+        let Bpf { attached, wire, before } = self;
         let before = before.into_inner().expect("nobody panicked while holding it");
         let before =
-            before.map(|asked| asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        let after = attach::counters(&there)?;
+            before.map(|options| options.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let after = attach::counters(&attached)?;
         let metrics = counted(&before.transpose()?.unwrap_or_default(), &after);
-        let told = wire.map_or_else(|| Ok(Told::default()), Ours::stop)?;
-        space.within(Corner::Line, || attach::unload(RIGHT))??;
+        let result = wire.map_or_else(|| Ok(RouterResult::default()), LiveRouter::stop)?;
+        topology.within(Namespace::Line, || attach::unload(RIGHT))??;
         let summary = Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics };
-        Ok(Told { summary: Some(summary), ..told })
+        Ok(RouterResult { summary: Some(summary), ..result })
     }
 }
 
-/// What a discipline of ours in the kernel counted from one moment to another.
+/// Metrics of a kernel discipline between two readings of its counters.
 fn counted(before: &Counters, after: &Counters) -> Metrics {
-    // These say how it is, not how much there was.
+    // Gauges: their value at the end counts, not their growth.
     const STATES: [&str; 7] = [
         "held_packets",
         "held_bytes",
@@ -226,7 +226,7 @@ fn counted(before: &Counters, after: &Counters) -> Metrics {
     let grew = |name: &str| of(after, name).saturating_sub(of(before, name));
     let mut metrics = Metrics::default();
     metrics.push("drops", Some(grew("dropped_packets") as f64));
-    // None of them marks.
+    // No kernel discipline of Giveway marks packets.
     metrics.push("marks", Some(0.0));
     let reasons = DropReason::ALL.map(DropReason::name);
     for reason in reasons.iter().filter(|reason| grew(reason) > 0) {
@@ -240,56 +240,61 @@ fn counted(before: &Counters, after: &Counters) -> Metrics {
     metrics
 }
 
-/// Packets that the outermost discipline of a device dropped, from what `tc -s` says.
+/// Packets that the root discipline of a device dropped, from the output of `tc -s`.
 fn dropped(text: &str) -> u64 {
     let counts = text.split("(dropped ").nth(1).and_then(|rest| rest.split(',').next());
     counts.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
-/// Puts a discipline of ours in front of the bottleneck.
-fn bpf(start: &Start<'_>, queue: &BpfQueue) -> Result<Attached, Trouble> {
-    let order = Order {
+/// Loads a Giveway discipline in front of the bottleneck.
+fn bpf(start: &Start<'_>, queue: &BpfQueue) -> Result<Attached, TestbedError> {
+    let order = LoadRequest {
         device: RIGHT,
         plan: &queue.plan,
         reservations: &[],
         source: start.objects.map_or(Source::Compiled, Source::Folder),
-        // Counts packets without their frame, as the scenario does.
+        // Packets are counted without the Ethernet header, as in the scenario.
         overhead: -FRAME,
         keep: true,
         replace: false,
     };
-    Ok(start.space.within(Corner::Line, || attach::load(&order))??)
+    Ok(start.topology.within(Namespace::Line, || attach::load(&order))??)
 }
 
-/// Puts a discipline of the kernel in front of the way back.
-fn back(start: &Start<'_>) -> Result<(), Trouble> {
+/// Sets a discipline of the kernel for the reverse direction.
+fn back(start: &Start<'_>) -> Result<(), TestbedError> {
     if !exists("tc", "-V") {
-        return Err(Trouble::missing("there is no program tc", "apt-get install iproute2"));
+        return Err(TestbedError::missing("there is no program tc", "apt-get install iproute2"));
     }
     let Live { back, .. } = start.live;
     match &back.queue {
-        // What a link has that says nothing, and what the kernel has, too.
+        // The default discipline of a link, which the kernel has, too.
         usual if usual.is_usual() => {
             let long = KernelQueue { kind: "pfifo".into(), arguments: vec!["limit".into(), "1000".into()] };
-            shape(start.space, LEFT, back, &long)
+            shape(start.topology, LEFT, back, &long)
         }
-        Queue::Fixed(_) | Queue::Compare => Err(Trouble::missing(
-            "the way back has a discipline of ours, which is not the kernel's",
-            "leave its qdisc out where something in the kernel is compared",
+        Queue::Fixed(_) | Queue::Compare => Err(TestbedError::missing(
+            "the reverse direction has a Giveway discipline, which the kernel does not have",
+            "leave out its qdisc if a kernel discipline is compared",
         )),
     }
 }
 
-fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> Result<(), Trouble> {
-    let line = space.name(Corner::Line);
+fn shape(
+    topology: &Topology,
+    device: &str,
+    way: &Direction,
+    queue: &KernelQueue,
+) -> Result<(), TestbedError> {
+    let line = topology.name(Namespace::Line);
     let rate = format!("{}bit", way.rate.as_bit());
     let burst = burst(way.rate).to_string();
-    // Counts packets without their frame, as the scenario does.
+    // Packets are counted without the Ethernet header, as in the scenario.
     let overhead = format!("-{FRAME}");
     let stab = ["stab", "overhead", &overhead, "linklayer", "ethernet"];
     let tc = |words: &[&str]| run(&[&["tc", "-n", &line][..], words].concat());
     let own: Vec<&str> = queue.arguments.iter().map(String::as_str).collect();
-    // What follows the name of drr is for the queues in it: itself it takes nothing.
+    // drr takes no arguments itself: they are for its leaf queues.
     let (own, leaf) = if queue.kind == "drr" { (Vec::new(), own) } else { (own, Vec::new()) };
     let root = ["qdisc", "replace", "dev", device, "root", "handle", "1:"];
     let made = if queue.shapes() {
@@ -308,20 +313,22 @@ fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> R
             })
             .map(drop)
     };
-    made.map_err(|trouble| match trouble {
-        Trouble::Command { said, .. }
-            if said.contains("kind is unknown") || said.contains("Unknown qdisc") =>
+    made.map_err(|error| match error {
+        TestbedError::Command { output, .. }
+            if output.contains("kind is unknown") || output.contains("Unknown qdisc") =>
         {
-            Trouble::missing(
+            TestbedError::missing(
                 format!("this kernel has no discipline {}", queue.kind),
-                format!("write one of those that it has: {}", available(space).join(", ")),
+                format!("write one of those that it has: {}", available(topology).join(", ")),
             )
         }
-        Trouble::Command { command, said } if said.contains("What is") || said.contains("llegal") => {
-            Trouble::missing(
-                format!("tc does not understand {:?}: {said}", queue.to_string()),
+        TestbedError::Command { command, output }
+            if output.contains("What is") || output.contains("llegal") =>
+        {
+            TestbedError::missing(
+                format!("tc does not understand {:?}: {output}", queue.to_string()),
                 format!(
-                    "what follows the name is tc's own, see man tc-{}; it was told: {command}",
+                    "what follows the name is tc's own, see man tc-{}; the command was: {command}",
                     queue.kind
                 ),
             )
@@ -330,10 +337,11 @@ fn shape(space: &Space, device: &str, way: &Direction, queue: &KernelQueue) -> R
     })
 }
 
-/// Classes of the kernel's drr, which has none by itself. Two flows that share one share its turns.
+/// Number of classes of the kernel's drr, which has none by default. Flows of one class share its turns.
 const CLASSES: u32 = 64;
 
-/// What `tc -batch` is told so that drr has a queue per flow: classes, each with a pfifo, and a filter that hashes flows into them.
+/// Input of `tc -batch` that gives drr a queue per flow: classes, each with a pfifo, and a filter that hashes flows into
+/// them.
 fn drr(device: &str, leaf: &str) -> String {
     let class = |number: u32| {
         format!(
@@ -348,14 +356,14 @@ fn drr(device: &str, leaf: &str) -> String {
     (1..=CLASSES).map(class).chain([filter]).collect()
 }
 
-/// How much may leave at once: two full frames, or what passes in a quarter of a millisecond.
+/// Burst size of the shaper, in bytes: two full frames, or a quarter of a millisecond.
 fn burst(rate: Rate) -> u64 {
     (rate.bytes_per_s() / 4000.0).max(3028.0) as u64
 }
 
-/// The disciplines that can be asked for and that this kernel has: it is asked for each, on an interface of ours.
-fn available(space: &Space) -> Vec<&'static str> {
-    let line = space.name(Corner::Line);
+/// The disciplines of [`KNOWN`] that this kernel has: each is tried on an interface of the test bed.
+fn available(topology: &Topology) -> Vec<&'static str> {
+    let line = topology.name(Namespace::Line);
     let has = |(kind, own): &(&'static str, &[&str])| {
         let add = ["tc", "-n", &line, "qdisc", "replace", "dev", "lo", "root", kind];
         run(&[&add[..], own].concat()).is_ok().then_some(*kind)
@@ -363,15 +371,15 @@ fn available(space: &Space) -> Vec<&'static str> {
     KNOWN.iter().filter_map(has).collect()
 }
 
-/// What our program is asked for: where, and with which flags.
-struct Asked {
-    corner: Corner,
+/// Place and flags of a `giveway live`.
+struct LiveOptions {
+    namespace: Namespace,
     ends: (&'static str, &'static str),
     flags: Vec<(&'static str, String)>,
 }
 
-/// A discipline of ours at the bottleneck, and the delays behind it.
-fn ours(live: &Live, at: usize) -> Asked {
+/// The discipline at the bottleneck, and the delays behind it.
+fn live_router(live: &Live, at: usize) -> LiveOptions {
     let spec = &live.network.disciplines[at];
     let of =
         |way: &Direction| (way.rate.to_string(), way.queue.spec(spec).to_string(), way.delay.to_string());
@@ -384,18 +392,17 @@ fn ours(live: &Live, at: usize) -> Asked {
         ("--qdisc-reverse", back.1),
         ("--delay-reverse", back.2),
     ];
-    Asked { corner: Corner::Line, ends: (LEFT, RIGHT), flags }
+    LiveOptions { namespace: Namespace::Line, ends: (LEFT, RIGHT), flags }
 }
 
-/// Only the delays: nothing ever waits in front of a link without limits.
-fn wire(live: &Live) -> Asked {
+/// Only the delays: without a rate no queue builds up.
+fn wire(live: &Live) -> LiveOptions {
     let flags = [("--delay", &live.forth), ("--delay-reverse", &live.back)];
     let flags = flags.map(|(flag, way)| (flag, way.delay.to_string()));
-    Asked { corner: Corner::Wire, ends: (WIRE_LEFT, WIRE_RIGHT), flags: flags.to_vec() }
+    LiveOptions { namespace: Namespace::Wire, ends: (WIRE_LEFT, WIRE_RIGHT), flags: flags.to_vec() }
 }
 
-/// What the account of our router says that a run should not be without: how late it was, and what it lost elsewhere than in
-/// its queues.
+/// Lateness, and losses outside the queues, from the account of `giveway live`.
 fn read_account(account: &Value) -> (Option<Span>, Vec<String>) {
     let directions = || account["directions"].as_array().into_iter().flatten();
     let late = directions().filter_map(|way| way["lateness_s"]["p99"].as_f64());
@@ -412,83 +419,87 @@ fn read_account(account: &Value) -> (Option<Span>, Vec<String>) {
     (late, losses.chain(plain).collect())
 }
 
-/// The summary of the only run in a run folder.
-fn summary_in(folder: &Path) -> Result<Summary, Trouble> {
+/// Reads the summary of the only run in a run folder.
+fn summary_in(folder: &Path) -> Result<Summary, TestbedError> {
     let cells = folder.join("cells");
-    let wrong = |path: &Path, why: String| Trouble::Result { path: path.to_owned(), why };
+    let wrong = |path: &Path, why: String| TestbedError::Result { path: path.to_owned(), why };
     // cells/DISCIPLINE/SEED/summary.json
     let mut path = cells.clone();
     for _ in 0..2 {
         let entries = fs::read_dir(&path).map_err(|error| wrong(&path, error.to_string()))?;
         let mut inside = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-        path = inside.next().ok_or_else(|| wrong(&cells, "there is no run in it".to_owned()))?;
+        path = inside.next().ok_or_else(|| wrong(&cells, "there is no run in this folder".to_owned()))?;
     }
     path.push("summary.json");
     let text = fs::read_to_string(&path).map_err(|error| wrong(&path, error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| wrong(&path, error.to_string()))
 }
 
-impl Ours {
-    /// Starts `giveway live` in the test bed; when this returns, frames pass.
-    fn start(start: &Start<'_>, asked: &Asked, record: Option<PathBuf>) -> Result<Ours, Trouble> {
-        let Start { space, seed, program, scratch, .. } = start;
+impl LiveRouter {
+    /// Starts `giveway live` in the test bed. When this returns, frames pass.
+    fn start(
+        start: &Start<'_>,
+        options: &LiveOptions,
+        record: Option<PathBuf>,
+    ) -> Result<LiveRouter, TestbedError> {
+        let Start { topology, seed, program, scratch, .. } = start;
         let ready = scratch.join("ready");
         let pipe = |name: &str| {
             let path = scratch.join(name);
             let written = File::create(&path).and_then(|written| Ok((written, File::open(&path)?)));
-            written.map_err(Trouble::system(format!("write {}", path.display())))
+            written.map_err(TestbedError::system(format!("write {}", path.display())))
         };
-        let ((output, account), (errors, said)) = (pipe("account")?, pipe("said")?);
+        let ((stdout, account), (stderr, messages)) = (pipe("account")?, pipe("messages")?);
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &space.name(asked.corner)]).arg(program);
-        command.args(["live", "--in", asked.ends.0, "--out", asked.ends.1]);
-        for (flag, value) in &asked.flags {
+        command.args(["netns", "exec", &topology.name(options.namespace)]).arg(program);
+        command.args(["live", "--in", options.ends.0, "--out", options.ends.1]);
+        for (flag, value) in &options.flags {
             command.args([*flag, value]);
         }
-        // Rates of a scenario count IP packets, without their frame.
+        // Rates of a scenario count IP packets without the Ethernet header.
         command.args(["--overhead", "0", "--seed", &seed.to_string(), "--quiet", "--json"]);
         command.arg("--ready").arg(&ready);
         if let Some(record) = &record {
             command.arg("--record-later").arg("--record").arg(record);
             command.args(["--small-packet", &start.small_packet.to_string()]);
         }
-        command.stdin(Stdio::null()).stdout(output).stderr(errors);
-        let child = command.spawn().map_err(Trouble::system(format!("start {}", program.display())))?;
-        let mut ours = Ours { child, record, account, said };
-        if ours.wait(|ours| ready.exists() || ours.ended())? && !ours.ended() {
-            return Ok(ours);
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        let child = command.spawn().map_err(TestbedError::system(format!("start {}", program.display())))?;
+        let mut live_router = LiveRouter { child, record, account, messages };
+        if live_router.wait(|live_router| ready.exists() || live_router.ended())? && !live_router.ended() {
+            return Ok(live_router);
         }
-        Err(ours.trouble("did not start"))
+        Err(live_router.error("did not start"))
     }
 
-    fn stop(mut self) -> Result<Told, Trouble> {
+    fn stop(mut self) -> Result<RouterResult, TestbedError> {
         let process = Pid::from_raw(self.child.id() as i32);
-        // One that has ended already is told apart below.
+        // If it has ended already, the checks below report it.
         let _ = kill(process, Signal::SIGTERM);
-        if !self.wait(Ours::ended)? {
-            return Err(self.trouble("did not end"));
+        if !self.wait(LiveRouter::ended)? {
+            return Err(self.error("did not end"));
         }
-        let status = self.child.wait().map_err(Trouble::system("wait for the router"))?;
+        let status = self.child.wait().map_err(TestbedError::system("wait for the router"))?;
         if !status.success() {
-            return Err(self.trouble("failed"));
+            return Err(self.error("failed"));
         }
         let summary = self.record.as_ref().map(|record| summary_in(&record.join("forward"))).transpose()?;
         let Ok(account) = serde_json::from_reader::<_, Value>(&self.account) else {
-            return Err(self.trouble("gave no account"));
+            return Err(self.error("gave no account"));
         };
         let (late_p99, remarks) = read_account(&account);
-        Ok(Told { summary, late_p99, remarks })
+        Ok(RouterResult { summary, late_p99, remarks })
     }
 
     fn ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits until something is so; false when that takes too long.
-    fn wait(&mut self, mut until: impl FnMut(&mut Ours) -> bool) -> Result<bool, Trouble> {
+    /// Waits until `until` is true. Returns false on timeout.
+    fn wait(&mut self, mut until: impl FnMut(&mut LiveRouter) -> bool) -> Result<bool, TestbedError> {
         let mut waited = Duration::ZERO;
         while !until(self) {
-            if waited > PATIENCE {
+            if waited > TIMEOUT {
                 return Ok(false);
             }
             nap();
@@ -497,16 +508,16 @@ impl Ours {
         Ok(true)
     }
 
-    fn trouble(&mut self, what: &str) -> Trouble {
-        let mut said = String::new();
-        // What cannot be read is not told.
-        let _ = self.said.rewind().and_then(|()| self.said.read_to_string(&mut said));
-        Trouble::Router { what: what.to_owned(), said: said.trim_end().to_owned() }
+    fn error(&mut self, what: &str) -> TestbedError {
+        let mut output = String::new();
+        // An error of reading is less important than the error that is being reported.
+        let _ = self.messages.rewind().and_then(|()| self.messages.read_to_string(&mut output));
+        TestbedError::Router { what: what.to_owned(), output: output.trim_end().to_owned() }
     }
 }
 
-impl Drop for Ours {
-    /// A run that was broken off leaves no router behind.
+impl Drop for LiveRouter {
+    /// Ends the router if the run was interrupted.
     fn drop(&mut self) {
         if !self.ended() {
             let _ = self.child.kill();
@@ -515,10 +526,7 @@ impl Drop for Ours {
     }
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a test bed lives in real time, and waits here for another process"
-)]
+#[allow(clippy::disallowed_methods, reason = "waits for another process in real time")]
 fn nap() {
     std::thread::sleep(STEP);
 }
@@ -543,7 +551,7 @@ mod tests {
             ["sent_packets", "dropped_packets", "held_packets", "flow_table_most", "overlimit", "pushout"];
         let at = |numbers: [u64; 6]| counters(&names.into_iter().zip(numbers).collect::<Vec<_>>());
         let metrics = counted(&at([10, 3, 9, 7, 3, 0]), &at([110, 5, 4, 8, 3, 2]));
-        let told: Vec<(&str, f64)> = metrics.iter().map(|(name, value)| (name, value.unwrap())).collect();
+        let actual: Vec<(&str, f64)> = metrics.iter().map(|(name, value)| (name, value.unwrap())).collect();
         let expected = [
             ("drops", 2.0),
             ("marks", 0.0),
@@ -554,7 +562,7 @@ mod tests {
             ("kernel.held_packets", 4.0),
             ("kernel.flow_table_most", 8.0),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]
@@ -572,10 +580,10 @@ mod tests {
 
     #[test]
     fn the_kernel_s_drr_has_a_queue_per_flow() {
-        let told = drr("right", "limit 100");
-        assert_eq!(told.lines().count(), 129);
-        assert!(told.starts_with("class add dev right parent 2: classid 2:1 drr quantum 1500\nqdisc add dev right parent 2:1 pfifo limit 100\n"));
-        assert!(told.contains("classid 2:40 ") && told.ends_with("divisor 64 baseclass 2:1\n"));
+        let commands = drr("right", "limit 100");
+        assert_eq!(commands.lines().count(), 129);
+        assert!(commands.starts_with("class add dev right parent 2: classid 2:1 drr quantum 1500\nqdisc add dev right parent 2:1 pfifo limit 100\n"));
+        assert!(commands.contains("classid 2:40 ") && commands.ends_with("divisor 64 baseclass 2:1\n"));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard};
 use qdisc::{Ending, FlowKind, FlowReport, Probe, Time};
 use record::Layout;
 use scenario::{Cell, Live, Scenario};
-use testbed::space::{Corner, Middle, Space, remove_leftovers};
-use testbed::{Bed, Trouble};
+use testbed::topology::{Namespace, RouterKind, Topology, remove_leftovers};
+use testbed::{Bed, TestbedError};
 
 /// One test bed at a time, as in real life: they measure, and there are two processors.
 fn alone() -> MutexGuard<'static, ()> {
@@ -24,7 +24,7 @@ fn alone() -> MutexGuard<'static, ()> {
 fn possible(kind: &str) -> bool {
     let missing = match testbed::ready() {
         Ok(()) => kernel_lacks(kind),
-        Err(trouble) => Some(trouble.to_string()),
+        Err(error) => Some(error.to_string()),
     };
     if let Some(why) = &missing {
         // Written past the harness, which keeps what a passing test prints to itself.
@@ -36,7 +36,7 @@ fn possible(kind: &str) -> bool {
 fn kernel_lacks(kind: &str) -> Option<String> {
     let live = live(&scenario(kind, "10 Mbit/s", TRANSFERS));
     match bed().run(&live, &cell(&live), &layout(&live), &|_| false) {
-        Err(trouble @ Trouble::Missing { .. }) => Some(trouble.to_string()),
+        Err(error @ TestbedError::Missing { .. }) => Some(error.to_string()),
         Ok(_) | Err(_) => None,
     }
 }
@@ -102,7 +102,7 @@ fn layout(live: &Live) -> Layout {
 fn flows(text: &str) -> Vec<FlowReport> {
     let live = live(text);
     let ran = bed().run(&live, &cell(&live), &layout(&live), &|_| true);
-    ran.unwrap_or_else(|trouble| panic!("{trouble}")).expect("nobody stopped it").record.flows
+    ran.unwrap_or_else(|error| panic!("{error}")).expect("nobody stopped it").record.flows
 }
 
 /// The same in a simulation.
@@ -274,10 +274,10 @@ fn interfaces_are_plain_and_hosts_know_each_other() {
     let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
     let outside = |what: &str| fs::read_dir(what).map_or(0, |entries| entries.count());
     let before = outside("/sys/class/net");
-    let space = Space::build(&live, Middle::Routed, Path::new("true")).unwrap();
+    let topology = Topology::build(&live, RouterKind::Routed, Path::new("true")).unwrap();
     assert_eq!(mine().len(), 3);
     assert_eq!(outside("/sys/class/net"), before, "no interface outside");
-    let near = space.name(Corner::Near);
+    let near = topology.name(Namespace::Near);
     let output = Command::new("ip").args(["netns", "exec", &near, "ethtool", "-k", "cli"]).output().unwrap();
     let features = String::from_utf8_lossy(&output.stdout).into_owned();
     for feature in [
@@ -296,7 +296,7 @@ fn interfaces_are_plain_and_hosts_know_each_other() {
         listing(&["neigh"]).contains("PERMANENT") && listing(&["addr", "show", "cli"]).contains("mtu 1500")
     );
     assert!(!listing(&["addr"]).contains("inet6"), "{}", listing(&["addr"]));
-    drop(space);
+    drop(topology);
     assert_eq!(mine(), Vec::<String>::new());
 }
 
@@ -305,7 +305,7 @@ fn interfaces_are_plain_and_hosts_know_each_other() {
 #[ignore = "only in a process that is killed"]
 fn waits_to_be_killed() {
     let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
-    let _space = Space::build(&live, Middle::Routed, Path::new("true")).unwrap();
+    let _space = Topology::build(&live, RouterKind::Routed, Path::new("true")).unwrap();
     println!("ready {}", std::process::id());
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();

@@ -1,53 +1,53 @@
-//! A capture of bounded length: what a host writes for weeks must not fill a disk.
+//! A capture of bounded length: weeks of capturing must not fill a disk.
 //!
-//! Packets go to a pcapng file ([`capture::Writer`]) as long as there is room; then to the next, where more than one is allowed; then
-//! nowhere, and that is said: once when it happens, and in numbers at the end. Each file is a capture of its own. Lengths are counted
-//! as they are written, block by block, so that a file is never longer than its limit. What becomes of the files (overwritten in turn,
-//! compressed, thrown away) is decided by the closure that opens them.
+//! Packets are written to a pcapng file ([`capture::Writer`]) up to its limit, and then to the next file, if more than one is
+//! allowed. Packets after that are left out, which is reported once when it begins, and as a counter at the end. Each file
+//! is a complete capture. Lengths are counted block by block, so that no file exceeds its limit. The closure that opens the
+//! files decides about their fate (overwritten in turn, compressed, discarded).
 
 use std::io::{self, Write};
 
 use capture::{EnhancedPacket, InterfaceDescription, LinkType, Writer};
 use qdisc::DropReason;
 
-/// A place at which packets are seen: as [`InterfaceDescription`], with texts of its own.
+/// A capture interface: an [`InterfaceDescription`] with owned texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// What it is: the discipline in front of it.
+    /// Description: the discipline in front of it.
     pub description: String,
-    /// What stands in front of its packets.
+    /// Type of the link header.
     pub link: LinkType,
-    /// Its speed in bit/s; 0 where it has none.
+    /// Speed in bit/s; 0 if it has none.
     pub speed: u64,
-    /// Most bytes kept of a packet; 0 for no limit.
+    /// Largest number of bytes kept of a packet; 0 for no limit.
     pub snap: u32,
 }
 
-/// What became of a packet.
+/// The result of writing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It is in the capture.
+    /// The packet is in the capture.
     Written,
-    /// It is in the capture, as the first of the file with this number, from 0.
+    /// The packet is in the capture, as the first one of the file with this number, from 0.
     NextFile(u32),
-    /// It is not, and no other will be: the first time that this is said.
+    /// The packet is the first one that is left out because the capture is full.
     Full,
-    /// It is not: there is no room, as was said before, or it alone is longer than a file may be.
+    /// The packet is left out because the capture is full, or because it alone exceeds the limit of a file.
     LeftOut,
 }
 
-/// What there is in the end.
+/// Counters of a finished capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct CaptureSummary {
     /// Packets in the files.
     pub packets: u64,
-    /// Packets for which there was no room.
+    /// Packets that were left out.
     pub left_out: u64,
-    /// Files.
+    /// Number of files.
     pub files: u32,
-    /// Bytes in all of them.
+    /// Bytes in all files.
     pub bytes: u64,
 }
 
@@ -58,16 +58,16 @@ pub struct Bounded<W: Write, F: FnMut(u32) -> io::Result<W>> {
     interfaces: Vec<Interface>,
     limit: u64,
     most_files: u32,
-    /// None once all is full.
+    /// `None` once the capture is full.
     writer: Option<Writer<Counted<W>>>,
-    /// Bytes that a file begins with.
+    /// Length of the headers of a file, in bytes.
     begins: u64,
-    /// Bytes of the file at hand.
+    /// Bytes in the current file.
     length: u64,
-    told: Told,
+    summary: CaptureSummary,
 }
 
-/// Counts what goes through.
+/// Counts the bytes that are written.
 struct Counted<W> {
     out: W,
     bytes: u64,
@@ -89,7 +89,7 @@ impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
     /// should be buffered. Interfaces are numbered in their order.
     ///
     /// # Errors
-    /// What the output says; `InvalidInput` where the limit has no room for what a file begins with, or there are no files.
+    /// The error of the output; `InvalidInput` if the limit is smaller than the headers of a file, or if `files` is zero.
     pub fn new(
         open: F,
         application: &str,
@@ -112,9 +112,9 @@ impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
             writer: None,
             begins: 0,
             length: 0,
-            told: Told::default(),
+            summary: CaptureSummary::default(),
         };
-        // In memory, so that a limit that is too small makes no file.
+        // Written to memory first, so that a limit that is too small creates no file.
         bounded.begins = begin(io::sink(), &bounded.application, &bounded.interfaces)?.finish()?.bytes;
         if bounded.begins > limit {
             let begins = bounded.begins;
@@ -125,52 +125,52 @@ impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
         Ok(bounded)
     }
 
-    /// Writes a packet, if there is room.
+    /// Writes a packet if the limit permits it.
     ///
     /// # Errors
-    /// What the output says, and what [`Writer::packet`] refuses.
+    /// The error of the output or of [`Writer::packet`].
     pub fn packet(&mut self, packet: &EnhancedPacket<'_>) -> io::Result<Kept> {
         let needs = block_bytes(packet);
         if self.writer.is_none() || self.begins + needs > self.limit {
-            self.told.left_out += 1;
+            self.summary.left_out += 1;
             return Ok(Kept::LeftOut);
         }
         let mut kept = Kept::Written;
         if self.length + needs > self.limit {
             self.close_file()?;
-            if self.told.files == self.most_files {
-                self.told.left_out += 1;
+            if self.summary.files == self.most_files {
+                self.summary.left_out += 1;
                 return Ok(Kept::Full);
             }
-            kept = Kept::NextFile(self.told.files);
+            kept = Kept::NextFile(self.summary.files);
             self.next_file()?;
         }
         self.writer.as_mut().expect("it is there until all is full").packet(packet)?;
         self.length += needs;
-        self.told.packets += 1;
+        self.summary.packets += 1;
         Ok(kept)
     }
 
-    /// Whether there is no room any more.
+    /// True if the capture is full.
     pub fn is_full(&self) -> bool {
         self.writer.is_none()
     }
 
-    /// Passes on what is buffered.
+    /// Flushes buffered data.
     ///
     /// # Errors
-    /// What the output says.
-    pub fn finish(mut self) -> io::Result<Told> {
+    /// The error of the output.
+    pub fn finish(mut self) -> io::Result<CaptureSummary> {
         self.close_file()?;
-        Ok(self.told)
+        Ok(self.summary)
     }
 
     fn next_file(&mut self) -> io::Result<()> {
-        let out = (self.open)(self.told.files)?;
+        let out = (self.open)(self.summary.files)?;
         let writer = begin(out, &self.application, &self.interfaces)?;
         self.length = self.begins;
         self.writer = Some(writer);
-        self.told.files += 1;
+        self.summary.files += 1;
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
         if let Some(writer) = self.writer.take() {
             let bytes = writer.finish()?.bytes;
             debug_assert_eq!(bytes, self.length, "blocks have the lengths that were foreseen");
-            self.told.bytes += bytes;
+            self.summary.bytes += bytes;
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ fn block_bytes(packet: &EnhancedPacket<'_>) -> u64 {
     (FIXED + packet.data.len().next_multiple_of(4) + options) as u64
 }
 
-/// What is said about a packet that was dropped: "dropped: overlimit". As `giveway run --export` says it.
+/// Comment on a dropped packet: "dropped: overlimit", as in `giveway run --export`.
 pub const fn comment(why: DropReason) -> &'static str {
     match why {
         DropReason::Overlimit => "dropped: overlimit",
@@ -303,11 +303,11 @@ mod tests {
                     Kept::LeftOut => assert!(bounded.is_full() && fulls == 1),
                 }
             }
-            let told = bounded.finish().unwrap();
-            assert_eq!((told.packets, told.left_out, told.files), (written, 500 - written, most));
+            let summary = bounded.finish().unwrap();
+            assert_eq!((summary.packets, summary.left_out, summary.files), (written, 500 - written, most));
             assert_eq!((firsts, fulls), ((1..most).collect::<Vec<_>>(), 1), "it is said once");
             let files = files.borrow();
-            assert_eq!(told.bytes, files.iter().map(|file| file.len() as u64).sum::<u64>());
+            assert_eq!(summary.bytes, files.iter().map(|file| file.len() as u64).sum::<u64>());
             let mut next = 0;
             for file in files.iter() {
                 let longest = 12 + 20 + 44 + comment.map_or(0, |text| 8 + text.len().next_multiple_of(4));
@@ -330,13 +330,13 @@ mod tests {
     #[test]
     fn limits_that_make_no_sense_are_refused() {
         let files = Files::default();
-        let said = |limit, most| {
+        let error_of = |limit, most| {
             let bounded = Bounded::new(opener(&files), "a test", interfaces(), limit, most);
             bounded.err().expect("it is refused").to_string()
         };
         // A section of 12 + 16 + 12 (its application) + 4; twice 12 + 8 + 8 (name) + 20 (description) + 12 (speed) + 8 + 4.
-        assert_eq!(said(100, 1), "a capture of at most 100 bytes: its headers alone have 188");
-        assert_eq!(said(1000, 0), "a capture of no files: write 1 or more");
+        assert_eq!(error_of(100, 1), "a capture of at most 100 bytes: its headers alone have 188");
+        assert_eq!(error_of(1000, 0), "a capture of no files: write 1 or more");
         assert!(files.borrow().is_empty(), "nothing was opened");
     }
 
@@ -348,8 +348,8 @@ mod tests {
         assert_eq!(bounded.packet(&packet(0, &[0; 40], None).of()).unwrap(), Kept::Written);
         assert_eq!(bounded.packet(&packet(1, &[0; 1400], None).of()).unwrap(), Kept::LeftOut);
         assert_eq!(bounded.packet(&packet(2, &[0; 40], None).of()).unwrap(), Kept::Written);
-        let told = bounded.finish().unwrap();
-        assert_eq!((told.packets, told.left_out, told.files), (2, 1, 1));
+        let summary = bounded.finish().unwrap();
+        assert_eq!((summary.packets, summary.left_out, summary.files), (2, 1, 1));
     }
 
     #[test]

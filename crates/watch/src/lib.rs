@@ -1,9 +1,9 @@
-//! How a live port is seen: what it counts, made into text for a terminal or for a collector of metrics, and its packets in
-//! a capture of bounded length.
+//! Observation of a live port: its counters as text for a terminal or a metrics collector, and its packets in a capture of
+//! bounded length.
 //!
-//! Everything here is a function of what it is given: no clock, no socket, no thread, no terminal. A host counts with [`Delays`],
-//! [`Drops`] and [`TopFlows`], which cost a constant amount of memory however long it runs and whoever sends, and fills in a
-//! [`Snapshot`] per direction when it is asked; [`openmetrics::render`] and [`tui::screen`] show a list of them.
+//! Everything here is a function of its arguments: no clock, no socket, no thread, no terminal. A backend counts with
+//! [`Delays`], [`Drops`] and [`TopFlows`], which need a constant amount of memory, and fills in a [`Snapshot`] per direction on
+//! request. [`openmetrics::render`] and [`tui::screen`] format a list of them.
 //!
 //! ```
 //! use watch::{Look, Snapshot};
@@ -23,7 +23,7 @@ pub mod openmetrics;
 mod snapshot;
 pub mod tui;
 
-pub use bounded::{Bounded, Interface, Kept, Told, comment};
+pub use bounded::{Bounded, CaptureSummary, Interface, Kept, comment};
 pub use delays::{Delays, Quantiles};
 pub use flows::TopFlows;
 pub use snapshot::{Direction, Drops, Flow, Fragments, Recent, Reservations, Snapshot, tuple_text};

@@ -1,4 +1,4 @@
-//! One direction of a live port at one moment.
+//! A snapshot of one direction of a live bridge.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,108 +8,108 @@ use qdisc::{Backlog, DropReason, FiveTuple, FlowKey, Rate};
 
 use crate::delays::Quantiles;
 
-/// What there is to be seen of one direction. Counts are since the start and never wrap: 2^64 bytes at 100 Gbit/s are 46 years.
+/// A snapshot of one direction. Counters begin at the start and never wrap: 2^64 bytes at 100 Gbit/s are 46 years.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// The interface at which packets come.
+    /// Incoming interface.
     pub from: String,
-    /// The interface at which they leave, with the queue in front of it.
+    /// Outgoing interface; the queue is in front of it.
     pub to: String,
-    /// Which direction of the bridge it is.
+    /// Direction of the bridge.
     pub direction: Direction,
-    /// The discipline with its parameters, as it would be typed.
+    /// Spec of the discipline with its parameters.
     pub spelling: String,
-    /// The discipline's name alone.
+    /// Name of the discipline.
     pub kind: String,
-    /// What distinguishes it from earlier disciplines of the same port, as `tc` writes handles: "1:".
+    /// Handle that distinguishes the discipline from earlier ones of the port, as `tc` writes it: "1:".
     pub handle: String,
-    /// The shaped rate.
+    /// Rate of the shaper.
     pub rate: Rate,
-    /// Since the start.
+    /// Time since the start.
     pub uptime: Duration,
-    /// Whether the discipline is bypassed, since something went wrong.
+    /// True if the direction has failed and bypasses the discipline.
     pub plain_forwarding: bool,
 
-    /// Offered to the port.
+    /// Packets that were offered to the port.
     pub arrived: Backlog,
-    /// Sent.
+    /// Packets that were sent.
     pub sent: Backlog,
-    /// Dropped, by reason.
+    /// Packets that were dropped, by reason.
     pub dropped: Drops,
-    /// Marked; these were sent, too.
+    /// Packets that were marked (ECN); they were also sent.
     pub marked: Backlog,
-    /// Held now.
+    /// Current backlog.
     pub held: Backlog,
-    /// Lost on the line behind the port, on purpose (`--loss`).
+    /// Packets that the link emulation lost (`--loss`).
     pub line_lost: Backlog,
-    /// Frames that the kernel had no room for in the ring: lost before they were counted as arrived.
+    /// Frames that the kernel dropped because the receive ring was full; they do not count as arrived.
     pub ring_drops: u64,
-    /// How often the port was found stuck.
+    /// Number of stalls: the thread was so late that transmission time was lost.
     pub stalls: u64,
-    /// What became of frames in pieces, where there are any.
+    /// Fragmentation and reassembly, if configured.
     pub fragments: Option<Fragments>,
 
-    /// How long packets waited in the queue, since the start.
+    /// Sojourn times since the start.
     pub sojourn: Quantiles,
-    /// How much later than the shaper said packets were sent, since the start.
+    /// Delays between due and actual transmission since the start.
     pub lateness: Quantiles,
-    /// What happened in the last whole second.
+    /// The last whole second.
     pub recent: Recent,
 
-    /// Inner state of the discipline, by name.
+    /// Gauges of the discipline, by name.
     pub gauges: Vec<(String, f64)>,
-    /// Reservations, where they are kept.
+    /// Reservations, if the direction keeps any.
     pub reservations: Option<Reservations>,
 }
 
-/// How the reservations of a direction stand.
+/// State of the reservations of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reservations {
-    /// What may be reserved.
+    /// Rate that may be reserved.
     pub capacity: Rate,
-    /// What is.
+    /// Rate that is reserved.
     pub reserved: Rate,
-    /// How many flows have a reservation, those of the future included.
+    /// Number of reservations, those of the future included.
     pub flows: u64,
-    /// How many control packets had which outcome, by name.
+    /// Control packets by outcome.
     pub messages: Vec<(&'static str, u64)>,
 }
 
-/// Frames in pieces, since the start.
+/// Counters of fragmentation and reassembly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragments {
     /// Frames that were cut.
     pub cut: u64,
     /// Fragments that they were cut into.
     pub pieces: u64,
-    /// Those of them that were not offered to the discipline, because it had dropped one of the same frame.
+    /// Fragments that were not offered to the discipline because it had dropped another one of the frame.
     pub spared: u64,
-    /// Frames that are too long and passed whole.
+    /// Frames that are too long but passed whole.
     pub whole: u64,
-    /// Fragments that came and became part of frames.
+    /// Incoming fragments that became part of frames.
     pub joined: u64,
-    /// Frames that they became.
+    /// Frames that were joined.
     pub frames: u64,
-    /// Fragments that came and became no part of a frame, by reason.
+    /// Incoming fragments that were lost, by reason.
     pub lost: Vec<(&'static str, u64)>,
 }
 
-/// What happened in the last whole second.
+/// Counters of the last whole second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recent {
     /// Offered to the port.
     pub arrived: Backlog,
     /// Sent.
     pub sent: Backlog,
-    /// How long packets waited in the queue.
+    /// Sojourn times.
     pub sojourn: Quantiles,
-    /// How much later than the shaper said packets were sent.
+    /// Delays between due and actual transmission.
     pub lateness: Quantiles,
-    /// The flows that sent most, in that order.
+    /// Largest flows, the largest first.
     pub flows: Vec<Flow>,
 }
 
-/// Which direction of a bridge.
+/// A direction of a bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From `--in` to `--out`.
@@ -120,10 +120,10 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both, in the order in which they are shown.
+    /// Both directions, in the order of output.
     pub const ALL: [Direction; 2] = [Direction::Forward, Direction::Reverse];
 
-    /// Its name in metrics.
+    /// Name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Direction::Forward => "forward",
@@ -132,7 +132,7 @@ impl Direction {
     }
 }
 
-/// Counts per reason of a drop.
+/// Counters of drops, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
     by_reason: [Backlog; DropReason::ALL.len()],
@@ -144,11 +144,11 @@ impl Drops {
     pub fn add(&mut self, why: DropReason, bytes: u32) {
         self.by_reason[why as usize].add(bytes);
     }
-    /// Says how many there were for a reason, where somebody else counts.
+    /// Sets the counter of a reason.
     pub fn set(&mut self, why: DropReason, all: Backlog) {
         self.by_reason[why as usize] = all;
     }
-    /// Those for this reason.
+    /// The counter of a reason.
     pub fn of(&self, why: DropReason) -> Backlog {
         self.by_reason[why as usize]
     }
@@ -156,7 +156,7 @@ impl Drops {
     pub fn iter(&self) -> impl Iterator<Item = (DropReason, Backlog)> + '_ {
         DropReason::ALL.iter().map(|why| (*why, self.of(*why)))
     }
-    /// All of them together.
+    /// The sum over all reasons.
     pub fn total(&self) -> Backlog {
         self.by_reason.iter().fold(Backlog::ZERO, |sum, some| sum.plus(*some))
     }
@@ -165,15 +165,15 @@ impl Drops {
 /// A flow and what it sent in the last second.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// The flow.
+    /// Key of the flow.
     pub key: FlowKey,
-    /// Who it is, for people: [`tuple_text`], or whatever is known.
+    /// Text that identifies the flow: [`tuple_text`] if it is IP.
     pub text: String,
-    /// What it sent; what [`crate::TopFlows`] is not sure of is not counted.
+    /// Packets and bytes sent, without the uncertainty of [`crate::TopFlows`].
     pub sent: Backlog,
 }
 
-/// A flow for people: `tcp 10.0.0.1:443 > 10.0.0.2:50000`, `udp [fe80::1]:53 > [fe80::2]:1024`, `proto 47 10.0.0.1 > 10.0.0.2`.
+/// Formats a flow: `tcp 10.0.0.1:443 > 10.0.0.2:50000`, `udp [fe80::1]:53 > [fe80::2]:1024`, `proto 47 10.0.0.1 > 10.0.0.2`.
 pub fn tuple_text(tuple: &FiveTuple) -> String {
     const PORTS: [(u8, &str); 5] = [(6, "tcp"), (17, "udp"), (33, "dccp"), (132, "sctp"), (136, "udplite")];
     let mut text = String::new();

@@ -1,35 +1,38 @@
-//! Fragments of a constant size: an Ethernet frame that is too long for a link crosses it in pieces, and is whole again behind it.
+//! Fragmentation with a constant size: an Ethernet frame that is too long for a link crosses it in fragments, which are joined
+//! behind the link.
 //!
-//! A packet that is being sent cannot be interrupted, so that every bound on delay has the time of the longest packet in it. The TRR paper
-//! (Chen and Chen, about 2000, section 3.3) cuts all packets to one size Φ and sets the MTU of an interface to 500 or 800 bytes for that. Then
-//! hosts do the work. Here two programs do it between them, one at each end of the link, and hosts notice nothing.
+//! A transmission cannot be interrupted, so every delay bound contains the transmission time of the longest packet. The TRR
+//! paper (Chen and Chen, about 2000, section 3.3) cuts all packets to one size Φ, by an interface MTU of 500 or 800 bytes; the
+//! hosts then do the work. Here two programs do it, one at each end of the link, invisibly to hosts.
 //!
 //! # Format
-//! A fragment has the addresses and VLAN tags of its frame, an EtherType of its own, eight bytes of header, most significant first, and a
-//! piece of what stood behind the EtherType of the frame:
+//! A fragment has the addresses and VLAN tags of its frame, an EtherType of its own, a header of eight bytes in network byte
+//! order, and a piece of the payload of the frame:
 //!
 //! | byte | bytes | what |
 //! |---|---|---|
-//! | 0 | 4 | which packet: a number that the cutter counts up |
-//! | 4 | 1 | index of the fragment, from 0; its highest bit is the mark of congestion |
+//! | 0 | 4 | packet number, which the sender increments |
+//! | 4 | 1 | index of the fragment, from 0; its highest bit is the congestion mark |
 //! | 5 | 1 | count of fragments, 2 to 127 |
-//! | 6 | 2 | length of what was cut, in bytes |
+//! | 6 | 2 | length of the whole payload, in bytes |
 //!
-//! All pieces have the same length, but for the last, which has what is left. The EtherType of the frame is not in the header: only IP is
-//! cut, and the first four bits of piece 0 say which.
+//! All pieces have the same length except the last, which has the rest. The EtherType of the frame is not in the header: only
+//! IP is cut, and the first four bits of piece 0 are the IP version.
 //!
 //! # Principles
 //! - Φ is an MTU ([`Size`]): a fragment has at most Φ bytes behind its EtherType, the eight of the header among them. A frame that has no more
 //!   than Φ is left as it is.
-//! - The length is in the header because Ethernet makes short frames longer: without it nobody could tell the last piece from its padding.
-//! - A fragment that is marked with congestion carries the mark in its own header, and the packet has it when it is whole again (RFC 3168,
-//!   section 5.3): only one of the fragments has the IP header in it.
+//! - The length is in the header because Ethernet pads short frames: without it the padding of the last piece could not be
+//!   recognised.
+//! - A congestion mark is set in the header of the fragment and copied to the joined packet (RFC 3168, section 5.3), because
+//!   only one fragment contains the IP header.
 //! - Cutting and joining allocate nothing per packet ([`Cut::write`], [`Reassembly`]), and no bytes make them panic.
 //!
 //! # Left open by the paper, and chosen here
-//! - Everything but the size. The header's eight bytes and its three fields are those of the specification that this follows; widths, the
-//!   length, the mark and the EtherType are ours. The EtherType is the second one for local experiments (IEEE 802), 0x88b6, and can be another.
-//! - What is not IP is not cut: it is rare and short. Neither is a frame that more than 127 fragments would be needed for.
+//! - Everything but the size. The eight bytes of the header and its three fields are those of the specification that this
+//!   follows; the widths, the length, the mark and the EtherType are choices made here. The default EtherType is the second
+//!   one for local experiments (IEEE 802), 0x88b6.
+//! - Frames that are not IP are not cut: they are rare and short. Neither are frames that need more than 127 fragments.
 //!
 //! # Cost
 //! - Eight bytes and a link header for each fragment, and a copy of each byte on either side.
@@ -43,49 +46,49 @@ mod reassembly;
 
 pub use reassembly::{Counts, Lost, Reassembly, Settings, Taken};
 
-/// How long the header of a fragment is, in bytes.
+/// Length of the header of a fragment, in bytes.
 pub const HEADER: usize = 8;
-/// The EtherType of fragments, unless another is chosen: the second one for local experiments.
+/// Default EtherType of fragments: the second one for local experiments.
 pub const ETHER_TYPE: u16 = 0x88b6;
-/// The most fragments of a packet: the highest bit of their index is in use.
+/// Largest number of fragments of a packet: the highest bit of the index is the mark.
 pub const MOST: usize = 127;
 
-/// Addresses of an Ethernet header.
+/// Length of the addresses of an Ethernet header.
 const ADDRESSES: usize = 12;
-/// VLAN tags that are looked behind.
+/// Largest number of VLAN tags.
 const TAGS: usize = 2;
-/// Addresses and tags at most.
+/// Largest length of addresses and tags.
 const HEAD: usize = ADDRESSES + 4 * TAGS;
-/// The mark of congestion, in the byte of the index.
+/// Congestion mark, in the byte of the index.
 const MARK: u8 = 0x80;
 
-/// A wish that cannot be granted.
+/// An invalid size or EtherType.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FragmentError {
-    /// See [`Size`].
+    /// The size is out of range, see [`Size`].
     #[error("{0} bytes: fragments have {least} to {most} bytes; the TRR paper has 500 and 800", least = Size::LEAST, most = Size::MOST)]
     Size(u64),
-    /// The type of something else.
+    /// The EtherType is in use.
     #[error("0x{0:04x} is the type of {1}: take one for local experiments, 0x88b5 or 0x88b6")]
     EtherType(u16, &'static str),
 }
 
-/// How long fragments are at most behind their EtherType, the header among it: Φ, as an MTU.
+/// Largest length of fragments behind their EtherType, header included: Φ, as an MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(u16);
 
 impl Size {
-    /// The least MTU of IPv4 (RFC 791). Ethernet pads no fragment of this size, so that only a last one is ever padded.
+    /// Smallest MTU of IPv4 (RFC 791). Ethernet pads no fragment of this size, so only the last one is ever padded.
     pub const LEAST: u16 = 68;
-    /// Nothing on Ethernet is longer.
+    /// Longest payload of Ethernet (jumbo frames).
     pub const MOST: u16 = 9000;
-    /// Those of the paper: its example and its conclusion.
+    /// The sizes of the paper: its example and its conclusion.
     pub const PUBLISHED: [Size; 2] = [Size(500), Size(800)];
 
-    /// So many bytes.
+    /// Creates a size of `bytes` bytes.
     ///
     /// # Errors
-    /// They are too few or too many.
+    /// If it is out of range.
     pub fn new(bytes: u64) -> Result<Size, FragmentError> {
         match u16::try_from(bytes) {
             Ok(size) if (Size::LEAST..=Size::MOST).contains(&size) => Ok(Size(size)),
@@ -93,26 +96,26 @@ impl Size {
         }
     }
 
-    /// In bytes.
+    /// The size in bytes.
     pub fn bytes(self) -> u16 {
         self.0
     }
 
-    /// How much of a packet is in each fragment, in bytes.
+    /// Bytes of the packet in each fragment.
     pub fn piece(self) -> usize {
         usize::from(self.0) - HEADER
     }
 
-    /// The longest packet that can be cut, in bytes behind its EtherType.
+    /// Length of the longest packet that can be cut, in bytes behind its EtherType.
     pub fn longest(self) -> usize {
         (self.piece() * MOST).min(usize::from(u16::MAX))
     }
 }
 
-/// An EtherType that fragments may have.
+/// Checks an EtherType for fragments.
 ///
 /// # Errors
-/// It is a length, or of what is cut, or of what stands in front of it.
+/// If it is a length, or the EtherType of IP, ARP or VLAN tags.
 pub fn ether_type(number: u16) -> Result<u16, FragmentError> {
     let taken = match number {
         0..0x0600 => "nothing: below 0x0600 it is a length",
@@ -125,7 +128,7 @@ pub fn ether_type(number: u16) -> Result<u16, FragmentError> {
     Err(FragmentError::EtherType(number, taken))
 }
 
-/// Where the EtherType of an Ethernet frame stands: behind the addresses, and two VLAN tags at most. `None` for a frame that ends before.
+/// Offset of the EtherType of an Ethernet frame, behind the addresses and at most two VLAN tags. `None` if the frame is shorter.
 #[inline]
 pub fn type_at(frame: &[u8]) -> Option<usize> {
     let mut at = ADDRESSES;
@@ -138,14 +141,15 @@ pub fn type_at(frame: &[u8]) -> Option<usize> {
     word(frame, at).map(|_| at)
 }
 
-/// Whether it is a fragment, and where its header begins.
+/// Offset of the fragment header; `None` if the frame is not a fragment.
 #[inline]
 pub fn header_at(frame: &[u8], ether_type: u16) -> Option<usize> {
     let at = type_at(frame)?;
     (word(frame, at) == Some(ether_type)).then_some(at + 2)
 }
 
-/// Marks a fragment with congestion; `fragment` begins with its header. The packet has the mark when it is whole, if its sender takes marks.
+/// Sets the congestion mark of a fragment; `fragment` begins with its header. The joined packet gets the mark if it is
+/// ECN-capable.
 #[inline]
 pub fn mark(fragment: &mut [u8]) {
     if let Some(index) = fragment.get_mut(4) {
@@ -174,18 +178,18 @@ pub struct Cutter {
     next: u32,
 }
 
-/// What is to become of a frame.
+/// The decision about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// It is no longer than a fragment may be.
+    /// The frame is not longer than a fragment may be.
     Short,
-    /// It is longer, and stays so: it is not IP behind an Ethernet header, or more than [`MOST`] fragments would be needed.
+    /// The frame is longer, but is not cut: it is not IP, or needs more than [`MOST`] fragments.
     Whole,
-    /// It is cut.
+    /// The frame is cut.
     Cut(Cut),
 }
 
-/// How a frame is cut.
+/// The cuts of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     id: u32,
@@ -197,22 +201,22 @@ pub struct Cut {
 }
 
 impl Cutter {
-    /// For fragments of this size and EtherType. Packets are numbered from `first` on: where two cutters run one after the other, take one that is
-    /// not the same each time, so that nobody joins what both sent.
+    /// Creates a cutter for fragments of this size and EtherType. Packets are numbered from `first`. Use a different number
+    /// after each start, so that fragments of two runs are not joined.
     pub fn new(size: Size, ether_type: u16, first: u32) -> Cutter {
         Cutter { size, ether_type, next: first }
     }
 
-    /// The size of its fragments.
+    /// Size of fragments.
     pub fn size(&self) -> Size {
         self.size
     }
-    /// Another size, from the next frame on.
+    /// Sets the size for the following frames.
     pub fn set_size(&mut self, size: Size) {
         self.size = size;
     }
 
-    /// What is to become of an Ethernet frame. Each one that is cut gets the next number.
+    /// Decides about an Ethernet frame. Each frame that is cut gets the next number.
     #[inline]
     pub fn plan(&mut self, frame: &[u8]) -> Plan {
         let behind = |at: usize| frame.len() - at - 2;
@@ -238,31 +242,31 @@ impl Cutter {
 }
 
 impl Cut {
-    /// How many fragments there are: at least two.
+    /// Number of fragments: at least two.
     pub fn count(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// Where the header of each fragment begins: behind addresses, tags and EtherType.
+    /// Offset of the header in each fragment: behind addresses, tags and EtherType.
     pub fn header_at(&self) -> usize {
         usize::from(self.type_at) + 2
     }
 
-    /// How long fragment `index` is, link header included, in bytes.
+    /// Length of fragment `index`, link header included, in bytes.
     pub fn bytes(&self, index: usize) -> usize {
         self.header_at() + HEADER + self.place(index).len()
     }
 
-    /// Which bytes behind the EtherType of the frame are in fragment `index`.
+    /// Range of bytes behind the EtherType of the frame that fragment `index` contains.
     pub fn place(&self, index: usize) -> std::ops::Range<usize> {
         let (piece, length) = (usize::from(self.piece), usize::from(self.length));
         index * piece..((index + 1) * piece).min(length)
     }
 
-    /// Writes fragment `index` of `frame`, which is the one that was planned for, to the beginning of `to`, and returns how long it is.
+    /// Writes fragment `index` of `frame`, the frame that was planned, to the beginning of `to`, and returns its length.
     ///
     /// # Panics
-    /// When `index` is not below [`Cut::count`], when the frame is shorter than it was, or `to` than [`Cut::bytes`].
+    /// If `index` is not below [`Cut::count`], if the frame is shorter than the planned one, or `to` than [`Cut::bytes`].
     #[inline]
     pub fn write(&self, frame: &[u8], index: usize, to: &mut [u8]) -> usize {
         assert!(index < self.count(), "fragment {index} of {}", self.count);

@@ -10,15 +10,14 @@ use qdisc::{Bytes, Span};
 
 use super::reserving;
 
-/// Carries real frames between two interfaces, through a discipline and a shaper each way.
+/// Forwards real frames between two interfaces, with a discipline and a shaper in each direction.
 ///
-/// A transparent bridge: what comes in at --in leaves at --out, and back, unchanged but for marks of
-/// congestion. Each direction has its own rate and discipline. The machines on both sides notice nothing but
-/// the queue.
+/// A transparent bridge: frames that come in at --in leave at --out, and the reverse, unchanged except for ECN
+/// marks. Each direction has its own rate and discipline. Machines on both sides notice only the queue.
 ///
 /// It needs root, or four capabilities, which it names when they are missing. Once its sockets are open it
-/// gives all of them up and becomes another user. When something inside it fails, it goes back to plain
-/// forwarding. Ctrl-C or SIGTERM sends what is queued and ends; SIGHUP reads --settings again.
+/// drops all of them and becomes another user. After an internal failure it forwards frames plainly. Ctrl-C or
+/// SIGTERM sends the backlog and exits; SIGHUP reads --settings again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -41,60 +40,60 @@ pub struct Args {
     /// The discipline from --out to --in [default: that of --qdisc]
     #[arg(long, alias = "qdisc-back", value_name = "SPEC")]
     pub(super) qdisc_reverse: Option<String>,
-    /// Delay behind the link, as in 20ms; it counts from the last bit of a frame
+    /// Delay behind the link, as in 20ms, counted from the last bit of a frame
     #[arg(long, value_name = "TIME")]
     pub(super) delay: Option<String>,
     /// Delay of the other direction [default: none]
     #[arg(long, alias = "delay-back", value_name = "TIME")]
     pub(super) delay_reverse: Option<String>,
-    /// At most so much more delay, uniformly; frames do not overtake each other
+    /// Largest additional delay, uniformly distributed; frames do not overtake each other
     #[arg(long, value_name = "TIME")]
     pub(super) jitter: Option<String>,
     /// Jitter of the other direction
     #[arg(long, alias = "jitter-back", value_name = "TIME")]
     pub(super) jitter_reverse: Option<String>,
-    /// The share of frames that is lost behind the link, as in 0.1%
+    /// Probability that a frame is lost behind the link, as in 0.1%
     #[arg(long, value_name = "SHARE")]
     pub(super) loss: Option<String>,
     /// Loss of the other direction
     #[arg(long, alias = "loss-back", value_name = "SHARE")]
     pub(super) loss_reverse: Option<String>,
-    /// Cut IP frames from --in to --out into fragments of so many bytes behind the Ethernet header, 68 to
-    /// 9000, or none; the TRR paper has 500 and 800. Another giveway with --reassemble must stand behind
-    /// --out
+    /// Cut IP frames from --in to --out into fragments of this size behind the Ethernet header, 68 to 9000
+    /// bytes, or none; the TRR paper uses 500 and 800. Another giveway with --reassemble must be connected
+    /// to --out
     #[arg(long, value_name = "BYTES")]
     pub(super) fragment: Option<String>,
-    /// Cut those of the other direction; then one with --reassemble-reverse stands behind --in
+    /// Fragment size of the other direction; a giveway with --reassemble-reverse must be connected to --in
     #[arg(long, alias = "fragment-back", value_name = "BYTES")]
     pub(super) fragment_reverse: Option<String>,
-    /// Put together what comes in at --in in fragments of another giveway
+    /// Join fragments of another giveway that come in at --in
     #[arg(long, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
     pub(super) reassemble: Option<String>,
-    /// Put together what comes in at --out in fragments
+    /// Join fragments that come in at --out
     #[arg(long, alias = "reassemble-back", num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
     pub(super) reassemble_reverse: Option<String>,
     /// Read any of the above from a TOML file (rate = "20mbit", qdisc-reverse = "fifo"); flags win. SIGHUP reads
     /// it again
     #[arg(long, value_name = "FILE")]
     pub(super) settings: Option<PathBuf>,
-    /// Bytes that each frame takes on the link beside what stands behind its link header, as in tc: 14 for an
-    /// Ethernet header
+    /// Bytes charged for each frame in addition to the bytes behind its link header (tc's overhead): 14 for
+    /// an Ethernet header
     #[arg(long, value_name = "BYTES", default_value_t = 14, value_parser = value_parser!(u32).range(0..=1024))]
     pub(super) overhead: u32,
     /// Minimum packet size: a shorter packet takes this many bytes on the link (tc's mpu)
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = value_parser!(u32).range(0..=1600))]
     pub(super) mpu: u32,
-    /// The EtherType of fragments, the same on both ends
+    /// EtherType of fragments; it must be the same at both ends
     #[arg(long, value_name = "TYPE", default_value = "0x88b6", value_parser = fragment_type)]
     pub(super) fragment_type: u16,
-    /// How many frames the kernel may have ready for us
+    /// Receive ring size, in frames
     #[arg(long, value_name = "FRAMES", default_value_t = 4096, value_parser = value_parser!(u32).range(64..=262_144))]
     pub(super) ring: u32,
-    /// Take what bpf: loads from here, where `giveway kernel build` put it (giveway_efd.o), instead of
-    /// compiling it
+    /// Folder with compiled objects for bpf: disciplines, as `giveway kernel build` writes them (giveway_efd.o);
+    /// without it they are compiled
     #[arg(long, value_name = "DIR")]
     pub(super) objects: Option<PathBuf>,
-    /// The seed of everything random: loss, jitter, keys of flows, disciplines
+    /// Random seed for loss, jitter, flow hash keys and disciplines
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
     /// Turn off offloads that put several packets into one (TSO, GSO, GRO, LRO in all their kinds), on both
@@ -105,33 +104,33 @@ pub struct Args {
     /// nobody]
     #[arg(long, value_name = "USER")]
     pub(super) user: Option<String>,
-    /// Ordinary scheduling: other programs may make frames late
+    /// Use ordinary scheduling; other programs may then delay frames
     #[arg(long)]
     pub(super) no_realtime: bool,
-    /// Ends by itself after this time
+    /// Exit after this time
     #[arg(long, value_name = "TIME")]
     pub(super) duration: Option<Span>,
-    /// Listens there for `giveway control`
+    /// Listen on this socket for `giveway control`
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
-    /// Keep the tables that a simulation keeps, for each direction in a folder of its own, DIR/forward and
+    /// Record the tables that a simulation records, each direction in a folder of its own: DIR/forward and
     /// DIR/back
     #[arg(long, value_name = "DIR")]
     pub(super) record: Option<PathBuf>,
-    /// How often --record writes
+    /// Interval at which --record writes
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = record_every, requires = "record")]
     pub(super) record_every: Span,
-    /// Show on the terminal, twice a second: queues, sojourn times, drops and marks, the largest flows, use
-    /// of the link
+    /// Show queues, sojourn times, drops and marks, the largest flows and the link utilisation on the
+    /// terminal, updated twice a second
     #[arg(long)]
     pub(super) tui: bool,
-    /// Serve OpenMetrics over HTTP there, for Prometheus and its like, as in 127.0.0.1:9100
+    /// Serve OpenMetrics over HTTP at this address, for Prometheus and similar, as in 127.0.0.1:9100
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) metrics: Option<SocketAddr>,
-    /// Write frames to a pcapng file as they leave; dropped ones too, with a comment that says why
+    /// Write sent and dropped frames to a pcapng file; a dropped frame has a comment with the reason
     #[arg(long, value_name = "FILE")]
     pub(super) pcap: Option<PathBuf>,
-    /// The most that the capture may have
+    /// Largest size of the capture
     #[arg(long, value_name = "SIZE", default_value = "100mb")]
     pub(super) pcap_limit: Bytes,
     /// Bytes kept of each frame; 0 for all
@@ -140,22 +139,22 @@ pub struct Args {
     /// Write every operation of the disciplines to this file, for `giveway replay-check`
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
-    /// Measure only from SIGUSR1 on: what comes before is warm-up
+    /// Start the measurement interval at SIGUSR1; the time before is warm-up
     #[arg(long, requires = "record")]
     pub(super) record_later: bool,
-    /// Packets up to this length are small in what --record keeps
+    /// Packets up to this length count as small in the tables of --record
     #[arg(long, value_name = "BYTES", default_value_t = 256, value_parser = value_parser!(u32).range(1..=65_535))]
     pub(super) small_packet: u32,
-    /// Write a line into this file (or named pipe) once frames pass
+    /// Write a line to this file (or named pipe) once frames pass
     #[arg(long, value_name = "FILE")]
     pub(super) ready: Option<PathBuf>,
-    /// Replace the files at --pcap, --trace and --ready, whatever they hold
+    /// Overwrite the files of --pcap, --trace and --ready, whatever they contain
     #[arg(long)]
     pub(super) force: bool,
     /// Print one JSON object at the end instead of a table
     #[arg(long)]
     pub(super) json: bool,
-    /// Only errors
+    /// Print only errors
     #[arg(long, short, action = ArgAction::SetTrue)]
     pub(super) quiet: bool,
     #[command(flatten)]
@@ -173,12 +172,12 @@ Examples:
   sudo giveway control /run/giveway.sock set rate 8mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --qdisc trr_sound --reserve    # see giveway reserve --help
 
-Exit codes: 0 all is well, 1 a direction failed (and traffic passed on) or an interface was removed, 2 it could not begin.";
+Exit codes: 0 success, 1 a direction failed (and forwarded plainly) or an interface was removed, 2 it could not start.";
 
 fn record_every(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error: qdisc::units::UnitError| error.to_string())?;
     if span < Span::s(1) {
-        Err("write at least 1s: each time everything is written anew".to_owned())
+        Err("write at least 1s: each time all tables are written again".to_owned())
     } else {
         Ok(span)
     }

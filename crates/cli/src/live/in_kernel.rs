@@ -19,8 +19,8 @@ use std::time::Duration;
 use control::ControlApi;
 use control::config::{self, UNLIMITED};
 use control::settings::Setting;
-use kernel::Trouble;
-use kernel::attach::{self, Attached, Order, Source};
+use kernel::KernelError;
+use kernel::attach::{self, Attached, LoadRequest, Source};
 use kernel::plan::{Kind, Plan};
 use kernel::redirect;
 use live::clock::monotonic_ns;
@@ -156,35 +156,35 @@ pub fn live(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> io::Result<O
     privilege::confine(Confinement { user, folders: Vec::new() });
     match carry(args, wishes, prepared, out) {
         Ok(outcome) => Ok(outcome),
-        Err(Told::Trouble(trouble)) => {
-            show::sentence(&trouble.to_string());
-            Ok(if trouble.is_wrong() { Outcome::Wrong } else { Outcome::Failed })
+        Err(LiveError::Kernel(error)) => {
+            show::sentence(&error.to_string());
+            Ok(if error.is_prerequisite() { Outcome::Wrong } else { Outcome::Failed })
         }
-        Err(Told::Sentence(sentence)) => Ok(wrong(&sentence)),
-        Err(Told::Output(error)) => Err(error),
+        Err(LiveError::Sentence(sentence)) => Ok(wrong(&sentence)),
+        Err(LiveError::Output(error)) => Err(error),
     }
 }
 
 /// Why it does not work.
-enum Told {
-    Trouble(Trouble),
+enum LiveError {
+    Kernel(KernelError),
     Sentence(String),
     Output(io::Error),
 }
 
-impl From<Trouble> for Told {
-    fn from(trouble: Trouble) -> Told {
-        Told::Trouble(trouble)
+impl From<KernelError> for LiveError {
+    fn from(error: KernelError) -> LiveError {
+        LiveError::Kernel(error)
     }
 }
-impl From<String> for Told {
-    fn from(sentence: String) -> Told {
-        Told::Sentence(sentence)
+impl From<String> for LiveError {
+    fn from(sentence: String) -> LiveError {
+        LiveError::Sentence(sentence)
     }
 }
-impl From<io::Error> for Told {
-    fn from(error: io::Error) -> Told {
-        Told::Output(error)
+impl From<io::Error> for LiveError {
+    fn from(error: io::Error) -> LiveError {
+        LiveError::Output(error)
     }
 }
 
@@ -193,7 +193,7 @@ fn carry(
     wishes: [Wish; 2],
     mut prepared: Prepared,
     out: &mut dyn Write,
-) -> Result<Outcome, Told> {
+) -> Result<Outcome, LiveError> {
     let ends = [args.inside.as_str(), args.outside.as_str()];
     let more = args.overhead as i32 - FRAME;
     let plan = |wish: &Wish, to: &str| {
@@ -207,7 +207,7 @@ fn carry(
     let metrics = args.metrics.map(serving::listen).transpose()?;
     let load = |plan: &Plan, device: &str| {
         let source = args.objects.as_deref().map_or(Source::Compiled, Source::Folder);
-        attach::load(&Order {
+        attach::load(&LoadRequest {
             device,
             plan,
             reservations: &[],
@@ -218,13 +218,13 @@ fn carry(
         })
     };
     let forward = load(&plans[0], ends[1])?;
-    let undo = |trouble: Trouble, devices: &[&str]| {
+    let undo = |error: KernelError, devices: &[&str]| {
         // The first trouble is the one to tell.
         devices.iter().for_each(|device| drop(attach::unload(device)));
-        Told::Trouble(trouble)
+        LiveError::Kernel(error)
     };
-    let back = load(&plans[1], ends[0]).map_err(|trouble| undo(trouble, &ends[1..]))?;
-    let joined = redirect::join(ends).map_err(|trouble| undo(trouble, &ends))?;
+    let back = load(&plans[1], ends[0]).map_err(|error| undo(error, &ends[1..]))?;
+    let joined = redirect::join(ends).map_err(|error| undo(error, &ends))?;
     let rates = [&plans[0], &plans[1]].map(|plan| plan.params.rate);
     let [there, here] = plans;
     let way = |name, direction, (from, to): (&str, &str), plan: Plan, attached| {
@@ -258,24 +258,24 @@ fn carry(
     }
     let pictures = keeper.pictures();
     let mut outcome = if whole { Outcome::Done } else { Outcome::Failed };
-    let mut told = |trouble: String| {
-        show::sentence(&trouble);
+    let mut told = |error: String| {
+        show::sentence(&error);
         outcome = Outcome::Failed;
     };
-    if let Err(trouble) = parted {
-        told(trouble.to_string());
+    if let Err(error) = parted {
+        told(error.to_string());
     }
     for way in &keeper.ways {
         match attach::unload(&way.to) {
             Ok(None) => {}
             Ok(Some(missing)) => told(missing),
-            Err(trouble) => told(trouble.to_string()),
+            Err(error) => told(error.to_string()),
         }
     }
     match pictures {
         Ok(pictures) if args.json => writeln!(out, "{}", keeper.json(&pictures))?,
         Ok(pictures) => write!(out, "{}", keeper.summary(&pictures))?,
-        Err(trouble) => told(trouble.to_string()),
+        Err(error) => told(error.to_string()),
     }
     Ok(outcome)
 }
@@ -311,7 +311,7 @@ fn watch(
         }
         if monotonic_ns() > looked + LOOK_NS {
             looked = monotonic_ns();
-            if let Some(way) = keeper.ways.iter().find(|way| !attach::stands(&way.attached)) {
+            if let Some(way) = keeper.ways.iter().find(|way| !attach::is_attached(&way.attached)) {
                 show::sentence(&format!(
                     "{} has no {} any more: somebody took it away, and the rest is taken away, too",
                     way.to, way.attached.name
@@ -372,8 +372,8 @@ impl Picture {
 }
 
 impl Keeper {
-    fn pictures(&self) -> Result<[Picture; 2], Trouble> {
-        let of = |way: &Way| Ok::<_, Trouble>(Picture::of(&attach::counters(&way.attached)?));
+    fn pictures(&self) -> Result<[Picture; 2], KernelError> {
+        let of = |way: &Way| Ok::<_, KernelError>(Picture::of(&attach::counters(&way.attached)?));
         Ok([of(&self.ways[0])?, of(&self.ways[1])?])
     }
 
@@ -454,7 +454,7 @@ impl Keeper {
         }
         let mut plan = way.plan.clone();
         plan.params.rate = rate.map_or(0, Rate::as_bit);
-        attach::tell(&way.attached, &plan).map_err(|trouble| trouble.to_string())?;
+        attach::set_params(&way.attached, &plan).map_err(|error| error.to_string())?;
         self.rates.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] = plan.params.rate;
         Ok(format!("the rate from {} to {} is {}", way.from, way.to, config::rate(self.rate(at))))
     }
@@ -462,7 +462,7 @@ impl Keeper {
 
 impl Keeper {
     fn show(&self) -> Result<String, String> {
-        let pictures = self.pictures().map_err(|trouble| trouble.to_string())?;
+        let pictures = self.pictures().map_err(|error| error.to_string())?;
         Ok(self.json(&pictures).to_string())
     }
 

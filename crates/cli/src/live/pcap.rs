@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use capture::{EnhancedPacket, LinkType};
 use live::clock::monotonic_ns;
-use live::direction::{Fate, Tap};
+use live::direction::{Outcome, Tap};
 use live::privilege::{Identity, Role, settle};
 use qdisc::{Bytes, DropReason};
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -43,22 +43,22 @@ struct Frames {
 }
 
 impl Tap for Frames {
-    fn frame(&mut self, bytes: &[u8], fate: Fate, wall_ns: u64) {
+    fn frame(&mut self, bytes: &[u8], outcome: Outcome, wall_ns: u64) {
         let kept = &bytes[..bytes.len().min(self.snap)];
         if self.ring.slots() < HEAD + kept.len() {
             self.missed.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let fate = match fate {
-            Fate::Sent { marked: false } => SENT,
-            Fate::Sent { marked: true } => MARKED,
-            Fate::Dropped(why) => why as u8,
+        let outcome = match outcome {
+            Outcome::Sent { marked: false } => SENT,
+            Outcome::Sent { marked: true } => MARKED,
+            Outcome::Dropped(why) => why as u8,
         };
         let mut head = [0; HEAD];
         head[..8].copy_from_slice(&wall_ns.to_le_bytes());
         head[8..12].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
         head[12..16].copy_from_slice(&(kept.len() as u32).to_le_bytes());
-        head[16] = fate;
+        head[16] = outcome;
         let put = self.ring.push_entire_slice(&head).and_then(|()| self.ring.push_entire_slice(kept));
         put.expect("there is room, and nobody else puts anything in");
     }
@@ -70,7 +70,7 @@ pub struct Capture {
     snap: usize,
     missed: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<watch::Told>>,
+    thread: JoinHandle<io::Result<watch::CaptureSummary>>,
     file: PathBuf,
     patience: Patience,
 }
@@ -180,7 +180,7 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
     mut out: PatientFile,
     mut rings: Vec<Reader>,
     until: &AtomicBool,
-) -> io::Result<watch::Told> {
+) -> io::Result<watch::CaptureSummary> {
     let mut said = false;
     let mut bytes = Vec::with_capacity(1 << 16);
     let mut flushed = monotonic_ns();
@@ -193,7 +193,7 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
             let times = times.filter_map(|(number, ring)| Some((ring.next()?.time, number)));
             let Some((_, number)) = times.min() else { break };
             let Some(head) = rings[number].take(&mut bytes) else { break };
-            let comment = match head.fate {
+            let comment = match head.outcome {
                 SENT => None,
                 MARKED => Some("marked"),
                 why => DropReason::ALL.get(usize::from(why)).map(|why| watch::comment(*why)),
@@ -235,7 +235,7 @@ struct Head {
     time: u64,
     length: u32,
     kept: usize,
-    fate: u8,
+    outcome: u8,
 }
 
 /// Takes frames out of a ring.
@@ -253,7 +253,7 @@ impl Reader {
             self.ring.pop_entire_slice(&mut head).ok()?;
             let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
             let time = u64::from_le_bytes(head[..8].try_into().expect("eight bytes"));
-            self.head = Some(Head { time, length: word(8), kept: word(12) as usize, fate: head[16] });
+            self.head = Some(Head { time, length: word(8), kept: word(12) as usize, outcome: head[16] });
         }
         self.head.filter(|head| self.ring.slots() >= head.kept)
     }

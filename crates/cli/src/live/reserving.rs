@@ -1,4 +1,4 @@
-//! The flags `--reserve` and `--flow-hash`, and what follows them.
+//! The flags of `--reserve`, and `--flow-hash`.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -12,47 +12,47 @@ use reserve::{EtherTypes, Limits};
 
 use crate::reserve::{ether_types, key};
 
-/// Keep reservations.
+/// Flags of reservations.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reservations")]
 pub struct Reserving {
-    /// Grant rates to flows that ask for them (`giveway reserve`), and tell the discipline
+    /// Accept reservations of rates for flows (`giveway reserve`) and pass them to the discipline
     #[arg(long)]
     pub reserve: bool,
-    /// The share of a link that may be reserved
+    /// Share of a link that may be reserved
     #[arg(long, value_name = "SHARE", default_value = "95%", requires = "reserve")]
     reserve_share: Share,
-    /// How long a reservation lives when its sender does not repeat it
+    /// Time after which a reservation expires unless its sender refreshes it
     #[arg(long, value_name = "TIME", default_value = "30s", requires = "reserve")]
     reserve_lifetime: Span,
-    /// The most flows that may have a reservation, in each direction
+    /// Largest number of reservations, in each direction
     #[arg(long, value_name = "FLOWS", default_value_t = Limits::MOST as u32, requires = "reserve",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     reserve_most: u32,
-    /// The least rate of a reservation
+    /// Smallest rate of a reservation
     #[arg(long, value_name = "RATE", default_value_t = Limits::LEAST, requires = "reserve")]
     reserve_least: Rate,
-    /// The share of the reservable rate that one machine may reserve
+    /// Share of the reservable rate that one machine may reserve
     #[arg(long, value_name = "SHARE", default_value = "50%", requires = "reserve")]
     reserve_owner_share: Share,
-    /// The most flows for which one machine may reserve, in each direction
+    /// Largest number of reservations of one machine, in each direction
     #[arg(long, value_name = "FLOWS", default_value_t = Limits::OWNER_FLOWS as u32, requires = "reserve",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     reserve_owner_flows: u32,
-    /// Only who has this key may reserve: a file with 32 hexadecimal digits, as `openssl rand -hex 16` writes
+    /// File with the key that reservations need: 32 hexadecimal digits, as `openssl rand -hex 16` writes
     #[arg(long, value_name = "FILE", requires = "reserve")]
     reserve_key_file: Option<PathBuf>,
-    /// The share of the reservable rate, and of the flows, for all machines without the key together [default: 50%
-    /// without --reserve-key-file, otherwise 0%]
+    /// Share of the reservable rate, and of the flows, that all machines without the key may have together
+    /// [default: 50% without --reserve-key-file, otherwise 0%]
     #[arg(long, value_name = "SHARE", requires = "reserve")]
     reserve_open: Option<Share>,
-    /// By how much the clock of a machine with the key may differ from ours
+    /// Largest clock difference to a machine with the key
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "reserve_key_file")]
     reserve_skew: Span,
-    /// The EtherTypes of control packets: one for all, or start,end; 0x0801,0x0802 are those of the paper
+    /// EtherTypes of control packets: one for all, or start,end; the paper uses 0x0801,0x0802
     #[arg(long, value_name = "TYPES", default_value = "0x88b5", requires = "reserve", value_parser = ether_types)]
     reserve_types: EtherTypes,
-    /// How flows are told apart: keyed, or xor:PRIME as the TRR paper does, which is easily fooled
+    /// Flow hash: keyed, or xor:PRIME as in the TRR paper, which is easy to attack
     #[arg(long, value_name = "HASH", default_value = "keyed", value_parser = flow_hash)]
     pub flow_hash: Telling,
 }
@@ -67,7 +67,7 @@ fn flow_hash(text: &str) -> Result<Telling, String> {
         _ if text == "keyed" => return Ok(Telling(None)),
         None if text == "xor" => published,
         Some(("xor", number)) => {
-            number.parse().map_err(|_| format!("\"{number}\" is no number: write xor:{published}"))?
+            number.parse().map_err(|_| format!("\"{number}\" is not a number: write xor:{published}"))?
         }
         _ => return Err(format!("there are keyed and xor:PRIME, as in xor:{published}")),
     };
@@ -75,7 +75,9 @@ fn flow_hash(text: &str) -> Result<Telling, String> {
         |n: u32| n > 1 && (2..).take_while(|d: &u32| d.saturating_mul(*d) <= n).all(|d| !n.is_multiple_of(d));
     if !is_prime(prime) {
         let next = (prime.max(2)..=u32::MAX).find(|n| is_prime(*n)).unwrap_or(published);
-        return Err(format!("{prime} is no prime, and the paper's hash is modulo one: write xor:{next}"));
+        return Err(format!(
+            "{prime} is not prime, but the modulus of the paper's hash is: write xor:{next}"
+        ));
     }
     Ok(Telling(NonZeroU32::new(prime)))
 }
@@ -110,8 +112,8 @@ impl Reserving {
         }
         if self.reserve_skew < Span::s(1) || self.reserve_skew > Span::s(3600) {
             return Err(format!(
-                "--reserve-skew: {} is not from 1s to 1h: less is finer than clocks agree over a network, and for that long \
-                 messages are remembered",
+                "--reserve-skew: {} is not between 1s and 1h: clocks do not agree better over a network, and message numbers are \
+                 kept for this time",
                 self.reserve_skew
             ));
         }
@@ -126,14 +128,14 @@ impl Reserving {
                 .map(|entry| entry.name)
                 .collect();
             return Err(format!(
-                "--reserve: {} does nothing with a reservation: write --qdisc with one of {}",
+                "--reserve: {} ignores reservations: set --qdisc to one of {}",
                 config.of(Direction::Forward).qdisc.name(),
                 names.join(", ")
             ));
         }
         if links.iter().flatten().all(|rate| *rate == UNLIMITED) {
             return Err(
-                "--reserve: a link without a rate has nothing to reserve: write --rate, as in --rate 10mbit"
+                "--reserve: a link without a rate has nothing to reserve: set --rate, as in --rate 10mbit"
                     .to_owned(),
             );
         }
@@ -172,11 +174,11 @@ impl Reserving {
     }
 }
 
-/// Why nobody can reserve on an interface like this.
+/// The error for an interface that cannot have reservations.
 pub fn not_ethernet(name: &str) -> String {
     format!(
-        "--reserve: control packets have an EtherType, and {name} carries IP packets without one: put it between two Ethernet \
-         interfaces (a veth pair will do)"
+        "--reserve: {name} is not an Ethernet interface; reservations need one, since control packets have an EtherType: use two \
+         Ethernet interfaces (for example a veth pair)"
     )
 }
 
@@ -185,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_read() {
+    fn hashes_are_parsed() {
         let prime = |n| Ok(Telling(NonZeroU32::new(n)));
         assert_eq!(flow_hash("keyed"), Ok(Telling(None)));
         assert_eq!((flow_hash("xor"), flow_hash("xor:101")), (prime(1021), prime(101)));
@@ -193,6 +195,6 @@ mod tests {
         assert!(wrong("xor:1000").ends_with("write xor:1009"), "{}", wrong("xor:1000"));
         assert!(wrong("xor:0").ends_with("write xor:2"), "{}", wrong("xor:0"));
         assert!(wrong("md5").contains("there are keyed and xor:PRIME"));
-        assert!(wrong("xor:many").contains("is no number"));
+        assert!(wrong("xor:many").contains("is not a number"));
     }
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::{Outcome, show};
 
-/// Changes a running `giveway live`, or asks how it is.
+/// Changes a running `giveway live`, or prints its state.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The socket that it was started with (--control)
+    /// The control socket (--control of `giveway live`)
     #[arg(value_name = "SOCKET")]
     socket: PathBuf,
     #[command(subcommand)]
@@ -21,18 +21,18 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Print how it is, as JSON
+    /// Print the state, as JSON
     Show,
-    /// Print who has reserved what, as JSON (--reserve)
+    /// Print all reservations, as JSON (--reserve)
     Reservations,
-    /// Change one thing: rate, qdisc, delay, jitter, loss, fragment, reassemble, and each of them with -back
+    /// Change a setting: rate, qdisc, delay, jitter, loss, fragment, reassemble, or one of them with -reverse
     Set {
-        /// What to change
+        /// Name of the setting
         name: String,
-        /// To what
+        /// New value
         value: String,
     },
-    /// Send what is queued, and end
+    /// Send the backlog and exit
     Stop,
 }
 
@@ -44,28 +44,28 @@ Examples:
   giveway control /run/giveway.sock reservations | jq '.[] | [.flow, .rate_bps]'
   giveway control /run/giveway.sock stop";
 
-/// Nobody waits longer for the other side.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A socket that listens, for its owner only. One that a dead process left behind is taken away.
+/// Opens a listening socket that only its owner may use. The socket of a dead process is removed.
 ///
 /// # Errors
-/// A sentence.
+/// A message that begins with the flag.
 pub fn listen(path: &Path) -> Result<UnixListener, String> {
     let told = |error: io::Error| format!("--control {}: {error}", path.display());
     if let Ok(there) = std::fs::symlink_metadata(path) {
         if !there.file_type().is_socket() {
             return Err(format!(
-                "--control {}: there is a file that is no socket; choose another name",
+                "--control {}: the file exists and is not a socket; choose another name",
                 path.display()
             ));
         }
         if UnixStream::connect(path).is_ok() {
-            return Err(format!("--control {}: somebody listens there already", path.display()));
+            return Err(format!("--control {}: another process listens there already", path.display()));
         }
         std::fs::remove_file(path).map_err(told)?;
         show::sentence(&format!(
-            "--control {}: removed the socket of an earlier giveway, which is not there any more",
+            "--control {}: removed the socket of an earlier giveway that has ended",
             path.display()
         ));
     }
@@ -92,7 +92,7 @@ pub fn control(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     match asked {
         Err(error) => {
             show::sentence(&format!(
-                "nobody answers at {}: {error}; is `giveway live` running with --control {0}?",
+                "no answer at {}: {error}; is `giveway live` running with --control {0}?",
                 args.socket.display()
             ));
             Ok(Outcome::Failed)
@@ -107,7 +107,7 @@ pub fn control(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 Ok(Outcome::Wrong)
             }
             None => {
-                show::sentence("the answer broke off");
+                show::sentence("the answer was cut off");
                 Ok(Outcome::Failed)
             }
         },

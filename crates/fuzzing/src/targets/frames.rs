@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex};
 use capture::LinkType;
 use disciplines::Spec;
 use live::device::Refused;
-use live::direction::{Build, Core, Order, Parts};
-use live::look::Counting;
-use live::{Arrival, Fate, Frame, Sender, Status, Tap, clock::Clock, fragments, line};
+use live::direction::{Core, Parts};
+use live::headers::Counting;
+use live::{
+    Arrival, Build, Command, Frame, LinkEmulation, Outcome, Sender, Status, Tap, clock::Clock, fragments,
+};
 use qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time};
 use wire::fragment::{ETHER_TYPE, Size};
 
@@ -46,7 +48,7 @@ pub fn run(input: &[u8]) {
         Counting { overhead: if flags & 1 == 0 { 0 } else { 14 }, mpu: if flags & 2 == 0 { 0 } else { 64 } };
     let ethernet = way & 3 != 3;
     let share = if way & 4 == 0 { 0.0 } else { 0.25 };
-    let line = line::Settings {
+    let emulation = LinkEmulation {
         delay: if way & 8 == 0 { Span::ZERO } else { Span::ms(2) },
         jitter: if way & 16 == 0 { Span::ZERO } else { Span::ms(1) },
         loss: Share::new(share).expect("it is a share"),
@@ -59,16 +61,16 @@ pub fn run(input: &[u8]) {
         id: PortId(0),
         rate: Rate::mbit(8),
         build: build(*spec),
-        line,
+        emulation,
         counting,
         ethernet,
         fragments: fragments::Settings { cut, join: flags & 32 != 0, ether_type: ETHER_TYPE },
         longest_in: LONGEST,
         longest_out: LONGEST,
-        rooms: ROOMS,
+        buffers: ROOMS,
         streams: Streams::new(1),
         xor_mod: (flags & 64 != 0).then(|| 31.try_into().expect("it is not zero")),
-        gate: None,
+        reserved_flows: None,
         probe: Some(Box::new(watch.clone())),
         tap: Some(Box::new(watch)),
         clock: Clock::start(),
@@ -136,21 +138,21 @@ impl Bridge {
     fn order(&mut self, what: u8, value: u8) {
         let share = Share::new(f64::from(value & 7) / 8.0).expect("it is a share");
         let order = match what % 6 {
-            0 => Order::Rate(Rate::kbit(8 << (value & 15))),
-            1 => Order::Qdisc(build(value)),
-            2 => Order::Line(line::Settings {
+            0 => Command::Rate(Rate::kbit(8 << (value & 15))),
+            1 => Command::Qdisc(build(value)),
+            2 => Command::Emulation(LinkEmulation {
                 delay: Span::ms(u64::from(value >> 4)),
                 jitter: Span::ms(u64::from(value >> 6)),
                 loss: share,
             }),
-            3 => Order::Cut((value & 1 == 0).then(|| Size::PUBLISHED[usize::from(value >> 1 & 1)])),
-            4 => Order::Join(value & 1 == 0),
+            3 => Command::Cut((value & 1 == 0).then(|| Size::PUBLISHED[usize::from(value >> 1 & 1)])),
+            4 => Command::Join(value & 1 == 0),
             _ => {
                 self.own += 1;
-                Order::Frame(vec![value; usize::from(value) * 8])
+                Command::Frame(vec![value; usize::from(value) * 8])
             }
         };
-        self.core.obey(order);
+        self.core.apply(order);
     }
 
     /// Everything leaves, and the numbers add up.
@@ -163,19 +165,19 @@ impl Bridge {
             self.core.advance(self.now);
             self.core.flush(self.now, &mut self.out);
             left -= 1;
-            assert!(left > 0, "it cannot be drained: it holds {}", self.core.holds());
+            assert!(left > 0, "it cannot be drained: it holds {}", self.core.backlog());
         }
-        assert_eq!(self.core.holds(), 0, "the queue is empty and holds packets");
+        assert_eq!(self.core.backlog(), 0, "the queue is empty and holds packets");
         let mut status = Status::default();
-        self.core.tell(self.now, &mut status);
-        let (books, losses) = (status.books, status.losses);
-        assert_eq!(status.held, Backlog::ZERO);
-        assert_eq!(status.on_line, 0);
-        assert_eq!(status.rooms[0], status.rooms[2], "every room is given back");
+        self.core.snapshot(self.now, &mut status);
+        let (books, losses) = (status.counters, status.losses);
+        assert_eq!(status.backlog, Backlog::ZERO);
+        assert_eq!(status.in_flight, 0);
+        assert_eq!(status.buffers[0], status.buffers[2], "every room is given back");
         assert_eq!(books.arrived, books.sent.plus(books.dropped), "what came in left or was dropped");
         assert_eq!(
             books.sent.packets,
-            self.out.sent + losses.unsent + losses.line,
+            self.out.sent + losses.unsent + losses.emulated,
             "what left went out or was lost"
         );
         assert_eq!(status.dropped.total(), books.dropped, "every drop has a reason");
@@ -186,7 +188,7 @@ impl Bridge {
         // A frame that is cut enters as its pieces; a fragment that is joined does not enter by itself.
         let whole = self.came + self.own + fragments.joined.packets - fragments.joined.fragments;
         let entered = books.arrived.packets + fragments.spared + fragments.cut - fragments.pieces;
-        assert_eq!(whole, entered + losses.too_long + losses.no_room, "every frame is accounted for");
+        assert_eq!(whole, entered + losses.too_long + losses.no_buffer, "every frame is accounted for");
         let mut status = Status::default();
         let _ = self.core.finish(&mut status);
     }
@@ -250,8 +252,8 @@ impl Probe<Frame> for Watch {
 }
 
 impl Tap for Watch {
-    fn frame(&mut self, bytes: &[u8], fate: Fate, _: u64) {
-        let Fate::Sent { .. } = fate else { return };
+    fn frame(&mut self, bytes: &[u8], fate: Outcome, _: u64) {
+        let Outcome::Sent { .. } = fate else { return };
         let left = self.left.lock().expect("nobody panicked").take();
         let (meta, frame) = left.expect("the probe was told first");
         assert_eq!(frame.length as usize, bytes.len());

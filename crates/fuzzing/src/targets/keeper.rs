@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use live::Arrival;
-use live::reservations::{Keeper, Letter, Settings, Verdict};
+use live::reservations::{AdmissionControl, ControlFrame, Decision, Settings};
 use qdisc::hash::SipHasher;
 use qdisc::{Rate, Span};
 use reserve::{Kind, Message, Tuple};
@@ -37,7 +37,7 @@ pub fn run(input: &[u8]) {
     };
     let links = [Some(Rate::mbit(10)), (flags & 4 == 0).then(|| Rate::kbit(500))];
     let mut office = Office {
-        keeper: Keeper::new(settings, links, [[2, 0, 0, 0, 0, 0xa0], [2, 0, 0, 0, 0, 0xb0]], BEGIN),
+        keeper: AdmissionControl::new(settings, links, [[2, 0, 0, 0, 0, 0xa0], [2, 0, 0, 0, 0, 0xb0]], BEGIN),
         key,
         now: BEGIN,
     };
@@ -58,7 +58,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
 }
 
 struct Office {
-    keeper: Keeper,
+    keeper: AdmissionControl,
     key: Option<SipHasher>,
     now: u64,
 }
@@ -129,10 +129,10 @@ impl Office {
             length: bytes.len() as u32,
             checksum_missing: false,
         };
-        let Some(letter) = Letter::of(way, &arrival) else { return };
+        let Some(letter) = ControlFrame::of(way, &arrival) else { return };
         self.now += 1;
         self.keeper.sweep(self.now);
-        let Verdict { answer, onward, .. } = self.keeper.decide(&letter, self.now);
+        let Decision { answer, forward, .. } = self.keeper.decide(&letter, self.now);
         if let Some(answer) = answer {
             let body = &answer[14..];
             let read = Message::decode(body, None).or_else(|_| Message::decode(body, self.key.as_ref()));
@@ -140,12 +140,12 @@ impl Office {
             assert!(matches!(read.kind, Kind::Granted | Kind::Refused(_)), "{read:?}");
             assert_eq!(answer[..6], bytes[6..12], "it goes to who asked");
         }
-        assert!(onward.is_none_or(|frame| bytes.starts_with(&frame)), "what goes on is not changed");
+        assert!(forward.is_none_or(|frame| bytes.starts_with(&frame)), "what goes on is not changed");
         self.check();
     }
 
     fn check(&self) {
-        for shown in self.keeper.show(self.now).into_iter().flatten() {
+        for shown in self.keeper.status(self.now).into_iter().flatten() {
             assert!(shown.reserved <= shown.capacity, "{shown:?}");
             assert!(shown.list.len() <= MOST, "{shown:?}");
             // An address can be forged: what comes without a key under it takes nothing from who has the key.

@@ -26,6 +26,6 @@ pub fn run(input: &[u8]) {
         let mut build = building::builder(one.qdisc.clone(), Streams::new(1), None, "fuzz");
         let qdisc = build(one.rate);
         assert_eq!(qdisc.backlog(), qdisc::Backlog::ZERO);
-        assert!(building::rooms(one, &Streams::new(1)) > 0);
+        assert!(building::buffers(one, &Streams::new(1)) > 0);
     }
 }

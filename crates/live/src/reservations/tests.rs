@@ -1,18 +1,23 @@
-//! Control packets in frames, decided about by hand; and what comes of it for the packets of a direction.
+//! Tests of decisions about control packets, and of their effect on the packets of a direction.
 
 use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use proptest::prelude::*;
-use qdisc::{Meta, PortId, Probe, Site, Streams, Time};
-use reserve::{Reason, Tuple};
+use qdisc::hash::SipHasher;
+use qdisc::{FlowKey, Meta, PortId, Probe, Rate, Site, Span, Streams, Time};
+use reserve::{EtherTypes, Kind, Limits, Malformed, Message, Reason, Tuple};
 
+use super::change::Change;
+use super::frame::{FRAME, HEADER};
 use super::*;
 use crate::clock::Clock;
+use crate::command::Command;
+use crate::device::Arrival;
 use crate::direction::{Core, Parts};
-use crate::line;
-use crate::look::{Counting, Frame};
+use crate::emulation::LinkEmulation;
+use crate::headers::{Counting, Frame};
 
 const SENDER: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const ROUTERS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0xa], [2, 0, 0, 0, 0, 0xb]];
@@ -27,16 +32,16 @@ fn start(port: u16, rate: Rate) -> Message {
 fn end(port: u16) -> Message {
     Message { kind: Kind::End, rate: Rate::default(), start: 0, finish: 0, ..start(port, Rate::default()) }
 }
-/// One owner may have everything, with a key or without.
+/// Settings by which one owner may reserve everything, with a key or without.
 fn generous() -> Settings {
     Settings { owner_share: 1_000_000, open_share: 1_000_000, ..Settings::default() }
 }
-/// Only who has this key is heard.
+/// Settings by which only messages with this key are accepted.
 fn keyed(key: SipHasher) -> Settings {
     Settings { key: Some(key), open_share: 0, ..generous() }
 }
 
-/// A frame for everyone.
+/// A broadcast frame.
 fn frame(from: [u8; 6], kind: u16, body: &[u8]) -> Vec<u8> {
     let mut frame = vec![0xff; 6];
     frame.extend(from);
@@ -49,74 +54,74 @@ fn arrival(bytes: &[u8]) -> Arrival<'_> {
 }
 
 /// Both links have 10 Mbit/s.
-fn keeper(settings: Settings) -> Keeper {
-    Keeper::new(settings, [Some(Rate::mbit(10)); 2], ROUTERS, 0)
+fn admission(settings: Settings) -> AdmissionControl {
+    AdmissionControl::new(settings, [Some(Rate::mbit(10)); 2], ROUTERS, 0)
 }
-fn told(keeper: &mut Keeper, from: [u8; 6], message: &Message, now: u64) -> Verdict {
-    let key = keeper.settings.key;
-    // A number that is new each time, and what the sender's clock shows.
+fn decide(admission: &mut AdmissionControl, from: [u8; 6], message: &Message, now: u64) -> Decision {
+    let key = admission.settings().key;
+    // A new number each time, as the sender's clock would give.
     let message = Message { number: now, sender: from, ..*message };
     let bytes = frame(from, 0x88b5, &message.encode(key.as_ref()));
-    keeper.sweep(now);
-    keeper.decide(&Letter::of(0, &arrival(&bytes)).expect("it begins as one"), now)
+    admission.sweep(now);
+    admission.decide(&ControlFrame::of(0, &arrival(&bytes)).expect("it begins as a control packet"), now)
 }
-/// What an answer says, to whom.
-fn said(verdict: &Verdict, key: Option<&SipHasher>) -> (Vec<u8>, Kind) {
-    let answer = verdict.answer.as_ref().expect("there is an answer");
+/// Ethernet header and kind of an answer.
+fn reply_to(decision: &Decision, key: Option<&SipHasher>) -> (Vec<u8>, Kind) {
+    let answer = decision.answer.as_ref().expect("there is an answer");
     (answer[..HEADER].to_vec(), Message::decode(&answer[HEADER..], key).expect("it can be read").kind)
 }
 
 #[test]
 fn a_start_is_answered_goes_on_and_holds() {
-    let mut keeper = keeper(generous());
+    let mut admission = admission(generous());
     let message = start(5004, Rate::mbit(9));
-    let verdict = told(&mut keeper, SENDER, &message, 1000);
+    let decision = decide(&mut admission, SENDER, &message, 1000);
     let header = [&SENDER[..], &ROUTERS[0], &[0x88, 0xb5]].concat();
-    assert_eq!(said(&verdict, None), (header.clone(), Kind::Granted));
+    assert_eq!(reply_to(&decision, None), (header.clone(), Kind::Granted));
     let sent = Message { number: 1000, ..message };
-    assert_eq!(verdict.onward, Some(frame(SENDER, 0x88b5, &sent.encode(None))), "as it came");
+    assert_eq!(decision.forward, Some(frame(SENDER, 0x88b5, &sent.encode(None))), "as it came");
     let lifetime = Limits::LIFETIME;
     let change = Change { tuple: tuple(5004).into(), rate: Rate::mbit(9), start: 0, until: 1000 + lifetime };
-    assert_eq!(verdict.change, Some(change));
+    assert_eq!(decision.change, Some(change));
 
     // 9.5 of 10 Mbit/s may be reserved.
-    let refused = told(&mut keeper, SENDER, &start(5006, Rate::kbit(501)), 1000);
-    assert_eq!(said(&refused, None), (header, Kind::Refused(Reason::NoRoom)));
-    assert_eq!((refused.onward, refused.change), (None, None));
+    let refused = decide(&mut admission, SENDER, &start(5006, Rate::kbit(501)), 1000);
+    assert_eq!(reply_to(&refused, None), (header, Kind::Refused(Reason::NoRoom)));
+    assert_eq!((refused.forward, refused.change), (None, None));
 
-    let ended = told(&mut keeper, SENDER, &end(5004), 2000);
-    assert_eq!(ended.change, Some(Change::gone(tuple(5004).into())));
-    assert!(ended.onward.is_some() && said(&ended, None).1 == Kind::Granted);
+    let ended = decide(&mut admission, SENDER, &end(5004), 2000);
+    assert_eq!(ended.change, Some(Change::removed(tuple(5004).into())));
+    assert!(ended.forward.is_some() && reply_to(&ended, None).1 == Kind::Granted);
     // One that we do not know may be known further on.
-    let unknown = told(&mut keeper, SENDER, &end(5004), 2000);
-    assert_eq!((unknown.answer, unknown.onward.is_some(), unknown.change), (None, true, None));
+    let unknown = decide(&mut admission, SENDER, &end(5004), 2000);
+    assert_eq!((unknown.answer, unknown.forward.is_some(), unknown.change), (None, true, None));
 }
 
 #[test]
 fn answers_of_others_pass() {
-    let mut keeper = keeper(generous());
+    let mut admission = admission(generous());
     let answer = start(5004, Rate::mbit(1)).answer(Some(Reason::TableFull));
-    let verdict = told(&mut keeper, SENDER, &answer, 1);
-    assert_eq!((verdict.answer, verdict.onward.is_some(), verdict.change), (None, true, None));
-    assert_eq!(keeper.show(1)[0].as_ref().map(|shown| shown.counts.stray_answers), Some(1));
+    let decision = decide(&mut admission, SENDER, &answer, 1);
+    assert_eq!((decision.answer, decision.forward.is_some(), decision.change), (None, true, None));
+    assert_eq!(admission.status(1)[0].as_ref().map(|status| status.counts.stray_answers), Some(1));
 }
 
 #[test]
 fn who_has_no_key_and_who_is_another_changes_nothing() {
     let key = SipHasher::new(1, 2);
-    let mut keeper = keeper(keyed(key));
-    let granted = told(&mut keeper, SENDER, &start(5004, Rate::mbit(1)), 1);
-    assert_eq!(said(&granted, Some(&key)).1, Kind::Granted);
+    let mut admission = admission(keyed(key));
+    let granted = decide(&mut admission, SENDER, &start(5004, Rate::mbit(1)), 1);
+    assert_eq!(reply_to(&granted, Some(&key)).1, Kind::Granted);
     for other in [None, Some(&SipHasher::new(1, 3))] {
         let bytes = frame(SENDER, 0x88b5, &end(5004).encode(other));
-        let verdict = keeper.decide(&Letter::of(0, &arrival(&bytes)).unwrap(), 2);
-        assert_eq!(verdict, Verdict::default(), "no answer either");
+        let decision = admission.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), 2);
+        assert_eq!(decision, Decision::default(), "no answer either");
     }
-    let thief = told(&mut keeper, [2, 0, 0, 0, 0, 9], &end(5004), 2);
-    assert_eq!((said(&thief, Some(&key)).1, thief.onward), (Kind::Refused(Reason::NotYours), None));
-    let shown = keeper.show(3)[0].clone().unwrap();
-    assert_eq!((shown.malformed[5], Malformed::NAMES[5], shown.counts.refused), (2, "forged", 1));
-    assert_eq!((shown.reserved, shown.list.len()), (Rate::mbit(1), 1));
+    let thief = decide(&mut admission, [2, 0, 0, 0, 0, 9], &end(5004), 2);
+    assert_eq!((reply_to(&thief, Some(&key)).1, thief.forward), (Kind::Refused(Reason::NotYours), None));
+    let status = admission.status(3)[0].clone().unwrap();
+    assert_eq!((status.malformed[5], Malformed::NAMES[5], status.counts.refused), (2, "forged", 1));
+    assert_eq!((status.reserved, status.list.len()), (Rate::mbit(1), 1));
 }
 
 /// A start, its end, and a copy of the start: with a key nothing comes of the copy, on whichever side and under whichever address it is sent
@@ -126,53 +131,58 @@ fn recorded_messages_cannot_be_sent_again() {
     let key = SipHasher::new(1, 2);
     let second = 1_000_000_000;
     let now = 1_000 * second;
-    let mut router = Keeper::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now - second);
-    let letter = |way, from, message: Message, number| {
+    let mut router = AdmissionControl::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now - second);
+    let message_frame = |way, from, message: Message, number| {
         let message = Message { number, ..message };
-        Letter::of(way, &arrival(&frame(from, 0x88b5, &message.encode(Some(&key))))).unwrap()
+        ControlFrame::of(way, &arrival(&frame(from, 0x88b5, &message.encode(Some(&key))))).unwrap()
     };
-    let recorded = letter(0, SENDER, start(5004, Rate::mbit(1)), now);
+    let recorded = message_frame(0, SENDER, start(5004, Rate::mbit(1)), now);
     assert!(router.decide(&recorded, now).change.is_some());
-    let ended = router.decide(&letter(0, SENDER, end(5004), now + 1), now + 1);
-    assert_eq!(said(&ended, Some(&key)).1, Kind::Granted);
+    let ended = router.decide(&message_frame(0, SENDER, end(5004), now + 1), now + 1);
+    assert_eq!(reply_to(&ended, Some(&key)).1, Kind::Granted);
 
-    let refused = |router: &mut Keeper, letter: &Letter, now| {
-        let verdict = router.decide(letter, now);
-        assert_eq!((verdict.onward.clone(), verdict.change), (None, None));
-        match said(&verdict, Some(&key)).1 {
+    let refused = |router: &mut AdmissionControl, message_frame: &ControlFrame, now| {
+        let decision = router.decide(message_frame, now);
+        assert_eq!((decision.forward.clone(), decision.change), (None, None));
+        match reply_to(&decision, Some(&key)).1 {
             Kind::Refused(reason) => reason,
             other => panic!("{other:?}"),
         }
     };
     assert_eq!(refused(&mut router, &recorded, now + 2), Reason::Replayed);
-    let other_side = letter(1, SENDER, start(5004, Rate::mbit(1)), now);
+    let other_side = message_frame(1, SENDER, start(5004, Rate::mbit(1)), now);
     assert_eq!(refused(&mut router, &other_side, now + 2), Reason::Replayed);
     assert_eq!(refused(&mut router, &recorded, now + 61 * second), Reason::Clock);
     // Under another address the frame is not from whom the message names.
     let bytes = frame([2, 0, 0, 0, 0, 9], 0x88b5, &recorded.bytes[HEADER..]);
-    let thief = router.decide(&Letter::of(0, &arrival(&bytes)).unwrap(), now + 2);
-    assert_eq!(thief, Verdict::default());
+    let thief = router.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), now + 2);
+    assert_eq!(thief, Decision::default());
     // A router that has begun since knows nobody, and takes nothing that is older than itself.
-    let mut again = Keeper::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now + 5);
+    let mut again = AdmissionControl::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now + 5);
     assert_eq!(refused(&mut again, &recorded, now + 6), Reason::Replayed);
-    assert!(again.decide(&letter(0, SENDER, start(5004, Rate::mbit(1)), now + 7), now + 8).change.is_some());
-    let shown = router.show(now)[0].clone().unwrap();
-    assert_eq!((shown.malformed[10], Malformed::NAMES[10], shown.list.len()), (1, "owner", 0));
+    assert!(
+        again
+            .decide(&message_frame(0, SENDER, start(5004, Rate::mbit(1)), now + 7), now + 8)
+            .change
+            .is_some()
+    );
+    let status = router.status(now)[0].clone().unwrap();
+    assert_eq!((status.malformed[10], Malformed::NAMES[10], status.list.len()), (1, "owner", 0));
 }
 
 /// Addresses that no machine has own nothing and get no answer.
 #[test]
 fn groups_and_nobody_cannot_reserve() {
-    let mut keeper = keeper(generous());
+    let mut admission = admission(generous());
     for from in [[0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1], [0x33, 0x33, 0, 0, 0, 1]] {
         assert_eq!(
-            told(&mut keeper, from, &start(5004, Rate::mbit(1)), 5),
-            Verdict::default(),
+            decide(&mut admission, from, &start(5004, Rate::mbit(1)), 5),
+            Decision::default(),
             "{from:02x?}"
         );
     }
-    let shown = keeper.show(6)[0].clone().unwrap();
-    assert_eq!((shown.malformed[10], shown.list.len()), (4, 0));
+    let status = admission.status(6)[0].clone().unwrap();
+    assert_eq!((status.malformed[10], status.list.len()), (4, 0));
 }
 
 /// Without a key anybody can forge as many owners as they like: they have half of what may be reserved, of the link and of the table. With a
@@ -183,38 +193,38 @@ fn forged_owners_have_a_share_and_no_more() {
         let [high, low] = number.to_be_bytes();
         [2, 9, 9, 9, high, low]
     };
-    let mut open = keeper(Settings::default());
+    let mut open = admission(Settings::default());
     for number in 0..2000 {
-        told(&mut open, forger(number), &start(number, Rate::kbit(8)), 5);
+        decide(&mut open, forger(number), &start(number, Rate::kbit(8)), 5);
     }
-    let shown = open.show(6)[0].clone().unwrap();
+    let status = open.status(6)[0].clone().unwrap();
     assert_eq!(
-        (shown.capacity, shown.reserved, shown.list.len()),
+        (status.capacity, status.reserved, status.list.len()),
         (Rate::kbit(9500), Rate::kbit(593 * 8), 593)
     );
 
     let key = SipHasher::new(1, 2);
-    let mut both = keeper(Settings { key: Some(key), open_share: 100_000, ..generous() });
+    let mut both = admission(Settings { key: Some(key), open_share: 100_000, ..generous() });
     let untagged = |number: u16, rate| {
         let message = Message { sender: forger(number), ..start(number, rate) };
-        Letter::of(0, &arrival(&frame(forger(number), 0x88b5, &message.encode(None)))).unwrap()
+        ControlFrame::of(0, &arrival(&frame(forger(number), 0x88b5, &message.encode(None)))).unwrap()
     };
-    let verdict = both.decide(&untagged(1, Rate::kbit(950)), 5);
-    assert_eq!(said(&verdict, None).1, Kind::Granted);
-    let verdict = both.decide(&untagged(2, Rate::kbit(8)), 5);
-    assert_eq!(said(&verdict, None).1, Kind::Refused(Reason::OpenFull));
-    let verdict = told(&mut both, SENDER, &start(5004, Rate::kbit(8550)), 5);
-    assert_eq!(said(&verdict, Some(&key)).1, Kind::Granted);
+    let decision = both.decide(&untagged(1, Rate::kbit(950)), 5);
+    assert_eq!(reply_to(&decision, None).1, Kind::Granted);
+    let decision = both.decide(&untagged(2, Rate::kbit(8)), 5);
+    assert_eq!(reply_to(&decision, None).1, Kind::Refused(Reason::OpenFull));
+    let decision = decide(&mut both, SENDER, &start(5004, Rate::kbit(8550)), 5);
+    assert_eq!(reply_to(&decision, Some(&key)).1, Kind::Granted);
     // A wrong tag is not the same as none.
     let forged = Message { sender: forger(3), ..start(3, Rate::kbit(8)) }.encode(Some(&SipHasher::new(1, 3)));
     let bytes = frame(forger(3), 0x88b5, &forged);
-    assert_eq!(both.decide(&Letter::of(0, &arrival(&bytes)).unwrap(), 6), Verdict::default());
+    assert_eq!(both.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), 6), Decision::default());
 }
 
 /// A start of version 1 is refused, and its sender is told.
 #[test]
 fn old_messages_are_refused_with_the_reason() {
-    let mut keeper = keeper(generous());
+    let mut admission = admission(generous());
     // As version 1 wrote it: see the tests of the message.
     let old = [
         0x47, 0x57, 1, 1, 0, 56, 0xf1, 0x5b, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17, 0, 0,
@@ -222,115 +232,115 @@ fn old_messages_are_refused_with_the_reason() {
         0, 0, 0, 0, 0, 0, 0, 0, 0,
     ];
     let bytes = frame(SENDER, 0x88b5, &old);
-    let verdict = keeper.decide(&Letter::of(0, &arrival(&bytes)).unwrap(), 5);
-    assert_eq!(said(&verdict, None).1, Kind::Refused(Reason::OldVersion));
-    assert_eq!((verdict.onward, verdict.change), (None, None));
-    let shown = keeper.show(6)[0].clone().unwrap();
-    assert_eq!((shown.malformed[2], Malformed::NAMES[2], shown.counts.refused), (1, "version", 1));
+    let decision = admission.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), 5);
+    assert_eq!(reply_to(&decision, None).1, Kind::Refused(Reason::OldVersion));
+    assert_eq!((decision.forward, decision.change), (None, None));
+    let status = admission.status(6)[0].clone().unwrap();
+    assert_eq!((status.malformed[2], Malformed::NAMES[2], status.counts.refused), (1, "version", 1));
 }
 
 /// Each damage is counted under its name, and nothing comes of it.
 #[test]
 fn what_is_wrong_is_counted() {
-    let mut keeper = keeper(Settings { types: EtherTypes::PUBLISHED, ..generous() });
+    let mut admission = admission(Settings { types: EtherTypes::PUBLISHED, ..generous() });
     let whole = start(5004, Rate::mbit(1)).encode(None);
     let mut damaged = whole;
     damaged[30] ^= 1;
     for (kind, body) in [(0x0801, &whole[..40]), (0x0801, &damaged[..]), (0x0802, &whole[..])] {
         let bytes = frame(SENDER, kind, body);
-        assert_eq!(keeper.decide(&Letter::of(1, &arrival(&bytes)).unwrap(), 2), Verdict::default());
+        assert_eq!(admission.decide(&ControlFrame::of(1, &arrival(&bytes)).unwrap(), 2), Decision::default());
     }
-    let shown = keeper.show(2);
-    let counted = shown[1].as_ref().unwrap().malformed;
+    let status = admission.status(2);
+    let counted = status[1].as_ref().unwrap().malformed;
     let named: Vec<_> = Malformed::NAMES.iter().zip(counted).filter(|(_, count)| *count > 0).collect();
     assert_eq!(named, [(&"short", 1), (&"checksum", 1), (&"kind", 1)]);
-    assert_eq!(shown[0].as_ref().unwrap().malformed, [0; 11], "the other direction has its own");
+    assert_eq!(status[0].as_ref().unwrap().malformed, [0; 11], "the other direction has its own");
 }
 
 #[test]
 fn what_lapses_or_no_longer_fits_is_told() {
-    let mut keeper = keeper(generous());
-    told(&mut keeper, SENDER, &start(5004, Rate::mbit(4)), 1);
-    told(&mut keeper, SENDER, &start(5006, Rate::mbit(5)), 1);
-    let gone = |port| (0, Change::gone(tuple(port).into()));
-    assert_eq!(keeper.resize(0, Rate::mbit(5), 2), [gone(5006)]);
-    assert_eq!(keeper.resize(1, Rate::mbit(1), 2), []);
-    assert_eq!(keeper.show(2)[0].as_ref().unwrap().capacity, Rate::kbit(4750));
-    assert_eq!(keeper.sweep(Limits::LIFETIME), []);
-    assert_eq!(keeper.sweep(1 + Limits::LIFETIME), [gone(5004)]);
+    let mut admission = admission(generous());
+    decide(&mut admission, SENDER, &start(5004, Rate::mbit(4)), 1);
+    decide(&mut admission, SENDER, &start(5006, Rate::mbit(5)), 1);
+    let gone = |port| (0, Change::removed(tuple(port).into()));
+    assert_eq!(admission.resize(0, Rate::mbit(5), 2), [gone(5006)]);
+    assert_eq!(admission.resize(1, Rate::mbit(1), 2), []);
+    assert_eq!(admission.status(2)[0].as_ref().unwrap().capacity, Rate::kbit(4750));
+    assert_eq!(admission.sweep(Limits::LIFETIME), []);
+    assert_eq!(admission.sweep(1 + Limits::LIFETIME), [gone(5004)]);
 }
 
 /// The VLAN tag that the kernel has taken out is put back into answers.
 #[test]
 fn answers_stay_in_their_vlan() {
-    let mut keeper = keeper(generous());
+    let mut admission = admission(generous());
     let bytes = frame(SENDER, 0x88b5, &start(5004, Rate::mbit(1)).encode(None));
     let tagged = Arrival { vlan: Some([0x81, 0, 0, 7]), ..arrival(&bytes) };
-    let verdict = keeper.decide(&Letter::of(0, &tagged).unwrap(), 2);
-    for frame in [verdict.answer.unwrap(), verdict.onward.unwrap()] {
+    let decision = admission.decide(&ControlFrame::of(0, &tagged).unwrap(), 2);
+    for frame in [decision.answer.unwrap(), decision.forward.unwrap()] {
         assert_eq!(frame[12..20], [0x81, 0, 0, 7, 0x88, 0xb5, b'G', b'W']);
-        assert_eq!(frame.len(), WHOLE + 4);
+        assert_eq!(frame.len(), FRAME + 4);
     }
 }
 
 /// Only what begins as a control packet is taken; when the inbox is full, it is counted and still taken.
 #[test]
 fn the_gate_takes_control_packets_and_nothing_else() {
-    let (office, [gate, none], clerk) = open(generous(), [Some(Rate::mbit(10)), None], ROUTERS);
-    let mut gate = gate.unwrap();
+    let (service, [flows, none], client) = create(generous(), [Some(Rate::mbit(10)), None], ROUTERS);
+    let mut flows = flows.unwrap();
     assert!(none.is_none());
     let control = frame(SENDER, 0x88b5, &start(5004, Rate::mbit(1)).encode(None));
     for other in
         [&frame(SENDER, 0x0800, &control[14..])[..], &frame(SENDER, 0x88b5, b"GX"), &control[..13], b""]
     {
-        assert!(!gate.takes(&arrival(other)));
+        assert!(!flows.intercept(&arrival(other)));
     }
-    for _ in 0..INBOX + 5 {
-        assert!(gate.takes(&arrival(&control)));
+    for _ in 0..QUEUE + 5 {
+        assert!(flows.intercept(&arrival(&control)));
     }
-    assert_eq!(office.inbox.try_iter().count(), INBOX);
-    assert_eq!(office.keeper.show(1)[0].as_ref().unwrap().overflow, 5);
-    drop((office, clerk));
-    assert!(!gate.takes(&arrival(&control)), "nobody decides: it passes");
+    assert_eq!(service.requests.try_iter().count(), QUEUE);
+    assert_eq!(service.admission.status(1)[0].as_ref().unwrap().overflow, 5);
+    drop((service, client));
+    assert!(!flows.intercept(&arrival(&control)), "nobody decides: it passes");
 }
 
 /// What a discipline is told of arrivals.
 #[derive(Clone, Default)]
-struct Heard(Rc<RefCell<Vec<Meta>>>);
+struct Metas(Rc<RefCell<Vec<Meta>>>);
 // Tests have one thread.
 #[expect(unsafe_code, reason = "the part wants Send, and this never leaves its thread")]
 // SAFETY: no test moves it to another thread.
-unsafe impl Send for Heard {}
-impl Probe<Frame> for Heard {
+unsafe impl Send for Metas {}
+impl Probe<Frame> for Metas {
     fn arrived(&mut self, _: PortId, meta: &Meta, _: Time) {
         self.0.borrow_mut().push(*meta);
     }
 }
 
 /// A direction that keeps reservations.
-fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Heard, Office) {
+fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Metas, ReservationService) {
     let spec: disciplines::Spec = qdisc.parse().unwrap();
-    let (office, [gate, _], _) = open(generous(), [Some(Rate::mbit(8)), None], ROUTERS);
-    let heard = Heard::default();
+    let (service, [flows, _], _) = create(generous(), [Some(Rate::mbit(8)), None], ROUTERS);
+    let metas = Metas::default();
     let core = Core::new(Parts {
         id: PortId(0),
         rate: Rate::mbit(8),
         build: Box::new(move |rate| spec.build(&Site::new(rate, Streams::new(1))).unwrap()),
-        line: line::Settings::none(),
+        emulation: LinkEmulation::none(),
         counting: Counting { overhead: 0, mpu: 0 },
         ethernet: true,
         longest_in: 1518,
         longest_out: 1518,
-        rooms: 64,
+        buffers: 64,
         streams: Streams::new(1),
         xor_mod: xor_mod.and_then(NonZeroU32::new),
-        gate,
-        probe: Some(Box::new(heard.clone())),
+        reserved_flows: flows,
+        probe: Some(Box::new(metas.clone())),
         tap: None,
         fragments: crate::fragments::Settings::none(),
         clock: Clock::start(),
     });
-    (core, heard, office)
+    (core, metas, service)
 }
 
 /// A datagram of 1,000 bytes.
@@ -349,9 +359,9 @@ fn datagram(from_port: u16, to_port: u16) -> Vec<u8> {
 #[test]
 fn packets_carry_what_their_flow_and_no_other_has_reserved() {
     for prime in [None, Some(1021)] {
-        let (mut core, heard, _office) = core("trr_sound", prime);
+        let (mut core, metas, _service) = core("trr_sound", prime);
         let change = Change { tuple: tuple(5004).into(), rate: Rate::mbit(2), start: 100, until: 200 };
-        core.obey(Order::Reserve(change));
+        core.apply(Command::Reserve(change));
         let come = |core: &mut Core, bytes: &[u8], wall_ns| {
             core.arrive(&Arrival { wall_ns, ..arrival(bytes) }, core.clock().now());
         };
@@ -359,32 +369,32 @@ fn packets_carry_what_their_flow_and_no_other_has_reserved() {
         for (bytes, wall_ns) in [(&own, 99), (&own, 100), (&other, 100), (&own, 199), (&own, 200)] {
             come(&mut core, bytes, wall_ns);
         }
-        core.obey(Order::Reserve(Change::gone(tuple(5004).into())));
+        core.apply(Command::Reserve(Change::removed(tuple(5004).into())));
         come(&mut core, &own, 150);
-        let heard = heard.0.borrow();
-        let reserved: Vec<u64> = heard.iter().map(|meta| meta.reserved.as_bit() / 1_000_000).collect();
+        let metas = metas.0.borrow();
+        let reserved: Vec<u64> = metas.iter().map(|meta| meta.reserved.as_bit() / 1_000_000).collect();
         assert_eq!(reserved, [0, 2, 0, 2, 0, 0]);
-        assert_eq!(heard[1].flow == heard[2].flow, prime.is_some(), "one flow to disciplines, or two");
+        assert_eq!(metas[1].flow == metas[2].flow, prime.is_some(), "one flow to disciplines, or two");
     }
 }
 
 /// What shares a bucket with a reserved flow shares its queue: a datagram of it waits behind the flood of the other. With a keyed hash it does not.
 #[test]
 fn what_collides_shares_a_queue() {
-    let order = |prime| {
-        let (mut core, heard, _office) = core("drr", prime);
+    let result = |prime| {
+        let (mut core, metas, _service) = core("drr", prime);
         let now = core.clock().now();
         // The first goes onto the link; five of a flood, one of a call the other way round, all at the same time.
         for bytes in [vec![datagram(6004, 5004); 6], vec![datagram(5004, 6004)]].concat() {
             core.arrive(&arrival(&bytes), now);
         }
-        let flows: Vec<FlowKey> = heard.0.borrow().iter().map(|meta| meta.flow).collect();
+        let flows: Vec<FlowKey> = metas.0.borrow().iter().map(|meta| meta.flow).collect();
         let mut wire = Vec::new();
         core.advance(now + Span::ms(20));
         core.flush(now + Span::ms(20), &mut Ports(&mut wire));
         (flows[0] == flows[6], wire.iter().position(|port| *port == 5004).expect("it is sent"))
     };
-    let (keyed, xor) = (order(None), order(Some(1021)));
+    let (keyed, xor) = (result(None), result(Some(1021)));
     assert_eq!(xor, (true, 6), "behind all of the flood");
     assert!(!keyed.0 && keyed.1 <= 3, "{keyed:?}: in its own turn");
 }
@@ -404,16 +414,16 @@ impl crate::device::Sender for Ports<'_> {
 /// A frame of our own waits its turn behind what is queued, and is no change.
 #[test]
 fn answers_wait_in_the_queue() {
-    let (mut core, _, _office) = core("fifo", None);
+    let (mut core, _, _service) = core("fifo", None);
     let now = core.clock().now();
     for _ in 0..3 {
         core.arrive(&arrival(&datagram(1, 2)), now);
     }
-    core.obey(Order::Frame(frame(SENDER, 0x88b5, &[0; 72])));
+    core.apply(Command::Frame(frame(SENDER, 0x88b5, &[0; 72])));
     let mut wire = Vec::new();
     core.advance(now + Span::ms(20));
     core.flush(now + Span::ms(20), &mut Ports(&mut wire));
-    assert_eq!((wire, core.tally().changes), (vec![1, 1, 1, 0], 0));
+    assert_eq!((wire, core.statistics().changes), (vec![1, 1, 1, 0], 0));
 }
 
 proptest! {
@@ -425,24 +435,24 @@ proptest! {
     ) {
         let key = keyed.then(|| SipHasher::new(1, 2));
         let open_share = if keyed { 0 } else { 1_000_000 };
-        let mut keeper = keeper(Settings { key, most: 3, open_share, ..generous() });
+        let mut admission = admission(Settings { key, most: 3, open_share, ..generous() });
         for (now, (way, whole, bytes, port)) in (0u64..).zip(frames) {
             let body = if whole { Message { number: now, ..start(port, Rate::mbit(4)) }.encode(key.as_ref()).to_vec() } else { [b"GW", &bytes[..]].concat() };
             let frame = frame(SENDER, 0x88b5, &body);
             for cut in [frame.len(), frame.len() / 2, bytes.len().min(frame.len())] {
-                let Some(letter) = Letter::of(way, &arrival(&frame[..cut])) else { continue };
-                keeper.sweep(now);
-                let verdict = keeper.decide(&letter, now);
-                if let Some(answer) = &verdict.answer {
+                let Some(message_frame) = ControlFrame::of(way, &arrival(&frame[..cut])) else { continue };
+                admission.sweep(now);
+                let decision = admission.decide(&message_frame, now);
+                if let Some(answer) = &decision.answer {
                     prop_assert!(Message::decode(&answer[HEADER..], key.as_ref()).is_ok());
                 }
-                if let Some(onward) = &verdict.onward {
-                    prop_assert_eq!(&frame[..WHOLE], &onward[..]);
+                if let Some(forward) = &decision.forward {
+                    prop_assert_eq!(&frame[..FRAME], &forward[..]);
                 }
             }
-            let shown = keeper.show(now);
-            for shown in shown.iter().flatten() {
-                prop_assert!(shown.reserved <= shown.capacity && shown.list.len() <= 3);
+            let status = admission.status(now);
+            for status in status.iter().flatten() {
+                prop_assert!(status.reserved <= status.capacity && status.list.len() <= 3);
             }
         }
     }

@@ -10,10 +10,11 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
+use live::Build;
 use live::bridge::{Bridge, Ended};
 use live::clock::Clock;
-use live::direction::{Build, Parts};
-use live::{Way, line, look, packet};
+use live::direction::Parts;
+use live::{DirectionSetup, LinkEmulation, headers, packet};
 use qdisc::{PortId, Rate, Site, Streams};
 
 /// Two pairs of virtual interfaces; the bridge stands between `a1` and `b0`, senders and receivers at `a0` and `b1`.
@@ -52,9 +53,9 @@ impl Bed {
         format!("{}{end}", self.tag)
     }
 
-    pub fn bridge(&self, spec: &str, rate: Rate, line: line::Settings) -> Bridge {
+    pub fn bridge(&self, spec: &str, rate: Rate, emulation: LinkEmulation) -> Bridge {
         let spec: disciplines::Spec = spec.parse().expect("it is one");
-        self.bridge_of(rate, line, |name| {
+        self.bridge_of(rate, emulation, |name| {
             let (spec, place) = (spec.clone(), Streams::new(1).within(name));
             Box::new(move |rate| spec.build(&Site::new(rate, place.clone())).expect("it can be built"))
         })
@@ -64,11 +65,11 @@ impl Bed {
     pub fn bridge_of(
         &self,
         rate: Rate,
-        line: line::Settings,
+        emulation: LinkEmulation,
         build: impl Fn(&'static str) -> Build,
     ) -> Bridge {
         let open = |end: &str| packet::open(&self.name(end), None).expect("it is there, and we are root");
-        self.bridge_between((open("a1"), open("b0")), rate, line, build)
+        self.bridge_between((open("a1"), open("b0")), rate, emulation, build)
     }
 
     /// The same between other interfaces.
@@ -76,29 +77,29 @@ impl Bed {
         &self,
         (a, b): (live::Ends, live::Ends),
         rate: Rate,
-        line: line::Settings,
+        emulation: LinkEmulation,
         build: impl Fn(&'static str) -> Build,
     ) -> Bridge {
         let ethernet = a.ethernet;
-        let ways = Way::both(a, b, |name| Parts {
+        let directions = DirectionSetup::both(a, b, |name| Parts {
             id: PortId(0),
             rate,
             build: build(name),
-            line,
-            counting: look::Counting { overhead: 14, mpu: 0 },
+            emulation,
+            counting: headers::Counting { overhead: 14, mpu: 0 },
             ethernet,
             fragments: live::fragments::Settings::none(),
             longest_in: 1518,
             longest_out: 1518,
-            rooms: 16_384,
+            buffers: 16_384,
             streams: Streams::new(1).within(name),
             xor_mod: None,
-            gate: None,
+            reserved_flows: None,
             probe: None,
             tap: None,
             clock: Clock::start(),
         });
-        Bridge::start(ways, true).expect("threads can be started")
+        Bridge::start(directions, true).expect("threads can be started")
     }
 }
 
@@ -202,9 +203,13 @@ pub fn frame(kind: u16, number: u32, length: usize) -> Vec<u8> {
 pub fn no_loss(ended: &[Ended]) {
     for ended in ended {
         let losses = ended.status.losses;
-        assert_eq!((losses.ring, losses.no_room, losses.unsent, losses.too_long), (0, 0, 0, 0), "{losses:?}");
+        assert_eq!(
+            (losses.ring, losses.no_buffer, losses.unsent, losses.too_long),
+            (0, 0, 0, 0),
+            "{losses:?}"
+        );
         assert_eq!(ended.status.plain, None);
     }
 }
 
-pub const NONE: fn() -> line::Settings = line::Settings::none;
+pub const NONE: fn() -> LinkEmulation = LinkEmulation::none;

@@ -92,7 +92,10 @@ impl Traffic for Config {
         }
         if self.way.is_some() != self.local.is_some() {
             let missing = if self.way.is_some() { "local" } else { "way" };
-            return Err(Invalid::new(missing, "way and local belong together: the direction, and the side that it starts from"));
+            return Err(Invalid::new(
+                missing,
+                "way and local belong together: the direction, and the side that it starts from",
+            ));
         }
         let path = place.folder.join(&self.file);
         let replays = place.pairs.iter().map(|pair| self.replay(&path, *pair, place.start));

@@ -1,13 +1,13 @@
-//! Fragments become frames again.
+//! Reassembly of fragments.
 //!
 //! # Principles
-//! - Memory is set aside once and bounded ([`Settings::memory`]): a place for each packet of which fragments are missing. When all places are
-//!   taken, the oldest packet makes room for the newest: what it waits for is most likely lost.
-//! - A packet waits for its fragments for a bounded time, from the first of them on.
-//! - Fragments come in any order. Which packet one belongs to is said by its number, addresses and tags together.
-//! - Fragments that contradict what is there (another count or length, another size, other bytes at the same place) end their packet: nobody can tell
-//!   which of them are right (RFC 5722 for IPv6). The same fragment again is only a duplicate.
-//! - Every fragment that comes is accounted for: it becomes part of a frame, is lost for a reason, or waits ([`Counts`]).
+//! - Memory is allocated once and bounded ([`Settings::memory`]): an entry for each incomplete packet. When all entries are in
+//!   use, the oldest packet is discarded for the newest: its missing fragments are most likely lost.
+//! - A packet waits for its fragments for a bounded time, counted from the first one.
+//! - Fragments arrive in any order. Number, addresses and tags together identify their packet.
+//! - A fragment that contradicts earlier ones (another count or length, another size, other bytes at the same place) discards
+//!   its packet, because it is unknown which of them are right (RFC 5722 for IPv6). An identical fragment is only a duplicate.
+//! - Every fragment is accounted for: it becomes part of a frame, is lost for a reason, or waits ([`Counts`]).
 //!
 //! # Cost
 //! - A fragment: one keyed hash, one copy of its piece. No allocation.
@@ -18,46 +18,47 @@ use qdisc::{Span, Time};
 use super::{HEAD, HEADER, MARK, MOST, header_at, ip_type};
 use crate::ecn;
 
-/// What joining has to work with.
+/// Configuration of reassembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The EtherType of fragments.
     pub ether_type: u16,
-    /// The longest frame, link header included, in bytes; longer ones are given up.
+    /// Length of the longest frame, link header included, in bytes; longer ones are discarded.
     pub longest: usize,
-    /// Memory for packets of which fragments are missing, in bytes. There is room for one at least.
+    /// Memory for incomplete packets, in bytes; always enough for one.
     pub memory: usize,
-    /// How long a packet waits for its fragments.
+    /// Time limit for an incomplete packet.
     pub timeout: Span,
 }
 
 impl Settings {
-    /// Eight mebibytes, about 5,000 packets of 1,500 bytes: as many as flows may be served in turn while a fragment of each is on its way.
+    /// Default memory: eight mebibytes, about 5,000 packets of 1,500 bytes; as many flows may be served in turn with a fragment
+    /// of each in flight.
     pub const MEMORY: usize = 8 << 20;
-    /// Five seconds: a hundred flows in turn, with 800 bytes each, at 130 kbit/s.
+    /// Default time limit, five seconds: a hundred flows in turn, with 800 bytes each, at 130 kbit/s.
     pub const TIMEOUT: Span = Span::s(5);
 
-    /// For frames of this length, and the rest by default.
+    /// Settings for frames of at most `longest` bytes, with defaults for the rest.
     pub fn new(ether_type: u16, longest: usize) -> Settings {
         Settings { ether_type, longest, memory: Settings::MEMORY, timeout: Settings::TIMEOUT }
     }
 }
 
-/// Why a fragment became no part of a frame.
+/// Reason why a fragment was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Lost {
-    /// Its header makes no sense, or not with its length.
+    /// Its header is invalid, or does not match its length.
     Malformed,
-    /// The frame would be longer than any may be.
+    /// The frame would be too long.
     TooLong,
-    /// It was there already.
+    /// It had been received already.
     Duplicate,
-    /// It, or another one of its packet, contradicted what was there.
+    /// It, or another one of its packet, contradicted earlier fragments.
     Contradictory,
-    /// The rest of its packet did not come in time.
+    /// The rest of its packet did not arrive in time.
     Expired,
-    /// Its packet was the oldest when another one needed the room.
+    /// Its packet was the oldest when another one needed the memory.
     CrowdedOut,
 }
 
@@ -72,7 +73,7 @@ impl Lost {
         Lost::CrowdedOut,
     ];
 
-    /// Its name in tables.
+    /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Lost::Malformed => "malformed",
@@ -85,40 +86,40 @@ impl Lost {
     }
 }
 
-/// What became of fragments. `fragments` is `joined`, all of `lost` and those that wait.
+/// Counters of fragments. `fragments` is the sum of `joined`, all of `lost` and those that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Fragments that came.
+    /// Fragments that arrived.
     pub fragments: u64,
-    /// Those that became part of frames.
+    /// Fragments that became part of frames.
     pub joined: u64,
-    /// Frames that are whole again.
+    /// Frames that were joined.
     pub packets: u64,
-    /// Packets that were given up with some of their fragments there.
+    /// Incomplete packets that were discarded.
     pub given_up: u64,
-    /// Fragments that became no part of a frame, by reason.
+    /// Lost fragments, by reason.
     pub lost: [u64; Lost::ALL.len()],
 }
 
 impl Counts {
-    /// All that was lost, by reason.
+    /// The counters of lost fragments, with their reasons.
     pub fn lost(&self) -> impl Iterator<Item = (Lost, u64)> {
         Lost::ALL.into_iter().zip(self.lost)
     }
 }
 
-/// What became of a frame.
+/// The result of [`Reassembly::take`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken<'a> {
-    /// It is no fragment, and nobody looked further.
+    /// The frame is not a fragment.
     Other,
-    /// It is one, and waits for the others or is lost: [`Counts`] says which.
+    /// The frame is a fragment that waits for others or was lost, see [`Counts`].
     Kept,
-    /// It was the last that was missing: this is the frame. It stays until the next fragment comes.
+    /// The fragment completed this frame, which is valid until the next call.
     Whole(&'a [u8]),
 }
 
-/// Puts frames together again.
+/// Joins fragments to frames.
 pub struct Reassembly {
     settings: Settings,
     hasher: SipHasher,
@@ -221,7 +222,7 @@ impl<'a> Fragment<'a> {
 }
 
 impl Reassembly {
-    /// Empty, with all its memory. Who does not know the keys of `hasher` cannot fill one bucket of the table on purpose.
+    /// Creates it with all its memory. An attacker without the keys of `hasher` cannot fill one bucket of the table on purpose.
     pub fn new(settings: Settings, hasher: SipHasher) -> Reassembly {
         let room = settings.longest.next_multiple_of(64);
         let each = room + size_of::<Place>() + 2 * size_of::<u32>();
@@ -257,20 +258,20 @@ impl Reassembly {
         }
     }
 
-    /// How many packets it can hold of which fragments are missing.
+    /// Largest number of incomplete packets.
     pub fn places(&self) -> usize {
         self.places.len()
     }
-    /// How many fragments wait.
+    /// Number of waiting fragments.
     pub fn waiting(&self) -> u64 {
         self.waiting
     }
-    /// What became of fragments.
+    /// The counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Takes a frame, if it is a fragment. Times never go back between calls.
+    /// Accepts a frame if it is a fragment. Times must not go back between calls.
     #[inline]
     pub fn take(&mut self, frame: &[u8], now: Time) -> Taken<'_> {
         match header_at(frame, self.settings.ether_type) {
@@ -279,7 +280,7 @@ impl Reassembly {
         }
     }
 
-    /// Gives up packets that have waited for too long.
+    /// Discards packets that have waited for too long.
     pub fn expire(&mut self, now: Time) {
         while let Some(oldest) = self.oldest {
             if self.places[oldest as usize].born + self.settings.timeout > now {
@@ -289,7 +290,7 @@ impl Reassembly {
         }
     }
 
-    /// Time begins anew: what was `then` is zero.
+    /// Restarts the clock: the time `then` becomes zero.
     pub fn rebase(&mut self, then: Time) {
         let mut place = self.oldest;
         while let Some(number) = place {
@@ -335,7 +336,7 @@ impl Reassembly {
         self.hasher.hash(&key) as u32 & (self.heads.len() as u32 - 1)
     }
 
-    /// Where its packet is.
+    /// Finds the packet of a fragment.
     fn find(&self, fragment: &Fragment<'_>, bucket: u32) -> Option<u32> {
         let mut next = some(self.heads[bucket as usize]);
         while let Some(number) = next {
@@ -348,7 +349,7 @@ impl Reassembly {
         None
     }
 
-    /// A place for its packet: a free one, or that of the oldest.
+    /// Allocates an entry for the packet of a fragment: a free one, or that of the oldest packet.
     fn settle(&mut self, fragment: &Fragment<'_>, bucket: u32, now: Time) -> u32 {
         if self.free.is_none()
             && let Some(oldest) = self.oldest
@@ -375,7 +376,7 @@ impl Reassembly {
         number
     }
 
-    /// Puts a piece where it belongs.
+    /// Copies a piece to its position.
     fn put(&mut self, number: u32, fragment: &Fragment<'_>) -> Result<(), Lost> {
         let place = &mut self.places[number as usize];
         let room = &mut self.memory[number as usize * self.room..][..self.room];

@@ -1,15 +1,14 @@
-//! Frames whose IP headers say another length than they have: what passes the link, and what flows beside
-//! them get.
+//! Frames whose IP headers state a wrong length: how much of them passes the link, and what other flows get.
 
 use super::*;
 
 const TWO_SECONDS: u64 = 2000;
 
-/// An Ethernet frame of `length` bytes whose IP header says `said` bytes: IPv4, or IPv6 (whose field has no
-/// header in it). UDP, with the flow in the source port.
-fn lying(six: bool, length: usize, said: u16, flow: u16) -> Vec<u8> {
+/// An Ethernet frame of `length` bytes whose IP header states `stated` bytes: IPv4, or IPv6 (whose field excludes the
+/// header). UDP, with the flow in the source port.
+fn lying(six: bool, length: usize, stated: u16, flow: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
-    let [high, low] = said.to_be_bytes();
+    let [high, low] = stated.to_be_bytes();
     if six {
         frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, high, low, 17, 64]);
         frame.extend([0xfd; 32]);
@@ -22,15 +21,15 @@ fn lying(six: bool, length: usize, said: u16, flow: u16) -> Vec<u8> {
     frame
 }
 
-/// A link of `rate` for two seconds. `offer` says which frames come in each millisecond.
+/// Runs a link of `rate` for two seconds. `offer` returns the frames that arrive in each millisecond.
 fn for_two_seconds(
     spec: &'static str,
     rate: Rate,
     mut offer: impl FnMut(u64) -> Vec<Vec<u8>>,
 ) -> Vec<Vec<u8>> {
     let counting = Counting { overhead: 14, mpu: 0 };
-    let parts = parts(build(spec), rate, Settings::none());
-    let mut core = Core::new(Parts { counting, rooms: 4096, ..parts });
+    let parts = parts(build(spec), rate, LinkEmulation::none());
+    let mut core = Core::new(Parts { counting, buffers: 4096, ..parts });
     let mut out = Out::default();
     for ms in 1..=TWO_SECONDS {
         let now = Time::ms(ms);

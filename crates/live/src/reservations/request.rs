@@ -1,0 +1,18 @@
+//! Requests to the reservation service.
+
+use std::sync::mpsc::SyncSender;
+
+use qdisc::Rate;
+
+use crate::reservations::admission::LinkReservations;
+use crate::reservations::frame::ControlFrame;
+
+/// A request to the thread of the reservation service.
+pub(super) enum Request {
+    /// A control packet that came in.
+    Frame(ControlFrame),
+    /// The link of a direction has another rate.
+    Rate(usize, Rate),
+    /// Returns the reservations of both directions.
+    Status(SyncSender<[Option<LinkReservations>; 2]>),
+}

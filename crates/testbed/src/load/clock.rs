@@ -1,0 +1,31 @@
+//! The clock of a run.
+
+use nix::sys::time::{TimeSpec, TimeValLike};
+use qdisc::{Span, Time};
+
+/// Time since the start of the run.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    /// Nanoseconds of the monotonic clock.
+    start: i64,
+}
+
+impl Clock {
+    pub(super) fn start() -> Clock {
+        Clock { start: Clock::read() }
+    }
+
+    fn read() -> i64 {
+        let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC);
+        now.expect("Linux has this clock").num_nanoseconds()
+    }
+
+    pub(super) fn now(self) -> Time {
+        Time::ZERO + Span::ns((Clock::read() - self.start) as u64)
+    }
+
+    /// A time on the monotonic clock, rounded up, so that a sleep never ends too early.
+    pub(super) fn at(self, time: Time) -> TimeSpec {
+        TimeSpec::nanoseconds(self.start + time.since(Time::ZERO).as_ps().div_ceil(1000) as i64)
+    }
+}
