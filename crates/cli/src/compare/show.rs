@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use record::{Estimate, Row, Style};
-use workload::Way;
+use workload::Direction;
 
 use super::Mode;
 use super::link::Link;
@@ -16,7 +16,7 @@ pub fn tables(done: &Done, link: &Link, read: &Read, mode: Mode, out: &mut dyn W
     if done.finished < done.planned {
         writeln!(out, "{} of {} runs", done.finished, done.planned)?;
     }
-    for way in [Way::Up, Way::Down] {
+    for way in [Direction::Up, Direction::Down] {
         let bytes = read.bytes(way) as f64;
         let needs = bytes / link.rate(way).bytes_per_s();
         let heading = format!("{} at {}", way.name(), link.rate(way));
@@ -43,7 +43,7 @@ pub fn tables(done: &Done, link: &Link, read: &Read, mode: Mode, out: &mut dyn W
 }
 
 /// What the capture shows of itself.
-fn captured(read: &Read, way: Way) -> Row {
+fn captured(read: &Read, way: Direction) -> Row {
     let metrics = read.responses(way);
     let metrics = metrics.iter().map(|(name, value)| (name.to_owned(), Estimate::over(vec![value])));
     Row { qdisc: "(as captured)".to_owned(), seeds: Vec::new(), metrics: metrics.collect() }
