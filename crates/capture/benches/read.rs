@@ -1,8 +1,9 @@
-//! How fast captures are read, in bytes of the file: from the page cache through [`Reader::open`], as a user of the
-//! crate reads them.
+//! How fast captures are read, in bytes of the file: from the page cache through [`Reader::open`], as a user
+//! of the crate reads them.
 //!
-//! Packets are of 40 and 1,500 bytes, half and half, which is about what the lengths on an access link are; once whole,
-//! and once cut to 96 bytes. The bar: 200 MB/s where packets are whole and the file is not compressed.
+//! Packets are of 40 and 1,500 bytes, half and half, which is about what the lengths on an access link are;
+//! once whole, and once cut to 96 bytes. The bar: 200 MB/s where packets are whole and the file is not
+//! compressed.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -20,7 +21,8 @@ use qdisc::Ecn;
 const SIZE: usize = 64 << 20;
 const ETHERNET: [u8; 14] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
 
-/// A frame of a small connection or a large one; its data are not all alike, so that compression has something to do.
+/// A frame of a small connection or a large one; its data are not all alike, so that compression has
+/// something to do.
 fn frame(number: u32, state: &mut u32, frame: &mut Vec<u8>) -> u32 {
     let bytes = if number.is_multiple_of(2) { 1500 } else { 40 };
     let headers = Headers {

@@ -1,6 +1,6 @@
-//! Files: pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng), cut into frames.
+//! File formats: splits pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng) into frames.
 //!
-//! Every length in a file is checked before it is believed, and nothing is held but the record at hand.
+//! Every length in a file is checked before it is used, and only the current record is held in memory.
 
 use std::io::{BufReader, Cursor, Read};
 
@@ -8,22 +8,23 @@ use flate2::read::MultiGzDecoder;
 
 use crate::{CaptureError, LinkType};
 
-/// A record beyond this is damage, not a packet: libpcap ends at 256 KiB, the largest blocks of pcapng hold key
-/// material.
+/// Largest record. A longer one is damage, not a packet: libpcap ends at 256 KiB, the largest blocks of
+/// pcapng hold key material.
 const LARGEST_RECORD: u32 = 16 << 20;
-/// More interfaces than any machine has. They are remembered, and a file could be made of nothing else.
+/// Largest number of interfaces, more than any host has. They are kept in memory, and a file could consist of
+/// them.
 const MOST_INTERFACES: usize = 65_536;
 
 /// A frame as it was captured.
 pub(crate) struct Frame<'a> {
     /// Nanoseconds since 1970.
     pub time: u64,
-    /// Bytes that it had on the wire.
+    /// Length on the wire, bytes.
     pub wire_bytes: u32,
     pub link: LinkType,
     /// Counted over the sections.
     pub interface: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub data: &'a [u8],
 }
 
@@ -44,7 +45,7 @@ enum Format {
         padding: usize,
         link: LinkType,
     },
-    /// `earlier`: how many interfaces the sections before this one had.
+    /// `earlier`: number of interfaces of the sections before this one.
     Pcapng {
         order: Order,
         interfaces: Vec<Interface>,
@@ -58,7 +59,7 @@ enum Order {
     Big,
 }
 
-/// What packets of an interface have in common.
+/// An interface of a section.
 #[derive(Clone, Copy)]
 struct Interface {
     link: LinkType,
@@ -75,7 +76,7 @@ struct Found {
     wire_bytes: u32,
     link: LinkType,
     interface: u32,
-    /// Where in the block's body.
+    /// Position in the body of the block.
     at: usize,
     captured: usize,
 }
@@ -93,7 +94,7 @@ const INTERFACE: u32 = 1;
 const PACKET_OLD: u32 = 2;
 const PACKET_SIMPLE: u32 = 3;
 const PACKET: u32 = 6;
-/// How a section tells its byte order.
+/// The byte-order magic of a section.
 const ORDER_MARK: u32 = 0x1a2b_3c4d;
 
 impl Frames {
@@ -141,7 +142,7 @@ impl Frames {
 
     // -- pcap ---------------------------------------------------------------------------------------
 
-    /// The rest of the header; `None` if these are no magic bytes of pcap.
+    /// Reads the rest of the header; `None` if the magic number is not one of pcap.
     fn pcap_header(&mut self, magic: [u8; 4]) -> Result<Option<Format>, CaptureError> {
         let (order, ns_per_tick, padding) = match magic {
             [0xd4, 0xc3, 0xb2, 0xa1] => (Order::Little, 1000, 0),
@@ -158,7 +159,7 @@ impl Frames {
         if got < rest.len() {
             return Err(self.damaged(0, "the file ends within its header"));
         }
-        // The upper half of the field tells about frame check sequences.
+        // The upper half of the field describes frame check sequences.
         let link = LinkType((order.u32(&rest, 16) & 0xffff) as u16);
         if !link.is_known() {
             return Err(CaptureError::UnknownLink(link.0));
@@ -197,7 +198,7 @@ impl Frames {
 
     // -- pcapng -------------------------------------------------------------------------------------
 
-    /// Goes through blocks until one is a packet.
+    /// Reads blocks until one is a packet.
     fn pcapng_packet(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         loop {
             let start = self.offset;
@@ -240,7 +241,7 @@ impl Frames {
         }
     }
 
-    /// A section begins, with its own byte order and interfaces. Its type was read already.
+    /// Begins a section with its own byte order and interfaces. The block type has been read already.
     fn section(&mut self, start: u64) -> Result<(), CaptureError> {
         let mut head = [0; 8];
         if self.fill(&mut head)? < head.len() {
@@ -264,8 +265,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Reads a block's body into `record`: all between its two lengths. `known` is the first length, when it was
-    /// read already together with so many bytes of the body.
+    /// Reads a block's body into `record`: all between its two lengths. `known` is the first length, when it
+    /// was read already together with so many bytes of the body.
     fn block(&mut self, start: u64, order: Order, known: Option<(u32, u32)>) -> Result<(), CaptureError> {
         let (length, read) = match known {
             Some(known) => known,
@@ -335,7 +336,8 @@ impl Frames {
             .get(number as usize)
             .ok_or_else(|| format!("a packet of interface {number}, and {} are known", interfaces.len()))?;
         let (captured, wire_bytes, time) = if kind == PACKET_SIMPLE {
-            // It has no time, and no captured length: what the interface keeps, within the block.
+            // It has no time and no captured length: that is the snap length of the interface, within the
+            // block.
             let wire = order.u32(record, 0);
             let kept = if interface.snap > 0 { wire.min(interface.snap) } else { wire };
             (kept.min(room as u32), wire, 0)
@@ -401,7 +403,7 @@ impl Interface {
     fn time(&self, ticks: u64) -> u64 {
         let scaled = u128::from(ticks) * 1_000_000_000;
         let ns = match self.resolution {
-            // 10^29 units per second are beyond what 64 bits of them can tell from zero.
+            // With 10^29 units per second, 64 bits of them are zero nanoseconds.
             Resolution::Ten(digits) => scaled / 10u128.pow(u32::from(digits.min(29))),
             Resolution::Two(bits) => scaled >> bits,
         };
@@ -411,7 +413,7 @@ impl Interface {
 }
 
 impl Resolution {
-    /// The option if_tsresol: the highest bit tells the base.
+    /// The option if_tsresol: the highest bit selects the base.
     fn of(option: u8) -> Resolution {
         if option & 0x80 == 0 { Resolution::Ten(option) } else { Resolution::Two(option & 0x7f) }
     }

@@ -1,6 +1,7 @@
-//! Headers of packets that have no bytes: what a simulated packet would look like on a wire.
+//! Headers for packets that have no bytes: the form of a simulated packet on a wire.
 //!
-//! A packet is cut behind its headers, as a capture with a snap length is; the lengths in them are those of the whole.
+//! A packet is truncated after its headers, as in a capture with a snap length; the lengths in them are those
+//! of the whole packet.
 
 use qdisc::Ecn;
 
@@ -11,25 +12,26 @@ pub struct Headers<'a> {
     pub from: [u8; 4],
     /// Receiver.
     pub to: [u8; 4],
-    /// The sender's port.
+    /// Port of the sender.
     pub from_port: u16,
-    /// The receiver's port.
+    /// Port of the receiver.
     pub to_port: u16,
-    /// Its IP length in bytes. Beyond 65,535, which the field cannot hold, 0 is written, as senders do that leave
+    /// IP length in bytes. Above 65,535, which the field cannot hold, 0 is written, as senders do that leave
     /// segmentation to their network card.
     pub bytes: u32,
-    /// The identification field, RFC 791. Packets are never fragmented here (RFC 6864 section 4.1: any value will do).
+    /// The identification field, RFC 791. Packets are never fragmented here (RFC 6864 section 4.1: any value
+    /// will do).
     pub id: u16,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// What it carries.
+    /// The transport header.
     pub transport: Transport<'a>,
 }
 
 /// The transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport<'a> {
-    /// RFC 9293 section 3.1. The checksum is left 0: it covers data that are not there.
+    /// A TCP header: RFC 9293, section 3.1. The checksum is 0, because it covers data that does not exist.
     Tcp {
         /// Sequence number.
         seq: u32,
@@ -39,27 +41,27 @@ pub enum Transport<'a> {
         flags: u8,
         /// The window field.
         window: u16,
-        /// Options as they are on the wire, at most 40 bytes; filled up with no-operations until the data have the
-        /// right length.
+        /// Options as they are on the wire, at most 40 bytes; filled up with no-operations until the data
+        /// have the right length.
         options: &'a [u8],
         /// Data bytes.
         data: u32,
     },
-    /// RFC 768. The checksum is left 0: there is none.
+    /// A UDP header: RFC 768. The checksum is 0, which means that there is none.
     Udp,
 }
 
 const IP: usize = 20;
 const UDP: usize = 8;
 const TCP: usize = 20;
-/// A TCP header says its length in four bits, in units of four bytes.
+/// Largest TCP header, bytes: its length has four bits, in units of four bytes.
 const LONGEST_TCP: usize = 60;
 const NO_OPERATION: u8 = 1;
 const DO_NOT_FRAGMENT: [u8; 2] = [0x40, 0];
 const HOPS: u8 = 64;
 
 impl Headers<'_> {
-    /// Most bytes that [`write`](Headers::write) adds: a snap length.
+    /// Largest number of bytes that [`write`](Headers::write) adds: a snap length.
     pub const LONGEST: usize = IP + LONGEST_TCP;
 
     /// Adds the headers to `out`; never more bytes than the packet has.
@@ -90,7 +92,7 @@ impl Headers<'_> {
         out.extend(self.to_port.to_be_bytes());
         match self.transport {
             Transport::Tcp { seq, ack, flags, window, options, data } => {
-                // What the data leave of the packet, as far as a header can be that long.
+                // The rest of the packet beside the data, up to the largest header.
                 let room = (self.bytes as usize).saturating_sub(IP + data as usize) / 4 * 4;
                 let shortest = (TCP + options.len()).next_multiple_of(4);
                 let header = room.max(shortest).min(LONGEST_TCP);

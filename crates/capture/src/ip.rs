@@ -1,7 +1,7 @@
 //! IP headers and the ports below them.
 //!
-//! Written by hand because captures are cut short: a frame of which 54 bytes were kept still has its addresses and
-//! ports, although its TCP header is not complete. The tests hold it against a full parser.
+//! Written by hand because captures truncate frames: a frame with 54 captured bytes still has its addresses
+//! and ports, although its TCP header is not complete. The tests compare it with a full parser.
 
 use qdisc::{Ecn, FiveTuple};
 
@@ -18,7 +18,7 @@ pub(crate) fn read(data: &[u8], wire_bytes: u32) -> Option<(Ip, u32)> {
     Some((network.transport(data), network.bytes))
 }
 
-/// What the network layer says.
+/// Fields of the network layer.
 struct Network {
     from: [u8; 16],
     to: [u8; 16],
@@ -26,7 +26,7 @@ struct Network {
     bytes: u32,
     ecn: Ecn,
     protocol: u8,
-    /// Where the transport header begins; `None` in later fragments, and where an extension header was cut off.
+    /// Offset of the transport header; `None` in later fragments, and if an extension header is truncated.
     above: Option<usize>,
     later_fragment: bool,
 }
@@ -43,8 +43,8 @@ fn ipv4(data: &[u8], wire_bytes: u32) -> Option<Network> {
     Some(Network {
         from: mapped(fixed[12..16].first_chunk()?),
         to: mapped(fixed[16..20].first_chunk()?),
-        // A total of 0 is what a sender leaves to its network card to fill in: then the frame knows.
-        // Below it, the rest of the frame is padding.
+        // A total length of 0 is left to the network card of the sender to fill in: then the length of the
+        // frame counts. If the total is smaller, the rest of the frame is padding.
         bytes: if total as usize >= header { total.min(wire_bytes) } else { wire_bytes },
         ecn: ecn(fixed[1]),
         protocol: fixed[9],
@@ -60,7 +60,7 @@ fn ipv6(data: &[u8], wire_bytes: u32) -> Option<Network> {
     let mut network = Network {
         from: *fixed[8..24].first_chunk()?,
         to: *fixed[24..40].first_chunk()?,
-        // 0 is a jumbogram (RFC 2675), or was left to the network card: the frame knows.
+        // 0 is a jumbogram (RFC 2675), or was left to the network card: then the length of the frame counts.
         bytes: if payload > 0 { (40 + payload).min(wire_bytes) } else { wire_bytes },
         ecn: ecn((fixed[0] << 4) | (fixed[1] >> 4)),
         protocol: fixed[6],

@@ -1,4 +1,4 @@
-//! Link layers: what stands in front of the IP header, and how to take it off.
+//! Link layers: the headers in front of the IP header, and their removal.
 
 /// The kind of a link, as the registry of link types at tcpdump.org numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,7 +11,7 @@ impl LinkType {
     pub const ETHERNET: LinkType = LinkType(1);
     /// IP without anything in front of it; the registry's number.
     pub const RAW: LinkType = LinkType(101);
-    /// OpenBSD loopback: the same as [`LinkType::NULL`] in network byte order.
+    /// OpenBSD loopback: [`LinkType::NULL`] in network byte order.
     pub const LOOP: LinkType = LinkType(108);
     /// Linux "any" interface, version 1.
     pub const COOKED: LinkType = LinkType(113);
@@ -43,9 +43,9 @@ impl LinkType {
 /// The addresses of an Ethernet header, IEEE 802.3 section 3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Macs {
-    /// Who sent it over this link.
+    /// Address of the sender on this link.
     pub from: [u8; 6],
-    /// Who it was for on this link.
+    /// Address of the receiver on this link.
     pub to: [u8; 6],
 }
 
@@ -55,7 +55,7 @@ const PPPOE_SESSION: u16 = 0x8864;
 /// 802.1Q, 802.1ad, and two numbers that were used before it.
 const VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 
-/// The bytes from the IP header on, if it is IP, and how many of them there were on the wire.
+/// The bytes from the IP header on, if the frame is IP, and their number on the wire.
 pub(crate) fn strip(link: LinkType, frame: &[u8], wire_bytes: u32) -> (Option<&[u8]>, u32) {
     let header = match link {
         LinkType::ETHERNET => ether_type(frame, 12),

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 use crate::LinkType;
 
-/// Writes a capture, block by block. What it writes to should be buffered.
+/// Writes a capture, block by block. The output should be buffered.
 ///
 /// ```
 /// use capture::{EnhancedPacket, InterfaceDescription, LinkType, Writer};
@@ -22,44 +22,44 @@ use crate::LinkType;
 pub struct Writer<W: Write> {
     out: W,
     interfaces: u32,
-    /// The body of the block at hand, used again for the next.
+    /// The body of the current block, reused for the next.
     body: Vec<u8>,
 }
 
-/// A place at which packets were seen; section 4.2.
+/// An interface at which packets were captured: draft-ietf-opsawg-pcapng, section 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceDescription<'a> {
-    /// What it is called; empty for no name.
+    /// Name; empty for none.
     pub name: &'a str,
-    /// What it is; empty for nothing to say.
+    /// Description; empty for none.
     pub description: &'a str,
-    /// What stands in front of its packets.
+    /// Link type of its packets.
     pub link: LinkType,
-    /// Its speed in bit/s; 0 where it has none.
+    /// Speed in bit/s; 0 for none.
     pub speed: u64,
     /// Most bytes kept of a packet; 0 for no limit.
     pub snap: u32,
 }
 
 impl Default for InterfaceDescription<'_> {
-    /// A nameless one of raw IP, unlimited.
+    /// An interface of raw IP without name and limit.
     fn default() -> Self {
         InterfaceDescription { name: "", description: "", link: LinkType::RAW, speed: 0, snap: 0 }
     }
 }
 
-/// A packet to be written; section 4.3.
+/// A packet to write: draft-ietf-opsawg-pcapng, section 4.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnhancedPacket<'a> {
     /// Its interface, as [`Writer::interface`] numbered it.
     pub interface: u32,
-    /// When: nanoseconds since 1970, or since whatever the clock counts from.
+    /// Time: nanoseconds since 1970, or since the epoch of the clock.
     pub time: u64,
-    /// Bytes that it had on the wire, link header included.
+    /// Length on the wire, bytes, including the link header.
     pub bytes: u32,
-    /// What was kept of it, from the link header on.
+    /// The captured bytes, from the link header on.
     pub data: &'a [u8],
-    /// What is to be said about it.
+    /// Comment; `None` for none.
     pub comment: Option<&'a str>,
 }
 
@@ -78,10 +78,10 @@ const SPEED: u16 = 8;
 const RESOLUTION: u16 = 9;
 
 impl<W: Write> Writer<W> {
-    /// Begins a capture that says which application wrote it.
+    /// Begins a capture with the name of the application that writes it.
     ///
     /// # Errors
-    /// What `out` says; `InvalidInput` for a name beyond 65,535 bytes.
+    /// The error of `out`; `InvalidInput` for a name of more than 65,535 bytes.
     pub fn new(out: W, application: &str) -> io::Result<Writer<W>> {
         let mut writer = Writer { out, interfaces: 0, body: Vec::new() };
         writer.word(ORDER_MARK);
@@ -93,10 +93,10 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds an interface, and tells its number. Interfaces may be added between packets.
+    /// Adds an interface and returns its number. Interfaces may be added between packets.
     ///
     /// # Errors
-    /// What the output says; `InvalidInput` for a text beyond 65,535 bytes.
+    /// The error of the output; `InvalidInput` for a text of more than 65,535 bytes.
     pub fn interface(&mut self, interface: &InterfaceDescription<'_>) -> io::Result<u32> {
         self.body.extend(interface.link.0.to_le_bytes());
         self.body.extend([0, 0]);
@@ -120,8 +120,8 @@ impl<W: Write> Writer<W> {
     /// Adds a packet.
     ///
     /// # Errors
-    /// What the output says; `InvalidInput` for an interface that was not added, for more data than bytes on the wire,
-    /// and for a comment beyond 65,535 bytes.
+    /// What the output says; `InvalidInput` for an interface that was not added, for more data than bytes on
+    /// the wire, and for a comment beyond 65,535 bytes.
     pub fn packet(&mut self, packet: &EnhancedPacket<'_>) -> io::Result<()> {
         let EnhancedPacket { interface, time, bytes, data, comment } = *packet;
         if interface >= self.interfaces {
@@ -143,10 +143,10 @@ impl<W: Write> Writer<W> {
         self.block(PACKET)
     }
 
-    /// Flushes the output and gives it back.
+    /// Flushes the output and returns it.
     ///
     /// # Errors
-    /// What the output says.
+    /// The error of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

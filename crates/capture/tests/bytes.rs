@@ -1,5 +1,5 @@
-//! The path of the fuzz target, run on its seeds and on what becomes of them: it holds without a fuzzer, too. And the
-//! seeds, which come from many tools, as tshark reads them.
+//! The path of the fuzz target, run on its seeds and on what becomes of them: it holds without a fuzzer, too.
+//! And the seeds, which come from many tools, as tshark reads them.
 //!
 //! `fuzz/seeds/capture.py` makes the seeds.
 
@@ -130,7 +130,8 @@ fn the_same_packets_in_every_format() {
     for link in ["vlan", "qinq", "pppoe", "null", "loop", "raw", "cooked", "cooked-2"] {
         assert_eq!(ip(&seed(&format!("{link}.pcap"))), ip(&ethernet), "{link}");
     }
-    // What was cut off is counted as if it were there; 38 bytes are enough for ports, not for a TCP header's length.
+    // What was cut off is counted as if it were there; 38 bytes are enough for ports, not for a TCP header's
+    // length.
     let lengths = |packets: &[Packet]| packets.iter().map(|packet| packet.bytes).collect::<Vec<_>>();
     assert_eq!(lengths(&seed("snap-38.pcap")), lengths(&simulated));
     assert_eq!(lengths(&seed("snap-60.pcapng")), lengths(&ethernet));
@@ -195,7 +196,8 @@ fn tshark_reads_the_same() {
     assert!(compared > 300, "{compared}");
 }
 
-/// A packet as it is compared: time, IP length, ECN, ports, the numbers of TCP, Ethernet addresses; and data bytes.
+/// A packet as it is compared: time, IP length, ECN, ports, the numbers of TCP, Ethernet addresses; and data
+/// bytes.
 fn ours(packet: &Packet) -> [String; 2] {
     let time = format!("{}.{:09}", packet.time / 1_000_000_000, packet.time % 1_000_000_000);
     let ip = packet.ip.expect("all of the seeds are IP");

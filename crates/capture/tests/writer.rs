@@ -155,7 +155,8 @@ fn tshark_finds_what_was_written() {
     );
 }
 
-/// The header grows with no-operations until the data have the length that they should have, as far as it can.
+/// The header grows with no-operations until the data have the length that they should have, as far as it
+/// can.
 #[test]
 fn tcp_headers_leave_room_for_the_data() {
     for (bytes, data, header, counted) in

@@ -9,7 +9,7 @@ use capture::Reader;
 use qdisc::{FlowKind, FlowReport, Meta, PortId, Probe, Time};
 use scenario::Scenario;
 use sim::Segment;
-use workload::{Connection, Extraction, Local, Seen, Side, Way, Workload};
+use workload::{Connection, Direction, Extraction, Local, Seen, Side, Workload};
 
 /// A home whose people browse, with connections for many objects and for one each; files and a call beside. All ends 5 s
 /// before the run does.
@@ -171,26 +171,26 @@ fn assert_same(found: &Workload, given: &Workload, close: u64) {
     assert_eq!(found.connections.len(), given.connections.len());
     for (found, given) in found.connections.iter().zip(&given.connections) {
         let what = |connection: &Connection| -> Vec<_> {
-            connection.writes.iter().map(|write| (write.side, write.bytes, write.cue)).collect()
+            connection.adus.iter().map(|write| (write.side, write.bytes, write.trigger)).collect()
         };
         assert_eq!(what(found), what(given), "\nfound {found:?}\ngiven {given:?}");
-        assert_eq!((found.way, found.begun, found.ended), (given.way, true, true));
+        assert_eq!((found.direction, found.begun, found.ended), (given.direction, true, true));
         let parts = |connection: &Connection| -> Vec<_> {
-            connection.exchanges.iter().map(|exchange| (exchange.writes, exchange.page)).collect()
+            connection.epochs.iter().map(|exchange| (exchange.adus, exchange.page)).collect()
         };
         assert_eq!(parts(found), parts(given));
         assert!(found.start.abs_diff(given.start) <= close, "{found:?} {given:?}");
         let rtts = (found.rtt.expect("seen"), given.rtt.expect("given"));
         assert!(rtts.0.abs_diff(rtts.1) <= close, "{rtts:?}");
-        for (found, given) in found.writes.iter().zip(&given.writes) {
-            assert!(found.pause.abs_diff(given.pause) <= close, "{found:?} {given:?}");
+        for (found, given) in found.adus.iter().zip(&given.adus) {
+            assert!(found.think_time.abs_diff(given.think_time) <= close, "{found:?} {given:?}");
         }
     }
     assert_eq!(found.trains.len(), given.trains.len());
     for (found, given) in found.trains.iter().zip(&given.trains) {
         assert_eq!(
-            (found.way, found.packets.len(), found.bytes()),
-            (given.way, given.packets.len(), given.bytes())
+            (found.direction, found.packets.len(), found.bytes()),
+            (given.direction, given.packets.len(), given.bytes())
         );
         assert!(found.start.abs_diff(given.start) <= close);
     }
@@ -238,10 +238,10 @@ fn a_simulated_home_is_found_as_it_was() {
 
     // Each exchange is an object with its request, or a transfer.
     let heavier = |connection: &Connection| -> Vec<u64> {
-        let of = |writes: &[workload::Write], side| -> u64 {
+        let of = |writes: &[workload::Adu], side| -> u64 {
             writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum()
         };
-        let parts = connection.parts();
+        let parts = connection.epochs_with_adus();
         parts
             .map(|(_, writes)| {
                 if of(writes, Side::Server) > 0 { of(writes, Side::Server) } else { of(writes, Side::Client) }
@@ -257,8 +257,8 @@ fn a_simulated_home_is_found_as_it_was() {
     assert_eq!(workload.trains.len(), 1);
     let train = &workload.trains[0];
     assert_eq!(
-        (train.way, train.group.as_str(), train.packets.len()),
-        (Way::Up, "voice-like", truth.datagrams)
+        (train.direction, train.group.as_str(), train.packets.len()),
+        (Direction::Up, "voice-like", truth.datagrams)
     );
 }
 
@@ -361,11 +361,11 @@ fn every_kind_of_write_is_found_again() {
     let mut given = Workload::read(lines.join("\n").as_bytes()).unwrap();
     let found = again(&given, folder.path());
     // Port 80 means pages, whatever it was.
-    for exchange in given.connections.iter_mut().flat_map(|connection| &mut connection.exchanges) {
+    for exchange in given.connections.iter_mut().flat_map(|connection| &mut connection.epochs) {
         exchange.page = None;
     }
     let mut found = found;
-    for exchange in found.connections.iter_mut().flat_map(|connection| &mut connection.exchanges) {
+    for exchange in found.connections.iter_mut().flat_map(|connection| &mut connection.epochs) {
         exchange.page = None;
     }
     assert_same(&found, &given, 1_000_000);
@@ -439,7 +439,7 @@ fn the_example_takes_as_long_as_it_took() {
     let mut captured: Vec<(f64, f64)> = Vec::new();
     let mut upload = (0, 0.0);
     for connection in &workload.connections {
-        for (exchange, writes) in connection.parts() {
+        for (exchange, writes) in connection.epochs_with_adus() {
             let of = |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
             let (ask, answer): (u64, u64) = (of(Side::Client), of(Side::Server));
             let took = exchange.took as f64 / 1e9;

@@ -1,7 +1,7 @@
-//! The applications of a capture, done again: cues, thinking, distances, and what is reported.
+//! The source `applications`: triggers, think times, access delays, and reports.
 //!
-//! Node 0 is local and node 1 far; between them 1 Gbit/s without delay, so that the way is the connection's
-//! own and a packet takes microseconds. A round trip is 100 ms unless said.
+//! Node 0 is local and node 1 far; between them 1 Gbit/s without delay, so that the delay is the connection's
+//! own and a packet takes microseconds. A round trip is 100 ms unless stated.
 
 mod support;
 
@@ -14,7 +14,7 @@ use sim::{Place, Plan, SOURCES, Segment, Sim, TcpConfig};
 use support::Lab;
 use tempfile::NamedTempFile;
 
-/// Everything that was reported, and when datagrams left.
+/// All flow reports, and the times of datagrams.
 #[derive(Default, PartialEq, Debug)]
 struct Log {
     flows: Vec<FlowReport>,
@@ -140,7 +140,7 @@ fn the_next_request_waits_for_the_answer_and_for_the_client() {
     assert_eq!(times(&log), [(0, 200), (1_200, 1_300)]);
 }
 
-/// A greeting: the server hears that the connection stands after 150 ms, and what it says arrives at 200.
+/// The server sends first: for it the connection is established after 150 ms, and its data arrives at 200.
 #[test]
 fn a_server_may_speak_first() {
     let log = run(&[talk(
@@ -150,7 +150,7 @@ fn a_server_may_speak_first() {
     assert_eq!(times(&log), [(0, 200)]);
 }
 
-/// The first part arrives at 150 ms, which the writer knows at 200; 700 ms later it goes on.
+/// The first part arrives at 150 ms and is acknowledged at 200; 700 ms later the writer continues.
 #[test]
 fn a_pause_within_one_sides_data_counts_from_its_acknowledgement() {
     let log = run(&[talk(
@@ -165,7 +165,7 @@ fn a_pause_within_one_sides_data_counts_from_its_acknowledgement() {
     assert_eq!((report.from, report.to, report.bytes), (0, 1, 11_000), "an upload");
 }
 
-/// Who connects from beyond the link is as far away as who is connected to.
+/// A client on the far side has the same access delay as a server there.
 #[test]
 fn the_far_host_may_be_the_client() {
     let mut line = talk(
@@ -181,7 +181,7 @@ fn the_far_host_may_be_the_client() {
     assert_eq!(log.of(FlowKind::Transfer)[0].from, 0, "the local server answers");
 }
 
-/// Each connection has its own way: 20 ms, 100 ms, and the median of what is known where nothing was
+/// Each connection has its own round-trip time: 20 ms, 100 ms, and the median of the others if none was
 /// measured.
 #[test]
 fn connections_keep_their_round_trips() {
@@ -220,7 +220,7 @@ fn a_page_is_reported_beside_its_parts() {
     assert_eq!(log.of(FlowKind::Transfer).len(), 2);
 }
 
-/// 100 kB at 100 kbit/s do not arrive within two seconds: what did not come to be counts as unfinished, too.
+/// 100 kB at 100 kbit/s do not arrive within two seconds: epochs that did not begin count as unfinished, too.
 #[test]
 fn what_the_end_cuts_off_is_unfinished() {
     let writes = json!([
@@ -304,7 +304,7 @@ fn what_cannot_be_done_again_is_refused() {
     let foreign = NamedTempFile::new().unwrap();
     std::fs::write(&foreign, "time,from,to,bytes\n").unwrap();
     let message = refused(json!({ "file": foreign.path() }), |_| ()).message;
-    assert!(message.contains("is no workload: its first line should be"), "{message}");
+    assert!(message.contains("is not a workload: its first line should be"), "{message}");
     let short = file(&[json!({ "tcp": { "start": 0 } })]);
     let message = refused(json!({ "file": short.path() }), |_| ()).message;
     assert!(message.contains("line 2: missing field"), "{message}");
@@ -312,5 +312,5 @@ fn what_cannot_be_done_again_is_refused() {
     let message = refused(json!({ "file": good.path(), "group": "ssh" }), |_| ()).message;
     assert!(message.contains("\"ssh\" has nothing in"), "{message}");
     let pairs = refused(json!({ "file": good.path() }), |place| place.pairs = vec![(0, 1), (1, 0)]);
-    assert!(pairs.message.contains("name one node on the local side and one beyond"), "{pairs}");
+    assert!(pairs.message.contains("name one node on the local side and one on the far side"), "{pairs}");
 }

@@ -1,7 +1,7 @@
 //! How fast a workload is taken out of a capture: reading and extraction together, from memory.
 //!
-//! The capture is of 64 MB: full-size packets of 200 connections at once, with an acknowledgement for every second. The
-//! bar: 200 MB/s of the file.
+//! The capture is of 64 MB: full-size packets of 200 connections at once, with an acknowledgement for every
+//! second. The bar: 200 MB/s of the file.
 
 use std::hint::black_box;
 use std::io::Cursor;

@@ -1,7 +1,9 @@
-//! The packets of a train, in few bytes: a capture has millions of them, and each is a short gap and a length.
+//! The packets of a train, in few bytes: a capture has millions of them, and each is a short gap and a
+//! length.
 //!
-//! A gap of a millisecond and a length take 5 bytes; in a list of pairs they would take 16, and while the list grows, three times that. Packets
-//! are read in order, by [`Datagrams::iter`] or, by who comes back for the next one later, by a [`Cursor`].
+//! A gap of a millisecond and a length take 5 bytes; in a list of pairs they would take 16, and while the
+//! list grows, three times that. Packets are read in order, by [`Datagrams::iter`] or, by who comes back for
+//! the next one later, by a [`Cursor`].
 
 use std::fmt;
 
@@ -11,8 +13,8 @@ use serde::ser::{Serialize, Serializer};
 /// For each packet the time since the one before it, ns, and its IP length, bytes.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Datagrams {
-    /// Each number as groups of 7 bits, the lowest first, with the eighth bit where more follow (LEB128). In pieces, so that nothing is
-    /// copied when a long train grows; no packet is in two of them.
+    /// Each number as groups of 7 bits, the lowest first, with the eighth bit where more follow (LEB128). In
+    /// pieces, so that nothing is copied when a long train grows; no packet is in two of them.
     pieces: Vec<Vec<u8>>,
     len: usize,
 }

@@ -1,4 +1,4 @@
-//! From packets to a workload, in one pass.
+//! The extraction of a workload from packets, in one pass.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use qdisc::hash::SipHasher;
 
 use crate::datagrams::Datagrams;
 use crate::local::{Local, Pair};
-use crate::model::{Connection, Side, Train, Way, Workload, Write};
+use crate::model::{Adu, Connection, Direction, Side, Train, Workload};
 use crate::names;
 use crate::pages::{self, Asked};
 use crate::tcp::{ACK, SYN, Tracker};
 
-/// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture gives the
-/// same workload.
+/// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture
+/// gives the same workload.
 const HASHER: SipHasher = SipHasher::new(0x776f_726b_6c6f_6164, 0x6361_7074_7572_6564);
 
-/// Flows beyond this number are not told apart any more but left out, and counted: memory stays bounded.
+/// Largest number of flows. Packets of further flows are counted and left out, so that memory is bounded.
 const MOST_FLOWS: usize = 2_000_000;
 
-/// Groups that are named in tables; what is beyond counts as "other".
+/// Number of groups with a name of their own in tables; the rest is "other".
 const MOST_GROUPS: usize = 6;
 
 /// Reads packets; give them in the order of the file, then [`finish`](Extraction::finish).
 #[derive(Default)]
 pub struct Extraction {
-    /// By 5-tuple, the smaller end first: places in `flows`.
+    /// Index in `flows` by 5-tuple, the smaller end first.
     places: FlowMap<u32>,
     flows: Vec<Flow>,
     first: Option<u64>,
@@ -35,20 +35,20 @@ pub struct Extraction {
     seen: Seen,
 }
 
-/// What a capture held, and what could be used of it.
+/// Statistics of a capture: its contents, and the parts that are used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// Packets of the file, and their IP bytes.
+    /// Number of packets in the file.
     pub packets: u64,
-    /// Bytes of these, as on the wire.
+    /// Their IP bytes, as on the wire.
     pub bytes: u64,
-    /// From the first packet to the last, ns.
+    /// Time from the first packet to the last, ns.
     pub span: u64,
     /// Packets that are not IP.
     pub foreign: u64,
     /// TCP packets whose header was cut off or is in another fragment.
     pub headless: u64,
-    /// Packets of flows beyond the two millionth.
+    /// Packets of flows after the two millionth.
     pub crowded: u64,
     /// TCP connections that are used.
     pub connections: u64,
@@ -56,38 +56,39 @@ pub struct Seen {
     pub open_before: u64,
     /// Of these: cut off by the end of the capture.
     pub cut_off: u64,
-    /// Connections that nobody answered or that were refused; left out.
+    /// Connections that were refused or not answered; left out.
     pub unanswered: u64,
-    /// Connections open before the capture began of which it shows no data, only acknowledgements or their end; left
-    /// out.
+    /// Connections open before the capture began of which it shows no data, only acknowledgements or their
+    /// end; left out.
     pub strays: u64,
-    /// Of the used: without a byte of data.
+    /// Used connections without data.
     pub empty: u64,
-    /// Used connections whose round trip was never measured.
+    /// Used connections whose round-trip time was never measured.
     pub without_rtt: u64,
     /// Flows other than TCP, each direction by itself.
     pub trains: u64,
     /// Packets between hosts on the same side; left out.
     pub inside: u64,
-    /// Data bytes that acknowledgements tell of and the capture missed.
+    /// Data bytes that are acknowledged and not in the capture.
     pub missed: u64,
-    /// How long each page that was found in web traffic took, ns.
+    /// Duration of each page in the web traffic, ns.
     pub pages: Vec<u64>,
-    /// Median round trip of the connections, ns.
+    /// Median round-trip time of the connections, ns.
     pub rtt: Option<u64>,
-    /// Packets up and down, with their IP bytes; of flows that cross the link.
+    /// Upstream packets and their IP bytes, of flows that cross the link.
     pub up: (u64, u64),
-    /// See `up`.
+    /// Downstream packets and their IP bytes, of flows that cross the link.
     pub down: (u64, u64),
 }
 
 /// Both directions between two ends.
 struct Flow {
-    /// As the client, or whoever was seen first, sends.
+    /// The 5-tuple in the direction from the client, or from the end that was seen first.
     tuple: FiveTuple,
     macs: Option<Macs>,
-    /// Packets and IP bytes that way and back.
+    /// Packets and IP bytes in that direction.
     there: (u64, u64),
+    /// Packets and IP bytes in the reverse direction.
     back: (u64, u64),
     kind: Kind,
 }
@@ -97,7 +98,7 @@ enum Kind {
     Other { there: Times, back: Times },
 }
 
-/// Packets of a train: when they passed, ns after the one before, and how long they are.
+/// The packets of a train: gap before each, ns, and length.
 #[derive(Default)]
 struct Times {
     start: u64,
@@ -108,7 +109,7 @@ struct Times {
 const TCP: u8 = 6;
 
 impl Extraction {
-    /// Takes the next packet.
+    /// Adds the next packet.
     pub fn packet(&mut self, packet: &Packet) {
         self.seen.packets += 1;
         let Some(ip) = &packet.ip else {
@@ -117,7 +118,8 @@ impl Extraction {
         };
         self.seen.bytes += u64::from(packet.bytes);
         let first = *self.first.get_or_insert(packet.time);
-        // Captures of several interfaces may step back a little: what comes too early comes now.
+        // Times of captures of several interfaces may step back a little; larger steps are limited to one
+        // second.
         let now = packet.time.saturating_sub(first).max(self.last.saturating_sub(1_000_000_000));
         self.last = self.last.max(now);
         let is_tcp = ip.tuple.protocol == TCP;
@@ -208,20 +210,20 @@ impl Extraction {
         self.flows.len() as u32 - 1
     }
 
-    /// Which side is local, as far as the packets tell, and the sentence that says why.
+    /// A guess of the local side from the packets, and the reason as a sentence.
     pub fn guess(&self) -> Option<(Local, String)> {
         let pairs: Vec<Pair> = self.flows.iter().map(Flow::pair).collect();
         Local::guess(&pairs)
     }
 
-    /// What was read so far.
+    /// Statistics of the packets so far.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
 
-    /// Whether anything crosses the link between `local` and the rest.
+    /// Whether any flow crosses the link between `local` and the rest.
     pub fn crosses(&self, local: &Local) -> bool {
-        self.flows.iter().any(|flow| flow.way(local).is_some())
+        self.flows.iter().any(|flow| flow.direction(local).is_some())
     }
 
     /// The addresses with the most packets, for a message.
@@ -245,12 +247,12 @@ impl Extraction {
         let mut workload = Workload { span: last, ..Workload::default() };
         let mut asked: Vec<Asked> = Vec::new();
         for flow in flows {
-            let Some(way) = flow.way(local) else {
+            let Some(direction) = flow.direction(local) else {
                 seen.inside += flow.there.0 + flow.back.0;
                 continue;
             };
-            seen.count(way, flow.there);
-            seen.count(way.other(), flow.back);
+            seen.count(direction, flow.there);
+            seen.count(direction.other(), flow.back);
             match flow.kind {
                 Kind::Tcp(tracker) => {
                     seen.missed += tracker.missed;
@@ -263,13 +265,13 @@ impl Extraction {
                         continue;
                     }
                     let rtt = paths.rtt(&flow.tuple);
-                    connection(flow.tuple, way, *tracker, rtt, &mut workload, &mut asked, &mut seen);
+                    connection(flow.tuple, direction, *tracker, rtt, &mut workload, &mut asked, &mut seen);
                 }
                 Kind::Other { there, back } => {
                     let port = names::server_port(flow.tuple.from_port, flow.tuple.to_port);
                     let group = names::other(flow.tuple.protocol, port);
-                    for (times, way) in [(there, way), (back, way.other())] {
-                        workload.trains.extend(times.train(way, &group));
+                    for (times, direction) in [(there, direction), (back, direction.other())] {
+                        workload.trains.extend(times.train(direction, &group));
                     }
                 }
             }
@@ -287,7 +289,7 @@ impl Extraction {
 
 fn connection(
     tuple: FiveTuple,
-    way: Way,
+    direction: Direction,
     tracker: Tracker,
     rtt: Option<u64>,
     workload: &mut Workload,
@@ -296,27 +298,27 @@ fn connection(
 ) {
     let Tracker { start, begun, ended, .. } = tracker;
     let firsts: Vec<u64> = tracker.first_times().collect();
-    let (writes, exchanges) = tracker.close();
-    let mut write = 0;
-    for (number, exchange) in exchanges.iter().enumerate() {
-        let from = if number == 0 { start } else { firsts[write] };
-        let mine = &writes[write..][..exchange.writes as usize];
-        write += mine.len();
+    let (adus, epochs) = tracker.close();
+    let mut adu = 0;
+    for (number, epoch) in epochs.iter().enumerate() {
+        let from = if number == 0 { start } else { firsts[adu] };
+        let mine = &adus[adu..][..epoch.adus as usize];
+        adu += mine.len();
         asked.push(Asked {
             connection: workload.connections.len(),
-            exchange: number,
+            epoch: number,
             client: tuple.from,
-            is_upload: Write::sum(mine, Side::Client) > Write::sum(mine, Side::Server),
+            is_upload: Adu::sum(mine, Side::Client) > Adu::sum(mine, Side::Server),
             from,
-            until: from + exchange.took,
+            until: from + epoch.took,
         });
     }
     seen.open_before += u64::from(!begun);
     seen.cut_off += u64::from(!ended);
-    seen.empty += u64::from(writes.is_empty());
+    seen.empty += u64::from(adus.is_empty());
     seen.without_rtt += u64::from(rtt.is_none());
     let group = names::tcp(tuple.to_port);
-    workload.connections.push(Connection { start, way, rtt, group, begun, ended, writes, exchanges });
+    workload.connections.push(Connection { start, direction, rtt, group, begun, ended, adus, epochs });
 }
 
 /// Smallest round trips by pair of hosts: what a single connection measured may have met a queue.
@@ -361,9 +363,9 @@ impl Flow {
         is_there
     }
 
-    fn way(&self, local: &Local) -> Option<Way> {
+    fn direction(&self, local: &Local) -> Option<Direction> {
         let (a, b) = self.ends();
-        local.way(a, b)
+        local.direction(a, b)
     }
 
     #[allow(clippy::type_complexity, reason = "two ends, told once")]
@@ -379,11 +381,12 @@ impl Flow {
 }
 
 impl Times {
-    fn train(self, way: Way, group: &str) -> Option<Train> {
+    fn train(self, direction: Direction, group: &str) -> Option<Train> {
         if self.packets.is_empty() {
             return None;
         }
-        let mut train = Train { start: self.start, way, group: group.to_owned(), packets: self.packets };
+        let mut train =
+            Train { start: self.start, direction, group: group.to_owned(), packets: self.packets };
         if train.is_voice_like() {
             train.group = "voice-like".to_owned();
         }
@@ -392,10 +395,10 @@ impl Times {
 }
 
 impl Seen {
-    fn count(&mut self, way: Way, (packets, bytes): (u64, u64)) {
-        let total = match way {
-            Way::Up => &mut self.up,
-            Way::Down => &mut self.down,
+    fn count(&mut self, direction: Direction, (packets, bytes): (u64, u64)) {
+        let total = match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
         };
         total.0 += packets;
         total.1 += bytes;
@@ -413,7 +416,7 @@ fn join_small_groups(workload: &mut Workload) {
     let mut bytes: BTreeMap<String, u64> = BTreeMap::new();
     for connection in &workload.connections {
         *bytes.entry(connection.group.clone()).or_default() +=
-            connection.writes.iter().map(|write| write.bytes).sum::<u64>();
+            connection.adus.iter().map(|adu| adu.bytes).sum::<u64>();
     }
     for train in &workload.trains {
         *bytes.entry(train.group.clone()).or_default() += train.bytes();

@@ -1,4 +1,4 @@
-//! The file of a workload: a line of JSON that says what it is, then a line for each connection and train.
+//! The file format of a workload: a line of JSON with its version, then a line for each connection and train.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -8,13 +8,13 @@ use crate::model::{Connection, Side, Train, Workload};
 
 const VERSION: u32 = 1;
 
-/// The first line.
+/// The first line of a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
     /// The version of the format.
     giveway_workload: u32,
-    /// From the first packet to the last, ns.
+    /// Time from the first packet to the last, ns.
     span: u64,
 }
 
@@ -25,7 +25,7 @@ enum Line {
     Train(Train),
 }
 
-/// The same, to be written.
+/// A line to write.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Written<'a> {
@@ -33,37 +33,37 @@ enum Written<'a> {
     Train(&'a Train),
 }
 
-/// Lines up to this length are read at once, which is faster. The packets of a train are one line, and there may be millions of them: longer
-/// lines are read as they come.
+/// Lines up to this length are read at once, which is faster. The packets of a train are one line, and there
+/// may be millions of them: longer lines are read as they come.
 const SHORT: u64 = 1 << 20;
 
-/// Why a workload cannot be read.
+/// An error in reading a workload.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system could not read it.
+    /// Reading failed.
     #[error("cannot be read: {0}")]
     Read(#[from] io::Error),
-    /// Its first line is not that of a workload.
-    #[error("is no workload: its first line should be {{\"giveway_workload\":1,\"span\":...}}")]
+    /// The first line is not that of a workload.
+    #[error("is not a workload: its first line should be {{\"giveway_workload\":1,\"span\":...}}")]
     Foreign,
-    /// It was written by a later version.
-    #[error("is a workload of version {0}; this program knows version {VERSION}")]
+    /// The file has another version of the format.
+    #[error("is a workload of version {0}; this program reads version {VERSION}")]
     Version(u32),
-    /// A line makes no sense.
+    /// A line is invalid.
     #[error("line {line}: {what}")]
     Line {
-        /// Which one, counted from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Description of the error.
         what: String,
     },
 }
 
 impl Workload {
-    /// Writes it.
+    /// Writes the workload.
     ///
     /// # Errors
-    /// When the system cannot.
+    /// If writing fails.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let head = Head { giveway_workload: VERSION, span: self.span };
         serde_json::to_writer(&mut out, &head)?;
@@ -76,10 +76,10 @@ impl Workload {
         out.flush()
     }
 
-    /// Reads what [`write`](Workload::write) wrote, or somebody by hand.
+    /// Reads a workload in the format of [`write`](Workload::write).
     ///
     /// # Errors
-    /// The line that makes no sense.
+    /// If reading fails, if the file is not a workload of this version, or if a line is invalid.
     pub fn read(mut input: impl BufRead) -> Result<Workload, FileError> {
         let mut line = Vec::new();
         (&mut input).take(SHORT).read_until(b'\n', &mut line)?;
@@ -108,7 +108,7 @@ impl Workload {
             let read = match read {
                 Ok(read) => read,
                 Err(error) if error.is_io() => return Err(FileError::Read(error.into())),
-                Err(error) => return Err(wrong(told(&error))),
+                Err(error) => return Err(wrong(message(&error))),
             };
             match read {
                 Line::Tcp(connection) => {
@@ -125,7 +125,7 @@ impl Workload {
     }
 }
 
-/// What is left of a line, up to its end.
+/// The rest of a line, up to its end.
 struct RestOfLine<R> {
     input: R,
     ended: bool,
@@ -147,38 +147,39 @@ impl<R: BufRead> Read for RestOfLine<R> {
     }
 }
 
-/// What is wrong, and where in the line: the parser counts lines of its own, and always one.
-fn told(error: &serde_json::Error) -> String {
+/// The message of a parser error with the position in the line. The line number of the parser is left out: it
+/// is always 1.
+fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.split(" at line 1 column").next().unwrap_or(&text);
     format!("{what}, at character {}", error.column())
 }
 
-/// What is said of a time that the clock of a run cannot count.
+/// The message about a time that exceeds [`Workload::LONGEST`].
 fn too_long(what: &str, ns: u64) -> String {
     format!("{what}: {ns} ns are too long: write {} at most, which is 200 days", Workload::LONGEST)
 }
 
 fn check(connection: &Connection) -> Result<(), String> {
-    let writes: u64 = connection.exchanges.iter().map(|exchange| u64::from(exchange.writes)).sum();
-    if writes != connection.writes.len() as u64 {
+    let adus: u64 = connection.epochs.iter().map(|epoch| u64::from(epoch.adus)).sum();
+    if adus != connection.adus.len() as u64 {
         return Err("the exchanges do not add up to the writes".to_owned());
     }
-    if connection.exchanges.iter().any(|exchange| exchange.writes == 0) {
+    if connection.epochs.iter().any(|epoch| epoch.adus == 0) {
         return Err("an exchange without writes".to_owned());
     }
-    if connection.writes.iter().any(|write| write.bytes == 0) {
+    if connection.adus.iter().any(|adu| adu.bytes == 0) {
         return Err("a write of 0 bytes".to_owned());
     }
     let times = [("start", connection.start), ("rtt", connection.rtt.unwrap_or(0))].into_iter();
-    let pauses = connection.writes.iter().map(|write| ("pause", write.pause));
-    let took = connection.exchanges.iter().map(|exchange| ("took", exchange.took));
+    let pauses = connection.adus.iter().map(|adu| ("pause", adu.think_time));
+    let took = connection.epochs.iter().map(|epoch| ("took", epoch.took));
     if let Some((what, ns)) = times.chain(pauses).chain(took).find(|(_, ns)| *ns > Workload::LONGEST) {
         return Err(too_long(what, ns));
     }
     for side in [Side::Client, Side::Server] {
-        let mine = connection.writes.iter().filter(|write| write.side == side);
-        if mine.fold(0, |sum: u64, write| sum.saturating_add(write.bytes)) > Workload::MOST_BYTES {
+        let mine = connection.adus.iter().filter(|adu| adu.side == side);
+        if mine.fold(0, |sum: u64, adu| sum.saturating_add(adu.bytes)) > Workload::MOST_BYTES {
             let most = Workload::MOST_BYTES;
             return Err(format!(
                 "bytes: one side writes more than {most} of them all together, which is 1 PiB"

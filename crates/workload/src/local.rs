@@ -1,4 +1,4 @@
-//! Which side of the link is ours.
+//! The local side of the link.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,19 +8,19 @@ use std::str::FromStr;
 use capture::Packet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::model::Way;
+use crate::model::Direction;
 
-/// How packets tell on which side of the link their sender is.
+/// The rule that decides on which side of the link a host is.
 ///
-/// Written as prefixes or MAC addresses of the local side with commas between them, or as `beyond MAC`: everything
-/// behind that gateway is the far side.
+/// Written as prefixes or MAC addresses of the local side with commas between them, or as `beyond MAC`:
+/// everything behind that gateway is the far side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Local {
     /// These prefixes are local.
     Prefixes(Vec<Prefix>),
     /// These MAC addresses are local.
     Macs(Vec<[u8; 6]>),
-    /// What comes from or goes to this MAC address is far, all others are local.
+    /// The far side is behind this MAC address; all other hosts are local.
     Beyond([u8; 6]),
 }
 
@@ -28,39 +28,43 @@ pub enum Local {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
     address: [u8; 16],
-    /// Bits that count, 0 to 128.
+    /// Length of the prefix, 0 to 128 bits.
     bits: u8,
 }
 
-/// What cannot be read as a local side.
+/// A text that is not a local side.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is neither a prefix such as 192.168.0.0/16 nor a MAC address such as 02:00:00:00:00:01")]
 pub struct LocalError(String);
 
-/// What two hosts showed of themselves, and how much they had to say.
+/// Addresses of two hosts, and their traffic.
 pub(crate) struct Pair {
-    /// Who spoke first or connected.
+    /// The host that sent first or connected.
     pub a: ([u8; 16], Option<[u8; 6]>),
     pub b: ([u8; 16], Option<[u8; 6]>),
     pub packets: u64,
-    /// Whether `a` was seen to open a connection.
+    /// Whether `a` opened a connection.
     pub opened: bool,
 }
 
 impl Local {
-    /// Which way a packet crosses the link: `None` when both ends are on one side.
-    pub fn way(&self, from: ([u8; 16], Option<[u8; 6]>), to: ([u8; 16], Option<[u8; 6]>)) -> Option<Way> {
+    /// The direction in which a packet crosses the link; `None` if both ends are on one side.
+    pub fn direction(
+        &self,
+        from: ([u8; 16], Option<[u8; 6]>),
+        to: ([u8; 16], Option<[u8; 6]>),
+    ) -> Option<Direction> {
         match (self.is_local(from)?, self.is_local(to)?) {
-            (true, false) => Some(Way::Up),
-            (false, true) => Some(Way::Down),
+            (true, false) => Some(Direction::Up),
+            (false, true) => Some(Direction::Down),
             _ => None,
         }
     }
 
-    /// Which way a captured packet crosses the link: `None` when it does not, or is not IP.
-    pub fn way_of(&self, packet: &Packet) -> Option<Way> {
+    /// The direction in which a captured packet crosses the link; `None` if it does not, or is not IP.
+    pub fn direction_of(&self, packet: &Packet) -> Option<Direction> {
         let (tuple, macs) = (packet.ip?.tuple, packet.mac);
-        self.way((tuple.from, macs.map(|macs| macs.from)), (tuple.to, macs.map(|macs| macs.to)))
+        self.direction((tuple.from, macs.map(|macs| macs.from)), (tuple.to, macs.map(|macs| macs.to)))
     }
 
     fn is_local(&self, (address, mac): ([u8; 16], Option<[u8; 6]>)) -> Option<bool> {
@@ -71,7 +75,8 @@ impl Local {
         }
     }
 
-    /// Guesses from who talked to whom; with the sentence that says why. `None` where nothing tells.
+    /// Guesses the local side from the traffic, and returns the reason as a sentence. `None` if the traffic
+    /// gives no indication.
     pub(crate) fn guess(pairs: &[Pair]) -> Option<(Local, String)> {
         by_gateway(pairs)
             .or_else(|| by_private(pairs))
@@ -124,7 +129,7 @@ fn by_private(pairs: &[Pair]) -> Option<(Local, String)> {
     })
 }
 
-/// Who takes part in nearly everything was captured at home.
+/// A host that takes part in nearly all traffic is local.
 fn by_presence(pairs: &[Pair]) -> Option<(Local, String)> {
     let all: u64 = pairs.iter().map(|pair| pair.packets).sum();
     let mut present: BTreeMap<[u8; 16], (u64, u64)> = BTreeMap::new();
@@ -136,7 +141,7 @@ fn by_presence(pairs: &[Pair]) -> Option<(Local, String)> {
         }
     }
     let everywhere = present.iter().filter(|(_, (packets, _))| packets * 10 >= all * 8);
-    // Where two hosts only talk with each other, who connects is at home.
+    // If only two hosts exchange packets, the one that connects is local.
     let (address, (packets, opened)) = everywhere.max_by_key(|(_, (packets, opened))| (*opened, *packets))?;
     let also = present.iter().filter(|(other, seen)| *other != address && seen.0 * 10 >= all * 8).count();
     if also > 0 && *opened == 0 {
@@ -148,7 +153,7 @@ fn by_presence(pairs: &[Pair]) -> Option<(Local, String)> {
     Some((Local::Prefixes(vec![prefix]), why))
 }
 
-/// Who opens connections is local.
+/// Hosts that open connections are local.
 fn by_opener(pairs: &[Pair]) -> Option<(Local, String)> {
     let opened = || pairs.iter().filter(|pair| pair.opened);
     let openers: BTreeSet<[u8; 16]> = opened().map(|pair| pair.a.0).collect();
@@ -306,9 +311,9 @@ mod tests {
         ];
         assert_eq!(guessed(&pairs).unwrap(), "beyond 02:00:00:00:00:09");
         let (local, _) = Local::guess(&pairs).unwrap();
-        assert_eq!(local.way(pairs[0].a, pairs[0].b), Some(Way::Up));
-        assert_eq!(local.way(pairs[0].b, pairs[0].a), Some(Way::Down));
-        assert_eq!(local.way(pairs[0].a, pairs[2].a), None, "it stays at home");
+        assert_eq!(local.direction(pairs[0].a, pairs[0].b), Some(Direction::Up));
+        assert_eq!(local.direction(pairs[0].b, pairs[0].a), Some(Direction::Down));
+        assert_eq!(local.direction(pairs[0].a, pairs[2].a), None, "it stays at home");
     }
 
     #[test]
@@ -318,7 +323,7 @@ mod tests {
             pair(v4(198, 51, 100, 7), v4(192, 168, 1, 21), None, true),
         ];
         let local: Local = guessed(&pairs).unwrap().parse().unwrap();
-        assert_eq!(local.way(pairs[1].a, pairs[1].b), Some(Way::Down));
+        assert_eq!(local.direction(pairs[1].a, pairs[1].b), Some(Direction::Down));
     }
 
     #[test]
@@ -367,6 +372,9 @@ mod tests {
         }
         // Bits beyond the prefix do not count.
         let local: Local = "192.168.17.9/20".parse().unwrap();
-        assert_eq!(local.way((v4(192, 168, 31, 1), None), (v4(192, 168, 32, 1), None)), Some(Way::Up));
+        assert_eq!(
+            local.direction((v4(192, 168, 31, 1), None), (v4(192, 168, 32, 1), None)),
+            Some(Direction::Up)
+        );
     }
 }

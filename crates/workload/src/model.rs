@@ -1,27 +1,27 @@
-//! Connections and trains, as they are simulated. Times are in nanoseconds.
+//! The model: connections and packet trains. Times are in nanoseconds.
 
 use serde::{Deserialize, Serialize};
 
 use crate::datagrams::Datagrams;
 
-/// What the applications of a capture did.
+/// The workload of a capture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
-    /// From the first packet to the last, ns.
+    /// Time from the first packet to the last, ns.
     pub span: u64,
-    /// TCP connections, by their start.
+    /// TCP connections, sorted by their start.
     pub connections: Vec<Connection>,
-    /// Everything else, by its start.
+    /// Packet trains, sorted by their start.
     pub trains: Vec<Train>,
 }
 
-/// Which way something crosses the link.
+/// A direction of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// From the local side outwards.
+pub enum Direction {
+    /// Upstream: from the local side to the far side.
     Up,
-    /// Towards the local side.
+    /// Downstream: from the far side to the local side.
     Down,
 }
 
@@ -29,134 +29,141 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Who connected.
+    /// The end that connected.
     Client,
-    /// Who accepted.
+    /// The end that accepted.
     Server,
 }
 
-/// A TCP connection: what its two applications did.
+/// A TCP connection: the behaviour of its two applications.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// When the client's first packet passed the link, ns after the first packet of the capture. For a connection that
-    /// was open already: when its first packet was seen.
+    /// When the client's first packet passed the link, ns after the first packet of the capture. For a
+    /// connection that was open already: when its first packet was seen.
     pub start: u64,
-    /// Which way the client's data go.
-    pub way: Way,
-    /// Round-trip time between the hosts without queues, ns; none where it was never measured.
+    /// Direction of the data of the client.
+    #[serde(rename = "way")]
+    pub direction: Direction,
+    /// Round-trip time between the hosts without queueing delay, ns; `None` if it was never measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<u64>,
-    /// What it is counted under: a service by its port.
+    /// Group of the connection in reports: the service of the port.
     pub group: String,
-    /// Whether the capture saw it begin.
+    /// Whether the capture has its beginning.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub begun: bool,
-    /// Whether the capture saw it end.
+    /// Whether the capture has its end.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub ended: bool,
-    /// What the applications wrote, in the order of their first bytes.
-    pub writes: Vec<Write>,
-    /// The writes parted into requests with their responses, in order; their numbers of writes add up.
-    pub exchanges: Vec<Exchange>,
+    /// Application data units of both sides, in the order of their first bytes.
+    #[serde(rename = "writes")]
+    pub adus: Vec<Adu>,
+    /// The epochs, in order. Their numbers of ADUs add up to the length of `adus`.
+    #[serde(rename = "exchanges")]
+    pub epochs: Vec<Epoch>,
 }
 
-/// What an application writes at once.
+/// An application data unit (ADU): the data that an application writes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Write {
-    /// Who writes.
+pub struct Adu {
+    /// The side that writes.
     pub side: Side,
-    /// How much; at least one byte.
+    /// Number of bytes, at least one.
     pub bytes: u64,
-    /// What it waits for.
-    pub cue: Cue,
-    /// How long it thinks then, ns.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub pause: u64,
+    /// The event that the application waits for.
+    #[serde(rename = "cue")]
+    pub trigger: Trigger,
+    /// Think time: from that event to the write, ns.
+    #[serde(rename = "pause", default, skip_serializing_if = "is_zero")]
+    pub think_time: u64,
 }
 
-/// What a write waits for.
+/// The event that an application waits for before it writes an [`Adu`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cue {
-    /// So many bytes of the other side, since the connection began, have arrived. With 0: the connection stands.
+pub enum Trigger {
+    /// This many bytes of the other side have arrived since the connection began. With 0: the connection is
+    /// established.
     Peer(u64),
-    /// The writer knows that all that it wrote before has arrived.
+    /// All data that the side wrote before is acknowledged.
     Own,
 }
 
-/// A request with its response, or one of the two alone.
+/// An epoch: a request with its response, or one of the two alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Exchange {
-    /// How many writes it has.
-    pub writes: u32,
-    /// How long it took in the capture, ns: from its first byte, or from the beginning of the connection for the first,
-    /// to its last byte.
+pub struct Epoch {
+    /// Number of ADUs.
+    #[serde(rename = "writes")]
+    pub adus: u32,
+    /// Duration in the capture, ns: from its first byte, or from the beginning of the connection for the
+    /// first epoch, to its last byte.
     pub took: u64,
-    /// Which page it is a part of, for web traffic.
+    /// Number of the page that it belongs to, for web traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
-    /// Whether the capture shows all of it: not where it began before or was cut off.
+    /// Whether the capture has all of it: false if it began before the capture or was cut off by its end.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub whole: bool,
 }
 
-/// Packets of one flow that is not TCP, in one direction.
+/// A packet train: the packets of one flow that is not TCP, in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
-    /// When its first packet was seen, ns after the first packet of the capture.
+    /// Time of its first packet, ns after the first packet of the capture.
     pub start: u64,
-    /// Which way it goes.
-    pub way: Way,
-    /// What it is counted under.
+    /// Direction of its packets.
+    #[serde(rename = "way")]
+    pub direction: Direction,
+    /// Group of the train in reports.
     pub group: String,
-    /// For each packet the time since the one before it, ns, and its IP length, bytes.
+    /// Time since the packet before, ns, and IP length, bytes, of each packet.
     pub packets: Datagrams,
 }
 
 impl Connection {
-    /// Bytes that this side wrote.
+    /// Number of bytes that a side writes.
     pub fn bytes(&self, side: Side) -> u64 {
-        Write::sum(&self.writes, side)
+        Adu::sum(&self.adus, side)
     }
 
-    /// Bytes that crossed the link this way, without headers.
-    pub fn bytes_on(&self, way: Way) -> u64 {
-        self.bytes(if way == self.way { Side::Client } else { Side::Server })
+    /// Number of bytes that cross the link in a direction, without headers.
+    pub fn bytes_on(&self, direction: Direction) -> u64 {
+        self.bytes(if direction == self.direction { Side::Client } else { Side::Server })
     }
 
-    /// Its exchanges, each with its writes.
-    pub fn parts(&self) -> impl Iterator<Item = (&Exchange, &[Write])> {
-        let mut rest = &self.writes[..];
-        self.exchanges.iter().map(move |exchange| {
-            let (mine, others) = rest.split_at(exchange.writes as usize);
+    /// The epochs, each with its ADUs.
+    pub fn epochs_with_adus(&self) -> impl Iterator<Item = (&Epoch, &[Adu])> {
+        let mut rest = &self.adus[..];
+        self.epochs.iter().map(move |epoch| {
+            let (mine, others) = rest.split_at(epoch.adus as usize);
             rest = others;
-            (exchange, mine)
+            (epoch, mine)
         })
     }
 }
 
-impl Write {
-    /// Bytes that this side wrote among these.
-    pub fn sum(writes: &[Write], side: Side) -> u64 {
-        // A file may say anything.
-        let bytes = writes.iter().filter(|write| write.side == side).map(|write| write.bytes);
+impl Adu {
+    /// Number of bytes of a side in a list of ADUs.
+    pub fn sum(adus: &[Adu], side: Side) -> u64 {
+        // Saturating, because the numbers of a file are not checked yet.
+        let bytes = adus.iter().filter(|adu| adu.side == side).map(|adu| adu.bytes);
         bytes.fold(0, u64::saturating_add)
     }
 }
 
 impl Workload {
-    /// The round trip of connections of which nothing is known, ns.
+    /// Default round-trip time of connections if none was measured, ns.
     pub const UNKNOWN_RTT: u64 = 30_000_000;
-    /// The longest time in a workload, ns: 200 days. The clock of a run counts 213.
+    /// The longest time in a workload, ns: 200 days. The clock of a run ends at 213 days.
     pub const LONGEST: u64 = 200 * 86_400_000_000_000;
-    /// The most bytes that one side of a connection writes: 1 PiB.
+    /// Largest number of bytes that one side of a connection writes: 1 PiB.
     pub const MOST_BYTES: u64 = 1 << 50;
 
-    /// The median round trip of its connections, ns; none where none was measured.
+    /// The median round-trip time of the connections, ns; `None` if none was measured.
     pub fn rtt(&self) -> Option<u64> {
         let mut rtts: Vec<u64> = self.connections.iter().filter_map(|connection| connection.rtt).collect();
         rtts.sort_unstable();
@@ -165,18 +172,18 @@ impl Workload {
 }
 
 impl Train {
-    /// Bytes of its packets.
+    /// Total IP length of the packets, bytes.
     pub fn bytes(&self) -> u64 {
         self.packets.iter().map(|(_, bytes)| u64::from(bytes)).sum()
     }
 
-    /// From its first packet to its last, ns.
+    /// Time from the first packet to the last, ns.
     pub fn span(&self) -> u64 {
         self.packets.iter().skip(1).fold(0, |sum, (gap, _)| sum.saturating_add(gap))
     }
 
-    /// Whether it looks like a call: at least a second of small packets (300 bytes on average at most) at an even pace
-    /// between 10 and 120 a second. Voice codecs send every 10 to 60 ms.
+    /// Whether the train looks like a voice call: at least a second of small packets (300 bytes on average at
+    /// most) at an even pace between 10 and 120 a second. Voice codecs send every 10 to 60 ms.
     pub fn is_voice_like(&self) -> bool {
         let (count, span) = (self.packets.len() as u64, self.span());
         if count < 50 || span < 1_000_000_000 || self.bytes() > 300 * count {
@@ -191,7 +198,7 @@ impl Train {
 }
 
 impl Side {
-    /// The other one.
+    /// The other side.
     pub fn other(self) -> Side {
         match self {
             Side::Client => Side::Server,
@@ -200,20 +207,20 @@ impl Side {
     }
 }
 
-impl Way {
-    /// The other one.
-    pub fn other(self) -> Way {
+impl Direction {
+    /// The other direction.
+    pub fn other(self) -> Direction {
         match self {
-            Way::Up => Way::Down,
-            Way::Down => Way::Up,
+            Direction::Up => Direction::Down,
+            Direction::Down => Direction::Up,
         }
     }
 
-    /// Its name in tables.
+    /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Way::Up => "up",
-            Way::Down => "down",
+            Direction::Up => "up",
+            Direction::Down => "down",
         }
     }
 }

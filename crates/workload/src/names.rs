@@ -1,4 +1,4 @@
-//! What flows are counted under: the service of the server's port.
+//! Names of groups: the service of the server port.
 
 /// The service of a TCP port. Web ports are one, because pages mix them.
 pub(crate) fn tcp(port: u16) -> String {
@@ -37,7 +37,7 @@ pub(crate) fn other(protocol: u8, port: u16) -> String {
     known.to_owned()
 }
 
-/// Whether a server with this port serves pages.
+/// Whether flows of this group can be parts of pages.
 pub(crate) fn is_web(group: &str) -> bool {
     group == "web"
 }

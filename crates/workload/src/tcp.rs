@@ -1,59 +1,64 @@
-//! One TCP connection, packet by packet: what its two applications wrote, and the path to each of them.
+//! One TCP connection, packet by packet: the data units of its two applications, and the path to each of
+//! them.
 //!
-//! The capture point is somewhere on the path, with the client on one side and the server on the other. Times are those
-//! at which packets passed it. What an end does in answer to a packet passes later by the round trip between the
-//! capture point and that end; data and their acknowledgements measure it.
+//! The capture point is somewhere on the path, with the client on one side and the server on the other. Times
+//! are those at which packets passed the capture point. The reaction of an end to a packet passes it later by
+//! the round trip between the capture point and that end, which data and their acknowledgements measure.
 
 use capture::Tcp;
 
-use crate::model::{Cue, Exchange, Side, Write};
+use crate::model::{Adu, Epoch, Side, Trigger};
 
-/// FIN, SYN, RST, ACK of the header's flags.
+// Bits of the flags of a TCP header.
 const FIN: u8 = 1;
 pub(crate) const SYN: u8 = 2;
 const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 
-/// A pause after less than a full segment counts when it is this much longer than the path explains, ns.
+/// Smallest excess of a pause over the path delay that begins a new ADU after a segment that was not full,
+/// ns.
 const QUIET: u64 = 5_000_000;
 
-/// A pause after a full segment counts when it is this long, ns: shorter ones may be the network's. Tmix takes the same.
+/// Smallest pause that begins a new ADU after a full segment, ns: the network may cause shorter ones. Tmix
+/// uses the same value.
 const STALL: u64 = 500_000_000;
 
-/// A pause this long within one side's data ends an exchange, ns.
+/// Smallest pause within the data of one side that ends an epoch, ns.
 const APART: u64 = 1_000_000_000;
 
-/// How long an acknowledgement is delayed at most, as most systems do it, ns.
+/// Largest delay of an acknowledgement on most systems, ns.
 const DELAYED_ACK: u64 = 40_000_000;
 
-/// A host that answers in less than this is where the capture was taken, ns.
+/// Largest round trip to a host that is taken as the capture point itself, ns.
 const AT_HOST: u64 = 1_000_000;
 
-/// Full segments have at least so many bytes: the least that every host takes, RFC 9293 section 3.7.1.
+/// Smallest full segment, bytes: every host accepts segments of this size, RFC 9293, section 3.7.1.
 const SMALLEST_FULL: u32 = 536;
 
-/// A segment further from the others than this belongs to no window: a stray, or damage.
+/// Largest distance of a segment from the others, bytes. One that is farther belongs to no window: it is a
+/// stray, or damaged.
 const STRAY: u64 = 1 << 30;
 
-/// A connection as far as it was seen.
+/// The state of a connection, from the packets so far.
 pub(crate) struct Tracker {
     pub start: u64,
-    /// Whether its SYN was seen.
+    /// Whether its SYN is in the capture.
     pub begun: bool,
-    /// Both directions ended, or one of them with a reset.
+    /// Whether both directions have ended, or a reset was sent.
     pub ended: bool,
     /// A reset answered the SYN.
     pub refused: bool,
-    /// The SYN was repeated: which of them was answered is not known.
+    /// The SYN was retransmitted, so that it is not known which one was answered.
     syn_again: bool,
     syn_at: u64,
-    /// When the SYN's answer passed, and the answer to that.
+    /// When the SYN-ACK passed.
     answered: Option<u64>,
-    stands: Option<u64>,
+    /// When the acknowledgement of the SYN-ACK passed: the connection is established.
+    established: Option<u64>,
     client: Half,
     server: Half,
-    writes: Vec<Passed>,
-    /// Bytes that the capture missed and that acknowledgements tell of.
+    adus: Vec<Passed>,
+    /// Data bytes that are acknowledged and not in the capture.
     pub missed: u64,
     pub packets: u64,
 }
@@ -62,27 +67,29 @@ pub(crate) struct Tracker {
 struct Half {
     /// The sequence number of its first data byte; known from its first packet.
     base: Option<u32>,
-    /// Data bytes that passed, and how many of them were acknowledged.
+    /// Number of data bytes that passed.
     sent: u64,
+    /// Number of data bytes that were acknowledged.
     acked: u64,
-    /// What it had acknowledged of the other side when it last sent data.
+    /// Number of bytes of the other side that were acknowledged when this side last sent data.
     acked_peer: u64,
-    /// When its last new data passed, and when all that it had sent was acknowledged.
+    /// When its last new data passed.
     last_data: u64,
+    /// When all its data was last acknowledged.
     all_acked: u64,
     /// Its longest segment: data bytes and IP length, which options make differ.
     longest: (u32, u32),
     /// Whether its last segment was not a full one.
     ended: bool,
     fin: bool,
-    /// The byte whose acknowledgement is awaited, and when it passed.
+    /// The data byte whose round trip is being measured, and when it passed.
     timing: Option<(u64, u64)>,
-    /// The path from the capture point to the other end and back: smallest and last measured.
-    beyond: Path,
-    /// Which of the writes is its current one.
+    /// Round trip from the capture point to the other end.
+    path: Path,
+    /// Index of its current ADU.
     current: Option<usize>,
-    /// How far an acknowledgement went beyond what was seen. One alone may be a stray; the next that goes as far, or
-    /// data, are believed.
+    /// The highest acknowledgement of data that is not in the capture. One alone may be a stray; it counts
+    /// when another one reaches as far.
     claimed: Option<u64>,
 }
 
@@ -92,15 +99,15 @@ struct Path {
     recent: Option<u64>,
 }
 
-/// A write and when it passed.
+/// An ADU, and when its first and last bytes passed.
 struct Passed {
-    write: Write,
+    adu: Adu,
     first: u64,
     last: u64,
 }
 
 impl Tracker {
-    /// A connection that begins with this packet. The client sent it, unless it answers a SYN.
+    /// A connection that begins with a packet at `now`.
     pub fn new(now: u64) -> Tracker {
         Tracker {
             start: now,
@@ -110,27 +117,28 @@ impl Tracker {
             syn_again: false,
             syn_at: now,
             answered: None,
-            stands: None,
+            established: None,
             client: Half::new(),
             server: Half::new(),
-            writes: Vec::new(),
+            adus: Vec::new(),
             missed: 0,
             packets: 0,
         }
     }
 
-    /// Whether a SYN opens another connection between the same ports. Who repeats one repeats its number; another
-    /// number is another attempt, whether the last one was closed or not.
+    /// Whether a SYN opens another connection between the same ports. A retransmitted SYN has the same
+    /// number; another number is another attempt, whether the last connection was closed or not.
     pub fn is_over(&self, from: Side, tcp: &Tcp) -> bool {
         let opens = tcp.flags & (SYN | ACK) == SYN;
         let me = if from == Side::Client { &self.client } else { &self.server };
         let same = me.base == Some(tcp.seq.wrapping_add(1));
-        // Both may open at once, RFC 9293 section 3.5: the other side's first number is news, not another attempt.
-        let crosses = from == Side::Server && self.begun && self.stands.is_none() && !self.ended;
+        // Both sides may open at once, RFC 9293, section 3.5: a first number of the other side is not another
+        // attempt.
+        let crosses = from == Side::Server && self.begun && self.established.is_none() && !self.ended;
         self.packets > 0 && opens && !same && !crosses
     }
 
-    /// A packet passes, with `len` bytes of data.
+    /// Handles a packet with `len` bytes of data and an IP length of `bytes`.
     pub fn packet(&mut self, from: Side, tcp: &Tcp, len: u32, bytes: u32, now: u64) {
         self.packets += 1;
         if tcp.flags & RST > 0 {
@@ -142,7 +150,7 @@ impl Tracker {
         if from == Side::Server && self.begun && self.server.base.is_none() && !is_syn {
             let foreign = tcp.flags & ACK > 0 && self.client.base != Some(tcp.ack);
             if foreign && self.client.sent == 0 {
-                return; // it speaks of an earlier connection: RFC 5961 section 4
+                return; // it belongs to an earlier connection: RFC 5961, section 4
             }
         }
         self.handshake(from, tcp, now);
@@ -177,21 +185,21 @@ impl Tracker {
             }
             (Side::Server, flags) if flags == SYN | ACK && self.begun => {
                 if self.answered.is_none() && !self.syn_again {
-                    self.client.beyond.measured(now.saturating_sub(self.syn_at));
+                    self.client.path.measured(now.saturating_sub(self.syn_at));
                 }
-                if self.stands.is_none() {
+                if self.established.is_none() {
                     self.syn_again |= self.answered.is_some();
-                    // Some systems repeat a SYN that was refused.
+                    // Some systems retransmit a SYN that was refused.
                     (self.refused, self.ended) = (false, false);
                     self.answered = Some(now);
                 }
             }
-            (Side::Client, ACK) if self.stands.is_none() => {
+            (Side::Client, ACK) if self.established.is_none() => {
                 if let Some(answered) = self.answered {
                     if !self.syn_again {
-                        self.server.beyond.measured(now.saturating_sub(answered));
+                        self.server.path.measured(now.saturating_sub(answered));
                     }
-                    self.stands = Some(now);
+                    self.established = Some(now);
                 }
             }
             _ => {}
@@ -202,7 +210,7 @@ impl Tracker {
         let (me, _) = self.halves(from);
         let Some(end) = me.place(seq.wrapping_add(len)) else { return };
         if end <= me.sent {
-            me.timing = None; // sent again: whose acknowledgement comes next is not known
+            me.timing = None; // a retransmission: the next acknowledgement is ambiguous
             return;
         }
         let news = end - me.sent;
@@ -220,59 +228,61 @@ impl Tracker {
         me.sent = end;
     }
 
-    /// New bytes of one side: more of its current write, or a new one.
+    /// Adds new bytes of one side to its current ADU, or to a new one.
     fn wrote(&mut self, from: Side, bytes: u64, now: u64) {
         let begins = self.begins(from, now);
-        let next = self.writes.len();
+        let next = self.adus.len();
         let (me, _) = self.halves(from);
         match (begins, me.current) {
             (None, Some(current)) => {
-                let passed = &mut self.writes[current];
-                passed.write.bytes += bytes;
+                let passed = &mut self.adus[current];
+                passed.adu.bytes += bytes;
                 passed.last = passed.last.max(now);
             }
-            (cue, _) => {
-                let (cue, pause) = cue.unwrap_or((Cue::Peer(0), 0));
+            (trigger, _) => {
+                let (trigger, think_time) = trigger.unwrap_or((Trigger::Peer(0), 0));
                 me.current = Some(next);
-                let write = Write { side: from, bytes, cue, pause };
-                self.writes.push(Passed { write, first: now, last: now });
+                let adu = Adu { side: from, bytes, trigger, think_time };
+                self.adus.push(Passed { adu, first: now, last: now });
             }
         }
     }
 
-    /// Whether data that pass now are a new write, and then what it waited for and for how long it thought.
+    /// The trigger and the think time of a new ADU that data passing at `now` begin; `None` if they continue
+    /// the current one.
     ///
-    /// A sender with something unacknowledged goes on with what it has. One that has nothing on its way and ended with
-    /// less than a full segment had nothing more to send: if it heard from the other side since, it answers; if not, it
-    /// paused, given that the path does not explain the gap. After a full segment only a long gap tells, or that the
-    /// other side has nothing on its way either.
-    fn begins(&self, from: Side, now: u64) -> Option<(Cue, u64)> {
+    /// A sender with unacknowledged data continues its ADU. One that has no data in flight and ended with
+    /// less than a full segment had nothing more to send: if it has received data since, it responds; if not,
+    /// it paused, provided that the path does not explain the gap. After a full segment a new ADU needs a
+    /// long gap, or that the other side has no data in flight, either.
+    fn begins(&self, from: Side, now: u64) -> Option<(Trigger, u64)> {
         let (me, peer) = match from {
             Side::Client => (&self.client, &self.server),
             Side::Server => (&self.server, &self.client),
         };
-        // The path between the capture point and this end was measured by what the other one sent.
-        let path = peer.beyond.now();
+        // The data of the other end measure the path between the capture point and this end.
+        let path = peer.path.now();
         let after = |event: u64| now.saturating_sub(event).saturating_sub(path);
-        // Who thinks for longer than it may delay an acknowledgement acknowledges first. An answer that brings the
-        // acknowledgement was thought about for no longer; what it took beyond that is a queue on the path, which is
-        // not there where the capture point is the host itself.
-        let at_host = peer.beyond.least.is_some_and(|least| least < AT_HOST);
+        // A host that thinks for longer than it may delay an acknowledgement sends the acknowledgement first.
+        // So a response that carries the acknowledgement has at most that think time, and the rest is
+        // queueing delay on the path. There is no queue if the capture point is the host itself.
+        let at_host = peer.path.least.is_some_and(|least| least < AT_HOST);
         let brings = peer.all_acked == now && peer.acked == peer.sent;
         let most = if brings && !at_host { DELAYED_ACK } else { u64::MAX };
-        // How long an answer to all that the other side said was thought about; to a part of it, nobody knows.
+        // The think time of a response to all data of the other side. That of a response to a part is not
+        // known.
         let thought = if peer.acked == peer.sent { after(peer.last_data).min(most) } else { 0 };
         if me.current.is_none() {
             let stands = match from {
                 Side::Client => self.answered,
-                Side::Server => self.stands,
+                Side::Server => self.established,
             };
             return Some(match (peer.acked, stands) {
-                (0, Some(stands)) => (Cue::Peer(0), after(stands)),
-                // Open before: it is begun when its first packet was seen.
-                (0, None) if !self.begun => (Cue::Peer(0), after(self.start)),
-                (0, None) => (Cue::Peer(0), 0),
-                (heard, _) => (Cue::Peer(heard), thought),
+                (0, Some(stands)) => (Trigger::Peer(0), after(stands)),
+                // Open before the capture: it begins with its first packet.
+                (0, None) if !self.begun => (Trigger::Peer(0), after(self.start)),
+                (0, None) => (Trigger::Peer(0), 0),
+                (acked, _) => (Trigger::Peer(acked), thought),
             });
         }
         if me.acked < me.sent {
@@ -280,15 +290,16 @@ impl Tracker {
         }
         let ended = me.ended;
         let gap = after(me.all_acked.max(me.last_data));
-        // Data both ways that were waited for: nothing is on its way. Of two that send at once, one always has something.
+        // Neither side has data in flight, so they take turns. If both sent at once, one of them always
+        // would.
         let took_turns = peer.acked == peer.sent;
         if peer.acked > me.acked_peer && (ended || took_turns || gap > STALL) {
-            return Some((Cue::Peer(peer.acked), thought));
+            return Some((Trigger::Peer(peer.acked), thought));
         }
         let quiet = if ended { path / 4 + QUIET } else { STALL };
-        // An acknowledgement may have been delayed; that is not the sender's pause.
-        let heard = me.last_data.saturating_add(me.beyond.now()).min(me.all_acked.max(me.last_data));
-        (gap > quiet).then(|| (Cue::Own, after(heard)))
+        // The delay of a delayed acknowledgement is not a pause of the sender.
+        let acked_at = me.last_data.saturating_add(me.path.now()).min(me.all_acked.max(me.last_data));
+        (gap > quiet).then(|| (Trigger::Own, after(acked_at)))
     }
 
     fn halves(&mut self, from: Side) -> (&mut Half, &mut Half) {
@@ -298,48 +309,48 @@ impl Tracker {
         }
     }
 
-    /// Smallest round trips between the capture point and each end: client, server.
+    /// Smallest round trips from the capture point to the client and to the server.
     pub fn paths(&self) -> (Option<u64>, Option<u64>) {
-        (self.server.beyond.least, self.client.beyond.least)
+        (self.server.path.least, self.client.path.least)
     }
 
-    /// Its writes, and the exchanges that they form.
-    pub fn close(self) -> (Vec<Write>, Vec<Exchange>) {
-        let mut exchanges: Vec<Exchange> = Vec::new();
+    /// The ADUs, and the epochs that they form.
+    pub fn close(self) -> (Vec<Adu>, Vec<Epoch>) {
+        let mut epochs: Vec<Epoch> = Vec::new();
         let mut since = self.start;
         let mut until = self.start;
-        for (at, passed) in self.writes.iter().enumerate() {
-            let before = at.checked_sub(1).map(|before| self.writes[before].write.side);
-            let asks_again = passed.write.side == Side::Client && before == Some(Side::Server);
-            let after_pause = passed.write.cue == Cue::Own && passed.write.pause > APART;
-            match exchanges.last_mut().filter(|_| !asks_again && !after_pause) {
-                Some(exchange) => exchange.writes += 1,
+        for (at, passed) in self.adus.iter().enumerate() {
+            let before = at.checked_sub(1).map(|before| self.adus[before].adu.side);
+            let asks_again = passed.adu.side == Side::Client && before == Some(Side::Server);
+            let after_pause = passed.adu.trigger == Trigger::Own && passed.adu.think_time > APART;
+            match epochs.last_mut().filter(|_| !asks_again && !after_pause) {
+                Some(epoch) => epoch.adus += 1,
                 None => {
                     if at > 0 {
                         since = passed.first;
                         until = passed.first;
                     }
                     let whole = self.begun || at > 0;
-                    exchanges.push(Exchange { writes: 1, took: 0, page: None, whole });
+                    epochs.push(Epoch { adus: 1, took: 0, page: None, whole });
                 }
             }
             until = until.max(passed.last);
-            exchanges.last_mut().expect("there is one now").took = until - since;
+            epochs.last_mut().expect("an epoch was added above").took = until - since;
         }
-        if let Some(last) = exchanges.last_mut().filter(|_| !self.ended && self.is_busy()) {
+        if let Some(last) = epochs.last_mut().filter(|_| !self.ended && self.is_busy()) {
             last.whole = false;
         }
-        (self.writes.into_iter().map(|passed| passed.write).collect(), exchanges)
+        (self.adus.into_iter().map(|passed| passed.adu).collect(), epochs)
     }
 
-    /// Whether data are on their way that nobody acknowledged.
+    /// Whether any data is unacknowledged.
     fn is_busy(&self) -> bool {
         self.client.acked < self.client.sent || self.server.acked < self.server.sent
     }
 
-    /// When its first and last writes passed.
+    /// The time at which the first byte of each ADU passed.
     pub fn first_times(&self) -> impl Iterator<Item = u64> + '_ {
-        self.writes.iter().map(|passed| passed.first)
+        self.adus.iter().map(|passed| passed.first)
     }
 }
 
@@ -356,13 +367,13 @@ impl Half {
             ended: false,
             fin: false,
             timing: None,
-            beyond: Path::default(),
+            path: Path::default(),
             current: None,
             claimed: None,
         }
     }
 
-    /// A sequence number as a count of data bytes since the beginning. `None` where it is far from all others.
+    /// A sequence number as a count of data bytes since the beginning; `None` if it is far from all others.
     fn place(&self, seq: u32) -> Option<u64> {
         let here = self.base?.wrapping_add(self.sent as u32);
         let distance = i64::from(seq.wrapping_sub(here) as i32);
@@ -370,15 +381,16 @@ impl Half {
         (distance.unsigned_abs() < STRAY).then_some(place)
     }
 
-    /// The other side has received everything below `ack`. Returns how many bytes of that the capture never saw.
+    /// Handles an acknowledgement of everything below `ack`. Returns the number of acknowledged bytes that
+    /// are not in the capture.
     fn acknowledged(&mut self, ack: u32, with_data: bool, now: u64) -> u64 {
         if self.base.is_none() {
-            // Open before the capture began, and the other side is heard first.
+            // Open before the capture began, and the first packet is from the other side.
             self.base = Some(ack);
             return 0;
         }
         let Some(place) = self.place(ack) else { return 0 };
-        // A FIN takes a number, too: one that was seen, or else a single number beyond all data.
+        // A FIN takes a sequence number, too: one that was captured, or else a single number above all data.
         let beyond = place.saturating_sub(self.sent);
         let mut missed = if self.fin || beyond == 1 { beyond.saturating_sub(1) } else { beyond };
         if missed > 0 && self.claimed.is_none_or(|claimed| place < claimed) {
@@ -393,9 +405,9 @@ impl Half {
             {
                 let time = now.saturating_sub(sent);
                 if with_data {
-                    self.beyond.answered(time)
+                    self.path.answered(time)
                 } else {
-                    self.beyond.acknowledged(time)
+                    self.path.acknowledged(time)
                 }
                 self.timing = None;
             }
@@ -411,24 +423,24 @@ impl Half {
 }
 
 impl Path {
-    /// How long it is now, as far as is known: as last measured, or as the fastest answer took.
+    /// The best estimate for now: the last measurement, or else the fastest response; 0 without either.
     fn now(&self) -> u64 {
         self.recent.or(self.least).unwrap_or(0)
     }
 
-    /// By a handshake, which nobody delays.
+    /// Adds a measurement by a handshake, which is not delayed.
     fn measured(&mut self, time: u64) {
         self.recent = Some(time);
         self.answered(time);
     }
 
-    /// By an acknowledgement alone, which may have waited for a second segment.
+    /// Adds a measurement by a pure acknowledgement, which may have been delayed.
     fn acknowledged(&mut self, time: u64) {
         self.answered(time);
         self.recent = Some(self.least.unwrap_or(time).max(time.saturating_sub(DELAYED_ACK)));
     }
 
-    /// By an answer, which the application may have thought about: it tells only what the path is not longer than.
+    /// Adds a measurement by a response, which may include think time, so that it is only an upper bound.
     fn answered(&mut self, time: u64) {
         self.least = Some(self.least.map_or(time, |least| least.min(time)));
     }

@@ -85,7 +85,7 @@ fn any_packets_give_a_workload() {
                 Packet { time, bytes: 40 + data, link: LinkType::RAW, interface: 0, mac: None, ip: Some(ip) };
             packets.push(packet);
         }
-        writes += bytes::extract(&packets).connections.iter().map(|each| each.writes.len()).sum::<usize>();
+        writes += bytes::extract(&packets).connections.iter().map(|each| each.adus.len()).sum::<usize>();
     }
     assert!(writes > 10_000, "{writes}");
 }

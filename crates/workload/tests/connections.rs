@@ -1,4 +1,5 @@
-//! What is found in connections: captures written by hand, and what their applications did by hand-computed numbers.
+//! What is found in connections: captures written by hand, and what their applications did by hand-computed
+//! numbers.
 //!
 //! In all of them the path from end to end and back takes 30 ms, and a full segment has 1,000 bytes.
 
@@ -22,7 +23,7 @@ fn a_length_beyond_the_frame_brings_no_data() {
     let request = [(35, C, ".", 1, 6, 1)];
     let answer = [(75, S, ".", 1, 400, 7), (75, C, ".", 7, 0, 401)];
     let found = Trace::new().tcp(&AT_CLIENT).tcp(&request).saying(65_535).tcp(&answer).found();
-    assert_eq!(found.writes(), ["client 6 B once connected, 5 ms", "server 400 B after 6 B, 10 ms"]);
+    assert_eq!(found.adus(), ["client 6 B once connected, 5 ms", "server 400 B after 6 B, 10 ms"]);
     assert_eq!(found.seen.bytes, 40 * 4 + 46 + 440);
 }
 
@@ -39,11 +40,11 @@ fn a_request_seen_at_the_client() {
         (110, S, "F.", 1401, 0, 302),
         (110, C, ".", 302, 0, 1402),
     ]));
-    assert_eq!(found.writes(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
+    assert_eq!(found.adus(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
     assert_eq!(found.rtt(), Some(30));
-    assert_eq!(found.exchanges(), [(2, 75)], "from the SYN to the last byte");
+    assert_eq!(found.epochs(), [(2, 75)], "from the SYN to the last byte");
     let connection = found.connection();
-    assert!(connection.begun && connection.ended && connection.exchanges[0].whole);
+    assert!(connection.begun && connection.ended && connection.epochs[0].whole);
     assert_eq!((connection.start, connection.group.as_str()), (0, "web"));
     assert_eq!((found.seen.connections, found.seen.missed, found.seen.cut_off), (1, 0, 0));
 }
@@ -60,7 +61,7 @@ fn a_request_seen_in_the_middle() {
         (65, S, ".", 1001, 400, 301),
         (75, C, ".", 301, 0, 1401),
     ]);
-    assert_eq!(found.writes(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
+    assert_eq!(found.adus(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
     assert_eq!(found.rtt(), Some(30), "both parts of the path together");
 }
 
@@ -75,7 +76,7 @@ fn a_request_seen_at_the_server() {
         (45, S, ".", 1001, 400, 301),
         (75, C, ".", 301, 0, 1401),
     ]);
-    assert_eq!(found.writes(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
+    assert_eq!(found.adus(), ["client 300 B once connected, 5 ms", "server 1400 B after 300 B, 10 ms"]);
     assert_eq!(found.rtt(), Some(30));
 }
 
@@ -87,7 +88,7 @@ fn a_server_speaks_first() {
         (67, S, ".", 1, 80, 1), // 30 ms for the handshake's end to get there and back, 7 ms of its own
         (69, C, ".", 1, 20, 81),
     ]));
-    assert_eq!(found.writes(), ["server 80 B once connected, 7 ms", "client 20 B after 80 B, 2 ms"]);
+    assert_eq!(found.adus(), ["server 80 B once connected, 7 ms", "client 20 B after 80 B, 2 ms"]);
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn requests_of_the_same_length_one_after_another() {
         (1240, S, ".", 1401, 700, 901),
     ]));
     assert_eq!(
-        found.writes(),
+        found.adus(),
         [
             "client 300 B once connected, 0 ms",
             "server 700 B after 300 B, 0 ms",
@@ -111,7 +112,7 @@ fn requests_of_the_same_length_one_after_another() {
             "server 700 B after 900 B, 0 ms",
         ]
     );
-    assert_eq!(found.exchanges(), [(2, 60), (2, 50), (2, 30)]);
+    assert_eq!(found.epochs(), [(2, 60), (2, 50), (2, 30)]);
 }
 
 /// Responses that end with a full segment are told apart by the turns that the two take.
@@ -131,7 +132,7 @@ fn responses_that_are_exact_multiples_of_the_segment() {
         "client 300 B after 2000 B, 10 ms",
         "server 1000 B after 600 B, 0 ms",
     ];
-    assert_eq!(found.writes(), expected);
+    assert_eq!(found.adus(), expected);
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn an_upload_is_one_write_whatever_its_window() {
     }
     rows.extend([(330, C, ".", 20_001, 500, 1), (360, S, ".", 1, 90, 20_501)]);
     let found = Trace::of(&rows);
-    assert_eq!(found.writes(), ["client 20500 B once connected, 0 ms", "server 90 B after 20500 B, 0 ms"]);
+    assert_eq!(found.adus(), ["client 20500 B once connected, 0 ms", "server 90 B after 20500 B, 0 ms"]);
     assert_eq!(found.seen.pages, [0; 0], "an upload is no page");
 }
 
@@ -164,7 +165,7 @@ fn a_pause_within_the_data_of_one_side() {
         (1820, S, ".", 1701, 100, 301), // 1.5 s: another exchange
     ]));
     assert_eq!(
-        found.writes(),
+        found.adus(),
         [
             "client 300 B once connected, 0 ms",
             "server 1200 B after 300 B, 0 ms",
@@ -172,7 +173,7 @@ fn a_pause_within_the_data_of_one_side() {
             "server 100 B after its own, 1500 ms",
         ]
     );
-    assert_eq!(found.exchanges(), [(3, 290), (1, 0)]);
+    assert_eq!(found.epochs(), [(3, 290), (1, 0)]);
 }
 
 #[test]
@@ -185,13 +186,11 @@ fn a_full_segment_is_followed_by_more_unless_the_wait_is_long() {
         (400, C, ".", 301, 0, 2001),
         (1030, S, ".", 2001, 1000, 301), // 600 ms
     ]));
-    assert_eq!(
-        found.writes()[1..],
-        ["server 2000 B after 300 B, 0 ms", "server 1000 B after its own, 600 ms"]
-    );
+    assert_eq!(found.adus()[1..], ["server 2000 B after 300 B, 0 ms", "server 1000 B after its own, 600 ms"]);
 }
 
-/// The second request leaves before the first response is there. What the server then sends cannot be told apart.
+/// The second request leaves before the first response is there. What the server then sends cannot be told
+/// apart.
 #[test]
 fn pipelined_requests() {
     let found = Trace::of(&opened(&[
@@ -204,7 +203,7 @@ fn pipelined_requests() {
         (91, C, ".", 501, 0, 3601),
     ]));
     assert_eq!(
-        found.writes(),
+        found.adus(),
         [
             "client 300 B once connected, 0 ms",
             "server 3600 B after 300 B, 0 ms",
@@ -228,10 +227,7 @@ fn data_both_ways_at_once_are_no_conversation() {
         ]);
     }
     let found = Trace::of(&rows);
-    assert_eq!(
-        found.writes(),
-        ["client 40000 B once connected, 0 ms", "server 40000 B once connected, 0 ms"]
-    );
+    assert_eq!(found.adus(), ["client 40000 B once connected, 0 ms", "server 40000 B once connected, 0 ms"]);
 }
 
 /// Options take their place from the data; that does not end anything.
@@ -244,26 +240,27 @@ fn the_length_of_segments_may_vary_with_their_options() {
         (95, S, ".", 91, 90, 1201),
     ]);
     let found = Trace::of(&rows);
-    assert_eq!(found.connection().writes.len(), 4);
+    assert_eq!(found.connection().adus.len(), 4);
 }
 
-/// The request meets a queue that was not there at the handshake. A server that thinks acknowledges within 40 ms; this
-/// one cannot have thought for 170.
+/// The request meets a queue that was not there at the handshake. A server that thinks acknowledges within 40
+/// ms; this one cannot have thought for 170.
 #[test]
 fn queues_are_no_think_times() {
     let queued = (230, S, ".", 1, 700, 301);
     let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), queued]));
-    assert_eq!(found.writes()[1], "server 700 B after 300 B, 40 ms");
-    // It acknowledges and thinks: 60 ms for the path and its delay of 30 or less, 170 after the request was there.
+    assert_eq!(found.adus()[1], "server 700 B after 300 B, 40 ms");
+    // It acknowledges and thinks: 60 ms for the path and its delay of 30 or less, 170 after the request was
+    // there.
     let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (90, S, ".", 1, 0, 301), queued]));
-    assert_eq!(found.writes()[1], "server 700 B after 300 B, 170 ms");
+    assert_eq!(found.adus()[1], "server 700 B after 300 B, 170 ms");
     // The host of the capture is believed: some systems delay for longer.
     let found = Trace::of(&opened(&[
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 700, 301),
         (190, C, ".", 301, 300, 701),
     ]));
-    assert_eq!(found.writes()[2], "client 300 B after 700 B, 130 ms");
+    assert_eq!(found.adus()[2], "client 300 B after 700 B, 130 ms");
 }
 
 // -- handshakes -------------------------------------------------------------------------------------
@@ -282,8 +279,8 @@ fn a_lost_syn_tells_no_round_trip() {
     assert_eq!((connection.start, connection.begun), (0, true), "it began with the first SYN");
     // From the capture point to the client and back: nothing. To the server: at most 37 ms, by its answer.
     assert_eq!(found.rtt(), Some(37));
-    assert_eq!(found.exchanges(), [(2, 1067)], "who waited has waited from the beginning");
-    assert_eq!(found.writes()[0], "client 300 B once connected, 0 ms");
+    assert_eq!(found.epochs(), [(2, 1067)], "who waited has waited from the beginning");
+    assert_eq!(found.adus()[0], "client 300 B once connected, 0 ms");
 }
 
 #[test]
@@ -306,7 +303,7 @@ fn data_in_the_syn() {
         (40, S, ".", 1, 500, 301),
         (40, C, ".", 301, 0, 501),
     ]);
-    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
+    assert_eq!(found.adus(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
     assert_eq!(found.rtt(), Some(40));
 }
 
@@ -332,7 +329,7 @@ fn a_refused_syn_is_repeated_and_answered() {
         (530, C, ".", 1, 0, 1),
         (530, C, ".", 1, 300, 1),
     ]);
-    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms"]);
+    assert_eq!(found.adus(), ["client 300 B once connected, 0 ms"]);
     assert!(!found.connection().ended);
 }
 
@@ -346,7 +343,7 @@ fn both_open_at_once() {
         (31, C, ".", 1, 300, 1),
         (61, S, ".", 1, 500, 301),
     ]);
-    assert_eq!(found.writes().len(), 2);
+    assert_eq!(found.adus().len(), 2);
     assert_eq!(found.connection().bytes(workload::Side::Server), 500);
 }
 
@@ -361,14 +358,15 @@ fn another_connection_on_the_same_ports() {
     for ending in [&closed[..], &[(70, C, "R", 301, 0, 0)], &[]] {
         // The third knows nothing of an end: the client started anew, with another number.
         let found = Trace::new().tcp(&first).tcp(ending).numbered(77_000, 99_000).tcp(&again(5000)).found();
-        let writes: Vec<_> = found.workload.connections.iter().map(support::writes).collect();
+        let writes: Vec<_> = found.workload.connections.iter().map(support::adus).collect();
         assert_eq!(writes[0][1], "server 500 B after 300 B, 0 ms");
         assert_eq!(writes[1], ["client 111 B once connected, 0 ms", "server 222 B after 111 B, 0 ms"]);
         assert_eq!(found.workload.connections[1].start, 5_000_000_000);
     }
 }
 
-/// The server still holds the old connection and answers with its numbers; the client resets that and tries again.
+/// The server still holds the old connection and answers with its numbers; the client resets that and tries
+/// again.
 #[test]
 fn an_answer_from_an_earlier_connection() {
     let found = Trace::new()
@@ -376,7 +374,7 @@ fn an_answer_from_an_earlier_connection() {
         .tcp(&[(1000, C, "S", 0, 0, 0), (1030, S, "S.", 0, 0, 1), (1030, C, ".", 1, 0, 1)])
         .tcp(&[(1030, C, ".", 1, 300, 1), (1060, S, ".", 1, 500, 301)])
         .found();
-    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
+    assert_eq!(found.adus(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
     assert_eq!(found.seen.missed, 0);
 }
 
@@ -393,7 +391,7 @@ fn retransmissions_are_not_counted_twice() {
         (470, C, ".", 301, 0, 1201),
     ]));
     // 200 ms more than the path takes, but without an acknowledgement before it: not the server's.
-    assert_eq!(found.writes()[1], "server 1200 B after 300 B, 40 ms");
+    assert_eq!(found.adus()[1], "server 1200 B after 300 B, 40 ms");
     assert_eq!(found.connection().bytes(workload::Side::Client), 300);
     assert_eq!(found.rtt(), Some(30), "not by the answer to a repeated request");
 }
@@ -407,7 +405,7 @@ fn segments_out_of_order() {
         (62, S, ".", 2001, 400, 301),
         (62, C, ".", 301, 0, 2401),
     ]));
-    assert_eq!(found.writes()[1], "server 2400 B after 300 B, 0 ms");
+    assert_eq!(found.adus()[1], "server 2400 B after 300 B, 0 ms");
 }
 
 #[test]
@@ -425,7 +423,7 @@ fn sequence_numbers_wrap() {
     {
         let found = Trace::new().numbered(numbers.0, numbers.1).tcp(&rows).found();
         assert_eq!(
-            found.writes(),
+            found.adus(),
             [
                 "client 300 B once connected, 0 ms",
                 "server 2000 B after 300 B, 0 ms",
@@ -451,8 +449,9 @@ fn bytes_that_the_capture_missed() {
     let connection = found.connection();
     assert_eq!(connection.bytes(workload::Side::Server), 2000);
     assert_eq!(connection.bytes(workload::Side::Client), 500);
-    // With the response its acknowledgement of the request is missing: the second looks like more of the first.
-    assert_eq!(connection.exchanges.len(), 1);
+    // With the response its acknowledgement of the request is missing: the second looks like more of the
+    // first.
+    assert_eq!(connection.epochs.len(), 1);
 }
 
 /// One that goes far beyond all data tells of a damaged packet, not of a gigabyte.
@@ -477,8 +476,8 @@ fn keep_alive_probes_are_no_data() {
         (20_000, S, ".", 500, 0, 301), // and without
         (20_000, C, ".", 301, 0, 501),
     ]));
-    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
-    assert_eq!(found.exchanges(), [(2, 60)]);
+    assert_eq!(found.adus(), ["client 300 B once connected, 0 ms", "server 500 B after 300 B, 0 ms"]);
+    assert_eq!(found.epochs(), [(2, 60)]);
 }
 
 // -- beginnings and ends ----------------------------------------------------------------------------
@@ -496,7 +495,7 @@ fn a_connection_that_was_open_before() {
         (530, C, ".", 5600, 0, 10_600),
     ]);
     assert_eq!(
-        found.writes(),
+        found.adus(),
         [
             "client 300 B once connected, 400 ms",
             "server 1200 B after 300 B, 0 ms", // all of it is taken for the path
@@ -505,7 +504,7 @@ fn a_connection_that_was_open_before() {
         ]
     );
     let connection = found.connection();
-    assert!(!connection.begun && !connection.exchanges[0].whole && connection.exchanges[1].whole);
+    assert!(!connection.begun && !connection.epochs[0].whole && connection.epochs[1].whole);
     assert_eq!(found.rtt(), Some(30), "by the fastest answer");
     assert_eq!(found.seen.open_before, 1);
 }
@@ -518,7 +517,7 @@ fn the_first_packet_of_an_open_connection_may_be_a_repeated_one() {
         (2, S, ".", 10_000, 1000, 5000),
         (2, C, ".", 5000, 0, 11_000),
     ]);
-    assert_eq!(found.writes(), ["server 2000 B once connected, 0 ms"]);
+    assert_eq!(found.adus(), ["server 2000 B once connected, 0 ms"]);
 }
 
 #[test]
@@ -538,7 +537,7 @@ fn a_connection_that_the_end_cuts_off() {
         (61, S, ".", 1001, 1000, 301),
     ]));
     let connection = found.connection();
-    assert!(!connection.ended && !connection.exchanges[0].whole);
+    assert!(!connection.ended && !connection.epochs[0].whole);
     assert_eq!(found.seen.cut_off, 1);
 }
 
@@ -562,7 +561,7 @@ fn the_last_data_come_with_the_fin() {
         (60, S, "F.", 1001, 250, 302),
         (60, C, ".", 302, 0, 1252),
     ]));
-    assert_eq!(found.writes(), ["client 300 B once connected, 0 ms", "server 1250 B after 300 B, 0 ms"]);
+    assert_eq!(found.adus(), ["client 300 B once connected, 0 ms", "server 1250 B after 300 B, 0 ms"]);
     assert!(found.connection().ended);
     assert_eq!(found.seen.missed, 0, "a FIN has a number, and is no data");
 }
@@ -570,7 +569,7 @@ fn the_last_data_come_with_the_fin() {
 #[test]
 fn without_data_there_is_nothing_to_write() {
     let found = Trace::of(&opened(&[(40, C, "F.", 1, 0, 1), (70, S, "F.", 1, 0, 2)]));
-    assert_eq!(found.writes(), NOTHING);
+    assert_eq!(found.adus(), NOTHING);
     assert_eq!(found.seen.empty, 1);
 }
 
@@ -587,6 +586,6 @@ fn times_step_back() {
     ];
     let found = Trace::new().tcp(&rows).in_told_order();
     assert_eq!(found.connection().bytes(workload::Side::Server), 500);
-    assert!(found.connection().writes.iter().all(|write| write.pause == 0));
-    assert!(found.exchanges().iter().all(|(_, took)| *took < 500));
+    assert!(found.connection().adus.iter().all(|write| write.think_time == 0));
+    assert!(found.epochs().iter().all(|(_, took)| *took < 500));
 }

@@ -1,32 +1,32 @@
 //! The file format of workloads.
 
 use proptest::prelude::*;
-use workload::{Connection, Cue, Exchange, Side, Train, Way, Workload, Write};
+use workload::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
 
-fn way() -> impl Strategy<Value = Way> {
-    prop_oneof![Just(Way::Up), Just(Way::Down)]
+fn way() -> impl Strategy<Value = Direction> {
+    prop_oneof![Just(Direction::Up), Just(Direction::Down)]
 }
 
-/// As long as times may be.
+/// Any time that a workload may have.
 fn time() -> impl Strategy<Value = u64> {
     0..=Workload::LONGEST
 }
 
-fn write() -> impl Strategy<Value = Write> {
+fn write() -> impl Strategy<Value = Adu> {
     let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
-    let cue = prop_oneof![Just(Cue::Own), any::<u64>().prop_map(Cue::Peer)];
-    (side, 1..Workload::MOST_BYTES / 16, cue, time()).prop_map(|(side, bytes, cue, pause)| Write {
+    let cue = prop_oneof![Just(Trigger::Own), any::<u64>().prop_map(Trigger::Peer)];
+    (side, 1..Workload::MOST_BYTES / 16, cue, time()).prop_map(|(side, bytes, cue, pause)| Adu {
         side,
         bytes,
-        cue,
-        pause,
+        trigger: cue,
+        think_time: pause,
     })
 }
 
-fn exchange() -> impl Strategy<Value = (Vec<Write>, Exchange)> {
+fn exchange() -> impl Strategy<Value = (Vec<Adu>, Epoch)> {
     (prop::collection::vec(write(), 1..4), time(), any::<Option<u32>>(), any::<bool>()).prop_map(
         |(writes, took, page, whole)| {
-            let exchange = Exchange { writes: writes.len() as u32, took, page, whole };
+            let exchange = Epoch { adus: writes.len() as u32, took, page, whole };
             (writes, exchange)
         },
     )
@@ -37,7 +37,16 @@ fn connection() -> impl Strategy<Value = Connection> {
     let facts = (time(), way(), prop::option::of(time()), ".*", any::<bool>(), any::<bool>());
     (facts, parts).prop_map(|((start, way, rtt, group, begun, ended), parts)| {
         let (writes, exchanges): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        Connection { start, way, rtt, group, begun, ended, writes: writes.concat(), exchanges }
+        Connection {
+            start,
+            direction: way,
+            rtt,
+            group,
+            begun,
+            ended,
+            adus: writes.concat(),
+            epochs: exchanges,
+        }
     })
 }
 
@@ -45,7 +54,7 @@ fn train() -> impl Strategy<Value = Train> {
     let packets = prop::collection::vec((0..=Workload::LONGEST / 5, any::<u16>()), 1..5);
     (time(), way(), ".*", packets).prop_map(|(start, way, group, packets)| Train {
         start,
-        way,
+        direction: way,
         group,
         packets: packets.into_iter().collect(),
     })
@@ -85,16 +94,16 @@ fn a_file_by_hand() {
 "#;
     let workload = Workload::read(text.as_bytes()).unwrap();
     let connection = &workload.connections[0];
-    assert!(connection.begun && connection.ended && connection.exchanges[0].whole);
-    assert_eq!(connection.exchanges[0].page, None);
-    assert_eq!((connection.bytes_on(Way::Down), connection.bytes_on(Way::Up)), (5000, 300));
+    assert!(connection.begun && connection.ended && connection.epochs[0].whole);
+    assert_eq!(connection.epochs[0].page, None);
+    assert_eq!((connection.bytes_on(Direction::Down), connection.bytes_on(Direction::Up)), (5000, 300));
     assert_eq!(workload.trains[0].packets.iter().collect::<Vec<_>>(), [(0, 120)]);
 }
 
 #[test]
 fn wrong_files_are_told_with_the_line() {
     let told = |text: &str| Workload::read(text.as_bytes()).expect_err(text).to_string();
-    let foreign = r#"is no workload: its first line should be {"giveway_workload":1,"span":...}"#;
+    let foreign = r#"is not a workload: its first line should be {"giveway_workload":1,"span":...}"#;
     for text in
         ["", "\n", "{}", "not JSON", r#"{"giveway_workload":1}"#, r#"{"giveway_workload":-1,"span":0}"#]
     {
@@ -102,7 +111,7 @@ fn wrong_files_are_told_with_the_line() {
     }
     assert_eq!(
         told(r#"{"giveway_workload":2,"span":0}"#),
-        "is a workload of version 2; this program knows version 1"
+        "is a workload of version 2; this program reads version 1"
     );
     let line = |text: &str| told(&format!("{{\"giveway_workload\":1,\"span\":0}}\n\n{text}\n"));
     let tcp = |writes: &str, exchanges: &str| {
@@ -147,11 +156,12 @@ fn wrong_files_are_told_with_the_line() {
     }
 }
 
-/// A train of a long line, which is read as it comes, is the same as one of a short line; and what is wrong behind it has its line.
+/// A train of a long line, which is read as it comes, is the same as one of a short line; and what is wrong
+/// behind it has its line.
 #[test]
 fn long_lines_are_read_as_they_come() {
     let packets: workload::Datagrams = (0..200_000u32).map(|n| (u64::from(n) * 7, n as u16)).collect();
-    let train = Train { start: 5, way: Way::Up, group: "quic".to_owned(), packets };
+    let train = Train { start: 5, direction: Direction::Up, group: "quic".to_owned(), packets };
     let workload = Workload { span: 9, connections: Vec::new(), trains: vec![train.clone(), train] };
     let mut file = Vec::new();
     workload.write(&mut file).unwrap();

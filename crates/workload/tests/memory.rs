@@ -1,4 +1,5 @@
-//! Memory that a capture of datagrams takes: a few bytes for each, while it is read, when it is written, and when it is read again.
+//! Memory that a capture of datagrams takes: a few bytes for each, while it is read, when it is written, and
+//! when it is read again.
 
 use std::io::{BufReader, BufWriter, Seek as _};
 

@@ -4,7 +4,7 @@
 mod support;
 
 use support::{C, From, Row, S, Trace};
-use workload::{Connection, Way};
+use workload::{Connection, Direction};
 
 // -- trains -----------------------------------------------------------------------------------------
 
@@ -23,7 +23,7 @@ fn an_even_stream_of_small_packets_is_a_call() {
     let found = call(trace, S, |number| 15_000 + number % 2 * 10_000, 172).found();
     assert_eq!(found.seen.trains, 2, "each direction is a train");
     let train = found.train("voice-like");
-    assert_eq!((train.way, train.start, train.packets.len()), (Way::Up, 0, 100));
+    assert_eq!((train.direction, train.start, train.packets.len()), (Direction::Up, 0, 100));
     assert_eq!(train.packets.iter().take(2).collect::<Vec<_>>(), [(0, 200), (20_000_000, 200)]);
     assert_eq!((train.span(), train.bytes()), (99 * 20_000_000, 20_000));
     assert!(found.workload.trains.iter().all(|train| train.group == "voice-like"), "some jitter is allowed");
@@ -59,16 +59,16 @@ fn services_by_their_ports() {
         .workload
         .trains
         .iter()
-        .map(|train| (train.group.as_str(), train.way, train.start / 1_000_000, train.bytes()))
+        .map(|train| (train.group.as_str(), train.direction, train.start / 1_000_000, train.bytes()))
         .collect();
     assert_eq!(
         told,
         [
-            ("dns", Way::Up, 0, 58),
-            ("quic", Way::Up, 1, 1_228),
-            ("icmp", Way::Up, 2, 84),
-            ("icmp", Way::Down, 22, 84),
-            ("dns", Way::Down, 25, 148),
+            ("dns", Direction::Up, 0, 58),
+            ("quic", Direction::Up, 1, 1_228),
+            ("icmp", Direction::Up, 2, 84),
+            ("icmp", Direction::Down, 22, 84),
+            ("dns", Direction::Down, 25, 148),
         ]
     );
 }
@@ -109,7 +109,7 @@ fn asks(at: u64, up: u32, down: u32) -> [Row; 5] {
 }
 
 fn pages(connections: &[Connection]) -> Vec<Option<u32>> {
-    connections.iter().map(|connection| connection.exchanges[0].page).collect()
+    connections.iter().map(|connection| connection.epochs[0].page).collect()
 }
 
 #[test]

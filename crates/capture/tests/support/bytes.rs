@@ -4,8 +4,8 @@ use std::io::Cursor;
 
 use capture::{CaptureError, Packet, Reader};
 
-/// Bytes are read as a capture to their end, or to an error that points into them. Nothing is counted that is not there.
-/// Returns what was read.
+/// Bytes are read as a capture to their end, or to an error that points into them. Nothing is counted that is
+/// not there. Returns what was read.
 ///
 /// # Panics
 /// When this does not hold.

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The fields of every packet, a line each with a tab between them; none, with the reason told, where there is no
-/// tshark here. `settings` are preferences, as in `ip.check_checksum:TRUE`; all others are as they come.
+/// The fields of every packet, a line each with a tab between them; none, with the reason told, where there
+/// is no tshark here. `settings` are preferences, as in `ip.check_checksum:TRUE`; all others are as they
+/// come.
 pub fn fields(file: &Path, fields: &[&str], settings: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut tshark = Command::new("tshark");
     // No preferences of whoever runs the tests.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use record::{Estimate, Row, Style};
-use workload::Way;
+use workload::Direction;
 
 use runner::Results;
 use runner::compare::{Capture, Link, Mode};
@@ -21,7 +21,7 @@ pub fn tables(
     if results.finished < results.planned {
         writeln!(out, "{} of {} runs", results.finished, results.planned)?;
     }
-    for way in [Way::Up, Way::Down] {
+    for way in [Direction::Up, Direction::Down] {
         let bytes = capture.bytes(way) as f64;
         let needs = bytes / link.rate(way).bytes_per_s();
         let heading = format!("{} at {}", way.name(), link.rate(way));
@@ -48,7 +48,7 @@ pub fn tables(
 }
 
 /// What the capture shows of itself.
-fn captured(capture: &Capture, way: Way) -> Row {
+fn captured(capture: &Capture, way: Direction) -> Row {
     let metrics = capture.responses(way);
     let metrics = metrics.iter().map(|(name, value)| (name.to_owned(), Estimate::over(vec![value])));
     Row { qdisc: "(as captured)".to_owned(), seeds: Vec::new(), metrics: metrics.collect() }

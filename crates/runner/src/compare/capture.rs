@@ -8,7 +8,7 @@ use std::path::Path;
 use ::capture::{CaptureError, Reader};
 use qdisc::Span;
 use serde_json::{Value, json};
-use workload::{Extraction, Local, Seen, Side, Way, Workload, Write};
+use workload::{Adu, Direction, Extraction, Local, Seen, Side, Workload};
 
 use super::{Mode, shown};
 use crate::{Bar, Frontend};
@@ -85,7 +85,7 @@ impl Capture {
 
     /// Refuses what the mode can make nothing of.
     pub fn check(&self, mode: Mode) -> Result<(), String> {
-        let one_way = |way: Way| {
+        let one_way = |way: Direction| {
             format!(
                 "no packet goes {} in this capture, with {} as the local side: connections cannot be told from \
                  one direction. If that side is wrong, write another --link; otherwise write --mode replay",
@@ -94,7 +94,7 @@ impl Capture {
             )
         };
         if mode == Mode::Flows && !self.workload.connections.is_empty() {
-            for way in [Way::Up, Way::Down] {
+            for way in [Direction::Up, Direction::Down] {
                 if self.bytes(way) == 0 {
                     return Err(one_way(way));
                 }
@@ -190,8 +190,8 @@ impl Capture {
     }
 
     /// IP bytes that cross the link this way.
-    pub fn bytes(&self, way: Way) -> u64 {
-        if way == Way::Up { self.seen.up.1 } else { self.seen.down.1 }
+    pub fn bytes(&self, way: Direction) -> u64 {
+        if way == Direction::Up { self.seen.up.1 } else { self.seen.down.1 }
     }
 
     /// From its first packet to its last.
@@ -212,13 +212,13 @@ impl Capture {
     }
 
     /// The completion times in the capture itself, one way.
-    pub fn responses(&self, way: Way) -> record::Metrics {
+    pub fn responses(&self, way: Direction) -> record::Metrics {
         let mut times: Vec<(u64, Span)> = Vec::new();
         let mut cut_off = 0;
         for connection in &self.workload.connections {
-            for (exchange, writes) in connection.parts() {
-                let (ask, answer) = (Write::sum(writes, Side::Client), Write::sum(writes, Side::Server));
-                let heavy = if ask > answer { connection.way } else { connection.way.other() };
+            for (exchange, writes) in connection.epochs_with_adus() {
+                let (ask, answer) = (Adu::sum(writes, Side::Client), Adu::sum(writes, Side::Server));
+                let heavy = if ask > answer { connection.direction } else { connection.direction.other() };
                 if heavy == way && exchange.whole {
                     times.push((ask.max(answer), Span::ns(exchange.took)));
                 } else if heavy == way {
@@ -226,7 +226,7 @@ impl Capture {
                 }
             }
         }
-        let pages = if way == Way::Down { &self.seen.pages[..] } else { &[] };
+        let pages = if way == Direction::Down { &self.seen.pages[..] } else { &[] };
         let pages: Vec<Span> = pages.iter().map(|took| Span::ns(*took)).collect();
         record::responses(&times, cut_off, &pages)
     }

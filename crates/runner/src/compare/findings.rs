@@ -4,7 +4,7 @@
 //! of the mean difference (Student's t, 95 %). What is within it, or below two percent, is not called a difference.
 
 use record::{Estimate, Row, Table, short_names};
-use workload::Way;
+use workload::Direction;
 
 use super::Mode;
 use super::link::Link;
@@ -82,7 +82,7 @@ const COSTS: [Question; 7] = [
 
 /// The two directions of a table, each with its rows.
 struct Ways {
-    tables: Vec<(Way, Table)>,
+    tables: Vec<(Direction, Table)>,
     /// Each discipline with its short name, which tells it from the others.
     names: Vec<(String, String)>,
     /// Runs of each discipline.
@@ -105,7 +105,7 @@ pub fn of(table: &Table, mode: Mode) -> Vec<String> {
     let names = specs.iter().map(|spec| (*spec).to_owned()).zip(short_names(&specs)).collect();
     let ways = Ways {
         names,
-        tables: [Way::Up, Way::Down].map(|way| (way, table.at(&Link::port(way)))).into(),
+        tables: [Direction::Up, Direction::Down].map(|way| (way, table.at(&Link::port(way)))).into(),
         seeds: first.seeds.len(),
     };
     if table.rows.len() == 1 {
@@ -137,7 +137,7 @@ impl Ways {
     /// Who shortens what people wait for, in the direction in which they wait longer, all in all: told for pages or
     /// transfers, of which more is gained, with its median and its 95th percentile.
     fn waits(&self) -> Option<(String, Option<String>)> {
-        let mut best: Option<(f64, Way, Subject, Question)> = None;
+        let mut best: Option<(f64, Direction, Subject, Question)> = None;
         let mut known = None;
         let waited = |table: &Table| {
             let value = |name| table.rows[0].metric(name).and_then(|metric| metric.mean);
@@ -306,7 +306,7 @@ impl Ways {
     }
 
     /// The direction in which the first discipline is worse off.
-    fn worse_way(&self, question: Question) -> Option<Way> {
+    fn worse_way(&self, question: Question) -> Option<Direction> {
         let value = |table: &Table| table.rows.first()?.metric(question.metric)?.mean;
         let known = self.tables.iter().filter_map(|(way, table)| Some((value(table)?, *way)));
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
@@ -341,17 +341,17 @@ impl Ways {
         named.map_or(qdisc, |(_, name)| name)
     }
 
-    fn table(&self, way: Way) -> &Table {
+    fn table(&self, way: Direction) -> &Table {
         let found = self.tables.iter().find(|(known, _)| *known == way);
         &found.expect("both directions are there").1
     }
 
-    fn baseline(&self, way: Way) -> &Row {
+    fn baseline(&self, way: Direction) -> &Row {
         &self.table(way).rows[0]
     }
 
     /// Every other discipline against the first.
-    fn changes(&self, way: Way, question: Question) -> Vec<Change<'_>> {
+    fn changes(&self, way: Direction, question: Question) -> Vec<Change<'_>> {
         let rows = &self.table(way).rows;
         let Some(base) = rows[0].metric(question.metric) else { return Vec::new() };
         rows[1..].iter().filter_map(|row| Change::new(base, row, question)).collect()
@@ -446,7 +446,7 @@ mod tests {
     use record::Fingerprint;
 
     /// A discipline with metrics of one direction each, and their values under three seeds.
-    fn row(qdisc: &str, metrics: &[(Way, &str, [f64; 3])]) -> Row {
+    fn row(qdisc: &str, metrics: &[(Direction, &str, [f64; 3])]) -> Row {
         let named = metrics.iter().map(|(way, name, values)| {
             let values = values.iter().map(|value| Some(*value)).collect();
             (format!("at.{}.{name}", Link::port(*way)), Estimate::over(values))
@@ -463,12 +463,12 @@ mod tests {
         row(
             qdisc,
             &[
-                (Way::Down, "flows_completed", [20.0; 3]),
-                (Way::Down, "fct_mean_s", median),
-                (Way::Down, "fct_p50_s", median),
-                (Way::Down, "fct_p95_s", [4.0; 3]),
-                (Way::Down, "fct_gt3MB_p50_s", large),
-                (Way::Down, "utilization", [0.9; 3]),
+                (Direction::Down, "flows_completed", [20.0; 3]),
+                (Direction::Down, "fct_mean_s", median),
+                (Direction::Down, "fct_p50_s", median),
+                (Direction::Down, "fct_p95_s", [4.0; 3]),
+                (Direction::Down, "fct_gt3MB_p50_s", large),
+                (Direction::Down, "utilization", [0.9; 3]),
             ],
         )
     }
@@ -505,7 +505,10 @@ mod tests {
     #[test]
     fn calls_are_told_for_the_direction_that_suffers() {
         let call = |qdisc: &str, up: [f64; 3]| {
-            let metrics = [(Way::Up, "voice_delay_p99_s", up), (Way::Down, "voice_delay_p99_s", [0.001; 3])];
+            let metrics = [
+                (Direction::Up, "voice_delay_p99_s", up),
+                (Direction::Down, "voice_delay_p99_s", [0.001; 3]),
+            ];
             row(qdisc, &metrics)
         };
         let rows = vec![

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use disciplines::Spec;
 use qdisc::{Rate, Span};
 use record::RunFolder;
-use workload::{Way, Workload};
+use workload::{Direction, Workload};
 
 use super::capture::Capture;
 use super::{Mode, shown};
@@ -100,10 +100,10 @@ pub fn keep(workload: &Workload, folder: &Path) -> Result<PathBuf, String> {
 
 impl Link {
     /// The name of the port this way.
-    pub fn port(way: Way) -> String {
+    pub fn port(way: Direction) -> String {
         match way {
-            Way::Up => format!("{LOCAL}->{FAR}"),
-            Way::Down => format!("{FAR}->{LOCAL}"),
+            Direction::Up => format!("{LOCAL}->{FAR}"),
+            Direction::Down => format!("{FAR}->{LOCAL}"),
         }
     }
 
@@ -121,8 +121,8 @@ impl Link {
     }
 
     /// Its rate this way.
-    pub fn rate(&self, way: Way) -> Rate {
-        if way == Way::Up { self.up } else { self.down }
+    pub fn rate(&self, way: Direction) -> Rate {
+        if way == Direction::Up { self.up } else { self.down }
     }
 
     /// How it is told.
@@ -170,9 +170,9 @@ impl Link {
     }
 
     /// The busier way first: it is the bottleneck of tables that show one.
-    fn ports(&self, capture: &Capture) -> [Way; 2] {
-        let load = |way: Way| capture.bytes(way) as f64 / self.rate(way).bytes_per_s();
-        if load(Way::Up) >= load(Way::Down) { [Way::Up, Way::Down] } else { [Way::Down, Way::Up] }
+    fn ports(&self, capture: &Capture) -> [Direction; 2] {
+        let load = |way: Direction| capture.bytes(way) as f64 / self.rate(way).bytes_per_s();
+        if load(Direction::Up) >= load(Direction::Down) { [Direction::Up, Direction::Down] } else { [Direction::Down, Direction::Up] }
     }
 
     /// How long is measured, and how long the run lasts. Measured is as long as the capture, or as long as all of it needs to
@@ -180,10 +180,11 @@ impl Link {
     /// again: nothing new is asked for in them, so rates leave them out.
     fn times(&self, capture: &Capture) -> (Span, Span) {
         let span = capture.span();
-        let crossing = |way: Way| self.rate(way).time_for(capture.bytes(way).saturating_mul(2));
+        let crossing = |way: Direction| self.rate(way).time_for(capture.bytes(way).saturating_mul(2));
         let most = (span * 10).max(Span::s(60));
         // A capture of one packet spans nothing, and an interval must not be empty.
-        let measured = span.max(crossing(Way::Up)).max(crossing(Way::Down)).min(most).max(Span::ms(1));
+        let measured =
+            span.max(crossing(Direction::Up)).max(crossing(Direction::Down)).min(most).max(Span::ms(1));
         let duration = (measured + Span::s(10)).as_ps().div_ceil(Span::s(1).as_ps());
         (measured, Span::s(duration))
     }
@@ -207,9 +208,9 @@ impl Link {
 
 fn replays(path: &Path, capture: &Capture) -> String {
     let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let ways = [Way::Up, Way::Down].into_iter().filter(|way| capture.bytes(*way) > 0);
-    let one = |way: Way| {
-        let (from, to) = if way == Way::Up { (LOCAL, FAR) } else { (FAR, LOCAL) };
+    let ways = [Direction::Up, Direction::Down].into_iter().filter(|way| capture.bytes(*way) > 0);
+    let one = |way: Direction| {
+        let (from, to) = if way == Direction::Up { (LOCAL, FAR) } else { (FAR, LOCAL) };
         format!(
             "\n[[traffic]]\nkind = \"capture\"\nname = \"{way}\"\nfrom = \"{from}\"\nto = \"{to}\"\nfile = {file}\n\
              way = \"{way}\"\nlocal = {local}\n",

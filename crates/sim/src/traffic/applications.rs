@@ -1,27 +1,27 @@
-//! Applications: connections and packet trains that were taken out of a capture, once more.
+//! Applications: replays the connections and packet trains of a workload that was extracted from a capture.
 //!
 //! # Principles
-//! - Closed loop: what is done again is what the applications did, not the packets. Each write waits for its
-//!   cue (bytes of the other side, or its own data having arrived), thinks as long as it did, and goes
-//!   through TCP at whatever pace the network allows now.
-//! - A connection crosses the network between the pair's nodes; the rest of its path is the distance of the
-//!   far host, so that its round trip without queues is the one that was measured.
-//! - Datagrams leave when they were captured: nobody knows how their senders would have reacted.
-//! - An exchange, a request with its response, is reported as a transfer of its heavier direction: from its
-//!   first write (the connection's beginning for the first) to the last byte at the reader. Pages are
-//!   reported beside, as groups.
+//! - Closed loop: the behaviour of the applications is replayed, not the packets. Each application data unit
+//!   (ADU) waits for its trigger (bytes of the other side, or the acknowledgement of its own data), then for
+//!   its think time, and goes through TCP at the rate that the simulated network allows.
+//! - A connection crosses the network between the pair's nodes; the rest of its path is the access delay of
+//!   the far host, so that its round-trip time without queueing delay is the measured one.
+//! - Datagrams leave at their captured times, because the reaction of their senders is not known.
+//! - An epoch, a request with its response, is reported as a transfer of its heavier direction: from its
+//!   first write (the beginning of the connection for the first epoch) to the last byte at the reader. Pages
+//!   are reported in addition, as groups.
 //!
 //! # Deviations
-//! - What the model cannot know stands in the header of the crate `workload`. Connections begin when they
-//!   began, later by at most `spread`, which makes runs with different seeds differ.
+//! - The header of the crate `workload` lists the limitations of the model. Connections begin at their
+//!   captured times plus a random delay of at most `spread`, with which runs with different seeds differ.
 //! - Connections without a measured round trip have the median of the others, or 30 ms where there are none.
-//! - How long a client thinks before its first write is exact from half a round trip on. Up to a quarter it
-//!   is taken for nothing, between the two for a half: it is the server's hearing of the connection that the
-//!   source is told of.
+//! - The think time of a client before its first write is exact if it is at least half a round trip. Up to a
+//!   quarter it is taken as zero, and between the two as a half: the source receives an event when the
+//!   connection is established at the server, not at the client.
 //! - A connection closes when its last write has arrived.
 //!
 //! # Cost
-//! - An entry in a heap for each pause; packets of far hosts go through one more event each.
+//! - An entry in a heap for each think time; packets of far hosts take one more event each.
 //!
 //! # References
 //! - Weigle et al., "Tmix", ACM CCR 36(3), 2006.
@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use qdisc::{Ending, FlowKind, FlowReport, Invalid, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Connection, Cue, Cursor, Side as End, Train, Way, Workload, Write};
+use workload::{Connection, Trigger, Cursor, Side as End, Train, Direction, Workload, Adu};
 
 use super::{Place, Source, Traffic, flow};
 use crate::net::{ConnId, Event, Net, Side, StreamId};
@@ -44,15 +44,15 @@ use crate::net::{ConnId, Event, Net, Side, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// A workload file, as giveway compare takes it out of a capture.
+    /// A workload file, as `giveway compare` extracts it from a capture.
     pub file: PathBuf,
-    /// Only this group of it.
+    /// Replay only this group of the workload.
     #[serde(default)]
     pub group: Option<String>,
-    /// The round-trip time of every connection, in place of what was measured.
+    /// The round-trip time of every connection, in place of the measured ones.
     #[serde(default)]
     pub rtt: Option<Span>,
-    /// Each connection and train begins up to so much later, drawn evenly. Default: 0 s.
+    /// Upper bound of the random delay of each connection and train, which is uniform. Default: 0 s.
     #[serde(default)]
     pub spread: Span,
 }
@@ -65,14 +65,14 @@ impl Traffic for Config {
         let [(near, far)] = place.pairs[..] else {
             return Err(Invalid::new(
                 "from",
-                "the capture has one link: name one node on the local side and one beyond",
+                "the capture has one link: name one node on the local side and one on the far side",
             ));
         };
         let path = place.folder.join(&self.file);
         let wrong = |message: String| Invalid::new("file", format!("{} {message}", path.display()));
         let file = File::open(&path).map_err(|error| wrong(format!("cannot be opened: {error}")))?;
         let workload = Workload::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
-        let total = |plan: &Connection| plan.writes.iter().map(|write| u128::from(write.bytes)).sum::<u128>();
+        let total = |plan: &Connection| plan.adus.iter().map(|write| u128::from(write.bytes)).sum::<u128>();
         let all = workload.connections.iter().map(total).sum::<u128>();
         if all > MOST_BYTES {
             let message =
@@ -87,30 +87,31 @@ impl Traffic for Config {
             place.start + Span::ns(at) + Span::from_ps(late)
         };
         let mut pending = BinaryHeap::new();
-        let mut talks = Vec::new();
+        let mut replays = Vec::new();
         for plan in workload.connections.into_iter().filter(|plan| mine(&plan.group)) {
             let rtt = self.rtt.unwrap_or_else(|| plan.rtt.map_or(median, Span::ns));
-            // A client beyond the link begins earlier than its packet passes.
-            let away = if plan.way == Way::Up { 0 } else { (rtt / 2).as_ps() / 1000 };
-            pending.push(Reverse((begins(plan.start.saturating_sub(away)), talks.len(), What::Begin)));
-            talks.push(Talk::new(plan, rtt, (near, far)));
+            // The start of a connection is when its first packet passes the link. A client on the far side
+            // sends it half a round trip earlier.
+            let away = if plan.direction == Direction::Up { 0 } else { (rtt / 2).as_ps() / 1000 };
+            pending.push(Reverse((begins(plan.start.saturating_sub(away)), replays.len(), Action::Begin)));
+            replays.push(Replay::new(plan, rtt, (near, far)));
         }
         let mut trains = Vec::new();
         for plan in workload.trains.into_iter().filter(|plan| mine(&plan.group)) {
-            pending.push(Reverse((begins(plan.start), trains.len(), What::Packet)));
+            pending.push(Reverse((begins(plan.start), trains.len(), Action::Packet)));
             let mut next = Cursor::default();
             let bytes = next.next(&plan.packets).map_or(0, |(_, bytes)| bytes);
             trains.push(Running { plan, next, bytes, stream: None });
         }
-        if talks.is_empty() && trains.is_empty() {
+        if replays.is_empty() && trains.is_empty() {
             let group = self.group.as_deref().unwrap_or_default();
             return Err(Invalid::new("group", format!("\"{group}\" has nothing in {}", path.display())));
         }
-        let pages = Pages::of(&talks);
+        let pages = Pages::of(&replays);
         Ok(Box::new(Applications {
             near,
             far,
-            talks,
+            replays,
             trains,
             by_conn: BTreeMap::new(),
             pending,
@@ -120,33 +121,32 @@ impl Traffic for Config {
     }
 }
 
-/// The most bytes that all connections may have together: a pebibyte. Sums of bytes stay far from the largest
-/// number then.
+/// Largest number of bytes of all connections together: a pebibyte. With it no sum of bytes overflows.
 const MOST_BYTES: u128 = 1 << 50;
 
 struct Applications {
     near: u16,
     far: u16,
-    talks: Vec<Talk>,
+    replays: Vec<Replay>,
     trains: Vec<Running>,
-    /// Which talk goes over an open connection.
+    /// Index of the replay of each open connection.
     by_conn: BTreeMap<ConnId, usize>,
-    /// Who does what when.
-    pending: BinaryHeap<Reverse<(Time, usize, What)>>,
+    /// Pending actions: time, index of the replay or the train, and the action.
+    pending: BinaryHeap<Reverse<(Time, usize, Action)>>,
     pages: Pages,
     stop: Time,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum Action {
     Begin,
-    /// This side has thought.
+    /// The think time of this side is over.
     Write(End),
     Packet,
 }
 
-/// A connection on its way.
-struct Talk {
+/// The replay of a connection.
+struct Replay {
     plan: Connection,
     rtt: Span,
     /// Nodes of client and server.
@@ -156,17 +156,17 @@ struct Talk {
     began: Time,
     client: Half,
     server: Half,
-    /// The first exchange that is not over, and when those that began did.
-    exchange: usize,
+    /// The first epoch that is not complete, and the start of each epoch that has begun and is not complete.
+    epoch: usize,
     starts: VecDeque<Time>,
-    /// The place of that exchange's first write.
-    first_write: usize,
-    /// Exchanges that began, and how many writes these have.
+    /// Index of the first ADU of that epoch.
+    first_adu: usize,
+    /// Number of epochs that have begun, and number of their ADUs.
     begun: usize,
-    begun_writes: usize,
-    /// Bytes of the client and the server in the exchanges that are over.
+    begun_adus: usize,
+    /// Bytes of the client and of the server in the complete epochs.
     before: (u64, u64),
-    /// Sender's counts when the last exchange was over.
+    /// Counters of the senders when the last epoch was complete.
     counted: [(u64, u64, u64); 2],
 }
 
@@ -177,10 +177,10 @@ enum State {
     Over,
 }
 
-/// One application.
+/// The application at one end.
 #[derive(Default)]
 struct Half {
-    /// The place of its next write in the list of all, and whether that one thinks already.
+    /// Index of its next ADU in the list of both sides, and whether the think time of that ADU is running.
     next: usize,
     thinking: bool,
     written: u64,
@@ -189,7 +189,7 @@ struct Half {
 
 struct Running {
     plan: Train,
-    /// The place behind the packet that is due.
+    /// Position after the packet that is due.
     next: Cursor,
     /// The length of that packet.
     bytes: u16,
@@ -198,17 +198,17 @@ struct Running {
 
 impl Source for Applications {
     fn wake(&mut self, net: &mut Net<'_>) {
-        while let Some(Reverse((at, number, what))) = self.pending.peek().copied()
+        while let Some(Reverse((at, number, action))) = self.pending.peek().copied()
             && at <= net.now()
         {
             self.pending.pop();
-            if at >= self.stop && what == What::Begin {
+            if at >= self.stop && action == Action::Begin {
                 continue;
             }
-            match what {
-                What::Begin => self.begin(number, net),
-                What::Write(side) => self.write(number, side, net),
-                What::Packet => self.packet(number, net),
+            match action {
+                Action::Begin => self.begin(number, net),
+                Action::Write(side) => self.write(number, side, net),
+                Action::Packet => self.packet(number, net),
             }
         }
         self.sleep(net);
@@ -218,8 +218,8 @@ impl Source for Applications {
         match event {
             Event::Connected(conn) => {
                 if let Some(number) = self.by_conn.get(&conn).copied() {
-                    self.cue(number, End::Server, net);
-                    self.cue(number, End::Client, net);
+                    self.start_thinking(number, End::Server, net);
+                    self.start_thinking(number, End::Client, net);
                 }
             }
             Event::Received { conn, side, total } => {
@@ -237,16 +237,16 @@ impl Source for Applications {
     }
 
     fn finish(&mut self, net: &mut Net<'_>) {
-        for number in 0..self.talks.len() {
-            if self.talks[number].state == State::Open {
-                self.talks[number].give_up(Ending::Unfinished, &mut self.pages, net);
+        for number in 0..self.replays.len() {
+            if self.replays[number].state == State::Open {
+                self.replays[number].give_up(Ending::Unfinished, &mut self.pages, net);
             }
         }
         self.pages.finish((self.near, self.far), net);
     }
 
     fn remark(&self) -> Option<String> {
-        let waiting = self.talks.iter().filter(|talk| talk.state == State::Waiting).count();
+        let waiting = self.replays.iter().filter(|replay| replay.state == State::Waiting).count();
         (waiting > 0).then(|| format!("{waiting} connections have not begun when the run ends"))
     }
 }
@@ -259,94 +259,95 @@ impl Applications {
     }
 
     fn begin(&mut self, number: usize, net: &mut Net<'_>) {
-        let talk = &mut self.talks[number];
-        let (client, server) = talk.nodes;
-        let host = net.host(self.far, talk.rtt / 2);
+        let replay = &mut self.replays[number];
+        let (client, server) = replay.nodes;
+        let host = net.host(self.far, replay.rtt / 2);
         let conn = net.connect_host(client, server, host);
         self.by_conn.insert(conn, number);
-        talk.conn = Some(conn);
-        talk.state = State::Open;
-        talk.began = net.now();
-        talk.client.next = talk.following(End::Client, 0);
-        talk.server.next = talk.following(End::Server, 0);
-        if talk.plan.writes.is_empty() {
+        replay.conn = Some(conn);
+        replay.state = State::Open;
+        replay.began = net.now();
+        replay.client.next = replay.following(End::Client, 0);
+        replay.server.next = replay.following(End::Server, 0);
+        if replay.plan.adus.is_empty() {
             net.close(conn, Side::Client);
             net.close(conn, Side::Server);
             return;
         }
-        // What the client says at once waits in its socket for the connection; a pause counts from when it
-        // stands.
-        if let Some(first) = talk.plan.writes.get(talk.client.next)
-            && first.cue == Cue::Peer(0)
-            && Span::ns(first.pause) <= talk.rtt / 4
+        // Data that the client writes at once waits in its socket for the handshake. A think time counts from
+        // its end.
+        if let Some(first) = replay.plan.adus.get(replay.client.next)
+            && first.trigger == Trigger::Peer(0)
+            && Span::ns(first.think_time) <= replay.rtt / 4
         {
-            talk.client.thinking = true;
-            self.pending.push(Reverse((net.now(), number, What::Write(End::Client))));
+            replay.client.thinking = true;
+            self.pending.push(Reverse((net.now(), number, Action::Write(End::Client))));
         }
     }
 
-    /// Lets a side think about its next write, if what that waits for has happened.
-    fn cue(&mut self, number: usize, side: End, net: &Net<'_>) {
-        let talk = &mut self.talks[number];
-        let (me, peer) = talk.halves(side);
-        let Some(write) = talk.plan.writes.get(me.next).filter(|_| !me.thinking) else { return };
-        // What a sender learns from acknowledgements it learns a way back later; the server hears that the
-        // connection stands a way later than the client.
-        let half = talk.rtt / 2;
-        let news = match (write.cue, side) {
-            (Cue::Peer(0), End::Client) => Some(Span::ns(write.pause).saturating_sub(half)),
-            (Cue::Peer(bytes), _) => (me.received >= bytes).then_some(Span::ns(write.pause)),
-            (Cue::Own, _) => (peer.received >= me.written).then_some(half + Span::ns(write.pause)),
+    /// Starts the think time of the next ADU of a side, if its trigger has occurred.
+    fn start_thinking(&mut self, number: usize, side: End, net: &Net<'_>) {
+        let replay = &mut self.replays[number];
+        let (me, peer) = replay.halves(side);
+        let Some(write) = replay.plan.adus.get(me.next).filter(|_| !me.thinking) else { return };
+        // The sender receives an acknowledgement half a round trip after the data has arrived, and the event
+        // says only the latter. The connection is established at the server half a round trip later than at
+        // the client.
+        let half = replay.rtt / 2;
+        let pause = match (write.trigger, side) {
+            (Trigger::Peer(0), End::Client) => Some(Span::ns(write.think_time).saturating_sub(half)),
+            (Trigger::Peer(bytes), _) => (me.received >= bytes).then_some(Span::ns(write.think_time)),
+            (Trigger::Own, _) => (peer.received >= me.written).then_some(half + Span::ns(write.think_time)),
         };
-        let Some(pause) = news else { return };
-        talk.half(side).thinking = true;
-        self.pending.push(Reverse((net.now() + pause, number, What::Write(side))));
+        let Some(pause) = pause else { return };
+        replay.half(side).thinking = true;
+        self.pending.push(Reverse((net.now() + pause, number, Action::Write(side))));
     }
 
     fn write(&mut self, number: usize, side: End, net: &mut Net<'_>) {
-        let talk = &mut self.talks[number];
-        let Some(conn) = talk.conn.filter(|_| talk.state == State::Open) else { return };
-        let at = talk.half(side).next;
-        let Write { bytes, .. } = talk.plan.writes[at];
-        let next = talk.following(side, at + 1);
-        let me = talk.half(side);
+        let replay = &mut self.replays[number];
+        let Some(conn) = replay.conn.filter(|_| replay.state == State::Open) else { return };
+        let at = replay.half(side).next;
+        let Adu { bytes, .. } = replay.plan.adus[at];
+        let next = replay.following(side, at + 1);
+        let me = replay.half(side);
         (me.thinking, me.next) = (false, next);
         me.written += bytes;
-        talk.begin_exchanges(at, net.now());
+        replay.begin_epochs(at, net.now());
         net.send(conn, transport(side), bytes);
-        self.cue(number, side, net);
+        self.start_thinking(number, side, net);
     }
 
     fn received(&mut self, number: usize, side: Side, total: u64, net: &mut Net<'_>) {
         let end = if side == Side::Client { End::Client } else { End::Server };
-        let talk = &mut self.talks[number];
-        talk.half(end).received = total;
-        talk.finish_exchanges(&mut self.pages, net);
-        if talk.is_done()
-            && let Some(conn) = talk.conn
+        let replay = &mut self.replays[number];
+        replay.half(end).received = total;
+        replay.finish_epochs(&mut self.pages, net);
+        if replay.is_done()
+            && let Some(conn) = replay.conn
         {
             net.close(conn, Side::Client);
             net.close(conn, Side::Server);
             return;
         }
-        self.cue(number, end, net);
-        self.cue(number, end.other(), net);
+        self.start_thinking(number, end, net);
+        self.start_thinking(number, end.other(), net);
     }
 
     fn over(&mut self, number: usize, net: &mut Net<'_>) {
-        let talk = &mut self.talks[number];
-        if !talk.is_done() {
-            talk.give_up(Ending::Aborted, &mut self.pages, net);
+        let replay = &mut self.replays[number];
+        if !replay.is_done() {
+            replay.give_up(Ending::Aborted, &mut self.pages, net);
         }
-        talk.state = State::Over;
-        talk.conn = None;
+        replay.state = State::Over;
+        replay.conn = None;
     }
 
     fn packet(&mut self, number: usize, net: &mut Net<'_>) {
         let train = &mut self.trains[number];
-        let (from, to) = match train.plan.way {
-            Way::Up => (self.near, self.far),
-            Way::Down => (self.far, self.near),
+        let (from, to) = match train.plan.direction {
+            Direction::Up => (self.near, self.far),
+            Direction::Down => (self.far, self.near),
         };
         let stream = *train.stream.get_or_insert_with(|| net.stream(from, to));
         net.datagram(stream, u32::from(train.bytes));
@@ -354,16 +355,16 @@ impl Applications {
             train.bytes = bytes;
             let at = net.now() + Span::ns(gap);
             if at < self.stop {
-                self.pending.push(Reverse((at, number, What::Packet)));
+                self.pending.push(Reverse((at, number, Action::Packet)));
             }
         }
     }
 }
 
-impl Talk {
-    fn new(plan: Connection, rtt: Span, (near, far): (u16, u16)) -> Talk {
-        Talk {
-            nodes: if plan.way == Way::Up { (near, far) } else { (far, near) },
+impl Replay {
+    fn new(plan: Connection, rtt: Span, (near, far): (u16, u16)) -> Replay {
+        Replay {
+            nodes: if plan.direction == Direction::Up { (near, far) } else { (far, near) },
             plan,
             rtt,
             state: State::Waiting,
@@ -371,11 +372,11 @@ impl Talk {
             began: Time::ZERO,
             client: Half::default(),
             server: Half::default(),
-            exchange: 0,
+            epoch: 0,
             starts: VecDeque::new(),
-            first_write: 0,
+            first_adu: 0,
             begun: 0,
-            begun_writes: 0,
+            begun_adus: 0,
             before: (0, 0),
             counted: [(0, 0, 0); 2],
         }
@@ -389,36 +390,36 @@ impl Talk {
         if side == End::Client { (&self.client, &self.server) } else { (&self.server, &self.client) }
     }
 
-    /// The place of a side's first write from `from` on; the end of the list when there is none.
+    /// Index of the first ADU of a side from `from` on; the length of the list if there is none.
     fn following(&self, side: End, from: usize) -> usize {
-        let later = self.plan.writes[from..].iter().position(|write| write.side == side);
-        later.map_or(self.plan.writes.len(), |skip| from + skip)
+        let later = self.plan.adus[from..].iter().position(|write| write.side == side);
+        later.map_or(self.plan.adus.len(), |skip| from + skip)
     }
 
-    /// Everything has arrived.
+    /// Whether all data has arrived.
     fn is_done(&self) -> bool {
-        self.exchange == self.plan.exchanges.len()
+        self.epoch == self.plan.epochs.len()
     }
 
-    /// The write at this place is being done: its exchange has begun, and those before it.
-    fn begin_exchanges(&mut self, write: usize, now: Time) {
-        while self.begun_writes <= write {
+    /// Records the start of the epoch of this ADU, and of those before it.
+    fn begin_epochs(&mut self, write: usize, now: Time) {
+        while self.begun_adus <= write {
             let start = if self.begun == 0 { self.began } else { now };
             self.starts.push_back(start);
-            self.begun_writes += self.plan.exchanges[self.begun].writes as usize;
+            self.begun_adus += self.plan.epochs[self.begun].adus as usize;
             self.begun += 1;
         }
     }
 
-    /// Bytes of client and server in the exchange that is not over.
+    /// Bytes of the client and of the server in the first epoch that is not complete.
     fn bytes(&self) -> (u64, u64) {
         let writes =
-            &self.plan.writes[self.first_write..][..self.plan.exchanges[self.exchange].writes as usize];
-        (Write::sum(writes, End::Client), Write::sum(writes, End::Server))
+            &self.plan.adus[self.first_adu..][..self.plan.epochs[self.epoch].adus as usize];
+        (Adu::sum(writes, End::Client), Adu::sum(writes, End::Server))
     }
 
-    /// Reports the exchanges whose last byte has arrived.
-    fn finish_exchanges(&mut self, pages: &mut Pages, net: &mut Net<'_>) {
+    /// Reports the epochs whose last byte has arrived.
+    fn finish_epochs(&mut self, pages: &mut Pages, net: &mut Net<'_>) {
         while !self.starts.is_empty() {
             let (up, down) = self.bytes();
             let arrived =
@@ -430,12 +431,11 @@ impl Talk {
         }
     }
 
-    /// Reports what is not over, whether it began or not.
+    /// Reports the epochs that are not complete, whether they began or not.
     fn give_up(&mut self, ending: Ending, pages: &mut Pages, net: &mut Net<'_>) {
         while !self.is_done() {
             if self.starts.is_empty() {
-                // It never came to be: the application has been waiting for its turn since the connection
-                // began.
+                // The epoch never began: the application has waited for it since the connection began.
                 self.starts.push_back(self.began);
             }
             self.report(ending, pages, net);
@@ -444,7 +444,7 @@ impl Talk {
 
     fn report(&mut self, ending: Ending, pages: &mut Pages, net: &mut Net<'_>) {
         let (up, down) = self.bytes();
-        let start = self.starts.pop_front().expect("an exchange that is reported has begun");
+        let start = self.starts.pop_front().expect("an epoch that is reported has begun");
         let (client, server) = self.nodes;
         let heavy = if up > down { End::Client } else { End::Server };
         let (nodes, bytes, before, reader) = match heavy {
@@ -472,16 +472,16 @@ impl Talk {
             ending,
             ..whole
         });
-        if let Some(page) = self.plan.exchanges[self.exchange].page {
+        if let Some(page) = self.plan.epochs[self.epoch].page {
             pages.part(page, (start, bytes, delivered), ending, (server, client), net);
         }
         self.before = (self.before.0 + up, self.before.1 + down);
-        self.first_write += self.plan.exchanges[self.exchange].writes as usize;
-        self.exchange += 1;
+        self.first_adu += self.plan.epochs[self.epoch].adus as usize;
+        self.epoch += 1;
     }
 }
 
-/// Pages: done when all of their exchanges are.
+/// Pages, each complete when all of its epochs are.
 struct Pages {
     open: BTreeMap<u32, Page>,
 }
@@ -495,9 +495,9 @@ struct Page {
 }
 
 impl Pages {
-    fn of(talks: &[Talk]) -> Pages {
+    fn of(replays: &[Replay]) -> Pages {
         let mut open: BTreeMap<u32, Page> = BTreeMap::new();
-        for page in talks.iter().flat_map(|talk| &talk.plan.exchanges).filter_map(|exchange| exchange.page) {
+        for page in replays.iter().flat_map(|replay| &replay.plan.epochs).filter_map(|epoch| epoch.page) {
             let new = Page { left: 0, start: Time::NEVER, bytes: 0, delivered: 0, ending: Ending::Completed };
             open.entry(page).or_insert(new).left += 1;
         }
@@ -525,7 +525,7 @@ impl Pages {
         }
     }
 
-    /// Pages of which something began and something is missing.
+    /// Reports the pages that have begun and are not complete.
     fn finish(&mut self, (near, far): (u16, u16), net: &mut Net<'_>) {
         for (_, page) in std::mem::take(&mut self.open) {
             if page.start < Time::NEVER {

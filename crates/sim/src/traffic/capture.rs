@@ -30,7 +30,7 @@ use qdisc::hash::SipHasher;
 use qdisc::{Ecn, FlowKey, Invalid, Packets, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Local, Way};
+use workload::{Local, Direction};
 
 use super::{Place, Source, Traffic};
 use crate::net::{Datagram, Net, StreamId};
@@ -53,7 +53,7 @@ pub struct Config {
     /// Only packets of this direction, "up" or "down"; needs `local`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
-    pub way: Option<Way>,
+    pub way: Option<Direction>,
     /// The local side: prefixes or MAC addresses with commas between them, or "beyond MAC".
     #[serde(default)]
     #[schemars(with = "Option<String>")]
@@ -148,7 +148,7 @@ struct Replay {
     speed: f64,
     keep_ecn: bool,
     /// The direction to replay, and the local side.
-    only: Option<(Way, Local)>,
+    only: Option<(Direction, Local)>,
     /// Number of packets left to send.
     left: u64,
     start: Time,
@@ -225,7 +225,7 @@ impl Replay {
                 continue;
             };
             if let Some((way, local)) = &self.only
-                && local.way_of(&packet) != Some(*way)
+                && local.direction_of(&packet) != Some(*way)
             {
                 continue;
             }

@@ -19,7 +19,7 @@ pub fn extract(packets: &[Packet]) -> Workload {
     let (workload, seen) = extraction.finish(&local);
     assert_eq!(seen.packets, packets.len() as u64);
 
-    let writes: usize = workload.connections.iter().map(|connection| connection.writes.len()).sum();
+    let writes: usize = workload.connections.iter().map(|connection| connection.adus.len()).sum();
     let datagrams: usize = workload.trains.iter().map(|train| train.packets.len()).sum();
     // A packet brings data of its own, and tells of data of the other side that were missed.
     assert!(workload.connections.len() + datagrams <= packets.len(), "no more than there were packets");
@@ -39,17 +39,17 @@ pub fn extract(packets: &[Packet]) -> Workload {
 
 fn whole(connection: &Connection, span: u64) {
     assert!(connection.start <= span);
-    let parts: usize = connection.parts().map(|(_, writes)| writes.len()).sum();
-    assert_eq!(parts, connection.writes.len());
-    assert!(connection.exchanges.iter().all(|exchange| exchange.took <= span));
+    let parts: usize = connection.epochs_with_adus().map(|(_, writes)| writes.len()).sum();
+    assert_eq!(parts, connection.adus.len());
+    assert!(connection.epochs.iter().all(|exchange| exchange.took <= span));
     // Nobody waits for what never comes, or everything stops when it is done again.
     let (mut client, mut server) = (0, 0);
-    for write in &connection.writes {
-        assert!(write.bytes > 0 && write.pause <= span);
+    for write in &connection.adus {
+        assert!(write.bytes > 0 && write.think_time <= span);
         let (mine, theirs) =
             if write.side == Side::Client { (&mut client, server) } else { (&mut server, client) };
         *mine += write.bytes;
-        if let workload::Cue::Peer(bytes) = write.cue {
+        if let workload::Trigger::Peer(bytes) = write.trigger {
             assert!(bytes <= theirs, "{connection:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Captures written by hand: a line for each packet, and what was found in them as text.
 //!
-//! Hosts are numbers: client 20 is 192.168.1.20, server 10 is 203.0.113.10. Sequence numbers are those that Wireshark
-//! shows: a SYN has 0, data begin with 1. Times are in milliseconds.
+//! Hosts are numbers: client 20 is 192.168.1.20, server 10 is 203.0.113.10. Sequence numbers are those that
+//! Wireshark shows: a SYN has 0, data begin with 1. Times are in milliseconds.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -9,7 +9,7 @@ use std::io::Cursor;
 
 use capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
 use qdisc::Ecn;
-use workload::{Connection, Cue, Extraction, Local, Seen, Side, Train, Workload};
+use workload::{Connection, Extraction, Local, Seen, Side, Train, Trigger, Workload};
 
 pub use self::From::{Client as C, Server as S};
 
@@ -20,8 +20,8 @@ pub enum From {
     Server,
 }
 
-/// Time in ms, sender, flags as tcpdump writes them (S, F, R, and a dot for an acknowledgement), sequence number, data
-/// bytes, acknowledgement number.
+/// Time in ms, sender, flags as tcpdump writes them (S, F, R, and a dot for an acknowledgement), sequence
+/// number, data bytes, acknowledgement number.
 pub type Row = (u64, From, &'static str, u32, u32, u32);
 
 /// Packets of one connection after the other; told in the order of their times.
@@ -159,9 +159,9 @@ impl Found {
         &self.workload.connections[0]
     }
 
-    /// The writes of the only connection.
-    pub fn writes(&self) -> Vec<String> {
-        writes(self.connection())
+    /// The ADUs of the only connection.
+    pub fn adus(&self) -> Vec<String> {
+        adus(self.connection())
     }
 
     /// Milliseconds.
@@ -169,10 +169,10 @@ impl Found {
         self.connection().rtt.map(|ns| ns / 1_000_000)
     }
 
-    /// How many writes each exchange has, and how many ms it took.
-    pub fn exchanges(&self) -> Vec<(u32, u64)> {
-        let exchanges = self.connection().exchanges.iter();
-        exchanges.map(|exchange| (exchange.writes, exchange.took / 1_000_000)).collect()
+    /// Number of ADUs and duration in ms of each epoch.
+    pub fn epochs(&self) -> Vec<(u32, u64)> {
+        let exchanges = self.connection().epochs.iter();
+        exchanges.map(|exchange| (exchange.adus, exchange.took / 1_000_000)).collect()
     }
 
     pub fn train(&self, group: &str) -> &Train {
@@ -181,18 +181,18 @@ impl Found {
     }
 }
 
-/// Each write with what it waited for: bytes of the other side, or its own having arrived; and how long it thought.
-pub fn writes(connection: &Connection) -> Vec<String> {
-    let told = connection.writes.iter().map(|write| {
+/// Each ADU with its trigger (bytes of the other side, or the acknowledgement of its own) and its think time.
+pub fn adus(connection: &Connection) -> Vec<String> {
+    let lines = connection.adus.iter().map(|write| {
         let who = if write.side == Side::Client { "client" } else { "server" };
-        let cue = match write.cue {
-            Cue::Peer(0) => "once connected".to_owned(),
-            Cue::Peer(bytes) => format!("after {bytes} B"),
-            Cue::Own => "after its own".to_owned(),
+        let cue = match write.trigger {
+            Trigger::Peer(0) => "once connected".to_owned(),
+            Trigger::Peer(bytes) => format!("after {bytes} B"),
+            Trigger::Own => "after its own".to_owned(),
         };
-        format!("{who} {} B {cue}, {} ms", write.bytes, write.pause / 1_000_000)
+        format!("{who} {} B {cue}, {} ms", write.bytes, write.think_time / 1_000_000)
     });
-    told.collect()
+    lines.collect()
 }
 
 fn flag(letter: char) -> u8 {
@@ -201,6 +201,6 @@ fn flag(letter: char) -> u8 {
         'S' => 2,
         'R' => 4,
         '.' => 16,
-        _ => panic!("{letter} is no flag"),
+        _ => panic!("{letter} is not a flag"),
     }
 }
