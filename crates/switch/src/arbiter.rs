@@ -1,8 +1,8 @@
 //! The contract of arbiters, which match inputs with outputs in each slot.
 //!
-//! An arbiter sees requests, weights and its own pointers. It does not depend on what a request stands for: a cell, a packet
-//! that holds its connection until its last cell, or a short packet that may interrupt another. The modes of the switch
-//! decide that, so every arbiter works in every mode.
+//! An arbiter sees requests, weights and its own pointers. It does not depend on what a request stands for: a
+//! cell, a packet that holds its connection until its last cell, or a short packet that may interrupt
+//! another. The modes of the switch decide that, so every arbiter works in every mode.
 
 use qdisc::{Invalid, Streams};
 
@@ -18,8 +18,8 @@ pub trait Weights {
     /// Arrival time of the packet at the head of a queue, in ticks.
     fn head(&self, input: usize, output: usize) -> u64;
 
-    /// Writes [`cells`](Weights::cells) of several queues of an input to `cells`, indexed by output. `outputs` selects the
-    /// queues and is given as the words of a row; other elements are left as they are.
+    /// Writes [`cells`](Weights::cells) of several queues of an input to `cells`, indexed by output.
+    /// `outputs` selects the queues and is given as the words of a row; other elements are left as they are.
     fn cells_of(&self, input: usize, outputs: &[u64], cells: &mut [u64]) {
         each(outputs, |output| cells[output] = self.cells(input, output));
     }
@@ -126,8 +126,9 @@ impl<const W: usize> Matching<W> {
 
 /// Matches inputs with outputs, slot by slot.
 pub trait Arbiter<const W: usize>: Send {
-    /// Adds pairs to `matching`, which is empty. Each must be a request in `demand` between free ports. The result may depend
-    /// on this and earlier demands, on arrivals and on the random numbers of the [`Site`], and on nothing else.
+    /// Adds pairs to `matching`, which is empty. Each must be a request in `demand` between free ports. The
+    /// result may depend on this and earlier demands, on arrivals and on the random numbers of the [`Site`],
+    /// and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
 
     /// `true` if the arbiter needs [`arrived`](Self::arrived). Most arbiters only need requests.
@@ -135,7 +136,8 @@ pub trait Arbiter<const W: usize>: Send {
         false
     }
 
-    /// Reports that a packet has joined a queue, of free or busy ports. Called only if [`listens`](Self::listens) is `true`.
+    /// Reports that a packet has joined a queue, of free or busy ports. Called only if
+    /// [`listens`](Self::listens) is `true`.
     fn arrived(&mut self, _input: usize, _output: usize) {}
 
     /// Passes each kind of pointers to `visit`, for `--trace-slots`: its name, and the positions by port.

@@ -1,4 +1,5 @@
-//! The time of a switch, in slots of the links, in which cells arrive, and slots of the fabric, in which they cross.
+//! The time of a switch, in slots of the links, in which cells arrive, and slots of the fabric, in which they
+//! cross.
 
 use crate::speed::Speedup;
 
@@ -35,8 +36,8 @@ impl Clock {
         self.tick + self.fabric_ticks
     }
 
-    /// Begins a slot of the fabric, and with it the slot of the links that is due. At most one is due, because slots of the
-    /// fabric are not longer than those of the links.
+    /// Begins a slot of the fabric, and with it the slot of the links that is due. At most one is due,
+    /// because slots of the fabric are not longer than those of the links.
     #[inline]
     pub fn begin(&mut self) {
         if self.slot * self.slot_ticks <= self.tick {

@@ -1,10 +1,11 @@
-//! Discrete distributions that are drawn in constant time. Most of the time of a slot goes into arrivals, and most of that
-//! would go into logarithms; only [`Lomax`] needs one.
+//! Discrete distributions that are drawn in constant time. Most of the time of a slot goes into arrivals, and
+//! most of that would go into logarithms; only [`Lomax`] needs one.
 
 use libm::{log, pow};
 use qdisc::Rng;
 
-/// A distribution on a few values by Walker's alias method: one of n columns is drawn, then its own value or its alias.
+/// A distribution on a few values by Walker's alias method: one of n columns is drawn, then its own value or
+/// its alias.
 ///
 /// Probabilities are multiples of 2^-32 and differ from the exact ones by at most that.
 #[derive(Clone, Debug)]
@@ -21,7 +22,8 @@ struct Column<T> {
 }
 
 impl<T: Copy> Alias<T> {
-    /// A distribution by values and their weights. Weights are not negative and not all zero; they need not sum to 1.
+    /// A distribution by values and their weights. Weights are not negative and not all zero; they need not
+    /// sum to 1.
     pub fn new(values: &[(T, f64)]) -> Alias<T> {
         let n = values.len();
         let sum: f64 = values.iter().map(|(_, weight)| weight).sum();
@@ -45,14 +47,15 @@ impl<T: Copy> Alias<T> {
     /// Draws a value by a word that is uniform over all 64 bits.
     #[inline]
     pub fn pick(&self, word: u64) -> T {
-        // The high half selects the column, the low half decides within it. The comparison is an index instead of a branch,
-        // which could not be predicted.
+        // The high half selects the column, the low half decides within it. The comparison is an index
+        // instead of a branch, which could not be predicted.
         let column = &self.columns[(((word >> 32) * self.columns.len() as u64) >> 32) as usize];
         column.values[usize::from((word as u32) < column.threshold)]
     }
 }
 
-/// Size of the table of a geometric distribution. Larger values are drawn again, since the distribution has no memory.
+/// Size of the table of a geometric distribution. Larger values are drawn again, since the distribution has
+/// no memory.
 const TABLE: u32 = 255;
 
 /// The geometric distribution on 0, 1, 2, ...: the number of failures before a success.

@@ -58,7 +58,8 @@ impl<const W: usize> Engine<W> {
             folder: plan.folder.clone(),
         })?;
         let short_first = matches!(plan.arbiter.mode(), Mode::Spf | Mode::Preemptive);
-        // An output-queued switch takes any number of cells in one slot, so a packet whose cells arrive at once crosses in one.
+        // An output-queued switch takes any number of cells in one slot, so a packet whose cells arrive at
+        // once crosses in one.
         let whole = plan.arbiter.queueing() == Queueing::Output && !offered.serial;
         let crossing = |cells: u32| clock.fabric_ticks * if whole { 1 } else { u64::from(cells) };
         let statistics = Statistics::new(offered.kinds.clone(), ports, clock.slot_ticks, crossing);

@@ -81,7 +81,8 @@ impl TimeHistogram {
         self.settled_totals = Totals::default();
     }
 
-    /// Each recorded time with its count, ascending. A long time stands for a range and is the upper end of it.
+    /// Each recorded time with its count, ascending. A long time stands for a range and is the upper end of
+    /// it.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let near = self.settled.iter().zip(self.recent.iter());
         let linear = (0..).zip(near.map(|(old, new)| old + u64::from(*new)));

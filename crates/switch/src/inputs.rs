@@ -1,8 +1,9 @@
 //! Arrivals at the inputs, slot by slot of the fabric.
 //!
-//! A link delivers one cell in each of its slots. The fabric takes one cell in each of its own slots, which are shorter where
-//! it is faster. [`Begin`] gives the time, in ticks, at which a packet may begin to cross. The packet is passed to the fabric
-//! in the first slot of the fabric that begins then or later, independent of the slots of the link.
+//! A link delivers one cell in each of its slots. The fabric takes one cell in each of its own slots, which
+//! are shorter where it is faster. [`Begin`] gives the time, in ticks, at which a packet may begin to cross.
+//! The packet is passed to the fabric in the first slot of the fabric that begins then or later, independent
+//! of the slots of the link.
 
 use crate::clock::Clock;
 use crate::notes::Note;
@@ -15,8 +16,8 @@ use crate::traffic::{Arrival, Offered, Source};
 /// The time at which a packet may begin to cross, and the time from which its delay counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Begin {
-    /// As soon as the fabric cannot overtake the link: at the earliest such time, the last cell begins to cross in the tick in
-    /// which it arrives. The delay counts from the first cell.
+    /// As soon as the fabric cannot overtake the link: at the earliest such time, the last cell begins to
+    /// cross in the tick in which it arrives. The delay counts from the first cell.
     Paced,
     /// With the first cell, for fabrics that take cells one by one. The delay counts from that cell.
     FirstCell,
@@ -116,7 +117,8 @@ impl<const W: usize> Inputs<W> {
                 Begin::LastCell => (last_tick, last_tick),
                 Begin::Complete => (last_tick, first_tick),
             };
-            // The first slot of the fabric that does not begin earlier. Without speedup, the usual case, no division is needed.
+            // The first slot of the fabric that does not begin earlier. Without speedup, the usual case, no
+            // division is needed.
             let due = if fabric_ticks == 1 { earliest } else { earliest.div_ceil(fabric_ticks) };
             let packet = Packet { arrived, cells, kind, to };
             *next = Next { packet, due, last };
@@ -124,8 +126,8 @@ impl<const W: usize> Inputs<W> {
         self.enter(input, now);
     }
 
-    /// Enters the drawn packets of an input into the calendar, up to its end. No two packets of an input are due in one slot
-    /// of the fabric, because their earliest times are at least a slot of the link apart.
+    /// Enters the drawn packets of an input into the calendar, up to its end. No two packets of an input are
+    /// due in one slot of the fabric, because their earliest times are at least a slot of the link apart.
     fn enter(&mut self, input: usize, now: u64) {
         let drawn = &mut self.drawn[input];
         while drawn.entered < drawn.count {
@@ -140,7 +142,8 @@ impl<const W: usize> Inputs<W> {
         self.later.insert_if(input, drawn.entered < drawn.count);
     }
 
-    /// Removes and returns the inputs at which a packet is due in `slot`. Must be called for every slot of the fabric in turn.
+    /// Removes and returns the inputs at which a packet is due in `slot`. Must be called for every slot of
+    /// the fabric in turn.
     #[inline]
     pub fn due(&mut self, slot: u64) -> Row<W> {
         if slot.is_multiple_of(SLOTS / 2) {
@@ -158,7 +161,8 @@ impl<const W: usize> Inputs<W> {
         let Next { packet, last, .. } = drawn.packets[drawn.passed % AHEAD];
         drawn.passed += 1;
         if drawn.passed == drawn.count {
-            // `due` has already emptied the calendar for this slot, so the next slot is the first possible one.
+            // `due` has already emptied the calendar for this slot, so the next slot is the first possible
+            // one.
             self.draw(input, shared.clock.fabric + 1);
         }
         let class = self.kinds[usize::from(packet.kind)].class;

@@ -1,12 +1,12 @@
-//! A simulator of an input-queued switch, slot by slot. Packets are cut into cells and cross a bufferless fabric, which
-//! connects each input with at most one output at a time. An arbiter matches inputs with outputs; the mode of the switch
-//! decides whether a match carries a cell or a packet.
+//! A simulator of an input-queued switch, slot by slot. Packets are cut into cells and cross a bufferless
+//! fabric, which connects each input with at most one output at a time. An arbiter matches inputs with
+//! outputs; the mode of the switch decides whether a match carries a cell or a packet.
 //!
 //! Start with [`sim`] and `engine.rs`, then `modes/packet.rs` and `modes/preemptive.rs`, then [`arbiter`] and
 //! [`arbiters::islip`].
 //!
-//! Time is counted in slots. A slot is the transmission time of a cell on a link. The fabric may be faster than the links
-//! by any ratio of whole numbers ([`speed::Speedup`]).
+//! Time is counted in slots. A slot is the transmission time of a cell on a link. The fabric may be faster
+//! than the links by any ratio of whole numbers ([`speed::Speedup`]).
 
 #![forbid(unsafe_code)]
 

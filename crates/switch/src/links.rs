@@ -1,6 +1,7 @@
 //! The output links. A link sends complete packets, one cell per slot, and never interrupts a packet.
 //!
-//! With two classes it sends short packets first (P-SPF, section 2.1), otherwise packets in the order of their completion.
+//! With two classes it sends short packets first (P-SPF, section 2.1), otherwise packets in the order of
+//! their completion.
 
 use crate::packet::{Class, Kind};
 
@@ -20,8 +21,9 @@ const BATCH: usize = 8;
 
 /// All output links.
 ///
-/// Where short packets go first, complete packets are collected and sent several at a time. Nothing in the switch depends on
-/// the links, so the moment of the computation is free, and handling one link at a time is faster.
+/// Where short packets go first, complete packets are collected and sent several at a time. Nothing in the
+/// switch depends on the links, so the moment of the computation is free, and handling one link at a time is
+/// faster.
 #[derive(Debug)]
 pub(crate) struct Links {
     /// By output.
@@ -42,7 +44,8 @@ pub(crate) struct Links {
 struct Link {
     /// Time at which all complete packets will have been sent, in ticks. It does not depend on their order.
     busy_until: u64,
-    /// End of the last transmission that has been computed, in ticks. Used only with short packets first, as are the queues.
+    /// End of the last transmission that has been computed, in ticks. Used only with short packets first, as
+    /// are the queues.
     free: u64,
     /// Short packets, and others.
     queues: [Queue; 2],
@@ -111,8 +114,8 @@ impl Links {
         (self.most_ticks, self.most_short) = (0, 0);
     }
 
-    /// Computes the transmissions of one output that begin by `tick`. A link that becomes free in exactly that tick waits,
-    /// because packets with priority may still be completed in it.
+    /// Computes the transmissions of one output that begin by `tick`. A link that becomes free in exactly
+    /// that tick waits, because packets with priority may still be completed in it.
     #[inline(never)]
     fn send(&mut self, output: usize, tick: u64, left: &mut impl FnMut(Ready, u64)) {
         let Link { free, queues, .. } = &mut self.links[output];

@@ -1,5 +1,5 @@
-//! The modes of a switch, one file each: a match carries a cell, a packet that holds its connection, or a packet that may be
-//! interrupted.
+//! The modes of a switch, one file each: a match carries a cell, a packet that holds its connection, or a
+//! packet that may be interrupted.
 
 mod cell;
 mod cioq;
@@ -35,15 +35,16 @@ pub(crate) trait Fabric<const W: usize>: Send {
     }
     /// Runs one slot of the fabric.
     fn slot(&mut self, shared: &mut Shared<W>);
-    /// Passes the pointers of the arbiters to `visit`: the class of packets (empty with one arbiter), the name, and the
-    /// positions by port.
+    /// Passes the pointers of the arbiters to `visit`: the class of packets (empty with one arbiter), the
+    /// name, and the positions by port.
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16]));
 }
 
 /// An arbiter in a fabric, which skips reports of arrivals if the arbiter does not need them.
 pub(crate) struct ArbiterHandle<const W: usize> {
     arbiter: Box<dyn Arbiter<W>>,
-    /// Result of [`Arbiter::listens`], kept because there is a report for each packet and few arbiters need it.
+    /// Result of [`Arbiter::listens`], kept because there is a report for each packet and few arbiters need
+    /// it.
     listens: bool,
 }
 

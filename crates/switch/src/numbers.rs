@@ -16,7 +16,8 @@ const STUDENT: [f64; 30] = [
 ];
 
 impl Outcome {
-    /// Named numbers, in a fixed order. `None` stands for a number that cannot be measured. Times are in slots of a link.
+    /// Named numbers, in a fixed order. `None` stands for a number that cannot be measured. Times are in
+    /// slots of a link.
     ///
     /// | name | meaning |
     /// |---|---|
@@ -62,7 +63,8 @@ impl Outcome {
         let share = |slots: u64| Some(slots as f64 / self.fabric_slots as f64 / self.ports as f64);
         let slots = &self.outputs;
         push("output_short".into(), share(slots.short));
-        // With output queueing all cells of a packet count with its last one, so some arrived before the measurement interval.
+        // With output queueing all cells of a packet count with its last one, so some arrived before the
+        // measurement interval.
         push("output_long".into(), share(slots.long.min(self.left_for_long())));
         push("output_blocked".into(), share(slots.blocked));
         push("output_held".into(), share(slots.held));
@@ -113,7 +115,8 @@ fn packets(name: &str, of: &Packets, batches: &[Means], push: &mut impl FnMut(St
     times("through", &of.through, &|means| means.through);
 }
 
-/// Half width of the 95 % confidence interval of a mean, from the means of batches. `None` with fewer than two.
+/// Half width of the 95 % confidence interval of a mean, from the means of batches. `None` with fewer than
+/// two.
 fn half_interval(means: impl Iterator<Item = f64>) -> Option<f64> {
     let means: Vec<f64> = means.collect();
     let n = means.len();

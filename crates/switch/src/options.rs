@@ -1,5 +1,5 @@
-//! Options that every arbiter has in addition to its own parameters: the mode, the speedup, and when a packet may begin
-//! to cross.
+//! Options that every arbiter has in addition to its own parameters: the mode, the speedup, and when a packet
+//! may begin to cross.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;
@@ -35,7 +35,8 @@ pub enum Phases {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// As soon as it can no longer run out of cells, to the exact time: at a speedup of 1, with its first cell.
+    /// As soon as it can no longer run out of cells, to the exact time: at a speedup of 1, with its first
+    /// cell.
     #[default]
     CutThrough,
     /// When it has arrived completely. Its time of arrival is that of its last cell.
@@ -73,7 +74,8 @@ pub struct Options {
     pub phases: Option<Phases>,
     /// Preemptive mode: interrupted packets keep their connection.
     pub hold: bool,
-    /// Preemptive mode: slots that a short packet waits for the end of a packet at its input before it interrupts.
+    /// Preemptive mode: slots that a short packet waits for the end of a packet at its input before it
+    /// interrupts.
     pub lazy: u32,
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Largest number of cells of a packet.
 pub const MOST_CELLS: u32 = 65_535;
 
-/// The class of a packet (P-SPF, section 2.2). Some modes give priority to short packets. The class is independent of the
-/// size in cells: a packet of one cell may be long.
+/// The class of a packet (P-SPF, section 2.2). Some modes give priority to short packets. The class is
+/// independent of the size in cells: a packet of one cell may be long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -59,8 +59,8 @@ pub struct Packet {
 pub enum Sizes {
     /// All packets have this number of cells. Packets of one cell are short.
     Fixed(u32),
-    /// TRIMODEL(a, b, c, P_a, P_b): `a` cells with probability `pa`, `b` with `pb`, otherwise `c`. Packets of one cell are
-    /// short (P-SPF, section 5).
+    /// TRIMODEL(a, b, c, P_a, P_b): `a` cells with probability `pa`, `b` with `pb`, otherwise `c`. Packets of
+    /// one cell are short (P-SPF, section 5).
     Trimodel {
         /// Size of the smallest, in cells.
         a: u32,
@@ -101,8 +101,8 @@ impl Sizes {
     /// The kinds of packets with their shares, which sum to 1.
     ///
     /// # Errors
-    /// A size of 0 or above [`MOST_CELLS`], a share that is negative or not finite, probabilities with a sum above 1, a short
-    /// packet of several cells.
+    /// A size of 0 or above [`MOST_CELLS`], a share that is negative or not finite, probabilities with a sum
+    /// above 1, a short packet of several cells.
     pub fn parts(&self) -> Result<Vec<(Kind, f64)>, Invalid> {
         let wrong = |message: String| Err(Invalid::new("sizes", message));
         let class = |cells: u32| if cells == 1 { Class::Short } else { Class::Long };

@@ -1,7 +1,8 @@
 //! Queues at the inputs: one for each output (virtual output queues), or one for all (FIFO).
 //!
-//! Both keep the requests as rows of bits, by input and by output, so that an arbiter reads all requests of an input or for
-//! an output as one word. Queues hold packets, not cells: a queue changes when a packet arrives and when it begins to cross.
+//! Both keep the requests as rows of bits, by input and by output, so that an arbiter reads all requests of
+//! an input or for an output as one word. Queues hold packets, not cells: a queue changes when a packet
+//! arrives and when it begins to cross.
 
 use crate::packet::Packet;
 use crate::per_port::PerPort;
@@ -98,7 +99,8 @@ impl Queue {
         packet
     }
 
-    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with the cells left.
+    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with
+    /// the cells left.
     #[inline]
     fn pop_cell(&mut self, slab: &mut Slab<Packet>) -> Result<Packet, u32> {
         let packet = slab.front_mut(&self.chain);
@@ -156,7 +158,8 @@ impl<const W: usize> Voqs<W> {
         packet
     }
 
-    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with the cells left.
+    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with
+    /// the cells left.
     ///
     /// # Panics
     /// When the queue is empty; it is not where the pair was requested.
@@ -220,7 +223,8 @@ impl<const W: usize> Fifos<W> {
         packet
     }
 
-    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with the cells left.
+    /// Removes one cell of the first packet: `Ok` with the packet after its last cell, otherwise `Err` with
+    /// the cells left.
     ///
     /// # Panics
     /// When the queue is empty; it is not where the pair was requested.

@@ -13,13 +13,15 @@ pub enum Pattern {
     Uniform,
     /// Two thirds to the output with the number of the input, one third to the next output.
     Diagonal,
-    /// About half to the output with the number of the input, and to each next output half of the load of the one before.
+    /// About half to the output with the number of the input, and to each next output half of the load of the
+    /// one before.
     LogDiagonal,
     /// Half to the output with the number of the input, the other half evenly to all others.
     QuasiDiagonal,
     /// This share of the load of every input to output 0, the rest evenly to all.
     Hotspot(f64),
-    /// This share to the output with the number of the input, the rest evenly to all: 0 is uniform, 1 has no conflicts.
+    /// This share to the output with the number of the input, the rest evenly to all: 0 is uniform, 1 has no
+    /// conflicts.
     Unbalanced(f64),
     /// Load from each input (a row) to each output, multiplied by `load`.
     Matrix(Vec<Vec<f64>>),
@@ -37,7 +39,8 @@ pub struct Rates {
 const ROUNDING: f64 = 1e-9;
 
 impl Rates {
-    /// The matrix of a pattern in which every input has `load`; for [`Pattern::Matrix`], the matrix times `load`.
+    /// The matrix of a pattern in which every input has `load`; for [`Pattern::Matrix`], the matrix times
+    /// `load`.
     ///
     /// # Errors
     /// A load, a share or a matrix out of its range.
@@ -99,7 +102,8 @@ impl Rates {
         (0..self.ports).map(|input| self.of(input, output)).sum()
     }
 
-    /// Refuses loads above 1 cell per slot, at an input or at an output. With `overload` outputs may have more.
+    /// Refuses loads above 1 cell per slot, at an input or at an output. With `overload` outputs may have
+    /// more.
     ///
     /// # Errors
     /// The port and its load.

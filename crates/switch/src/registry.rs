@@ -14,7 +14,8 @@ use crate::modes::{Fabric, fabric};
 use crate::options::{Mode, Options, Phases, Queueing};
 use crate::speed::Speedup;
 
-/// The configuration of an arbiter, from which the arbiter is built. Every file in `arbiters/` has one, named `Config`.
+/// The configuration of an arbiter, from which the arbiter is built. Every file in `arbiters/` has one, named
+/// `Config`.
 pub trait ArbiterConfig: Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// Description in one line, for `giveway list`.
     const SUMMARY: &'static str;

@@ -1,8 +1,9 @@
 //! Rows of bits, which are sets of ports.
 //!
-//! Bit `p` of a row is port `p`. Rows of a switch with up to 64 ports have one word, so that an arbiter handles all ports
-//! in one operation; those of larger switches have 2, 4 or 16 words. The number of words is a constant: the compiler removes
-//! loops over one word and may use vector registers for several. Results do not depend on it.
+//! Bit `p` of a row is port `p`. Rows of a switch with up to 64 ports have one word, so that an arbiter
+//! handles all ports in one operation; those of larger switches have 2, 4 or 16 words. The number of words is
+//! a constant: the compiler removes loops over one word and may use vector registers for several. Results do
+//! not depend on it.
 
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 
@@ -95,8 +96,8 @@ impl<const W: usize> Row<W> {
         if self.count() == 1 { self.lowest() } else { None }
     }
 
-    /// The first port of the set from `from` on, upwards and around: the choice of a round-robin arbiter whose pointer stands
-    /// at `from`.
+    /// The first port of the set from `from` on, upwards and around: the choice of a round-robin arbiter
+    /// whose pointer stands at `from`.
     #[inline]
     pub fn from(&self, from: usize) -> Option<usize> {
         if W == 1 {

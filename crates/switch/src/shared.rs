@@ -26,8 +26,8 @@ struct Crossed {
     packet: Packet,
 }
 
-/// Packets that cross before they are counted and passed to the links. One loop over all of them is faster than a call for
-/// each.
+/// Packets that cross before they are counted and passed to the links. One loop over all of them is faster
+/// than a call for each.
 const BATCH: usize = 64;
 
 /// Everything in a switch but its queues and connections.
@@ -84,8 +84,8 @@ impl<const W: usize> Shared<W> {
         }
     }
 
-    /// Counts the outputs by what they do in this slot, see [`Slots`](crate::statistics::Slots). The others are idle because
-    /// no packet is for them.
+    /// Counts the outputs by what they do in this slot, see [`Slots`](crate::statistics::Slots). The others
+    /// are idle because no packet is for them.
     #[inline]
     pub fn account(&mut self, short: u64, long: u64, blocked: u64, held: u64, unmatched: u64) {
         let slots = &mut self.statistics.slots;

@@ -13,7 +13,8 @@ use crate::traffic::TrafficSpec;
 /// Permitted numbers of ports.
 pub const PORTS: std::ops::RangeInclusive<usize> = 2..=1024;
 
-/// Batches of the measurement interval, from which confidence intervals and the slope of the backlog are computed.
+/// Batches of the measurement interval, from which confidence intervals and the slope of the backlog are
+/// computed.
 pub const BATCHES: u64 = 20;
 
 /// The parameters of a run.

@@ -1,5 +1,5 @@
-//! Storage for many queues, each a singly linked list. Unlike [`qdisc::Slots`] it removes items only from the front, which
-//! halves the writes. The slot that was freed last is reused first, while it is in the cache.
+//! Storage for many queues, each a singly linked list. Unlike [`qdisc::Slots`] it removes items only from the
+//! front, which halves the writes. The slot that was freed last is reused first, while it is in the cache.
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -13,8 +13,8 @@ pub(crate) struct Slab<T> {
     free: u32,
 }
 
-/// One queue of a slab. It ends with a slot without an item, reserved for the next one, so that operations need no special
-/// case for an empty queue.
+/// One queue of a slab. It ends with a slot without an item, reserved for the next one, so that operations
+/// need no special case for an empty queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     head: u32,

@@ -30,9 +30,9 @@ const NEGLIGIBLE: f64 = 1e-3;
 impl Outcome {
     /// The trend of the backlog; `None` with fewer than eight batches.
     ///
-    /// The verdict is growing if the slope less three standard errors is above one cell per 1,000 slots and port, and stable if
-    /// the slope plus three standard errors is below that. A load very close to the capacity is undecided in any run of
-    /// practical length.
+    /// The verdict is growing if the slope less three standard errors is above one cell per 1,000 slots and
+    /// port, and stable if the slope plus three standard errors is below that. A load very close to the
+    /// capacity is undecided in any run of practical length.
     pub fn trend(&self) -> Option<Trend> {
         trend(&self.batches, self.ports)
     }
@@ -65,8 +65,9 @@ fn trend(batches: &[Batch], ports: usize) -> Option<Trend> {
     Some(Trend { slope, error, verdict })
 }
 
-/// Bisects an interval until it is no wider than `width`, and returns its ends. `below` returns `true` for points below the one
-/// that is searched. The result contains that point if the first interval does and `below` changes only once.
+/// Bisects an interval until it is no wider than `width`, and returns its ends. `below` returns `true` for
+/// points below the one that is searched. The result contains that point if the first interval does and
+/// `below` changes only once.
 ///
 /// `below` usually needs a run of a switch, or several to reduce noise.
 ///

@@ -1,8 +1,9 @@
 //! Statistics that are kept while a switch runs.
 //!
-//! A packet counts when its last cell has crossed the fabric within the measurement interval. *Waiting* is the time from
-//! its arrival to then, less what the crossing takes without any wait; slots in which the packet was interrupted are
-//! waiting. *Delay* ends with the crossing, *through* with the transmission on the output link. All are in slots of a link.
+//! A packet counts when its last cell has crossed the fabric within the measurement interval. *Waiting* is
+//! the time from its arrival to then, less what the crossing takes without any wait; slots in which the
+//! packet was interrupted are waiting. *Delay* ends with the crossing, *through* with the transmission on the
+//! output link. All are in slots of a link.
 
 use crate::histogram::TimeHistogram;
 use crate::packet::Kind;
@@ -41,7 +42,8 @@ pub struct Slots {
     pub long: u64,
     /// Idle: the output is connected with an input that sends a short packet to another output.
     pub blocked: u64,
-    /// Idle: the output was matched in this slot, and a short packet takes one of both ports (parallel phases).
+    /// Idle: the output was matched in this slot, and a short packet takes one of both ports (parallel
+    /// phases).
     pub held: u64,
     /// Idle: some input had a packet for the output, and the output was not matched.
     pub unmatched: u64,
@@ -77,8 +79,8 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Empty statistics for these kinds of packets. `crossing` gives the ticks that a packet of a number of cells takes to
-    /// cross without any wait.
+    /// Empty statistics for these kinds of packets. `crossing` gives the ticks that a packet of a number of
+    /// cells takes to cross without any wait.
     pub fn new(kinds: Vec<Kind>, ports: usize, slot_ticks: u64, crossing: impl Fn(u32) -> u64) -> Statistics {
         let of = kinds.iter().map(|kind| OfKind::new(kind.cells, slot_ticks, crossing(kind.cells))).collect();
         Statistics {

@@ -5,7 +5,8 @@ use crate::packet::{Class, Kind};
 
 /// The mean of times in ticks, in slots. `None` without times.
 ///
-/// The division by the count comes first, so that the mean of equal times is that time and no mean is above the largest.
+/// The division by the count comes first, so that the mean of equal times is that time and no mean is above
+/// the largest.
 pub(crate) fn mean_slots(ticks: u64, count: u64, slot_ticks: u64) -> Option<f64> {
     (count > 0).then(|| ticks as f64 / count as f64 / slot_ticks as f64)
 }
@@ -30,8 +31,8 @@ pub struct Times {
     pub mean: Option<f64>,
     /// Maximum, exact.
     pub max: Option<f64>,
-    /// Each time that occurred with its count, ascending. Exact below 2,048 ticks, which are slots without speedup; a
-    /// longer time stands for a range at most a thousandth wide, and is the upper end of it.
+    /// Each time that occurred with its count, ascending. Exact below 2,048 ticks, which are slots without
+    /// speedup; a longer time stands for a range at most a thousandth wide, and is the upper end of it.
     pub counts: Vec<(f64, u64)>,
 }
 
@@ -65,8 +66,8 @@ impl Times {
         }
     }
 
-    /// The smallest time of [`counts`](Times::counts) that at least a share `q` (0 to 1) of the packets does not exceed.
-    /// Never above the maximum, although the upper end of a range may be.
+    /// The smallest time of [`counts`](Times::counts) that at least a share `q` (0 to 1) of the packets does
+    /// not exceed. Never above the maximum, although the upper end of a range may be.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let total: u64 = self.counts.iter().map(|(_, count)| count).sum();
         let rank = ((total as f64 * q).ceil() as u64).max(1);

@@ -1,7 +1,7 @@
 //! Traffic at the inputs of a switch: one file for each kind, and one line in the registry below.
 //!
-//! Every input has its own source with its own random stream. Arrivals do not depend on the switch, so all arbiters get the
-//! same packets.
+//! Every input has its own source with its own random stream. Arrivals do not depend on the switch, so all
+//! arbiters get the same packets.
 
 use std::path::PathBuf;
 
@@ -26,8 +26,8 @@ pub struct Arrival {
 
 /// The packets that arrive at one input.
 pub trait Source: Send {
-    /// The next packet; `None` when there are no more. `first` grows by at least one from packet to packet, and by at least
-    /// the size of the packet where cells arrive one after the other ([`Offered::serial`]).
+    /// The next packet; `None` when there are no more. `first` grows by at least one from packet to packet,
+    /// and by at least the size of the packet where cells arrive one after the other ([`Offered::serial`]).
     fn next(&mut self) -> Option<Arrival>;
 
     /// Appends the next packets to `into` up to its capacity, or fewer when there are no more.
@@ -56,7 +56,8 @@ pub struct Place {
 pub struct Offered {
     /// Kinds of packets, by number.
     pub kinds: Vec<Kind>,
-    /// `true` if the cells of a packet arrive one after the other, one per slot; `false` if all arrive at once.
+    /// `true` if the cells of a packet arrive one after the other, one per slot; `false` if all arrive at
+    /// once.
     pub serial: bool,
     /// A source for each input.
     pub sources: Vec<Box<dyn Source>>,
@@ -64,7 +65,8 @@ pub struct Offered {
     pub rates: Option<Rates>,
 }
 
-/// The configuration of a kind of traffic, from which the traffic is built. Every file has one, named `Config`.
+/// The configuration of a kind of traffic, from which the traffic is built. Every file has one, named
+/// `Config`.
 pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// Description in one line, for `giveway list`.
     const SUMMARY: &'static str;

@@ -1,4 +1,5 @@
-//! A timing wheel: a ring of rows, one for each of the next slots, with the ports whose event is in that slot.
+//! A timing wheel: a ring of rows, one for each of the next slots, with the ports whose event is in that
+//! slot.
 
 use crate::per_port::PerPort;
 use crate::row::Row;
@@ -6,8 +7,8 @@ use crate::row::Row;
 /// Slots in the ring.
 const SPOKES: u64 = 256;
 
-/// Keeps at most one later slot for each port. A slot beyond the end of the ring is entered at its far end, and entered again
-/// when the ring has turned that far.
+/// Keeps at most one later slot for each port. A slot beyond the end of the ring is entered at its far end,
+/// and entered again when the ring has turned that far.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel<const W: usize> {
     /// By slot, modulo the length of the ring: the ports.

@@ -53,8 +53,9 @@ fn run_slots(arbiter: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> 
     outcome
 }
 
-/// Chuang, Goel, McKeown and Prabhakar 1999: with a speedup of 2 every cell leaves when output queueing would send it. Both
-/// measure from the begin of the slot of arrival to the end of the output link, so there is no constant difference.
+/// Chuang, Goel, McKeown and Prabhakar 1999: with a speedup of 2 every cell leaves when output queueing would
+/// send it. Both measure from the begin of the slot of arrival to the end of the output link, so there is no
+/// constant difference.
 #[test]
 fn delays_are_those_of_output_queueing() {
     for ports in [2, 4, 8, 16] {
@@ -92,8 +93,8 @@ proptest! {
     }
 }
 
-/// Without speedup it is an input-queued switch: at a load of 0.9 delays are longer by a tenth or more. Delays at a speedup of
-/// 1.5 are between both.
+/// Without speedup it is an input-queued switch: at a load of 0.9 delays are longer by a tenth or more.
+/// Delays at a speedup of 1.5 are between both.
 #[test]
 fn less_speedup_is_worse() {
     for pattern in ["uniform", "diagonal"] {

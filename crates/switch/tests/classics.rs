@@ -1,5 +1,5 @@
-//! Results of the literature on switches of cells, reproduced: saturation throughputs and mean waiting times under
-//! independent, uniform arrivals.
+//! Results of the literature on switches of cells, reproduced: saturation throughputs and mean waiting times
+//! under independent, uniform arrivals.
 
 mod bands;
 
@@ -54,7 +54,8 @@ fn run(name: &str, iterations: Option<u32>, ports: usize, load: f64, slots: u64)
     run_pattern(name, parameters, ports, load, "uniform", slots)
 }
 
-/// Karol, Hluchyj and Morgan 1987, table I: saturation of input queues with heads of line, by size of the switch.
+/// Karol, Hluchyj and Morgan 1987, table I: saturation of input queues with heads of line, by size of the
+/// switch.
 #[test]
 fn heads_of_line_block() {
     for (ports, want) in [(2, 0.75), (4, 325.0 / 496.0), (8, 0.6184)] {
@@ -64,7 +65,8 @@ fn heads_of_line_block() {
     assert!(large > 0.586 && large < 0.60, "2 - sqrt(2) = 0.586 is what remains of large ones: {large}");
 }
 
-/// The mean wait of output queues: (N - 1)/N * p/(2 (1 - p)), the article's equation for the queue at one output.
+/// The mean wait of output queues: (N - 1)/N * p/(2 (1 - p)), the article's equation for the queue at one
+/// output.
 #[test]
 fn output_queues_wait_as_known() {
     for load in [0.5, 0.8] {
@@ -81,8 +83,9 @@ fn output_queues_wait_as_known() {
     }
 }
 
-/// With one iteration of PIM and every queue filled, an input is matched unless no output grants it: 1 - (1 - 1/N)^N. Of
-/// queue-proportional proposals alone the same holds for outputs, once all queues have about the same length.
+/// With one iteration of PIM and every queue filled, an input is matched unless no output grants it: 1 - (1 -
+/// 1/N)^N. Of queue-proportional proposals alone the same holds for outputs, once all queues have about the
+/// same length.
 #[test]
 fn ports_that_choose_by_lot_collide() {
     for (ports, want) in [(4, 0.683_594), (16, 0.643_926)] {
@@ -91,8 +94,9 @@ fn ports_that_choose_by_lot_collide() {
     assert_within(throughput(&run("qps", Some(0), 16, 1.0, 60_000)), 0.643_926);
 }
 
-/// McKeown 1999, section II: the pointers of RRM march in step. A switch of 2 x 2 carries one half; one of 16 x 16 keeps up at a
-/// load of 0.62. Its throughput at higher loads depends on how the pointers synchronised, and is less.
+/// McKeown 1999, section II: the pointers of RRM march in step. A switch of 2 x 2 carries one half; one of 16
+/// x 16 keeps up at a load of 0.62. Its throughput at higher loads depends on how the pointers synchronised,
+/// and is less.
 #[test]
 fn pointers_that_march_in_step_collide() {
     assert_within(throughput(&run("rrm", Some(1), 2, 1.0, 20_000)), 0.5);
@@ -102,8 +106,8 @@ fn pointers_that_march_in_step_collide() {
     assert!(beyond.throughput < 0.6, "{} of 0.65", beyond.throughput);
 }
 
-/// At a load of 0.63 RRM is metastable: over the same time some runs keep up with short queues, and others have tipped over,
-/// with queues that only grow. Longer runs all tip over, so no load there is called stable.
+/// At a load of 0.63 RRM is metastable: over the same time some runs keep up with short queues, and others
+/// have tipped over, with queues that only grow. Longer runs all tip over, so no load there is called stable.
 #[test]
 fn pointers_may_fall_into_step_late() {
     let one = serde_json::json!({ "iterations": 1 });
@@ -128,8 +132,8 @@ fn pointers_that_slip_apart_do_not_collide() {
 /// A queue with one slot in N to itself, at load p/N: its mean wait is (N - 1)/(2 (1 - p)).
 ///
 /// A frame of N slots brings A cells, binomial with mean p and E[A(A - 1)] = p^2 (N - 1)/N, and takes one. So
-/// E[A(A - 1)]/(2 (1 - p)) cells are left from earlier frames, E[A(A - 1)]/(2 p) are before a cell in its own frame, each
-/// costs N slots, and the next slot of the queue is (N - 1)/2 slots away.
+/// E[A(A - 1)]/(2 (1 - p)) cells are left from earlier frames, E[A(A - 1)]/(2 p) are before a cell in its own
+/// frame, each costs N slots, and the next slot of the queue is (N - 1)/2 slots away.
 #[test]
 fn fixed_slots_wait_as_known() {
     for load in [0.5, 0.8] {
@@ -139,8 +143,9 @@ fn fixed_slots_wait_as_known() {
     }
 }
 
-/// Two thirds to the output opposite, one third to the next (Giaccone, Prabhakar, Shah 2003): arbiters with pointers or
-/// random choices alone lose more than a tenth; those that remember the last matching carry all of it.
+/// Two thirds to the output opposite, one third to the next (Giaccone, Prabhakar, Shah 2003): arbiters with
+/// pointers or random choices alone lose more than a tenth; those that remember the last matching carry all
+/// of it.
 #[test]
 fn diagonal_traffic_needs_weights_and_memory() {
     let carried =

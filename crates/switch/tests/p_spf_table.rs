@@ -1,9 +1,10 @@
-//! Table 1 of the P-SPF paper, on shorter runs: throughput of 16 ports at a load of 1, in the second half of the run.
+//! Table 1 of the P-SPF paper, on shorter runs: throughput of 16 ports at a load of 1, in the second half of
+//! the run.
 //!
-//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005. The paper
-//! has 0.996 to 0.998 for the general algorithms and 0.940 for the preemptive ones. A run of 10^6 slots reproduces these.
-//! In a shorter run a larger share of the packets is still waiting, and the general ones are a few thousandths lower, so the
-//! bound is 0.990 here.
+//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,
+//! IWQoS 2005. The paper has 0.996 to 0.998 for the general algorithms and 0.940 for the preemptive ones. A
+//! run of 10^6 slots reproduces these. In a shorter run a larger share of the packets is still waiting, and
+//! the general ones are a few thousandths lower, so the bound is 0.990 here.
 
 use qdisc::Streams;
 use serde_json::json;
@@ -56,8 +57,8 @@ fn preemptive_algorithms_carry_what_short_packets_leave() {
     }
 }
 
-/// A maximum matching that prefers ports by their numbers neglects some of them for ever. The difference is some three
-/// thousandths; it varies by less than one from seed to seed.
+/// A maximum matching that prefers ports by their numbers neglects some of them for ever. The difference is
+/// some three thousandths; it varies by less than one from seed to seed.
 #[test]
 fn ties_of_maximum_size_matching_matter() {
     let lost = |ties: &str| {

@@ -1,5 +1,5 @@
-//! Numbers of one run do not contradict each other: quantiles are in order and not above the maximum, nor is the mean, and
-//! shares add up to one.
+//! Numbers of one run do not contradict each other: quantiles are in order and not above the maximum, nor is
+//! the mean, and shares add up to one.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,8 @@ fn check_times(what: &str, times: &Times) {
         let before = times.counts.iter().map(|(other, _)| *other).rfind(|other| *other < time);
         assert!(before.is_none_or(|before| (at_most(before) as f64) < q * counted as f64), "{what}: {q}");
     }
-    // Each count has its exact time or the upper end of a range, so the mean of the counts is slightly above the exact one.
+    // Each count has its exact time or the upper end of a range, so the mean of the counts is slightly above
+    // the exact one.
     let rough: f64 =
         times.counts.iter().map(|(time, count)| time * *count as f64).sum::<f64>() / counted as f64;
     assert!(rough >= mean * (1.0 - 1e-12) && rough <= mean * 1.001 + 1e-12, "{what}: {rough} and {mean}");

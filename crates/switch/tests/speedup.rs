@@ -1,8 +1,8 @@
-//! A faster fabric with packets that begin to cross before all of them is there: each begins at the exact time, and not a
-//! slot of the link later.
+//! A faster fabric with packets that begin to cross before all of them is there: each begins at the exact
+//! time, and not a slot of the link later.
 //!
-//! The oracle is a switch with one output that counts ticks one by one and checks, cell by cell, that each cell of a packet has
-//! arrived when the fabric needs it. It has no formula for the earliest time.
+//! The oracle is a switch with one output that counts ticks one by one and checks, cell by cell, that each
+//! cell of a packet has arrived when the fabric needs it. It has no formula for the earliest time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -121,7 +121,8 @@ fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Tick
         }
         if crossing == 0 {
             let may = |packet: &Packet| {
-                // Cell j arrives in slot `first + j` of the link, and would cross in slot j of the fabric from now on.
+                // Cell j arrives in slot `first + j` of the link, and would cross in slot j of the fabric
+                // from now on.
                 let there = |j: u64| match rule {
                     Rule::CutThrough => tick + j * fabric >= (packet.first + j) * slot,
                     Rule::StoreAndForward => tick >= (packet.first + j) * slot,
@@ -152,11 +153,12 @@ fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Tick
     (waits, throughs)
 }
 
-/// Nine cells at a speedup of 1.2: a slot of the link has 6 ticks, one of the fabric 5, and the fabric gains a tick with each
-/// of the 8 cells after the first. What comes in slot 0 may begin at tick 8, and the fabric begins a slot at tick 10: it
-/// waits for 10 ticks, and its last cell crosses from tick 50 on, two ticks after it is there. What comes in slot 4, at tick
-/// 24, may begin at 32 and begins at 35: 11 ticks. In slot 5 it is 30, 38 and 40: 10. In slot 2 it would be 12 and 20, which is
-/// exact: 8. Rounded up to slots of the link they would be 15, 16, 15 and 13.
+/// Nine cells at a speedup of 1.2: a slot of the link has 6 ticks, one of the fabric 5, and the fabric gains
+/// a tick with each of the 8 cells after the first. What comes in slot 0 may begin at tick 8, and the fabric
+/// begins a slot at tick 10: it waits for 10 ticks, and its last cell crosses from tick 50 on, two ticks
+/// after it is there. What comes in slot 4, at tick 24, may begin at 32 and begins at 35: 11 ticks. In slot 5
+/// it is 30, 38 and 40: 10. In slot 2 it would be 12 and 20, which is exact: 8. Rounded up to slots of the
+/// link they would be 15, 16, 15 and 13.
 #[test]
 fn nine_cells_begin_in_time() {
     for (slot, wait) in [(0, 10), (4, 11), (5, 10), (2, 8)] {
@@ -173,7 +175,8 @@ fn nine_cells_begin_in_time() {
     }
 }
 
-/// At a speedup of 2 the packet of 4 cells may begin 3 half slots after its first cell, in the midst of a slot of the link.
+/// At a speedup of 2 the packet of 4 cells may begin 3 half slots after its first cell, in the midst of a
+/// slot of the link.
 #[test]
 fn half_slots_are_not_rounded() {
     let outcome = run("islip speedup 2", 2, &[Packet { first: 7, from: 1, cells: 4 }]);
@@ -198,7 +201,8 @@ fn speedups() -> impl Strategy<Value = Speedup> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Packets from several inputs wait for each other or cross at once. All times are equal to those of the oracle.
+    /// Packets from several inputs wait for each other or cross at once. All times are equal to those of the
+    /// oracle.
     #[test]
     fn waits_are_exact(
         speedup in speedups(),
@@ -226,8 +230,8 @@ proptest! {
         compare(&outcome, speedup, &slow(rule, speedup, ports, &packets));
     }
 
-    /// From one input the queue is one, whatever the mode: the same with one queue for all, cell by cell, and where short
-    /// packets could interrupt.
+    /// From one input the queue is one, whatever the mode: the same with one queue for all, cell by cell, and
+    /// where short packets could interrupt.
     #[test]
     fn one_input_waits_alike_in_every_mode(
         speedup in speedups(),

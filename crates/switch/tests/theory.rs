@@ -84,9 +84,9 @@ fn parallel_iterative_matching_at_saturation() {
     }
 }
 
-/// Equations (8) and (10): the cost of short packets when every line is full. An output is blocked while its long packet is
-/// stopped, in its first slot (`held`) or later. The formulae are approximations, good to 0.0005; 0.001 is for the length
-/// of the run, too.
+/// Equations (8) and (10): the cost of short packets when every line is full. An output is blocked while its
+/// long packet is stopped, in its first slot (`held`) or later. The formulae are approximations, good to
+/// 0.0005; 0.001 is for the length of the run, too.
 #[test]
 fn what_preemption_costs() {
     let mix = paper();
@@ -115,8 +115,8 @@ fn how_much_preemption_carries() {
     assert!((most..=capacity).contains(&above.throughput), "{most}, {}, {capacity}", above.throughput);
 }
 
-/// Equation (2): short packets wait for each other alone, as at an output queue. At higher loads they come in runs, and it is
-/// too low.
+/// Equation (2): short packets wait for each other alone, as at an output queue. At higher loads they come in
+/// runs, and it is too low.
 #[test]
 fn how_long_short_packets_wait() {
     for (ports, slots) in [(8, 4_000_000), (16, 2_000_000)] {
@@ -139,7 +139,8 @@ fn maximal_matching_needs_a_speedup() {
     assert_stable(&with(speedup::MAXIMAL_MATCHING), "speedup 2");
 }
 
-/// Maximum weight matching is stable at every admissible traffic (McKeown, Mekkittikul, Anantharam and Walrand 1999).
+/// Maximum weight matching is stable at every admissible traffic (McKeown, Mekkittikul, Anantharam and
+/// Walrand 1999).
 #[test]
 fn maximum_weight_is_stable() {
     for pattern in ["diagonal", "log_diagonal", "quasi_diagonal"] {

@@ -1,4 +1,5 @@
-//! Small cases, slot by slot, to be checked by hand against section 3 of the P-SPF paper and the iSLIP article.
+//! Small cases, slot by slot, to be checked by hand against section 3 of the P-SPF paper and the iSLIP
+//! article.
 
 use qdisc::Streams;
 use switch::traffic::{SOURCES, TrafficSpec};
@@ -29,15 +30,15 @@ fn trace(arbiter: &str, ports: usize, slots: u64, traffic: &[(u64, u16, u16, u32
     lines.join("\n")
 }
 
-/// Figure 2 of the paper: long packets cross 1>1 and 2>0 when a short one arrives for 1>0. Both stop for a slot, and output 1
-/// idles although no other packet uses it.
+/// Figure 2 of the paper: long packets cross 1>1 and 2>0 when a short one arrives for 1>0. Both stop for a
+/// slot, and output 1 idles although no other packet uses it.
 #[test]
 fn a_short_packet_breaks_two_connections() {
     insta::assert_snapshot!(trace("p_spf", 3, 8, &[(0, 0, 1, 2), (0, 1, 1, 3), (0, 2, 0, 6), (3, 1, 0, 1)]));
 }
 
-/// Both halves at once: in slot 3 input 0 is free and has a long packet for 1, while a short one of input 1 goes there. The
-/// new match holds both ports and sends nothing until slot 4.
+/// Both halves at once: in slot 3 input 0 is free and has a long packet for 1, while a short one of input 1
+/// goes there. The new match holds both ports and sends nothing until slot 4.
 #[test]
 fn parallel_phases_hold_a_new_match() {
     let packets = [(3, 0, 1, 2), (3, 1, 1, 1)];

@@ -1,5 +1,6 @@
-//! The switch against a transcription of the papers: port by port, cell by cell, with nothing clever in it. Both meet the
-//! same packets, and every cell must cross in the same slot, from the same input to the same output.
+//! The switch against a transcription of the papers: port by port, cell by cell, with nothing clever in it.
+//! Both meet the same packets, and every cell must cross in the same slot, from the same input to the same
+//! output.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -47,8 +48,8 @@ fn round_robin(asking: &[bool], pointer: usize) -> Option<usize> {
     (0..asking.len()).map(|step| (pointer + step) % asking.len()).find(|port| asking[*port])
 }
 
-/// Request, grant, accept for all free ports, `iterations` times. `wants(i, j)` is true if input i has a packet for output j.
-/// Pointers move with accepted grants, up to iteration `moving`. Returns the matches.
+/// Request, grant, accept for all free ports, `iterations` times. `wants(i, j)` is true if input i has a
+/// packet for output j. Pointers move with accepted grants, up to iteration `moving`. Returns the matches.
 fn iterate(
     wants: &dyn Fn(usize, usize) -> bool,
     (free_in, free_out): (&mut [bool], &mut [bool]),
@@ -215,7 +216,8 @@ fn islip(n: usize, cells: bool) -> Islip {
 }
 
 fn onoff(load: f64) -> TrafficSpec {
-    // Long packets of one cell, too: section 3 of the paper leaves their case open, and the switch holds their ports.
+    // Long packets of one cell, too: section 3 of the paper leaves their case open, and the switch holds
+    // their ports.
     let mix = serde_json::json!([
         { "cells": 1, "share": 0.5 },
         { "cells": 1, "share": 0.1, "class": "long" },

@@ -1,8 +1,10 @@
-//! Crossbar switches with queues at their inputs: throughput, waiting times, and the speedup that the fabric needs.
+//! Crossbar switches with queues at their inputs: throughput, waiting times, and the speedup that the fabric
+//! needs.
 //!
-//! A switch has N inputs and N outputs. Time is in slots; one slot is the transmission time of a cell. In a slot an input sends
-//! at most one cell and an output receives at most one, so the cells that cross form a matching of inputs and outputs. A load
-//! is a share of the rate of a port, 0 to 1. A fabric with speedup s makes s matchings per slot.
+//! A switch has N inputs and N outputs. Time is in slots; one slot is the transmission time of a cell. In a
+//! slot an input sends at most one cell and an output receives at most one, so the cells that cross form a
+//! matching of inputs and outputs. A load is a share of the rate of a port, 0 to 1. A fabric with speedup s
+//! makes s matchings per slot.
 //!
 //! | module | contents |
 //! |---|---|
@@ -30,8 +32,8 @@ pub enum Ports {
 }
 
 impl Ports {
-    /// (N − 1)/N, the share of uniform traffic that a given input does not send, or a given output does not receive. `None` for
-    /// no ports.
+    /// (N − 1)/N, the share of uniform traffic that a given input does not send, or a given output does not
+    /// receive. `None` for no ports.
     fn others(self) -> Option<f64> {
         match self {
             Ports::Finite(0) => None,

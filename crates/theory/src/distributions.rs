@@ -15,13 +15,14 @@ impl Moments {
     }
 }
 
-/// Moments of the Pareto distribution of shape α, bounded at both ends: density α·Lᵅ·x⁻ᵅ⁻¹ / (1 − (L/H)ᵅ) for L ≤ x ≤ H.
+/// Moments of the Pareto distribution of shape α, bounded at both ends: density α·Lᵅ·x⁻ᵅ⁻¹ / (1 − (L/H)ᵅ) for
+/// L ≤ x ≤ H.
 ///
 /// E\[Xᵏ\] = α·Lᵅ / (1 − (L/H)ᵅ) · (Hᵏ⁻ᵅ − Lᵏ⁻ᵅ) / (k − α), with ln(H/L) as the last factor when k = α.
 /// Needs 0 < L < H and α > 0.
 ///
-/// Harchol-Balter, Crovella and Murta, "On Choosing a Task Assignment Policy for a Distributed Server System",
-/// JPDC 59(2), 1999: the distribution B(k, p, α).
+/// Harchol-Balter, Crovella and Murta, "On Choosing a Task Assignment Policy for a Distributed Server
+/// System", JPDC 59(2), 1999: the distribution B(k, p, α).
 pub fn bounded_pareto(shape: f64, least: f64, most: f64) -> Moments {
     let raw = |k: f64| {
         let scale = shape * libm::pow(least, shape) / (1.0 - libm::pow(least / most, shape));

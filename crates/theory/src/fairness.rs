@@ -11,14 +11,14 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// The max-min fair share R of a link: the largest rate of a flow with which the link is full and all lower demands are met.
-/// The solution of C = Σ min(r_i, R).
+/// The max-min fair share R of a link: the largest rate of a flow with which the link is full and all lower
+/// demands are met. The solution of C = Σ min(r_i, R).
 ///
-/// `rates`, the demands of the flows, and `capacity` are in the same unit and not negative. `None` if the sum of the demands is
-/// at most the capacity.
+/// `rates`, the demands of the flows, and `capacity` are in the same unit and not negative. `None` if the sum
+/// of the demands is at most the capacity.
 ///
-/// Max-min fairness: Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2; equation (5) of FPIP (Zhang, Jiang and Dou
-/// 2007).
+/// Max-min fairness: Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2; equation (5) of FPIP
+/// (Zhang, Jiang and Dou 2007).
 pub fn fair_share(rates: &[f64], capacity: f64) -> Option<f64> {
     let mut rates = rates.to_vec();
     rates.sort_unstable_by(f64::total_cmp);

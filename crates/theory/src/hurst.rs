@@ -1,12 +1,14 @@
 //! Estimators of the Hurst parameter H, the strength of the long-range dependence of a stationary series.
 //!
-//! A series of counts is self-similar with H if sums over blocks of m samples have the distribution of single samples times m
-//! to the power of H. Traffic with H = 1/2 has no memory, and its bursts average out; towards 1 it is bursty on every scale.
+//! A series of counts is self-similar with H if sums over blocks of m samples have the distribution of single
+//! samples times m to the power of H. Traffic with H = 1/2 has no memory, and its bursts average out; towards
+//! 1 it is bursty on every scale.
 //!
-//! H is defined in the limit of long times, and every series is finite. So there are three estimators with different errors,
-//! none of them exact, and [`Estimate::median`] is the middle one. Each fits a line to logarithms over a range of scales. The
-//! range was fixed before any estimation, by the advice of the papers: the shortest scales are left out because they show other
-//! properties of the traffic (back-to-back packets, the length of a burst), the longest because they have too few blocks.
+//! H is defined in the limit of long times, and every series is finite. So there are three estimators with
+//! different errors, none of them exact, and [`Estimate::median`] is the middle one. Each fits a line to
+//! logarithms over a range of scales. The range was fixed before any estimation, by the advice of the papers:
+//! the shortest scales are left out because they show other properties of the traffic (back-to-back packets,
+//! the length of a burst), the longest because they have too few blocks.
 //!
 //! | estimator | scales | line | H |
 //! |---|---|---|---|
@@ -22,18 +24,21 @@
 //! | 0.7 | 0.693 | 0.690 | 0.701 | 0.693 |
 //! | 0.9 | 0.860 | 0.865 | 0.901 | 0.869 |
 //!
-//! Rescaled range is biased towards 0.7 from both sides. Variance-time is too low for large H, because the variance is taken
-//! around the mean of the series itself. Traffic is not such noise: a sum of on/off sources approaches it slowly, and estimates
-//! of single runs of half an hour spread over 0.2 and more. One run proves little.
+//! Rescaled range is biased towards 0.7 from both sides. Variance-time is too low for large H, because the
+//! variance is taken around the mean of the series itself. Traffic is not such noise: a sum of on/off sources
+//! approaches it slowly, and estimates of single runs of half an hour spread over 0.2 and more. One run
+//! proves little.
 //!
-//! - Taqqu, Teverovsky and Willinger, "Estimators for long-range dependence: an empirical study", Fractals 3(4), 1995.
-//! - Leland, Taqqu, Willinger and Wilson, "On the self-similar nature of Ethernet traffic (extended version)", IEEE/ACM
-//!   Transactions on Networking 2(1), 1994: variance-time plots and rescaled ranges of counts per 10 ms.
-//! - Abry and Veitch, "Wavelet analysis of long-range-dependent traffic", IEEE Transactions on Information Theory 44(1),
-//!   1998; Veitch and Abry, the same journal 45(3), 1999, with the weights and the correction.
+//! - Taqqu, Teverovsky and Willinger, "Estimators for long-range dependence: an empirical study", Fractals
+//!   3(4), 1995.
+//! - Leland, Taqqu, Willinger and Wilson, "On the self-similar nature of Ethernet traffic (extended
+//!   version)", IEEE/ACM Transactions on Networking 2(1), 1994: variance-time plots and rescaled ranges of
+//!   counts per 10 ms.
+//! - Abry and Veitch, "Wavelet analysis of long-range-dependent traffic", IEEE Transactions on Information
+//!   Theory 44(1), 1998; Veitch and Abry, the same journal 45(3), 1999, with the weights and the correction.
 
-/// Smallest number of samples for an estimate: at 10 ms each, 82 s. Two of the three estimators then have four scales; a line
-/// through fewer is not reliable.
+/// Smallest number of samples for an estimate: at 10 ms each, 82 s. Two of the three estimators then have
+/// four scales; a line through fewer is not reliable.
 pub const FEWEST: usize = 8192;
 
 /// Shortest block of the rescaled range, in samples; each next scale is twice as long.
@@ -76,11 +81,11 @@ pub struct Scales {
 }
 
 impl Estimate {
-    /// Estimates H of a stationary series, such as packets per 10 ms. The unit does not matter: neither a factor nor an
-    /// addend changes H.
+    /// Estimates H of a stationary series, such as packets per 10 ms. The unit does not matter: neither a
+    /// factor nor an addend changes H.
     ///
-    /// `None` if the series has fewer than [`FEWEST`] samples, or does not vary on at least three scales of each
-    /// estimator.
+    /// `None` if the series has fewer than [`FEWEST`] samples, or does not vary on at least three scales of
+    /// each estimator.
     pub fn of(series: &[f64]) -> Option<Estimate> {
         let scales = Scales::of(series.len())?;
         Some(Estimate {
@@ -117,22 +122,22 @@ impl Scales {
     }
 }
 
-/// H of the traffic of many on-off sources with heavy-tailed times: (3 − α) / 2, where α is the smaller of the two shapes,
-/// P(time > x) ~ x⁻ᵅ. It holds in the limit of many sources and, after that, of long times.
+/// H of the traffic of many on-off sources with heavy-tailed times: (3 − α) / 2, where α is the smaller of
+/// the two shapes, P(time > x) ~ x⁻ᵅ. It holds in the limit of many sources and, after that, of long times.
 ///
-/// Shapes have no unit. A shape of 2 or more has finite variance and counts as 2; if both are, H is 1/2. `None` if a shape is
-/// 1 or less, where times have no mean.
+/// Shapes have no unit. A shape of 2 or more has finite variance and counts as 2; if both are, H is 1/2.
+/// `None` if a shape is 1 or less, where times have no mean.
 ///
-/// Taqqu, Willinger and Sherman, "Proof of a fundamental result in self-similar traffic modeling", Computer Communication
-/// Review 27(2), 1997, theorem 1.
+/// Taqqu, Willinger and Sherman, "Proof of a fundamental result in self-similar traffic modeling", Computer
+/// Communication Review 27(2), 1997, theorem 1.
 pub fn on_off_hurst(shape_on: f64, shape_off: f64) -> Option<f64> {
     let heavier = shape_on.min(shape_off).min(2.0);
     let means = shape_on > 1.0 && shape_off > 1.0;
     means.then_some((3.0 - heavier) / 2.0)
 }
 
-/// H by rescaled range. R is the range of the sums of the deviations of a block from its mean, 0 included, and S its standard
-/// deviation: E\[R/S\] ~ nᴴ.
+/// H by rescaled range. R is the range of the sums of the deviations of a block from its mean, 0 included,
+/// and S its standard deviation: E\[R/S\] ~ nᴴ.
 fn rescaled_range(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     let mut points = Vec::new();
     for block in doubled(first, last) {
@@ -171,7 +176,8 @@ fn variance_time(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     Some(1.0 + slope(&points)? / 2.0)
 }
 
-/// H by Haar wavelets: the mean squared coefficient of an octave j grows as 2^(j(2H − 1)), exactly so for fractional noise.
+/// H by Haar wavelets: the mean squared coefficient of an octave j grows as 2^(j(2H − 1)), exactly so for
+/// fractional noise.
 fn wavelet(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     let half = std::f64::consts::FRAC_1_SQRT_2;
     let mut points = Vec::new();
@@ -188,8 +194,8 @@ fn wavelet(series: &[f64], (first, last): (usize, usize)) -> Option<f64> {
     Some((slope(&points)? + 1.0) / 2.0)
 }
 
-/// The mean of log₂ of the mean of n squared Gaussians of variance 1: (ψ(n/2) − ln(n/2)) / ln 2, with the first terms of the
-/// series of the digamma function. Veitch and Abry 1999.
+/// The mean of log₂ of the mean of n squared Gaussians of variance 1: (ψ(n/2) − ln(n/2)) / ln 2, with the
+/// first terms of the series of the digamma function. Veitch and Abry 1999.
 fn log_of_mean_square(n: f64) -> f64 {
     -(1.0 / n + 1.0 / (3.0 * n * n)) / std::f64::consts::LN_2
 }
@@ -263,7 +269,8 @@ mod tests {
         assert_eq!(Scales::of(FEWEST - 1), None);
     }
 
-    /// 0 0 3 1: mean 1, deviations -1 -1 2 0, sums -1 -2 0 0: the range is 2. Their squares are 1 1 4 0, so S² is 6/4.
+    /// 0 0 3 1: mean 1, deviations -1 -1 2 0, sums -1 -2 0 0: the range is 2. Their squares are 1 1 4 0, so
+    /// S² is 6/4.
     #[test]
     fn a_rescaled_range_by_hand() {
         let ratio = range_over_deviation(&[0.0, 0.0, 3.0, 1.0]).unwrap();
@@ -271,8 +278,8 @@ mod tests {
         assert_eq!(range_over_deviation(&[7.0; 4]), None);
     }
 
-    /// y = 3x + 1 whatever the weights; and a point off the line pulls by its weight. Points (0, 0), (1, 0), (2, 1) with
-    /// weights 1, 2, 1: means 1 and 1/4, so (-1)(-1/4) + 0 + (1)(3/4) = 1 over 2.
+    /// y = 3x + 1 whatever the weights; and a point off the line pulls by its weight. Points (0, 0), (1, 0),
+    /// (2, 1) with weights 1, 2, 1: means 1 and 1/4, so (-1)(-1/4) + 0 + (1)(3/4) = 1 over 2.
     #[test]
     fn lines_by_hand() {
         let points = |all: &[(f64, f64, f64)]| -> Vec<Point> {

@@ -1,19 +1,22 @@
-//! Latency-rate servers: the guarantee of a packet scheduler for a flow with a reserved rate, as a latency and a rate.
+//! Latency-rate servers: the guarantee of a packet scheduler for a flow with a reserved rate, as a latency
+//! and a rate.
 //!
-//! A scheduler is a latency-rate server with latency Θ for a flow with rate ρ if, in each busy period of the flow, which begins
-//! at τ, it serves at least max(0, ρ·(t - τ - Θ)) by t (Stiliadis and Varma 1998, definition 1 and equation (1)). The delay of a
-//! flow within a token bucket (σ, ρ) is then at most σ/ρ + ΣΘ over the schedulers on its route (theorem 1, equation (10)):
-//! [`delay`]. For packets this means: with the finish time at the rate of the flow, F_k = max(a_k, F_(k-1)) + L_k/ρ, packet k
-//! departs by F_k + Θ - L/ρ: [`Server::lateness`].
+//! A scheduler is a latency-rate server with latency Θ for a flow with rate ρ if, in each busy period of the
+//! flow, which begins at τ, it serves at least max(0, ρ·(t - τ - Θ)) by t (Stiliadis and Varma 1998,
+//! definition 1 and equation (1)). The delay of a flow within a token bucket (σ, ρ) is then at most σ/ρ + ΣΘ
+//! over the schedulers on its route (theorem 1, equation (10)): [`delay`]. For packets this means: with the
+//! finish time at the rate of the flow, F_k = max(a_k, F_(k-1)) + L_k/ρ, packet k departs by F_k + Θ - L/ρ:
+//! [`Server::lateness`].
 //!
-//! Equation numbers are those of table 1 in the appendix of the TRR paper (Chen and Chen, about 2000), by row, with corrections;
-//! for schedulers without a row, those of the paper that is named. The texts of Stiliadis and Varma, Golestani, and Cobb were
-//! read in secondary sources. A bound marked "observed" is not proven: a search for violations found none.
+//! Equation numbers are those of table 1 in the appendix of the TRR paper (Chen and Chen, about 2000), by
+//! row, with corrections; for schedulers without a row, those of the paper that is named. The texts of
+//! Stiliadis and Varma, Golestani, and Cobb were read in secondary sources. A bound marked "observed" is not
+//! proven: a search for violations found none.
 //!
-//! Rates are in bit/s, packets in bytes, results in seconds. Fairness is in seconds, too: the largest difference between the
-//! service of two flows, each as time at its own rate, while both have a backlog. Best effort is served behind reserved flows,
-//! a packet at a time: its largest packet counts in L_max, and once more where the formula counts the packets of others
-//! ([`Server::behind`]).
+//! Rates are in bit/s, packets in bytes, results in seconds. Fairness is in seconds, too: the largest
+//! difference between the service of two flows, each as time at its own rate, while both have a backlog. Best
+//! effort is served behind reserved flows, a packet at a time: its largest packet counts in L_max, and once
+//! more where the formula counts the packets of others ([`Server::behind`]).
 
 /// A flow with a reservation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +51,8 @@ pub enum Scheduler<'a> {
     Scfq,
     /// Deficit round robin with these quanta φ, bytes, one for each flow.
     Drr(&'a [f64]),
-    /// Deficit round robin in which a flow leaves the round while its last packet is in transmission, and so may lose a turn.
+    /// Deficit round robin in which a flow leaves the round while its last packet is in transmission, and so
+    /// may lose a turn.
     DrrThatForgets(&'a [f64]),
     /// WF²Q+.
     Wf2q,
@@ -66,8 +70,8 @@ pub enum Scheduler<'a> {
     QuickFair(f64),
 }
 
-/// The largest delay of a flow within a token bucket of `burst` bytes and its reserved rate, over schedulers with these latencies, in
-/// seconds: σ/ρ + ΣΘ, without propagation. `rate` in bit/s.
+/// The largest delay of a flow within a token bucket of `burst` bytes and its reserved rate, over schedulers
+/// with these latencies, in seconds: σ/ρ + ΣΘ, without propagation. `rate` in bit/s.
 ///
 /// Stiliadis and Varma 1998, theorem 1.
 pub fn delay(burst: f64, rate: f64, latencies: &[f64]) -> f64 {
@@ -100,15 +104,16 @@ impl Server {
         (0..self.flows.len()).map(|flow| self.at_rate(flow)).fold(0.0, f64::max)
     }
 
-    /// Longest service of others before the packet of a new flow, whose timestamp is that of the packet in service: one packet
-    /// of each other flow, and one of best effort in transmission; seconds. Without best effort it is (N - 1)·L_max/r.
+    /// Longest service of others before the packet of a new flow, whose timestamp is that of the packet in
+    /// service: one packet of each other flow, and one of best effort in transmission; seconds. Without best
+    /// effort it is (N - 1)·L_max/r.
     pub fn behind(&self) -> f64 {
         let others = self.flows.len().saturating_sub(1) as f64 * self.largest();
         self.on_link(others + self.best_effort)
     }
 
-    /// The latency Θ of a flow under a scheduler, seconds. `None` without a bound: for a FIFO, and if the reserved rates exceed
-    /// the rate of the link.
+    /// The latency Θ of a flow under a scheduler, seconds. `None` without a bound: for a FIFO, and if the
+    /// reserved rates exceed the rate of the link.
     ///
     /// # Panics
     /// If there is no such flow, or the number of quanta is not the number of flows.
@@ -120,15 +125,17 @@ impl Server {
         let largest = self.on_link(self.largest());
         match scheduler {
             Scheduler::Fifo => None,
-            // Row WFQ: L_i/ρ_i + L_max/r. The same for all rate-proportional servers (Stiliadis and Varma, "Rate-Proportional
-            // Servers", 1998, theorem 1); the table has no rows for Virtual Clock, WF²Q+ and time-shift scheduling.
+            // Row WFQ: L_i/ρ_i + L_max/r. The same for all rate-proportional servers (Stiliadis and Varma,
+            // "Rate-Proportional Servers", 1998, theorem 1); the table has no rows for Virtual Clock, WF²Q+
+            // and time-shift scheduling.
             Scheduler::Wfq | Scheduler::VirtualClock | Scheduler::Wf2q | Scheduler::TimeShift => {
                 Some(own + largest)
             }
             // Row SCFQ: L_i/ρ_i + (N - 1)·L_max/r.
             Scheduler::Scfq => Some(own + self.behind()),
             Scheduler::Drr(quanta) => Some(self.drr(quanta, flow)),
-            // The packet in transmission is one of the flow itself, and is not counted among those of others. Observed.
+            // The packet in transmission is one of the flow itself, and is not counted among those of others.
+            // Observed.
             Scheduler::DrrThatForgets(quanta) => Some(self.drr(quanta, flow) + largest),
             // Row VTRR: T + L_max/r + L_i/ρ_i, with T = L_max/(ρ_min·C).
             Scheduler::VirtualTimeRoundRobinAsPrinted(interval) => Some(interval + largest + own),
@@ -136,10 +143,11 @@ impl Server {
             Scheduler::VirtualTimeRoundRobin(interval) => Some(interval + self.behind() + own),
             // Row TRR, equation (2): Φ/ρ_i + Φ/r.
             Scheduler::TimestampRoundRobinAsPrinted => Some(own + largest),
-            // Rounding timestamps to slots adds a slot, which the row of VTRR contains and that of TRR does not.
+            // Rounding timestamps to slots adds a slot, which the row of VTRR contains and that of TRR does
+            // not.
             Scheduler::TimestampRoundRobin(slot) => Some(own + largest + slot),
-            // Checconi, Rizzo and Valente 2013, quoted from memory: with σ_i the power of two above L_max/ρ, at most 3·σ_i + 2·L_max/r
-            // behind a fluid link. Between powers of two of 2^-20 ps.
+            // Checconi, Rizzo and Valente 2013, quoted from memory: with σ_i the power of two above L_max/ρ,
+            // at most 3·σ_i + 2·L_max/r behind a fluid link. Between powers of two of 2^-20 ps.
             Scheduler::QuickFair(packet) => {
                 let ticks = 8.0 * packet / self.flows[flow].rate * 1e12 * libm::exp2(20.0);
                 let group = libm::exp2(libm::ceil(libm::log2(ticks))) / libm::exp2(20.0) / 1e12;
@@ -153,9 +161,10 @@ impl Server {
         Some(self.latency(scheduler, flow)? - self.at_rate(flow))
     }
 
-    /// Latency of deficit round robin, seconds. Row DRR, corrected: the printed (3F - 2φ_i)/r holds only where every quantum is at least the largest packet, and φ is the
-    /// quantum of a flow, not its packet. In general [(F - φ_i)(1 + L_i/φ_i) + Σ L_j]/r, which is the same for φ = L and equal flows
-    /// (Lenzini, Mingozzi and Stea 2004).
+    /// Latency of deficit round robin, seconds. Row DRR, corrected: the printed (3F - 2φ_i)/r holds only
+    /// where every quantum is at least the largest packet, and φ is the quantum of a flow, not its packet. In
+    /// general [(F - φ_i)(1 + L_i/φ_i) + Σ L_j]/r, which is the same for φ = L and equal flows (Lenzini,
+    /// Mingozzi and Stea 2004).
     fn drr(&self, quanta: &[f64], flow: usize) -> f64 {
         assert_eq!(quanta.len(), self.flows.len(), "each flow has a quantum");
         let frame: f64 = quanta.iter().sum();
@@ -169,8 +178,8 @@ impl Server {
         self.on_link(3.0 * quanta.iter().sum::<f64>() - 2.0 * quanta[flow])
     }
 
-    /// Largest difference between the service of two flows while both have a backlog, each as time at its own rate, seconds.
-    /// `None` if there is no bound, or none is known.
+    /// Largest difference between the service of two flows while both have a backlog, each as time at its own
+    /// rate, seconds. `None` if there is no bound, or none is known.
     ///
     /// # Panics
     /// As [`Server::latency`].
@@ -185,8 +194,9 @@ impl Server {
             Scheduler::Wfq | Scheduler::Wf2q => Some(self.wfq_fairness(one, other)),
             // Row SCFQ: L_i/ρ_i + L_j/ρ_j.
             Scheduler::Scfq => Some(i + j),
-            // Row DRR: 3F/r where every quantum covers the largest packet; exactly 1 + L_i/φ_i + L_j/φ_j rounds. A round lasts φ/ρ at
-            // the rates of the flows, which is F/r if all of the link is reserved.
+            // Row DRR: 3F/r where every quantum covers the largest packet; exactly 1 + L_i/φ_i + L_j/φ_j
+            // rounds. A round lasts φ/ρ at the rates of the flows, which is F/r if all of the link is
+            // reserved.
             Scheduler::Drr(quanta) => {
                 let rounds =
                     1.0 + self.flows[one].packet / quanta[one] + self.flows[other].packet / quanta[other];
@@ -194,7 +204,8 @@ impl Server {
                 let proportional = (round(one) / round(other) - 1.0).abs() < 1e-9;
                 proportional.then(|| rounds * round(one))
             }
-            // No published form is known. That of SCFQ does not hold; at most twice the largest L/ρ was observed.
+            // No published form is known. That of SCFQ does not hold; at most twice the largest L/ρ was
+            // observed.
             Scheduler::TimeShift => Some(2.0 * self.slowest()),
             // Row VTRR: 2·L_max/ρ_min·(1/C + 1), which is 2·L_max/ρ_min + 2T.
             Scheduler::VirtualTimeRoundRobin(interval)
@@ -209,7 +220,8 @@ impl Server {
         }
     }
 
-    /// Fairness of WFQ, seconds: max(C_j + L_max/ρ_i + L_j/ρ_j, C_i + L_max/ρ_j + L_i/ρ_i), with C_i = min((N - 1)·L_max/ρ_i, max_n L_n/ρ_n).
+    /// Fairness of WFQ, seconds: max(C_j + L_max/ρ_i + L_j/ρ_j, C_i + L_max/ρ_j + L_i/ρ_i), with C_i =
+    /// min((N - 1)·L_max/ρ_i, max_n L_n/ρ_n).
     fn wfq_fairness(&self, one: usize, other: usize) -> f64 {
         let others = self.flows.len().saturating_sub(1) as f64;
         let largest_at = |flow: usize| 8.0 * self.largest() / self.flows[flow].rate;
@@ -223,7 +235,8 @@ impl Server {
 mod tests {
     use super::*;
 
-    /// A link of 8 Mbit/s, a byte a microsecond, with rates of 4, 2, 1 and 1 Mbit/s and packets of 1,000 bytes.
+    /// A link of 8 Mbit/s, a byte a microsecond, with rates of 4, 2, 1 and 1 Mbit/s and packets of 1,000
+    /// bytes.
     fn server() -> Server {
         let flows = [4e6, 2e6, 1e6, 1e6].map(|rate| Flow { rate, packet: 1000.0 }).to_vec();
         Server { link: 8e6, flows, best_effort: 0.0 }
@@ -246,12 +259,14 @@ mod tests {
         assert_eq!(ms(server.latency(Scheduler::VirtualTimeRoundRobinAsPrinted(0.002), 1)), 7.0);
         assert_eq!(ms(server.latency(Scheduler::TimestampRoundRobinAsPrinted, 1)), 5.0);
         assert_eq!(ms(server.latency(Scheduler::TimestampRoundRobin(0.001), 1)), 6.0);
-        // 4 ms are 4.19e15 ticks, just above 2^51 of them, which are 2.147 ms: the group is that of 2^52, 4.294967296 ms.
+        // 4 ms are 4.19e15 ticks, just above 2^51 of them, which are 2.147 ms: the group is that of 2^52,
+        // 4.294967296 ms.
         assert_eq!(ms(server.latency(Scheduler::QuickFair(1000.0), 1)), 18.884902);
         assert_eq!(server.latency(Scheduler::Fifo, 1), None);
     }
 
-    /// With φ = L and N flows both forms of the bound for deficit round robin are (3N - 2)·L/r; with unequal quanta they differ.
+    /// With φ = L and N flows both forms of the bound for deficit round robin are (3N - 2)·L/r; with unequal
+    /// quanta they differ.
     #[test]
     fn both_forms_for_drr_agree_for_equal_quanta() {
         let server = server();

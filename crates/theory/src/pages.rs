@@ -1,8 +1,9 @@
 //! Memory use of packets and flows: tables 1 and 2 of the TRR paper (Chen and Chen, about 2000).
 //!
-//! Its router took packets from the memory of a Linux kernel of 1999: 128 KiB in pages of 4,096 bytes, each with packets of one
-//! size side by side. Both tables are arithmetic. Only the first is exact: the measurements in the second have no single formula,
-//! and [`flows_with_pointers`] is a model fitted to them, which is not in the paper.
+//! Its router took packets from the memory of a Linux kernel of 1999: 128 KiB in pages of 4,096 bytes, each
+//! with packets of one size side by side. Both tables are arithmetic. Only the first is exact: the
+//! measurements in the second have no single formula, and [`flows_with_pointers`] is a model fitted to them,
+//! which is not in the paper.
 
 /// Size of a page of memory, in bytes.
 pub const PAGE: u32 = 4096;
@@ -35,7 +36,8 @@ pub const TABLE_2: [Capacity; 4] = [
     Capacity { name: "tss", structure: 56, flows: 412 },
 ];
 
-/// Number of packets of `mtu` bytes in a page, and number of bytes that remain: table 1. `None` for packets of 0 bytes.
+/// Number of packets of `mtu` bytes in a page, and number of bytes that remain: table 1. `None` for packets
+/// of 0 bytes.
 pub fn packets_in_page(mtu: u32) -> Option<(u32, u32)> {
     Some((PAGE.checked_div(mtu)?, PAGE.checked_rem(mtu)?))
 }
@@ -45,14 +47,14 @@ pub fn waste(mtu: u32) -> Option<f64> {
     packets_in_page(mtu).map(|(_, left)| f64::from(left) / f64::from(PAGE))
 }
 
-/// Number of flows with a packet of `packet` bytes each in `memory` bytes, without structures for flows: section 4.5 has 618 in
-/// 128 KiB.
+/// Number of flows with a packet of `packet` bytes each in `memory` bytes, without structures for flows:
+/// section 4.5 has 618 in 128 KiB.
 pub fn flows(memory: u32, packet: u32) -> u32 {
     memory / (SOCKET_BUFFER + packet)
 }
 
-/// Number of flows if each also has a structure of `structure` bytes, twice: floor(memory / (148 + packet + 2·structure)). Within
-/// 3 % of the measurements in table 2; the reason for the factor of two is not known.
+/// Number of flows if each also has a structure of `structure` bytes, twice: floor(memory / (148 + packet +
+/// 2·structure)). Within 3 % of the measurements in table 2; the reason for the factor of two is not known.
 pub fn flows_with_pointers(memory: u32, packet: u32, structure: u32) -> u32 {
     memory / (SOCKET_BUFFER + packet + 2 * structure)
 }
@@ -83,7 +85,8 @@ mod tests {
         assert_eq!((packets_in_page(0), packets_in_page(5000)), (None, Some((0, 4096))));
     }
 
-    /// The text names 500, 800 and 1,000 as the sizes with the least waste; 100 has the same, and the text omits it.
+    /// The text names 500, 800 and 1,000 as the sizes with the least waste; 100 has the same, and the text
+    /// omits it.
     #[test]
     fn sizes_with_the_least_waste() {
         let least = TABLE_1.into_iter().map(|mtu| packets_in_page(mtu).unwrap().1).min();

@@ -1,7 +1,7 @@
 //! Queues with one server: waiting times, response times and numbers in the system.
 //!
-//! λ is the arrival rate and μ the service rate, both per second; ρ = λ/μ (or λ·E\[S\]) is the load. Waiting is the time
-//! until service begins, response the time until it ends, both in seconds.
+//! λ is the arrival rate and μ the service rate, both per second; ρ = λ/μ (or λ·E\[S\]) is the load. Waiting
+//! is the time until service begins, response the time until it ends, both in seconds.
 //!
 //! "Kleinrock I" and "Kleinrock II" are Leonard Kleinrock, "Queueing Systems", volumes 1 (1975) and 2 (1976).
 
@@ -13,7 +13,8 @@ fn stable_load(arrivals_per_s: f64, service_s: f64) -> Option<f64> {
 
 /// Mean waiting time in M/G/1, first come first served, in seconds: λ·E\[S²\] / (2(1 − ρ)).
 ///
-/// `service_s` is E\[S\] in seconds, `service_second_moment` is E\[S²\] in seconds squared. `None` unless ρ < 1.
+/// `service_s` is E\[S\] in seconds, `service_second_moment` is E\[S²\] in seconds squared. `None` unless ρ
+/// < 1.
 ///
 /// Pollaczek 1930 and Khinchine 1932; Kleinrock I, section 5.7.
 pub fn mg1_waiting(arrivals_per_s: f64, service_s: f64, service_second_moment: f64) -> Option<f64> {
@@ -21,15 +22,17 @@ pub fn mg1_waiting(arrivals_per_s: f64, service_s: f64, service_second_moment: f
     Some(arrivals_per_s * service_second_moment / (2.0 * (1.0 - load)))
 }
 
-/// Mean response time in M/G/1, first come first served, in seconds: the mean waiting time and one mean service time.
+/// Mean response time in M/G/1, first come first served, in seconds: the mean waiting time and one mean
+/// service time.
 ///
-/// Arguments as of [`mg1_waiting`]. A job of known size x waits as long as any other, so its response time is W + x.
+/// Arguments as of [`mg1_waiting`]. A job of known size x waits as long as any other, so its response time is
+/// W + x.
 pub fn mg1_fifo_response(arrivals_per_s: f64, service_s: f64, service_second_moment: f64) -> Option<f64> {
     Some(mg1_waiting(arrivals_per_s, service_s, service_second_moment)? + service_s)
 }
 
-/// Mean response time in M/G/1 with processor sharing of a job that needs `size_s` seconds of service alone, in
-/// seconds: x / (1 − ρ). It depends on the distribution of sizes only through its mean, `service_s`.
+/// Mean response time in M/G/1 with processor sharing of a job that needs `size_s` seconds of service alone,
+/// in seconds: x / (1 − ρ). It depends on the distribution of sizes only through its mean, `service_s`.
 ///
 /// `None` unless ρ < 1. Kleinrock II, section 4.4.
 pub fn mg1_processor_sharing_response(arrivals_per_s: f64, service_s: f64, size_s: f64) -> Option<f64> {
@@ -60,8 +63,8 @@ pub fn mm1_number(arrivals_per_s: f64, services_per_s: f64) -> Option<f64> {
     Some(load / (1.0 - load))
 }
 
-/// The `quantile` (0 ≤ q < 1) of the waiting time in M/M/1, first come first served, in seconds: the t at which
-/// P(W > t) = ρ·exp(−(μ − λ)t) has fallen to 1 − q. Zero if more than q of all arrivals do not wait.
+/// The `quantile` (0 ≤ q < 1) of the waiting time in M/M/1, first come first served, in seconds: the t at
+/// which P(W > t) = ρ·exp(−(μ − λ)t) has fallen to 1 − q. Zero if more than q of all arrivals do not wait.
 ///
 /// `None` unless ρ < 1 and 0 ≤ q < 1. Kleinrock I, section 5.7, solved for the time.
 pub fn mm1_waiting_quantile(arrivals_per_s: f64, services_per_s: f64, quantile: f64) -> Option<f64> {
@@ -72,7 +75,8 @@ pub fn mm1_waiting_quantile(arrivals_per_s: f64, services_per_s: f64, quantile: 
     Some((libm::log(load / (1.0 - quantile)) / (services_per_s - arrivals_per_s)).max(0.0))
 }
 
-/// Mean waiting time in M/D/1 with service time `service_s`, in seconds: ρ·D / (2(1 − ρ)), half of that of M/M/1.
+/// Mean waiting time in M/D/1 with service time `service_s`, in seconds: ρ·D / (2(1 − ρ)), half of that of
+/// M/M/1.
 ///
 /// `None` unless ρ < 1. [`mg1_waiting`] with E\[S²\] = D².
 pub fn md1_waiting(arrivals_per_s: f64, service_s: f64) -> Option<f64> {
@@ -81,7 +85,8 @@ pub fn md1_waiting(arrivals_per_s: f64, service_s: f64) -> Option<f64> {
 
 /// Share of the arrivals that M/M/1/K loses: (1 − ρ)ρᴷ / (1 − ρᴷ⁺¹), and 1/(K + 1) at ρ = 1.
 ///
-/// `places` is K, the one in service included. Any load. Kleinrock I, section 3.6, the state probability at k = K.
+/// `places` is K, the one in service included. Any load. Kleinrock I, section 3.6, the state probability at k
+/// = K.
 pub fn mm1k_loss(load: f64, places: u32) -> f64 {
     mm1k_probability(load, places, places)
 }
@@ -94,7 +99,8 @@ pub fn mm1k_number(load: f64, places: u32) -> f64 {
     (0..=places).map(|k| f64::from(k) * mm1k_probability(load, places, k)).sum()
 }
 
-/// P(k in the system) of M/M/1/K: ρᵏ / Σρⁱ. Above ρ = 1 the powers are taken from the full end, where they shrink.
+/// P(k in the system) of M/M/1/K: ρᵏ / Σρⁱ. Above ρ = 1 the powers are taken from the full end, where they
+/// shrink.
 fn mm1k_probability(load: f64, places: u32, k: u32) -> f64 {
     let (ratio, exponent) = if load <= 1.0 { (load, k) } else { (1.0 / load, places - k) };
     let all: f64 = (0..=places).map(|i| libm::pow(ratio, f64::from(i))).sum();
@@ -127,11 +133,12 @@ mod tests {
         close(md1_waiting(8.0, 0.1), 0.2);
     }
 
-    /// Lindley's recursion on a grid of service times that occur equally often, with arrivals drawn from a Weyl
-    /// sequence instead of a random generator: an answer that owes nothing to the formula.
+    /// Lindley's recursion on a grid of service times that occur equally often, with arrivals drawn from a
+    /// Weyl sequence instead of a random generator: an answer that owes nothing to the formula.
     #[test]
     fn pollaczek_khinchine_is_what_a_queue_does() {
-        // Service 0.5 s or 1.5 s, equally likely: E[S] = 1, E[S²] = 1.25; λ = 0.5: W = 0.5 · 1.25 / (2 · 0.5) = 0.625 s.
+        // Service 0.5 s or 1.5 s, equally likely: E[S] = 1, E[S²] = 1.25; λ = 0.5: W = 0.5 · 1.25 / (2 · 0.5)
+        // = 0.625 s.
         close(mg1_waiting(0.5, 1.0, 1.25), 0.625);
         let mut state = 0x1234_5678_9abc_def1_u64;
         let mut draw = move || {
@@ -197,7 +204,8 @@ mod tests {
         close(Some(mm1k_number(2.0, 2)), 10.0 / 7.0);
     }
 
-    /// The closed forms, away from ρ = 1, and what is carried: (1 − P_K)·ρ is the share of time that the server works.
+    /// The closed forms, away from ρ = 1, and what is carried: (1 − P_K)·ρ is the share of time that the
+    /// server works.
     #[test]
     fn mm1k_agrees_with_its_closed_forms() {
         for load in [0.3, 0.8, 0.95, 1.3, 4.0] {

@@ -2,7 +2,8 @@
 //!
 //! "PFTK" is Padhye, Firoiu, Towsley and Kurose, "Modeling TCP Throughput: A Simple Model and its Empirical
 //! Validation", SIGCOMM 1998. All rates are in packets per second, all times in seconds, windows in packets;
-//! p is the probability that a packet is the first that is lost, given that none before it in the same round was.
+//! p is the probability that a packet is the first that is lost, given that none before it in the same round
+//! was.
 
 /// The path and the sender that the PFTK formulae describe.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +22,8 @@ pub struct Path {
 ///
 /// Holds for small p, without timeouts. Needs p > 0.
 ///
-/// Mathis, Semke, Mahdavi and Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR 27(3),
-/// 1997, with C = √(3/2b); the leading term of PFTK section 2.1.
+/// Mathis, Semke, Mahdavi and Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR
+/// 27(3), 1997, with C = √(3/2b); the leading term of PFTK section 2.1.
 pub fn square_root_law(loss: f64, rtt_s: f64, packets_per_ack: f64) -> f64 {
     libm::sqrt(3.0 / (2.0 * packets_per_ack * loss)) / rtt_s
 }
@@ -43,8 +44,9 @@ pub fn pftk(loss: f64, path: &Path) -> f64 {
 
 /// The PFTK formula with a measured probability `timeout` that a loss ends in a timeout, packets per second.
 ///
-/// Eq. (32) takes that probability from its own loss process, in which a loss is followed by the loss of the rest of its
-/// round. With independent losses a timeout is far rarer, and the rest of the model still applies. Needs 0 < p < 1.
+/// Eq. (32) takes that probability from its own loss process, in which a loss is followed by the loss of the
+/// rest of its round. With independent losses a timeout is far rarer, and the rest of the model still
+/// applies. Needs 0 < p < 1.
 pub fn pftk_given_timeouts(loss: f64, path: &Path, timeout: f64) -> f64 {
     let b = path.packets_per_ack;
     let unconstrained = mean_window(loss, b);
@@ -75,34 +77,35 @@ pub fn window_limited(window: f64, rtt_s: f64) -> f64 {
     window / rtt_s
 }
 
-/// E\[W\], the mean window in packets at the end of a loss-free period when the receiver sets no limit; PFTK section 2.1:
-/// (2 + b)/(3b) + √(8(1 − p)/(3bp) + ((2 + b)/(3b))²).
+/// E\[W\], the mean window in packets at the end of a loss-free period when the receiver sets no limit; PFTK
+/// section 2.1: (2 + b)/(3b) + √(8(1 − p)/(3bp) + ((2 + b)/(3b))²).
 pub fn mean_window(loss: f64, packets_per_ack: f64) -> f64 {
     let b = packets_per_ack;
     let c = (2.0 + b) / (3.0 * b);
     c + libm::sqrt(8.0 * (1.0 - loss) / (3.0 * b * loss) + c * c)
 }
 
-/// Q̂(w), the probability that a loss in a window of w packets ends in a timeout because fewer than three duplicate
-/// acknowledgements come back; PFTK section 2.2:
-/// min(1, (1 − q³)(1 + q³(1 − q^(w−3))) / (1 − q^w)) with q = 1 − p.
+/// Q̂(w), the probability that a loss in a window of w packets ends in a timeout because fewer than three
+/// duplicate acknowledgements come back; PFTK section 2.2: min(1, (1 − q³)(1 + q³(1 − q^(w−3))) / (1 − q^w))
+/// with q = 1 − p.
 pub fn timeout_probability(loss: f64, window: f64) -> f64 {
     let q = 1.0 - loss;
     let q3 = q * q * q;
     ((1.0 - q3) * (1.0 + q3 * (1.0 - libm::pow(q, window - 3.0))) / (1.0 - libm::pow(q, window))).min(1.0)
 }
 
-/// The polynomial of the exponential back-off, doubling six times: 1 + p + 2p² + 4p³ + 8p⁴ + 16p⁵ + 32p⁶. A sequence
-/// of timeouts lasts T0 · f(p)/(1 − p) on average; PFTK section 2.2.
+/// The polynomial of the exponential back-off, doubling six times: 1 + p + 2p² + 4p³ + 8p⁴ + 16p⁵ + 32p⁶. A
+/// sequence of timeouts lasts T0 · f(p)/(1 − p) on average; PFTK section 2.2.
 pub fn backoff(loss: f64) -> f64 {
     let p = loss;
     1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
 }
 
-/// Mean window in packets of additive increase by `increase` packets per round trip and multiplicative decrease to
-/// `decrease_to` of the window, when every 1/p-th packet is lost: √(α(1 + β) / (2(1 − β)p)).
+/// Mean window in packets of additive increase by `increase` packets per round trip and multiplicative
+/// decrease to `decrease_to` of the window, when every 1/p-th packet is lost: √(α(1 + β) / (2(1 − β)p)).
 ///
-/// Reno is α = 1, β = 0.5. RFC 9438, section 4.3 (where β is the fraction to which the window falls, as here).
+/// Reno is α = 1, β = 0.5. RFC 9438, section 4.3 (where β is the fraction to which the window falls, as
+/// here).
 pub fn aimd_mean_window(loss: f64, increase: f64, decrease_to: f64) -> f64 {
     libm::sqrt(increase * (1.0 + decrease_to) / (2.0 * (1.0 - decrease_to) * loss))
 }
@@ -115,8 +118,8 @@ pub fn reno_mean_window(loss: f64) -> f64 {
 /// Mean window in packets of CUBIC in its concave profile, when every 1/p-th packet is lost:
 /// (C(3 + β) / (4(1 − β)))^¼ · (RTT/p)^¾.
 ///
-/// C is in packets per second cubed (0.4), β the fraction to which the window falls (0.7). CUBIC uses the larger window of
-/// this and [`aimd_mean_window`]. RFC 9438, section 5.
+/// C is in packets per second cubed (0.4), β the fraction to which the window falls (0.7). CUBIC uses the
+/// larger window of this and [`aimd_mean_window`]. RFC 9438, section 5.
 pub fn cubic_mean_window(loss: f64, rtt_s: f64, c: f64, decrease_to: f64) -> f64 {
     libm::pow(c * (3.0 + decrease_to) / (4.0 * (1.0 - decrease_to)), 0.25) * libm::pow(rtt_s / loss, 0.75)
 }
@@ -138,8 +141,8 @@ mod tests {
         close(square_root_law(0.015, 0.1, 2.0), 100.0 / std::f64::consts::SQRT_2, 1e-14);
     }
 
-    /// The sum that Q̂ is the closed form of, PFTK section 2.2: of w packets the first k arrive; the next round has k
-    /// packets, of which the first m arrive; fewer than three of them mean a timeout.
+    /// The sum that Q̂ is the closed form of, PFTK section 2.2: of w packets the first k arrive; the next
+    /// round has k packets, of which the first m arrive; fewer than three of them mean a timeout.
     #[test]
     fn timeout_probability_is_its_sum() {
         for p in [0.001, 0.02, 0.2, 0.5_f64] {
@@ -172,9 +175,9 @@ mod tests {
         }
     }
 
-    /// p = 0.5, b = 1, no limit: E\[W\] = 1 + √(8/3 + 1) = 2.9148..., so Q̂ = 1. Packets 1 + 2.9148 + 2 = 5.9148;
-    /// rounds 2.9148/2 + 1 = 2.4574; f(0.5) = 1 + 0.5 + 5·0.5 = 4 (each of the last five terms is 0.5), two timeouts
-    /// last 8·T0. With RTT = T0 = 1 s: 5.91485 / 10.45743.
+    /// p = 0.5, b = 1, no limit: E\[W\] = 1 + √(8/3 + 1) = 2.9148..., so Q̂ = 1. Packets 1 + 2.9148 + 2 =
+    /// 5.9148; rounds 2.9148/2 + 1 = 2.4574; f(0.5) = 1 + 0.5 + 5·0.5 = 4 (each of the last five terms is
+    /// 0.5), two timeouts last 8·T0. With RTT = T0 = 1 s: 5.91485 / 10.45743.
     #[test]
     fn the_full_formula_by_hand() {
         let path = Path { rtt_s: 1.0, rto_s: 1.0, packets_per_ack: 1.0, max_window: 1e9 };
@@ -185,7 +188,8 @@ mod tests {
         close(pftk(0.5, &path), 0.565_613, 1e-6);
     }
 
-    /// Wmax = 2 at the same loss: rounds 2/8 + 0.5/(0.5·2) + 2 = 2.75, packets 1 + 2 + 2, timeouts 8 s: 5/10.75.
+    /// Wmax = 2 at the same loss: rounds 2/8 + 0.5/(0.5·2) + 2 = 2.75, packets 1 + 2 + 2, timeouts 8 s:
+    /// 5/10.75.
     #[test]
     fn the_full_formula_with_a_small_window_by_hand() {
         let path = Path { rtt_s: 1.0, rto_s: 1.0, packets_per_ack: 1.0, max_window: 2.0 };
@@ -199,8 +203,8 @@ mod tests {
         close(pftk(1e-7, &PATH), law, 0.01);
         close(pftk_simple(1e-7, &PATH), law, 0.01);
         assert!(pftk(0.1, &PATH) < 0.5 * square_root_law(0.1, 0.1, 2.0));
-        // Computed apart from this code: the simplified formula lies within 2 % of the full one up to 3 % of loss,
-        // and a quarter below it at 10 %.
+        // Computed apart from this code: the simplified formula lies within 2 % of the full one up to 3 % of
+        // loss, and a quarter below it at 10 %.
         for (p, full, simple) in
             [(0.001, 265.573_265, 267.834_803), (0.03, 29.781_723, 29.508_274), (0.1, 9.105_989, 6.898_269)]
         {
@@ -242,7 +246,8 @@ mod tests {
         close(reno_mean_window(0.015), 10.0, 1e-14);
     }
 
-    /// The cubic curve integrated over one period K = ∛(W(1 − β)/C): W(t) = C(t − K)³ + W. Its packets are 1/p.
+    /// The cubic curve integrated over one period K = ∛(W(1 − β)/C): W(t) = C(t − K)³ + W. Its packets are
+    /// 1/p.
     #[test]
     fn cubic_is_its_curve() {
         let (c, decrease_to, rtt, top) = (0.4, 0.7, 0.1, 800.0);

@@ -1,7 +1,7 @@
 //! The closed forms of crossbars, compared with small simulations that share nothing with their derivation.
 //!
-//! Every tolerance is four standard errors, from the means of batches that are long enough to be independent. Seeds are
-//! fixed, so a test that passes once passes always.
+//! Every tolerance is four standard errors, from the means of batches that are long enough to be independent.
+//! Seeds are fixed, so a test that passes once passes always.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -35,8 +35,8 @@ fn agrees((mean, error): (f64, f64), exact: f64) {
     );
 }
 
-/// Direct simulation of the heads: each input has one with its destination, an output with heads serves a random one, and its
-/// input draws a new one. It uses neither partitions nor symmetry.
+/// Direct simulation of the heads: each input has one with its destination, an output with heads serves a
+/// random one, and its input draws a new one. It uses neither partitions nor symmetry.
 #[test]
 fn heads_of_line() {
     for ports in [2, 3, 4, 5, 6, 7, 8, 16] {
@@ -96,8 +96,8 @@ fn parallel_iterative_matching() {
     }
 }
 
-/// Output queues as counters: the cells of a slot arrive, one leaves, and the others wait another slot. By Little the mean
-/// wait is the mean number of waiting cells per output over p.
+/// Output queues as counters: the cells of a slot arrive, one leaves, and the others wait another slot. By
+/// Little the mean wait is the mean number of waiting cells per output over p.
 #[test]
 fn output_queues() {
     for (ports, load) in [(2, 0.5), (8, 0.5), (16, 0.7)] {
@@ -124,9 +124,9 @@ fn output_queues() {
     }
 }
 
-/// A given output is served from a given input. In (8) it is blocked when that input has a short packet for another output and
-/// none arrives for the output. In the other form each input sends a short packet with that probability, to outputs that
-/// are all different: the beginning of a shuffled row.
+/// A given output is served from a given input. In (8) it is blocked when that input has a short packet for
+/// another output and none arrives for the output. In the other form each input sends a short packet with
+/// that probability, to outputs that are all different: the beginning of a shuffled row.
 #[test]
 fn blocked_outputs() {
     let (ports, short_rate) = (4, 0.4);

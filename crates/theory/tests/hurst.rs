@@ -13,8 +13,8 @@ const SEEDS: u64 = 7;
 /// Name, estimate, and tolerance of an estimator.
 type Method = (&'static str, fn(&Estimate) -> f64, f64);
 
-/// The noise is correct: over many draws, mean products of two samples are the covariances of the definition, at all
-/// positions.
+/// The noise is correct: over many draws, mean products of two samples are the covariances of the definition,
+/// at all positions.
 #[test]
 fn the_noise_has_the_covariance_of_fractional_noise() {
     const DRAWS: u64 = 40_000;
@@ -37,7 +37,8 @@ fn the_noise_has_the_covariance_of_fractional_noise() {
     }
 }
 
-/// The calibration: medians over the seeds are within 0.05 of the true value, those of rescaled range within 0.08.
+/// The calibration: medians over the seeds are within 0.05 of the true value, those of rescaled range within
+/// 0.08.
 #[test]
 fn known_noise_is_recovered() {
     for hurst in [0.5, 0.7, 0.9] {

@@ -1,10 +1,11 @@
 //! Declares `Config` for arbiters that have the same parameters.
 //!
-//! Each arbiter keeps a type of its own, because [`ArbiterConfig`](crate::registry::ArbiterConfig) attaches its summary
-//! and its defaults to the type.
+//! Each arbiter keeps a type of its own, because [`ArbiterConfig`](crate::registry::ArbiterConfig) attaches
+//! its summary and its defaults to the type.
 
-/// Declares `Config`, documented by the given text: `none` without parameters, `iterations` with the number of
-/// iterations per slot, `ties` with the choice among equally good matchings, `weight` with the weight of a pair as well.
+/// Declares `Config`, documented by the given text: `none` without parameters, `iterations` with the number
+/// of iterations per slot, `ties` with the choice among equally good matchings, `weight` with the weight of a
+/// pair as well.
 macro_rules! config {
     (none, $about:literal) => {
         #[doc = $about]

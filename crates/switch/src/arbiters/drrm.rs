@@ -1,24 +1,28 @@
-//! DRRM, dual round-robin matching: every input requests one output, every output grants one input, and no accept is needed.
+//! DRRM, dual round-robin matching: every input requests one output, every output grants one input, and no
+//! accept is needed.
 //!
 //! # Principles
-//! - In each iteration every unmatched input requests one unmatched output: of those that it has a packet for, the first from
-//!   its request pointer on.
-//! - Every requested output grants the requesting input that comes next from its grant pointer on. Since that input has
-//!   requested nothing else, they are matched: two steps instead of three, and one message per input.
-//! - The pointers of a matched pair move to one beyond the partner; all others stay. An input without a grant requests the
-//!   same output again, so the pointers of busy inputs come to point at different outputs, as those of outputs at inputs in
-//!   iSLIP.
+//! - In each iteration every unmatched input requests one unmatched output: of those that it has a packet
+//!   for, the first from its request pointer on.
+//! - Every requested output grants the requesting input that comes next from its grant pointer on. Since that
+//!   input has requested nothing else, they are matched: two steps instead of three, and one message per
+//!   input.
+//! - The pointers of a matched pair move to one beyond the partner; all others stay. An input without a grant
+//!   requests the same output again, so the pointers of busy inputs come to point at different outputs, as
+//!   those of outputs at inputs in iSLIP.
 //!
 //! # Deviations
-//! - The article has one iteration. With several, an input without a grant requests the next output that is still unmatched,
-//!   and pointers move in the first iteration only: an input that is served elsewhere in a later iteration still waits for
-//!   the output at its pointer.
+//! - The article has one iteration. With several, an input without a grant requests the next output that is
+//!   still unmatched, and pointers move in the first iteration only: an input that is served elsewhere in a
+//!   later iteration still waits for the output at its pointer.
 //!
 //! # Cost
-//! A word operation per input and per output in each iteration. Iterations end when no input can request any more.
+//! A word operation per input and per output in each iteration. Iterations end when no input can request any
+//! more.
 //!
 //! # References
-//! H. J. Chao, Saturn: A Terabit Packet Switch Using Dual Round-Robin, IEEE Communications Magazine 38(12), 2000.
+//! H. J. Chao, Saturn: A Terabit Packet Switch Using Dual Round-Robin, IEEE Communications Magazine
+//! 38(12), 2000.
 
 use qdisc::Invalid;
 
@@ -69,7 +73,8 @@ impl<const W: usize> Arbiter<W> for Drrm<W> {
                         requested.insert(output);
                         notes.request(input, output);
                     }
-                    // Outputs stay matched until the end of the slot, so this input cannot be matched any more.
+                    // Outputs stay matched until the end of the slot, so this input cannot be matched any
+                    // more.
                     None => inputs.remove(input),
                 }
             }
@@ -120,7 +125,8 @@ mod tests {
         }
     }
 
-    /// An input without a grant requests the next free output; its pointer stays at the output of its first request.
+    /// An input without a grant requests the next free output; its pointer stays at the output of its first
+    /// request.
     #[test]
     fn a_second_request_in_the_same_slot() {
         let hand = Hand::cells([[1, 1, 1], [1, 0, 1], [1, 0, 0]]);

@@ -1,18 +1,19 @@
 //! FIFO input queueing: each output takes one of the inputs whose first packet is for it, at random.
 //!
 //! # Principles
-//! Each input has one queue, whose first packet blocks the others (head-of-line blocking). Under uniform traffic of cells the
-//! throughput of a large switch is limited to 2 - sqrt(2) = 0.586.
+//! Each input has one queue, whose first packet blocks the others (head-of-line blocking). Under uniform
+//! traffic of cells the throughput of a large switch is limited to 2 - sqrt(2) = 0.586.
 //!
 //! # Deviations
-//! None. The choice among contenders is random, as in the article; it does not change the saturation throughput.
+//! None. The choice among contenders is random, as in the article; it does not change the saturation
+//! throughput.
 //!
 //! # Cost
 //! One draw per contended output.
 //!
 //! # References
-//! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
-//! Communications 35(12), 1987.
+//! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE
+//! Transactions on Communications 35(12), 1987.
 
 use qdisc::{Invalid, Rng};
 

@@ -1,24 +1,25 @@
-//! FIRM: iSLIP whose outputs return to the input of a grant that was not accepted, which is closer to first come, first
-//! served.
+//! FIRM: iSLIP whose outputs return to the input of a grant that was not accepted, which is closer to first
+//! come, first served.
 //!
 //! # Principles
-//! - Request, grant and accept as in iSLIP: outputs grant the requesting input that comes next from their pointer on, inputs
-//!   accept the granting output that comes next from theirs.
+//! - Request, grant and accept as in iSLIP: outputs grant the requesting input that comes next from their
+//!   pointer on, inputs accept the granting output that comes next from theirs.
 //! - An accepted grant moves both pointers to one beyond the partner.
-//! - A grant that is not accepted moves the pointer of the output to the input that it granted. That input has the highest
-//!   priority until it is served, and later requests do not overtake it. In iSLIP the pointer stays behind, and inputs
-//!   between it and the granted one may be served first.
+//! - A grant that is not accepted moves the pointer of the output to the input that it granted. That input
+//!   has the highest priority until it is served, and later requests do not overtake it. In iSLIP the pointer
+//!   stays behind, and inputs between it and the granted one may be served first.
 //!
 //! # Deviations
-//! - The article defines one iteration. With several, pointers move in the first one only, as those of iSLIP and for the same
-//!   reason: otherwise an input that loses its turn in the first iteration may lose it for ever.
+//! - The article defines one iteration. With several, pointers move in the first one only, as those of iSLIP
+//!   and for the same reason: otherwise an input that loses its turn in the first iteration may lose it for
+//!   ever.
 //!
 //! # Cost
 //! A word operation per output and iteration. Iterations end when nothing more is granted.
 //!
 //! # References
-//! D. Serpanos, P. Antoniadis, FIRM: A Class of Distributed Scheduling Algorithms for High-Speed ATM Switches with
-//! Multiple Input Queues, INFOCOM 2000.
+//! D. Serpanos, P. Antoniadis, FIRM: A Class of Distributed Scheduling Algorithms for High-Speed ATM Switches
+//! with Multiple Input Queues, INFOCOM 2000.
 
 use qdisc::Invalid;
 
@@ -38,8 +39,8 @@ impl ArbiterConfig for Config {
     }
 }
 
-/// In the first iteration an accepted grant moves both pointers beyond the partner; one that is not accepted moves the
-/// pointer of the output to the input that it granted.
+/// In the first iteration an accepted grant moves both pointers beyond the partner; one that is not accepted
+/// moves the pointer of the output to the input that it granted.
 struct BackToGranted;
 
 impl Rule for BackToGranted {
@@ -66,8 +67,9 @@ mod tests {
     use super::super::islip;
     use super::*;
 
-    /// Input 2 does not accept the grant of output 1, whose pointer moves to input 2. In the next slot input 0 requests output
-    /// 1, too: FIRM serves input 2, which came first; the pointer of iSLIP is still at 0, so input 0 overtakes.
+    /// Input 2 does not accept the grant of output 1, whose pointer moves to input 2. In the next slot input
+    /// 0 requests output 1, too: FIRM serves input 2, which came first; the pointer of iSLIP is still at 0,
+    /// so input 0 overtakes.
     #[test]
     fn an_input_that_was_granted_comes_first() {
         let mut firm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();

@@ -1,23 +1,25 @@
 //! Greedy maximal weight matching: the heaviest pair first.
 //!
 //! # Principles
-//! - The heaviest pair of free ports is matched, then the heaviest pair of the remaining ports, until there are no requests
-//!   between them.
+//! - The heaviest pair of free ports is matched, then the heaviest pair of the remaining ports, until there
+//!   are no requests between them.
 //! - The weight is at least half of the maximum. In practice it is close to it, for a fraction of the work.
-//! - At a speedup of 2 it is stable under every admissible pattern, as every maximal matching; at 1 it may not be.
+//! - At a speedup of 2 it is stable under every admissible pattern, as every maximal matching; at 1 it may
+//!   not be.
 //!
 //! # Deviations
-//! - Weights and ties are those of `mwm`; the articles leave ties open. With `ties random` inputs and outputs are put into
-//!   random orders, and of pairs with the same weight the first is taken.
+//! - Weights and ties are those of `mwm`; the articles leave ties open. With `ties random` inputs and outputs
+//!   are put into random orders, and of pairs with the same weight the first is taken.
 //!
 //! # Cost
-//! The weights of free pairs are read once. Each match compares the heaviest pairs of all rows, and reads again the rows whose
-//! heaviest pair had the same column.
+//! The weights of free pairs are read once. Each match compares the heaviest pairs of all rows, and reads
+//! again the rows whose heaviest pair had the same column.
 //!
 //! # References
-//! - D. Avis, A Survey of Heuristics for the Weighted Matching Problem, Networks 13, 1983: the bound of one half.
-//! - J. Dai, B. Prabhakar, The Throughput of Data Switches with and without Speedup, INFOCOM 2000: maximal matchings at a
-//!   speedup of 2.
+//! - D. Avis, A Survey of Heuristics for the Weighted Matching Problem, Networks 13, 1983: the bound of one
+//!   half.
+//! - J. Dai, B. Prabhakar, The Throughput of Data Switches with and without Speedup, INFOCOM 2000: maximal
+//!   matchings at a speedup of 2.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;

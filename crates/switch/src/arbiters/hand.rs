@@ -61,8 +61,8 @@ impl Hand {
         self.decide(arbiter).0
     }
 
-    /// The grants of an arbiter as text: `2>0` from input 2 to output 0, as in traces, with a part for each iteration that has
-    /// grants.
+    /// The grants of an arbiter as text: `2>0` from input 2 to output 0, as in traces, with a part for each
+    /// iteration that has grants.
     pub fn grants(&self, arbiter: &mut dyn Arbiter<1>) -> String {
         let notes = self.decide(arbiter).1;
         let iterations = notes.split(|note| matches!(note, Note::Iteration(_)));

@@ -1,17 +1,18 @@
 //! iLQF, iterative longest queue first: request, grant, accept, by the length of queues.
 //!
 //! # Principles
-//! - In each iteration every unmatched input requests all outputs that it has a packet for, with the lengths of its queues.
+//! - In each iteration every unmatched input requests all outputs that it has a packet for, with the lengths
+//!   of its queues.
 //! - Every unmatched output grants the input with the longest queue for it.
 //! - Every input accepts the grant for its longest queue.
-//! - So the longest queue of all is served in every slot, and each iteration serves at least the longest remaining one: a
-//!   parallel approximation of the maximum weight matching. Short queues may starve.
+//! - So the longest queue of all is served in every slot, and each iteration serves at least the longest
+//!   remaining one: a parallel approximation of the maximum weight matching. Short queues may starve.
 //!
 //! # Deviations
-//! - The length of a queue is the number of its cells that have arrived; cells of a packet that is still arriving do not
-//!   count before.
-//! - Ties: one of the longest queues, each with the same probability, at outputs and at inputs. The thesis breaks them at
-//!   random, too.
+//! - The length of a queue is the number of its cells that have arrived; cells of a packet that is still
+//!   arriving do not count before.
+//! - Ties: one of the longest queues, each with the same probability, at outputs and at inputs. The thesis
+//!   breaks them at random, too.
 //!
 //! # Cost
 //! A weight per request in each slot, and a comparison per remaining request in each iteration.
@@ -114,8 +115,8 @@ mod tests {
         Config { iterations }.arbiter(&site(3)).unwrap()
     }
 
-    /// Outputs 0 and 1 both grant input 0, which accepts its longer queue; output 2 grants input 2, which alone requests it.
-    /// Then output 1 grants input 1.
+    /// Outputs 0 and 1 both grant input 0, which accepts its longer queue; output 2 grants input 2, which
+    /// alone requests it. Then output 1 grants input 1.
     #[test]
     fn longest_queues_by_hand() {
         let hand = Hand::cells([[9, 7, 0], [8, 6, 0], [0, 5, 1]]);

@@ -1,9 +1,11 @@
-//! iOCF, iterative oldest cell first: request, grant, accept, by the waiting time of the first packets of queues.
+//! iOCF, iterative oldest cell first: request, grant, accept, by the waiting time of the first packets of
+//! queues.
 //!
 //! # Principles
-//! - As [`ilqf`](super::ilqf), with the age of the first packet instead of the length of the queue: outputs grant, and inputs
-//!   accept, the request that has waited longest.
-//! - A waiting packet gets older until it has priority, so no queue starves, as queues may when the length counts.
+//! - As [`ilqf`](super::ilqf), with the age of the first packet instead of the length of the queue: outputs
+//!   grant, and inputs accept, the request that has waited longest.
+//! - A waiting packet gets older until it has priority, so no queue starves, as queues may when the length
+//!   counts.
 //!
 //! # Deviations
 //! - All cells of a packet have the age of its arrival, also in cell mode, where they cross one by one.
@@ -13,9 +15,9 @@
 //! A weight per request in each slot, and a comparison per remaining request in each iteration.
 //!
 //! # References
-//! N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995; A. Mekkittikul, N. McKeown,
-//! A Starvation-Free Algorithm for Achieving 100% Throughput in an Input-Queued Switch, ICCCN 1996 (the maximum weight
-//! matching by age, which this approximates).
+//! N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995; A.
+//! Mekkittikul, N. McKeown, A Starvation-Free Algorithm for Achieving 100% Throughput in an Input-Queued
+//! Switch, ICCCN 1996 (the maximum weight matching by age, which this approximates).
 
 use qdisc::Invalid;
 
@@ -35,7 +37,8 @@ impl ArbiterConfig for Config {
     }
 }
 
-/// Weight by the age of the first packet, in ticks. Ticks are finer than slots of the fabric where there is speedup.
+/// Weight by the age of the first packet, in ticks. Ticks are finer than slots of the fabric where there is
+/// speedup.
 struct Age;
 
 impl Weight for Age {

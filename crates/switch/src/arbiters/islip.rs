@@ -4,18 +4,21 @@
 //! - In each iteration every unmatched input requests all outputs that it has a packet for.
 //! - Every unmatched output grants the requesting input that comes next from its pointer on.
 //! - Every input accepts the granting output that comes next from its own pointer on.
-//! - Both pointers move to one beyond the partner, and only when the grant is accepted. So the pointers of outputs move
-//!   apart; under uniform load they come to point at different inputs, and grants no longer collide.
+//! - Both pointers move to one beyond the partner, and only when the grant is accepted. So the pointers of
+//!   outputs move apart; under uniform load they come to point at different inputs, and grants no longer
+//!   collide.
 //!
 //! # Deviations
-//! - In the article pointers move in the first iteration only, which prevents starvation of any request. In section 3 of the
-//!   P-SPF paper they move whenever a grant is accepted. `pointers` selects; the default is that of the article.
+//! - In the article pointers move in the first iteration only, which prevents starvation of any request. In
+//!   section 3 of the P-SPF paper they move whenever a grant is accepted. `pointers` selects; the default is
+//!   that of the article.
 //!
 //! # Cost
 //! A word operation per output and iteration. Iterations end when nothing more is granted.
 //!
 //! # References
-//! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking 7(2), 1999.
+//! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking
+//! 7(2), 1999.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;
@@ -74,7 +77,8 @@ impl Config {
     }
 }
 
-/// Both pointers move beyond the partner when a grant is accepted, in the first `iterations` iterations of a slot.
+/// Both pointers move beyond the partner when a grant is accepted, in the first `iterations` iterations of a
+/// slot.
 pub(super) struct OnAccept {
     iterations: u32,
 }

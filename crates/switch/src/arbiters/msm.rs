@@ -2,23 +2,25 @@
 //!
 //! # Principles
 //! - In each slot one of the matchings with the largest number of pairs is taken, regardless of queues.
-//! - That leaves a choice, and the choice matters. With `ties random` inputs are taken in a random order and get random
-//!   outputs; then searches for paths that match one more input take ports in random order.
-//! - `ties fixed` and `rotating` demonstrate the trap: a matching that prefers ports by their number always leaves packets at
-//!   the same ports, whose queues are long when others are empty. In packet mode at a load of 1 this costs about 0.4 % of the
-//!   throughput, in a run of any length.
+//! - That leaves a choice, and the choice matters. With `ties random` inputs are taken in a random order and
+//!   get random outputs; then searches for paths that match one more input take ports in random order.
+//! - `ties fixed` and `rotating` demonstrate the trap: a matching that prefers ports by their number always
+//!   leaves packets at the same ports, whose queues are long when others are empty. In packet mode at a load
+//!   of 1 this costs about 0.4 % of the throughput, in a run of any length.
 //!
 //! # Deviations
-//! - The articles leave ties open. Here every maximum matching can occur, although not with the same probability.
+//! - The articles leave ties open. Here every maximum matching can occur, although not with the same
+//!   probability.
 //!
 //! # Cost
-//! A few word operations per free input if the greedy matching is a maximum, which is the usual case, without a branch that
-//! depends on requests: in packet mode, with 16 ports at a load of 0.9, about 400 instructions per slot. Otherwise a few
-//! per port on the paths, at most all of them for each input that is left.
+//! A few word operations per free input if the greedy matching is a maximum, which is the usual case, without
+//! a branch that depends on requests: in packet mode, with 16 ports at a load of 0.9, about 400 instructions
+//! per slot. Otherwise a few per port on the paths, at most all of them for each input that is left.
 //!
 //! # References
-//! N. McKeown, A. Mekkittikul, V. Anantharam, J. Walrand, Achieving 100% Throughput in an Input-Queued Switch, IEEE
-//! Transactions on Communications 47(8), 1999: why it is unstable where traffic is not uniform, and unfair.
+//! N. McKeown, A. Mekkittikul, V. Anantharam, J. Walrand, Achieving 100% Throughput in an Input-Queued
+//! Switch, IEEE Transactions on Communications 47(8), 1999: why it is unstable where traffic is not uniform,
+//! and unfair.
 
 use qdisc::Invalid;
 

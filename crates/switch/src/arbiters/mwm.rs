@@ -2,34 +2,36 @@
 //!
 //! # Principles
 //! - In each slot one of the matchings with the largest sum of weights is taken.
-//! - `weight queue_length` (longest queues first, LQF): throughput is 100 % under every admissible pattern of independent
-//!   arrivals, but a short queue may starve.
+//! - `weight queue_length` (longest queues first, LQF): throughput is 100 % under every admissible pattern of
+//!   independent arrivals, but a short queue may starve.
 //! - `weight cell_age` (oldest cells first, OCF): the same throughput without starvation.
-//! - `weight port_occupancy` (longest ports first, LPF): the weight of a pair with a packet is the number of cells at its input
-//!   plus the number of cells for its output. The matching is of maximum size as well.
+//! - `weight port_occupancy` (longest ports first, LPF): the weight of a pair with a packet is the number of
+//!   cells at its input plus the number of cells for its output. The matching is of maximum size as well.
 //!
 //! # Deviations
-//! - The age of a cell includes the present slot, so that a new cell has a weight above 0. The articles do not specify it. In
-//!   packet mode it is the age of the packet at the head, and the length of a queue counts the cells that have arrived.
-//! - The articles leave ties open. With `ties random`, if less than three quarters of the ports are free, these are put into
-//!   random orders first, so that probabilities do not depend on the numbers of ports; matchings of the same weight may have
-//!   different probabilities. Otherwise (so in cell mode), pairs of the last time stay if they are part of a maximum; the other
-//!   inputs are matched again in random order, with outputs from a random one on. `fixed` and `rotating` take ports in the
-//!   order of their numbers.
+//! - The age of a cell includes the present slot, so that a new cell has a weight above 0. The articles do
+//!   not specify it. In packet mode it is the age of the packet at the head, and the length of a queue counts
+//!   the cells that have arrived.
+//! - The articles leave ties open. With `ties random`, if less than three quarters of the ports are free,
+//!   these are put into random orders first, so that probabilities do not depend on the numbers of ports;
+//!   matchings of the same weight may have different probabilities. Otherwise (so in cell mode), pairs of the
+//!   last time stay if they are part of a maximum; the other inputs are matched again in random order, with
+//!   outputs from a random one on. `fixed` and `rotating` take ports in the order of their numbers.
 //!
 //! # Cost
-//! Weights are read once, of free pairs with requests. With up to three free ports on one side and up to seven on the other,
-//! a few operations for each port of the other side. With up to seven on both sides, at most 448 steps, without a branch that
-//! depends on weights. With k and m free ports, where k is less and one is more than seven, k searches over up to k rows of m
-//! columns. In cell mode prices and pairs are kept, and only rows whose pair is no longer the best for them are searched.
+//! Weights are read once, of free pairs with requests. With up to three free ports on one side and up to
+//! seven on the other, a few operations for each port of the other side. With up to seven on both sides, at
+//! most 448 steps, without a branch that depends on weights. With k and m free ports, where k is less and one
+//! is more than seven, k searches over up to k rows of m columns. In cell mode prices and pairs are kept, and
+//! only rows whose pair is no longer the best for them are searched.
 //!
 //! # References
-//! - N. McKeown, A. Mekkittikul, V. Anantharam, J. Walrand, Achieving 100% Throughput in an Input-Queued Switch, IEEE
-//!   Transactions on Communications 47(8), 1999: LQF and OCF.
-//! - A. Mekkittikul, N. McKeown, A Practical Scheduling Algorithm to Achieve 100% Throughput in Input-Queued Switches,
-//!   INFOCOM 1998: LPF.
-//! - M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued Cell-Based
-//!   Switches, IEEE/ACM Transactions on Networking 10(5), 2002: in packet mode.
+//! - N. McKeown, A. Mekkittikul, V. Anantharam, J. Walrand, Achieving 100% Throughput in an Input-Queued
+//!   Switch, IEEE Transactions on Communications 47(8), 1999: LQF and OCF.
+//! - A. Mekkittikul, N. McKeown, A Practical Scheduling Algorithm to Achieve 100% Throughput in Input-Queued
+//!   Switches, INFOCOM 1998: LPF.
+//! - M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued
+//!   Cell-Based Switches, IEEE/ACM Transactions on Networking 10(5), 2002: in packet mode.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;
@@ -111,7 +113,8 @@ mod tests {
 
     #[test]
     fn longest_ports_first() {
-        // Inputs have 5, 10 and 2 cells. For output 0, input 0 has the longer queue, but input 1 has more cells.
+        // Inputs have 5, 10 and 2 cells. For output 0, input 0 has the longer queue, but input 1 has more
+        // cells.
         let table = Table::new("5 . . / 1 9 . / . . 2").only(&[0, 1, 2], &[0]);
         assert_eq!(table.decided(&mwm(Weight::PortOccupancy)), [(1, 0)]);
         assert_eq!(table.decided(&mwm(Weight::QueueLength)), [(0, 0)]);

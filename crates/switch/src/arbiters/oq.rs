@@ -1,8 +1,8 @@
 //! Output queueing: no packet waits at an input, and no matching is needed.
 //!
 //! # Principles
-//! The fabric takes any number of cells to one output in a slot. No real fabric can do that. Of all switches, output queueing
-//! has the least delay, so the others are compared with it.
+//! The fabric takes any number of cells to one output in a slot. No real fabric can do that. Of all switches,
+//! output queueing has the least delay, so the others are compared with it.
 //!
 //! # Deviations
 //! A packet counts as crossed when its last cell has arrived, since links send whole packets.
@@ -11,8 +11,8 @@
 //! None.
 //!
 //! # References
-//! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
-//! Communications 35(12), 1987: mean waiting times, equation (1) of the P-SPF paper.
+//! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE
+//! Transactions on Communications 35(12), 1987: mean waiting times, equation (1) of the P-SPF paper.
 
 use qdisc::Invalid;
 

@@ -1,22 +1,23 @@
 //! P-MSM: short packets interrupt long ones; both classes are matched by maximum size.
 //!
 //! # Principles
-//! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the unmatched input/output
-//!   ports" (section 5): `phases sequential`.
-//! - The short packets of an input wait in one queue, so each input requests one output, and a matching of maximum size gives
-//!   each requested output one of its inputs.
+//! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the
+//!   unmatched input/output ports" (section 5): `phases sequential`.
+//! - The short packets of an input wait in one queue, so each input requests one output, and a matching of
+//!   maximum size gives each requested output one of its inputs.
 //! - Long packets are matched where both ports are at the end of a packet and send no short one.
 //! - An interrupted connection stays and continues afterwards, as in P-SPF.
 //!
 //! # Deviations
-//! None. The paper leaves ties open; they are those of `msm`. With `ties random`, each input that requests an output gets it
-//! with the same probability.
+//! None. The paper leaves ties open; they are those of `msm`. With `ties random`, each input that requests an
+//! output gets it with the same probability.
 //!
 //! # Cost
 //! That of `msm` with few free ports.
 //!
 //! # References
-//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
+//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,
+//! IWQoS 2005.
 
 use qdisc::Invalid;
 

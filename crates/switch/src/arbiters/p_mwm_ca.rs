@@ -1,12 +1,12 @@
 //! P-MWM-CA: short packets interrupt long ones; both classes are matched by maximum weight, by ages.
 //!
 //! # Principles
-//! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the unmatched input/output
-//!   ports" (section 5): `phases sequential`.
-//! - The short packets of an input wait in one queue, so each input requests one output, and a matching of maximum weight gives
-//!   each output the input whose first short packet is the oldest.
-//! - Long packets are matched where both ports are at the end of a packet and send no short one. The weight of a pair is the
-//!   age of the packet at the head of its queue.
+//! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the
+//!   unmatched input/output ports" (section 5): `phases sequential`.
+//! - The short packets of an input wait in one queue, so each input requests one output, and a matching of
+//!   maximum weight gives each output the input whose first short packet is the oldest.
+//! - Long packets are matched where both ports are at the end of a packet and send no short one. The weight
+//!   of a pair is the age of the packet at the head of its queue.
 //! - An interrupted connection stays and continues afterwards, as in P-SPF.
 //!
 //! # Deviations
@@ -16,7 +16,8 @@
 //! That of `mwm` with few free ports.
 //!
 //! # References
-//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
+//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,
+//! IWQoS 2005.
 
 use qdisc::Invalid;
 

@@ -1,23 +1,25 @@
 //! P-MWM-QL: short packets interrupt long ones; both classes are matched by maximum weight, by queue lengths.
 //!
 //! # Principles
-//! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the unmatched input/output
-//!   ports" (section 5): `phases sequential`.
-//! - The short packets of an input wait in one queue, so each input requests one output, and a matching of maximum weight gives
-//!   each output the input with the longest queue of short packets.
-//! - Long packets are matched where both ports are at the end of a packet and send no short one. The weight of a pair is the
-//!   present number of cells in its queue.
+//! - "Similarly to P-SPF", short packets are scheduled first, "and then [...] long packets among the
+//!   unmatched input/output ports" (section 5): `phases sequential`.
+//! - The short packets of an input wait in one queue, so each input requests one output, and a matching of
+//!   maximum weight gives each output the input with the longest queue of short packets.
+//! - Long packets are matched where both ports are at the end of a packet and send no short one. The weight
+//!   of a pair is the present number of cells in its queue.
 //! - An interrupted connection stays and continues afterwards, as in P-SPF.
 //!
 //! # Deviations
-//! - The length of a queue of short packets counts all of its packets, whatever their outputs. The paper does not specify it.
+//! - The length of a queue of short packets counts all of its packets, whatever their outputs. The paper does
+//!   not specify it.
 //! - The paper leaves ties open; they are those of `mwm`.
 //!
 //! # Cost
 //! That of `mwm` with few free ports.
 //!
 //! # References
-//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
+//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,
+//! IWQoS 2005.
 
 use qdisc::Invalid;
 

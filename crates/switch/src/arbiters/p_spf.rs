@@ -1,30 +1,34 @@
 //! P-SPF: preemptive short packets first.
 //!
 //! # Principles
-//! The algorithm of section 3 of the paper, in its words and symbols. Short packets have one cell, and those of an input wait
-//! in one queue (`IFIFO_S`); long packets wait in virtual output queues.
-//! - Short, step 1: every input with a short packet requests the output of the first one. Step 2: every output grants the
-//!   requesting input that comes next from its pointer `OP_S` on, which moves to one beyond.
-//! - Long, step 1: every free input requests all outputs that it has a packet for. Step 2: every free output grants the
-//!   requesting input that comes next from `OP_L` on; the pointer moves to one beyond if the grant is accepted. Step 3: an
-//!   input accepts the granting output that comes next from `IP_L` on, which moves to one beyond. These steps are iterated.
-//! - Ports are busy from the first to before the last cell of a long packet. A short packet interrupts at both of its ports;
-//!   an interrupted connection stays and continues afterwards.
-//! - Both halves run at the same time (`phases parallel`), each without the decisions of the other. An input with two answers
-//!   sends the short packet first; the long one, newly matched, holds both ports in the meantime.
+//! The algorithm of section 3 of the paper, in its words and symbols. Short packets have one cell, and those
+//! of an input wait in one queue (`IFIFO_S`); long packets wait in virtual output queues.
+//! - Short, step 1: every input with a short packet requests the output of the first one. Step 2: every
+//!   output grants the requesting input that comes next from its pointer `OP_S` on, which moves to one
+//!   beyond.
+//! - Long, step 1: every free input requests all outputs that it has a packet for. Step 2: every free output
+//!   grants the requesting input that comes next from `OP_L` on; the pointer moves to one beyond if the grant
+//!   is accepted. Step 3: an input accepts the granting output that comes next from `IP_L` on, which moves to
+//!   one beyond. These steps are iterated.
+//! - Ports are busy from the first to before the last cell of a long packet. A short packet interrupts at
+//!   both of its ports; an interrupted connection stays and continues afterwards.
+//! - Both halves run at the same time (`phases parallel`), each without the decisions of the other. An input
+//!   with two answers sends the short packet first; the long one, newly matched, holds both ports in the
+//!   meantime.
 //!
 //! # Deviations
-//! - A packet of one cell that is not short (a TCP segment with a few bytes of data) may be matched in a slot in which one of
-//!   its ports has a short packet, so that it cannot be sent. The paper leaves its ports "free", as if it had been sent. Here
-//!   they are held until it has been sent.
-//! - The paper does not specify the number of iterations of the three steps. The default is 4, as in the iSLIP that the paper
-//!   compares with.
+//! - A packet of one cell that is not short (a TCP segment with a few bytes of data) may be matched in a slot
+//!   in which one of its ports has a short packet, so that it cannot be sent. The paper leaves its ports
+//!   "free", as if it had been sent. Here they are held until it has been sent.
+//! - The paper does not specify the number of iterations of the three steps. The default is 4, as in the
+//!   iSLIP that the paper compares with.
 //!
 //! # Cost
 //! A quarter of that of iSLIP: only ports at the end of a packet are matched again.
 //!
 //! # References
-//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
+//! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,
+//! IWQoS 2005.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;
@@ -60,8 +64,8 @@ impl ArbiterConfig for Config {
         Ok(Box::new(Short { op_s: Pointers::<W>::new(site.ports) }))
     }
 
-    /// Steps 1 to 3 for long packets are iSLIP with pointers that move with every accepted grant: `OP_L` is its grant pointer,
-    /// `IP_L` its accept pointer.
+    /// Steps 1 to 3 for long packets are iSLIP with pointers that move with every accepted grant: `OP_L` is
+    /// its grant pointer, `IP_L` its accept pointer.
     fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
         let config = islip::Config { iterations: self.iterations, pointers: Moving::Every };
@@ -78,7 +82,8 @@ struct Short<const W: usize> {
 impl<const W: usize> Arbiter<W> for Short<W> {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         for output in demand.outputs {
-            // An input may request several outputs in mode spf, so inputs that are matched already are excluded.
+            // An input may request several outputs in mode spf, so inputs that are matched already are
+            // excluded.
             let requesting = demand.of_output(output) & !matching.inputs;
             if notes.wanted() {
                 requesting.iter().for_each(|input| notes.request(input, output));

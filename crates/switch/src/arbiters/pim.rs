@@ -2,13 +2,13 @@
 //!
 //! # Principles
 //! - In each iteration every unmatched input requests all outputs that it has a packet for.
-//! - Every unmatched output grants one of the inputs that request it, each with the same probability and independent of the
-//!   other outputs.
+//! - Every unmatched output grants one of the inputs that request it, each with the same probability and
+//!   independent of the other outputs.
 //! - Every input accepts one of its grants, each with the same probability.
-//! - An iteration leaves on average at most a quarter of the requests that it found, so about log2 N + 4/3 iterations suffice
-//!   for a maximal matching.
-//! - PIM has no state, so no request starves, and it is not fair either. With one iteration an output of a busy switch gets
-//!   no accept with probability (1 - 1/N)^N, which limits the throughput to 0.63.
+//! - An iteration leaves on average at most a quarter of the requests that it found, so about log2 N + 4/3
+//!   iterations suffice for a maximal matching.
+//! - PIM has no state, so no request starves, and it is not fair either. With one iteration an output of a
+//!   busy switch gets no accept with probability (1 - 1/N)^N, which limits the throughput to 0.63.
 //!
 //! # Deviations
 //! None.
@@ -17,8 +17,8 @@
 //! A random number per output and iteration, and one per input with several grants.
 //!
 //! # References
-//! T. Anderson, S. Owicki, J. Saxe, C. Thacker, High-Speed Switch Scheduling for Local-Area Networks, ACM Transactions on
-//! Computer Systems 11(4), 1993.
+//! T. Anderson, S. Owicki, J. Saxe, C. Thacker, High-Speed Switch Scheduling for Local-Area Networks, ACM
+//! Transactions on Computer Systems 11(4), 1993.
 
 use qdisc::{Invalid, Rng};
 
@@ -87,8 +87,9 @@ mod tests {
 
     /// Input 0 requests outputs 0 and 1, input 1 output 0 alone.
     ///
-    /// Output 1 grants input 0. Output 0 grants input 1 with probability 1/2, which matches both. Otherwise input 0 has two
-    /// grants, and takes either; if it takes output 1, a second iteration finds the other pair.
+    /// Output 1 grants input 0. Output 0 grants input 1 with probability 1/2, which matches both. Otherwise
+    /// input 0 has two grants, and takes either; if it takes output 1, a second iteration finds the other
+    /// pair.
     #[test]
     fn two_inputs_by_hand() {
         let hand = Hand::cells([[1, 1, 0], [1, 0, 0], [0, 0, 0]]);

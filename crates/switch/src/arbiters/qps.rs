@@ -1,33 +1,34 @@
-//! QPS-iSLIP: inputs propose at random, with probabilities in proportion to the lengths of their queues; iSLIP completes the
-//! matching.
+//! QPS-iSLIP: inputs propose at random, with probabilities in proportion to the lengths of their queues;
+//! iSLIP completes the matching.
 //!
 //! # Principles
-//! - Every input draws one of its queues, each with probability in proportion to its length, and proposes to the output of
-//!   that queue: long queues propose often, and short ones do not starve.
+//! - Every input draws one of its queues, each with probability in proportion to its length, and proposes to
+//!   the output of that queue: long queues propose often, and short ones do not starve.
 //! - Every output accepts the proposal of the longest queue.
-//! - Ports that are still free are matched by a few iterations of iSLIP. So iSLIP, which ignores lengths, begins with a
-//!   matching that considers them, for one message per input.
-//! - With proposals alone (`iterations` 0) an output of a busy switch gets none with probability (1 - 1/N)^N, which limits the
-//!   throughput under uniform load to about 0.63, as with one iteration of PIM.
+//! - Ports that are still free are matched by a few iterations of iSLIP. So iSLIP, which ignores lengths,
+//!   begins with a matching that considers them, for one message per input.
+//! - With proposals alone (`iterations` 0) an output of a busy switch gets none with probability (1 - 1/N)^N,
+//!   which limits the throughput under uniform load to about 0.63, as with one iteration of PIM.
 //!
 //! # Deviations
-//! - Inputs draw from queues for free outputs only. In cell mode these are all queues; in packet mode a draw of a busy output
-//!   would be a lost proposal.
-//! - The length of a queue is the number of its cells that have arrived; cells of a packet that is still arriving do not
-//!   count before.
-//! - Ties between proposals: one of the longest queues, each with the same probability. Draws are exact up to the bias of a
-//!   64-bit random number, which is below 2^-64 times the length of all queues.
+//! - Inputs draw from queues for free outputs only. In cell mode these are all queues; in packet mode a draw
+//!   of a busy output would be a lost proposal.
+//! - The length of a queue is the number of its cells that have arrived; cells of a packet that is still
+//!   arriving do not count before.
+//! - Ties between proposals: one of the longest queues, each with the same probability. Draws are exact up to
+//!   the bias of a 64-bit random number, which is below 2^-64 times the length of all queues.
 //! - Proposals do not move the pointers of iSLIP.
 //!
 //! # Cost
-//! A random number per input, and the lengths of its queues with requests, up to N. (In the article each input keeps a table
-//! of all its cells, with which the cost of a draw does not depend on N. Here that table would have to be updated for every
-//! cell, which costs more than reading the few queues with requests in packet mode.) Then that of iSLIP for the remaining
-//! ports.
+//! A random number per input, and the lengths of its queues with requests, up to N. (In the article each
+//! input keeps a table of all its cells, with which the cost of a draw does not depend on N. Here that table
+//! would have to be updated for every cell, which costs more than reading the few queues with requests in
+//! packet mode.) Then that of iSLIP for the remaining ports.
 //!
 //! # References
-//! L. Gong, P. Tune, L. Liu, S. Yang, J. Xu, Queue-Proportional Sampling: A Better Approach to Crossbar Scheduling for
-//! Input-Queued Switches, Proceedings of the ACM on Measurement and Analysis of Computing Systems 1(1), 2017.
+//! L. Gong, P. Tune, L. Liu, S. Yang, J. Xu, Queue-Proportional Sampling: A Better Approach to Crossbar
+//! Scheduling for Input-Queued Switches, Proceedings of the ACM on Measurement and Analysis of Computing
+//! Systems 1(1), 2017.
 
 use qdisc::{Invalid, Rng};
 use schemars::JsonSchema;
@@ -86,7 +87,8 @@ struct Qps<const W: usize> {
 }
 
 impl<const W: usize> Qps<W> {
-    /// Draws one of the queues of an input for free outputs. Returns its output and its length; `None` when there is none.
+    /// Draws one of the queues of an input for free outputs. Returns its output and its length; `None` when
+    /// there is none.
     #[inline]
     fn draw(&mut self, demand: &Demand<'_, W>, input: usize) -> Option<(usize, u64)> {
         let wanted = demand.of_input(input);
@@ -165,8 +167,9 @@ mod tests {
         }
     }
 
-    /// Each input has one queue, so that draws are certain: output 0 takes the longest of three, and iSLIP finds nothing for the
-    /// others. With another queue at input 1, which is drawn once in a million, iSLIP serves it.
+    /// Each input has one queue, so that draws are certain: output 0 takes the longest of three, and iSLIP
+    /// finds nothing for the others. With another queue at input 1, which is drawn once in a million, iSLIP
+    /// serves it.
     #[test]
     fn longest_proposals_and_the_rest_by_hand() {
         let one = Hand::cells([[2, 0, 0], [4, 0, 0], [3, 0, 0]]);

@@ -1,4 +1,5 @@
-//! Round-robin pointers and the arbiters that match by them: RRM, FIRM and iSLIP differ only in when a pointer moves.
+//! Round-robin pointers and the arbiters that match by them: RRM, FIRM and iSLIP differ only in when a
+//! pointer moves.
 
 use super::rounds::{Choice, Rounds};
 use crate::arbiter::{Arbiter, Demand, Matching};
@@ -6,8 +7,8 @@ use crate::notes::Notes;
 use crate::per_port::PerPort;
 use crate::row::Row;
 
-/// One pointer for each port of one side of the switch. It stands at a port of the other side, which has the highest
-/// priority; those above it follow, around.
+/// One pointer for each port of one side of the switch. It stands at a port of the other side, which has the
+/// highest priority; those above it follow, around.
 pub(super) struct Pointers<const W: usize> {
     ports: usize,
     positions: PerPort<u16, W>,

@@ -1,5 +1,5 @@
-//! Iterations of request, grant and accept, which parallel iterative matching and its descendants have in common. They differ
-//! in the choices of the ports.
+//! Iterations of request, grant and accept, which parallel iterative matching and its descendants have in
+//! common. They differ in the choices of the ports.
 
 use qdisc::Rng;
 
@@ -29,8 +29,8 @@ impl<const W: usize> Rounds<W> {
         Rounds { iterations, grants: PerPort::new(Row::EMPTY) }
     }
 
-    /// Matches: every unmatched output grants one of the unmatched inputs that request it, then every input accepts one of its
-    /// grants. Ends when no output is left, or when an iteration has no grants.
+    /// Matches: every unmatched output grants one of the unmatched inputs that request it, then every input
+    /// accepts one of its grants. Ends when no output is left, or when an iteration has no grants.
     #[inline]
     pub fn run(
         &mut self,

@@ -2,19 +2,19 @@
 //!
 //! # Principles
 //! - In each iteration every unmatched input requests all outputs that it has a packet for.
-//! - Every unmatched output grants the requesting input that comes next from its pointer on. The pointer moves to one beyond
-//!   that input, even if the grant is not accepted.
-//! - Every input accepts the granting output that comes next from its own pointer on. That pointer moves to one beyond the
-//!   output.
-//! - Outputs that grant the same input move their pointers to the same place and grant the same input again: in a busy switch
-//!   the pointers synchronise.
-//! - With one iteration and independent, uniform cells, a switch of 16 ports is stable at a load of 0.62: over 10,000,000
-//!   slots with seeds 1 to 10, and over 100,000,000 with seeds 1 to 3, no queue grows.
-//! - A load of 0.63 is metastable. Queues stay short until by chance so many are filled that the pointers synchronise, and
-//!   then they do not separate any more: with all of seeds 1 to 10 it tips over within 5,500,000 slots, with some within
-//!   150,000, and carries 0.31 to 0.45 afterwards. At 0.625 this takes longer: all 10 are stable over 10,000,000 slots, but of
-//!   seeds 1 to 5 three are not over 50,000,000. At 0.64 all of seeds 1 to 5 tip over within 500,000. At a load of 1 it
-//!   carries 0.25 to 0.31.
+//! - Every unmatched output grants the requesting input that comes next from its pointer on. The pointer
+//!   moves to one beyond that input, even if the grant is not accepted.
+//! - Every input accepts the granting output that comes next from its own pointer on. That pointer moves to
+//!   one beyond the output.
+//! - Outputs that grant the same input move their pointers to the same place and grant the same input again:
+//!   in a busy switch the pointers synchronise.
+//! - With one iteration and independent, uniform cells, a switch of 16 ports is stable at a load of 0.62:
+//!   over 10,000,000 slots with seeds 1 to 10, and over 100,000,000 with seeds 1 to 3, no queue grows.
+//! - A load of 0.63 is metastable. Queues stay short until by chance so many are filled that the pointers
+//!   synchronise, and then they do not separate any more: with all of seeds 1 to 10 it tips over within
+//!   5,500,000 slots, with some within 150,000, and carries 0.31 to 0.45 afterwards. At 0.625 this takes
+//!   longer: all 10 are stable over 10,000,000 slots, but of seeds 1 to 5 three are not over 50,000,000. At
+//!   0.64 all of seeds 1 to 5 tip over within 500,000. At a load of 1 it carries 0.25 to 0.31.
 //!
 //! # Deviations
 //! None.
@@ -23,8 +23,9 @@
 //! A word operation per output and iteration. Iterations end when nothing more is granted.
 //!
 //! # References
-//! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking 7(2), 1999,
-//! section II; N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995.
+//! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking
+//! 7(2), 1999, section II; N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis,
+//! Berkeley, 1995.
 
 use qdisc::Invalid;
 
@@ -80,8 +81,8 @@ mod tests {
         }
     }
 
-    /// Pointers move in later iterations as well. Output 0 grants input 0, outputs 1 and 2 do too; then 1 and 2 grant
-    /// input 1, which takes 1; then 2 grants input 2.
+    /// Pointers move in later iterations as well. Output 0 grants input 0, outputs 1 and 2 do too; then 1 and
+    /// 2 grant input 1, which takes 1; then 2 grants input 2.
     #[test]
     fn later_iterations_move_them_too() {
         let hand = Hand::cells([[1; 3]; 3]);

@@ -1,32 +1,33 @@
 //! SERENA: the last matching merged with the arrivals, by weight.
 //!
 //! # Principles
-//! - The weight of a pair is the length of its queue. Lengths change little from slot to slot, so the last matching is a good
-//!   one to begin with. Queues grow by arrivals, so arrivals show where weight has increased.
-//! - The arrivals of a slot have at most one edge per input. They become a matching when every output keeps the one with the
-//!   longest queue.
-//! - The union of both matchings consists of paths and cycles, in which edges alternate. In each of these the heavier half is
-//!   taken, so the result weighs at least as much as either matching.
-//! - Ports that are still free are matched with any that request them. Memory and arrivals alone are enough for a throughput
-//!   of 1 under every admissible traffic, at a cost proportional to N.
+//! - The weight of a pair is the length of its queue. Lengths change little from slot to slot, so the last
+//!   matching is a good one to begin with. Queues grow by arrivals, so arrivals show where weight has
+//!   increased.
+//! - The arrivals of a slot have at most one edge per input. They become a matching when every output keeps
+//!   the one with the longest queue.
+//! - The union of both matchings consists of paths and cycles, in which edges alternate. In each of these the
+//!   heavier half is taken, so the result weighs at least as much as either matching.
+//! - Ports that are still free are matched with any that request them. Memory and arrivals alone are enough
+//!   for a throughput of 1 under every admissible traffic, at a cost proportional to N.
 //!
 //! # Deviations
-//! - In the article the arrivals are completed to a matching of all ports before the merge, by round robin and regardless of
-//!   queues. Here both matchings stay partial, which allows a choice in smaller pieces, and iSLIP matches the remaining
-//!   ports, until nothing can be added.
-//! - The last matching consists of the pairs of free ports that were last matched with each other. In packet mode only few
-//!   ports are free, and those were matched long ago. Pairs with an empty queue drop out.
-//! - An arrival is the last packet that joined a queue of the input since the input was free; in packet mode it waits until
-//!   the input is free.
-//! - Ties: among arrivals for an output one of the longest queues, each with the same probability; between halves of the same
-//!   weight the last matching stays.
+//! - In the article the arrivals are completed to a matching of all ports before the merge, by round robin
+//!   and regardless of queues. Here both matchings stay partial, which allows a choice in smaller pieces, and
+//!   iSLIP matches the remaining ports, until nothing can be added.
+//! - The last matching consists of the pairs of free ports that were last matched with each other. In packet
+//!   mode only few ports are free, and those were matched long ago. Pairs with an empty queue drop out.
+//! - An arrival is the last packet that joined a queue of the input since the input was free; in packet mode
+//!   it waits until the input is free.
+//! - Ties: among arrivals for an output one of the longest queues, each with the same probability; between
+//!   halves of the same weight the last matching stays.
 //!
 //! # Cost
 //! For each free port a few steps and two weights, and that of iSLIP for the remaining ports.
 //!
 //! # References
-//! P. Giaccone, B. Prabhakar, D. Shah, Randomized Scheduling Algorithms for High-Aggregate Bandwidth Switches, IEEE Journal
-//! on Selected Areas in Communications 21(4), 2003.
+//! P. Giaccone, B. Prabhakar, D. Shah, Randomized Scheduling Algorithms for High-Aggregate Bandwidth
+//! Switches, IEEE Journal on Selected Areas in Communications 21(4), 2003.
 
 use qdisc::{Invalid, Rng};
 
@@ -150,7 +151,8 @@ impl<const W: usize> Serena<W> {
         Both { by_last, by_arrival, kept_at }
     }
 
-    /// Collects the inputs of the path or cycle that contains `first` in `piece`, and removes them from `left`.
+    /// Collects the inputs of the path or cycle that contains `first` in `piece`, and removes them from
+    /// `left`.
     #[inline]
     fn collect(&mut self, first: usize, both: &Both<W>, left: &mut Row<W>) {
         self.piece.clear();
@@ -235,10 +237,10 @@ mod tests {
 
     /// A cycle and a path, and a port that is left over.
     ///
-    /// The first slot matches 0-0, 1-1 and 2-2, since there are no other requests. Then arrivals 0>1 and 1>0 close a cycle
-    /// with the first two: 5 + 1 against 3 + 4, so the arrivals win. Arrivals 2>3 and 3>3 meet at output 3, which keeps the
-    /// one of the longer queue: input 2 with 6 cells. That makes a path with 2-2, of 7 cells, which stays. Input 3 and output 3
-    /// remain, and request each other.
+    /// The first slot matches 0-0, 1-1 and 2-2, since there are no other requests. Then arrivals 0>1 and 1>0
+    /// close a cycle with the first two: 5 + 1 against 3 + 4, so the arrivals win. Arrivals 2>3 and 3>3 meet
+    /// at output 3, which keeps the one of the longer queue: input 2 with 6 cells. That makes a path with
+    /// 2-2, of 7 cells, which stays. Input 3 and output 3 remain, and request each other.
     #[test]
     fn the_heavier_half_of_each_piece() {
         let mut serena = serena();
@@ -260,8 +262,8 @@ mod tests {
         assert_eq!(alike.pairs(&mut *serena), "0-0 1-1 2-2");
     }
 
-    /// As in packet mode: an arrival waits for its input to be free, and pairs with a busy port are neither used nor
-    /// forgotten.
+    /// As in packet mode: an arrival waits for its input to be free, and pairs with a busy port are neither
+    /// used nor forgotten.
     #[test]
     fn busy_ports() {
         let mut serena = serena();

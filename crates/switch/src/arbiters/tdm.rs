@@ -1,35 +1,37 @@
 //! TDM, time-division multiplexing: the matching of each slot is fixed in advance, regardless of queues.
 //!
 //! # Principles
-//! - A schedule is a list of permutations with the number of slots of each in a frame. For `uniform` traffic, the default, in
-//!   slot `s` input `i` is connected with output `(i + s) mod N`: every pair has one slot in N, evenly spread.
-//! - For other traffic the frame follows the rates (Birkhoff, von Neumann): rates are converted to slots of a frame, rows and
-//!   columns are filled up until all have the same sum, and permutations are subtracted, each as often as its smallest entry
-//!   permits, until nothing is left. The rotations `i` to `(i + k) mod N` are subtracted first, then perfect matchings. The
-//!   named patterns consist of rotations only.
-//! - Nothing is computed during a run, and no queue starves: a pair whose rate is below its share of the frame is served in
-//!   time. Slots of a pair with nothing to send are lost.
-//! - The permutations of a frame are spread as evenly as their weights permit (smooth weighted round robin): in each slot the
-//!   credit of each permutation grows by its weight, the one with the greatest credit is served, and its credit is reduced by
-//!   the sum of all weights.
+//! - A schedule is a list of permutations with the number of slots of each in a frame. For `uniform` traffic,
+//!   the default, in slot `s` input `i` is connected with output `(i + s) mod N`: every pair has one slot in
+//!   N, evenly spread.
+//! - For other traffic the frame follows the rates (Birkhoff, von Neumann): rates are converted to slots of a
+//!   frame, rows and columns are filled up until all have the same sum, and permutations are subtracted, each
+//!   as often as its smallest entry permits, until nothing is left. The rotations `i` to `(i + k) mod N` are
+//!   subtracted first, then perfect matchings. The named patterns consist of rotations only.
+//! - Nothing is computed during a run, and no queue starves: a pair whose rate is below its share of the
+//!   frame is served in time. Slots of a pair with nothing to send are lost.
+//! - The permutations of a frame are spread as evenly as their weights permit (smooth weighted round robin):
+//!   in each slot the credit of each permutation grows by its weight, the one with the greatest credit is
+//!   served, and its credit is reduced by the sum of all weights.
 //!
 //! # Deviations
-//! - The article permits any rates. Here a frame has the fewest slots, up to 64 N, in which all rates are whole numbers of
-//!   slots. If there is no such frame, each rate is rounded up to whole slots in 64 N, which lengthens the frame by at most N
-//!   slots: every pair is served at 64/65 of its rate or more, so a load of 0.98 is carried.
-//! - Permutations of equal weight are served in the order in which they were subtracted; the algorithm of the article is a fair
-//!   queueing of the same weights.
-//! - In packet mode a packet may begin in the slot of its pair. It holds its connection for longer, and pairs that are due
-//!   meanwhile at one of both ports lose their slot.
+//! - The article permits any rates. Here a frame has the fewest slots, up to 64 N, in which all rates are
+//!   whole numbers of slots. If there is no such frame, each rate is rounded up to whole slots in 64 N, which
+//!   lengthens the frame by at most N slots: every pair is served at 64/65 of its rate or more, so a load of
+//!   0.98 is carried.
+//! - Permutations of equal weight are served in the order in which they were subtracted; the algorithm of the
+//!   article is a fair queueing of the same weights.
+//! - In packet mode a packet may begin in the slot of its pair. It holds its connection for longer, and pairs
+//!   that are due meanwhile at one of both ports lose their slot.
 //!
 //! # Cost
-//! A step per free input. Two bytes for each port of each permutation, of which patterns have at most N and other rates at
-//! most N² - 2N + 2, and for each slot of the frame.
+//! A step per free input. Two bytes for each port of each permutation, of which patterns have at most N and
+//! other rates at most N² - 2N + 2, and for each slot of the frame.
 //!
 //! # References
-//! T. Inukai, An Efficient SS/TDMA Time Slot Assignment Algorithm, IEEE Transactions on Communications 27(10), 1979 (frames
-//! of permutations); C.-S. Chang, W.-J. Chen, H.-Y. Huang, Birkhoff-von Neumann Input Buffered Crossbar Switches, INFOCOM
-//! 2000.
+//! T. Inukai, An Efficient SS/TDMA Time Slot Assignment Algorithm, IEEE Transactions on Communications
+//! 27(10), 1979 (frames of permutations); C.-S. Chang, W.-J. Chen, H.-Y. Huang, Birkhoff-von Neumann Input
+//! Buffered Crossbar Switches, INFOCOM 2000.
 
 mod decomposition;
 
@@ -66,7 +68,8 @@ pub enum PatternName {
     Uniform,
     /// Two thirds to the output with the number of the input, one third to the next output.
     Diagonal,
-    /// About half to the output with the number of the input, and to each next output half of the load of the one before.
+    /// About half to the output with the number of the input, and to each next output half of the load of the
+    /// one before.
     LogDiagonal,
     /// Half to the output with the number of the input, the other half evenly to all others.
     QuasiDiagonal,
@@ -162,7 +165,8 @@ impl Frame {
 
 impl<const W: usize> Arbiter<W> for Frame {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        // The slot follows from the time, not from the number of calls: there is no call in slots without free ports.
+        // The slot follows from the time, not from the number of calls: there is no call in slots without
+        // free ports.
         let slot = demand.tick / demand.slot_ticks;
         let turn = self.order[(slot % self.order.len() as u64) as usize];
         let outputs = &self.permutations[usize::from(turn)];

@@ -1,12 +1,13 @@
 //! The assignment problem by shortest augmenting paths over reduced weights.
 //!
-//! Each column has a price `v`, and each row the best net weight `u = max(w - v)`, so no pair has a weight above the sum of
-//! its `u` and `v`. Pairs that reach the sum are tight. A matching of tight pairs that covers every row, and every column
-//! with a price, has maximum weight. A free row is matched along the path to a free column with the least loss, by
-//! Dijkstra's algorithm, where the loss of a pair is `u + v - w`. Prices along the path then rise so that all of it is tight.
+//! Each column has a price `v`, and each row the best net weight `u = max(w - v)`, so no pair has a weight
+//! above the sum of its `u` and `v`. Pairs that reach the sum are tight. A matching of tight pairs that
+//! covers every row, and every column with a price, has maximum weight. A free row is matched along the path
+//! to a free column with the least loss, by Dijkstra's algorithm, where the loss of a pair is `u + v - w`.
+//! Prices along the path then rise so that all of it is tight.
 //!
-//! R. Jonker, A. Volgenant, A Shortest Augmenting Path Algorithm for Dense and Sparse Linear Assignment Problems,
-//! Computing 38, 1987.
+//! R. Jonker, A. Volgenant, A Shortest Augmenting Path Algorithm for Dense and Sparse Linear Assignment
+//! Problems, Computing 38, 1987.
 
 /// No row or column.
 const NONE: u16 = u16::MAX;
@@ -19,10 +20,10 @@ const LANES: usize = 4;
 
 /// A matching of rows with columns, and the prices of the columns.
 ///
-/// A search compares one number for each column, its key. From the high bits down it has the loss of the path and, for ties,
-/// a bit that is set if the column is matched, the row from which the path reaches it, and its place in the order of columns.
-/// Prices carry loss, bit and place, weights only the loss, and offsets the row, so that one addition makes a key and the
-/// least key names the column.
+/// A search compares one number for each column, its key. From the high bits down it has the loss of the path
+/// and, for ties, a bit that is set if the column is matched, the row from which the path reaches it, and its
+/// place in the order of columns. Prices carry loss, bit and place, weights only the loss, and offsets the
+/// row, so that one addition makes a key and the least key names the column.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     /// Number of columns.
@@ -100,8 +101,9 @@ impl Assignment {
         if column >= self.width { column - self.width } else { column }
     }
 
-    /// Scales weights so that they can be subtracted from keys. Larger weights than 2^47 with 16 ports, or 2^35 with 1024, are
-    /// reduced to that; queues and runs are shorter. A key has room for eight times as much.
+    /// Scales weights so that they can be subtracted from keys. Larger weights than 2^47 with 16 ports, or
+    /// 2^35 with 1024, are reduced to that; queues and runs are shorter. A key has room for eight times as
+    /// much.
     #[inline]
     pub fn scale(&self, weights: &mut [u64]) {
         let most = 1 << (56 - self.shift());
@@ -130,7 +132,8 @@ impl Assignment {
         self.first = first;
     }
 
-    /// Removes all pairs that are not tight. Writes the rows without a pair to `left`, in the order of `rows`.
+    /// Removes all pairs that are not tight. Writes the rows without a pair to `left`, in the order of
+    /// `rows`.
     pub fn give_up(&mut self, weights: &[u64], rows: &[u16], left: &mut Vec<u16>) {
         left.clear();
         for &row in rows {
@@ -182,8 +185,8 @@ impl Assignment {
         }
     }
 
-    /// Searches the shortest path from a free row to a free column, from the key of the nearest column on, which is matched.
-    /// Then exchanges the pairs of the path.
+    /// Searches the shortest path from a free row to a free column, from the key of the nearest column on,
+    /// which is matched. Then exchanges the pairs of the path.
     fn search(&mut self, weights: &[u64], root: usize, mut key: i64) {
         let width = self.width;
         self.reached.clear();
@@ -236,7 +239,8 @@ impl Assignment {
         more.iter().chain(&all).copied().fold(FAR, least)
     }
 
-    /// Improves the shortest paths by those through a row, whose loss and number are in `offset`, and returns the least key.
+    /// Improves the shortest paths by those through a row, whose loss and number are in `offset`, and returns
+    /// the least key.
     #[inline]
     fn look(&mut self, weights: &[u64], offset: i64) -> i64 {
         let key = |price: i64, weight: u64| price + (offset - weight as i64);
@@ -259,8 +263,8 @@ impl Assignment {
     }
 }
 
-/// The lesser of two numbers that differ by less than 2^63, without a comparison: baseline x86-64 has no comparison of 64-bit
-/// words in vector registers, and `min` takes four times as long there.
+/// The lesser of two numbers that differ by less than 2^63, without a comparison: baseline x86-64 has no
+/// comparison of 64-bit words in vector registers, and `min` takes four times as long there.
 #[inline(always)]
 fn least(a: i64, b: i64) -> i64 {
     let difference = a - b;

@@ -1,5 +1,5 @@
-//! The greedy matching: the heaviest pair first, then the heaviest pair of the remaining ports, and so on. Its weight is at
-//! least half of the maximum, and no pair can be added to it.
+//! The greedy matching: the heaviest pair first, then the heaviest pair of the remaining ports, and so on.
+//! Its weight is at least half of the maximum, and no pair can be added to it.
 //!
 //! D. Avis, A Survey of Heuristics for the Weighted Matching Problem, Networks 13, 1983.
 

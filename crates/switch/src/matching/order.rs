@@ -92,7 +92,8 @@ impl Order {
         }
     }
 
-    /// Writes the ports of a row in their order to a list, which must have room for one more. Returns their number.
+    /// Writes the ports of a row in their order to a list, which must have room for one more. Returns their
+    /// number.
     #[inline]
     pub fn list<const W: usize>(&mut self, row: Row<W>, into: &mut [u16]) -> usize {
         let mut length = 0;
@@ -103,13 +104,15 @@ impl Order {
         length
     }
 
-    /// Adds a port to a list of `length` ports if `there`, without a branch, and returns the new length. Ports must be added in
-    /// ascending order. Unless the order is random, [`turn`](Order::turn) must follow the last one.
+    /// Adds a port to a list of `length` ports if `there`, without a branch, and returns the new length.
+    /// Ports must be added in ascending order. Unless the order is random, [`turn`](Order::turn) must follow
+    /// the last one.
     #[inline]
     pub fn add_if(&mut self, list: &mut [u16], length: usize, port: usize, there: bool) -> usize {
         let mut place = length;
         if self.ties == Ties::Random {
-            // An inside-out shuffle: the new port takes a random place, and the port that was there moves to the end.
+            // An inside-out shuffle: the new port takes a random place, and the port that was there moves to
+            // the end.
             let other = self.dice.below(length + 1);
             place = if there { other } else { length };
             list[length] = list[place];
@@ -118,7 +121,8 @@ impl Order {
         length + usize::from(there)
     }
 
-    /// Rotates items that are sorted by port into the order of the ports. Does nothing if the order is random or fixed.
+    /// Rotates items that are sorted by port into the order of the ports. Does nothing if the order is random
+    /// or fixed.
     #[inline]
     pub fn turn<T>(&self, list: &mut [T], port: impl Fn(&T) -> u16) {
         if self.ties == Ties::Rotating {
@@ -127,8 +131,8 @@ impl Order {
         }
     }
 
-    /// If the order is random, swaps the item at `place` with a random one from there on. Calls for ascending places visit all
-    /// items in a random order.
+    /// If the order is random, swaps the item at `place` with a random one from there on. Calls for ascending
+    /// places visit all items in a random order.
     #[inline]
     pub fn next<T>(&mut self, list: &mut [T], place: usize) {
         if self.ties == Ties::Random {
@@ -154,8 +158,8 @@ impl Order {
         there.then_some(port)
     }
 
-    /// The port of a row that comes first, and `true`; for an empty row some number, and `false`. Without a branch on the
-    /// number of ports, which could not be predicted.
+    /// The port of a row that comes first, and `true`; for an empty row some number, and `false`. Without a
+    /// branch on the number of ports, which could not be predicted.
     #[inline]
     pub fn choose<const W: usize>(&mut self, row: Row<W>) -> (usize, bool) {
         let port = match self.ties {

@@ -1,12 +1,14 @@
 //! Matchings of maximum size.
 //!
-//! A greedy matching comes first and leaves few inputs or none. For each of these, a breadth-first search on rows of bits
-//! looks for a shortest augmenting path: a path from a free input to a free output along which every second pair is matched,
-//! so that exchanging its pairs matches one more. Where there is none, no port of the search can be part of a later path
-//! either (the search is a Hungarian tree), and later searches skip it.
+//! A greedy matching comes first and leaves few inputs or none. For each of these, a breadth-first search on
+//! rows of bits looks for a shortest augmenting path: a path from a free input to a free output along which
+//! every second pair is matched, so that exchanging its pairs matches one more. Where there is none, no port
+//! of the search can be part of a later path either (the search is a Hungarian tree), and later searches skip
+//! it.
 //!
-//! J. Hopcroft, R. Karp, An n^(5/2) Algorithm for Maximum Matchings in Bipartite Graphs, SIAM Journal on Computing 2(4),
-//! 1973, prove that this finds a maximum. Their phases of disjoint paths do not pay for a few ports.
+//! J. Hopcroft, R. Karp, An n^(5/2) Algorithm for Maximum Matchings in Bipartite Graphs, SIAM Journal on
+//! Computing 2(4), 1973, prove that this finds a maximum. Their phases of disjoint paths do not pay for a few
+//! ports.
 
 use crate::arbiter::Demand;
 use crate::matching::order::Order;
@@ -87,7 +89,8 @@ impl<const W: usize> MaxSize<W> {
         }
     }
 
-    /// Matches the inputs that are left, as far as augmenting paths exist. Returns the number of matched inputs.
+    /// Matches the inputs that are left, as far as augmenting paths exist. Returns the number of matched
+    /// inputs.
     fn search(
         &mut self,
         demand: &Demand<'_, W>,
@@ -117,8 +120,8 @@ impl<const W: usize> MaxSize<W> {
         matched
     }
 
-    /// Searches an augmenting path from a free input and exchanges its pairs. `Ok` has the output that is matched in
-    /// addition; `Err` has all outputs from which no free output can be reached, `dead` included.
+    /// Searches an augmenting path from a free input and exchanges its pairs. `Ok` has the output that is
+    /// matched in addition; `Err` has all outputs from which no free output can be reached, `dead` included.
     fn path(
         &mut self,
         demand: &Demand<'_, W>,

@@ -1,13 +1,14 @@
-//! Matchings of maximum weight among a few ports, by dynamic programming over sets of ports. No branch depends on weights:
-//! a search of augmenting paths spends its time on mispredicted branches.
+//! Matchings of maximum weight among a few ports, by dynamic programming over sets of ports. No branch
+//! depends on weights: a search of augmenting paths spends its time on mispredicted branches.
 //!
-//! - Up to three ports on one side: the ports of the other side are added one by one. For each set of the three, the largest
-//!   weight of its matchings with the ports added so far is kept.
-//! - More ports: for each set of k outputs, the best matching with the first k inputs is kept. The last input takes any one
-//!   output of the set; the best for the remaining set is known already. For so few outputs, the steps are a constant list.
+//! - Up to three ports on one side: the ports of the other side are added one by one. For each set of the
+//!   three, the largest weight of its matchings with the ports added so far is kept.
+//! - More ports: for each set of k outputs, the best matching with the first k inputs is kept. The last input
+//!   takes any one output of the set; the best for the remaining set is known already. For so few outputs,
+//!   the steps are a constant list.
 //!
-//! M. Held, R. M. Karp, A Dynamic Programming Approach to Sequencing Problems, Journal of the SIAM 10(1), 1962, use sets in
-//! the same way for another problem.
+//! M. Held, R. M. Karp, A Dynamic Programming Approach to Sequencing Problems, Journal of the SIAM 10(1),
+//! 1962, use sets in the same way for another problem.
 
 use crate::arbiter::Demand;
 use crate::matching::weights::{Block, Reader};
@@ -56,9 +57,9 @@ const STEPS: [Step; MOST << (MOST - 1)] = {
 /// Finds matchings of maximum weight for up to [`MOST`] ports on a side.
 #[derive(Clone, Debug)]
 pub(crate) struct Small {
-    /// By input and output, with one output more than there can be: the weight in the high bits, the choice in the low bits.
-    /// So the largest sum has the largest weight and encodes its matching. Among equal weights it is the first in the order
-    /// of inputs, then of outputs.
+    /// By input and output, with one output more than there can be: the weight in the high bits, the choice
+    /// in the low bits. So the largest sum has the largest weight and encodes its matching. Among equal
+    /// weights it is the first in the order of inputs, then of outputs.
     keys: [u64; STRIDE * STRIDE],
     /// By set of outputs: the best sum for as many inputs.
     best: [u64; 256],
@@ -75,8 +76,8 @@ impl Small {
         Small { keys: [0; STRIDE * STRIDE], best: [0; 256] }
     }
 
-    /// Passes every pair of a matching of maximum weight to `pair`. Returns `false`, without any pair, if a weight is too
-    /// large.
+    /// Passes every pair of a matching of maximum weight to `pair`. Returns `false`, without any pair, if a
+    /// weight is too large.
     #[inline]
     pub fn solve<const W: usize>(
         &mut self,
@@ -115,7 +116,8 @@ impl Small {
         true
     }
 
-    /// The best sum for `FEW` ports on one side, whose keys are `step` apart, and `more` ports on the other, `across` apart.
+    /// The best sum for `FEW` ports on one side, whose keys are `step` apart, and `more` ports on the other,
+    /// `across` apart.
     #[inline]
     fn one_by_one<const FEW: usize, const SETS: usize>(
         &self,
@@ -127,7 +129,8 @@ impl Small {
         let mut best = [0u64; SETS];
         for port in 0..more {
             let keys: [u64; FEW] = std::array::from_fn(|few| self.keys[port * across + few * step]);
-            // From the largest set down, because each sum needs those of its subsets without the present port.
+            // From the largest set down, because each sum needs those of its subsets without the present
+            // port.
             for set in (1..SETS).rev() {
                 for (few, key) in keys.iter().enumerate() {
                     if set >> few & 1 != 0 {

@@ -13,7 +13,8 @@ use crate::arbiters::{greedy, msm, mwm};
 const TIES: [Ties; 3] = [Ties::Random, Ties::Rotating, Ties::Fixed];
 const WEIGHTS: [Weight; 3] = [Weight::QueueLength, Weight::CellAge, Weight::PortOccupancy];
 
-/// A table with this number of ports. Some are sparse, some have few different weights, and often only some ports are free.
+/// A table with this number of ports. Some are sparse, some have few different weights, and often only some
+/// ports are free.
 fn table<const W: usize>(ports: usize, rng: &mut Rng) -> Table<W> {
     let full = [0.05, 0.2, 0.5, 0.9, 1.0][rng.below(5) as usize];
     let most = [1, 2, 5, 100, 1_000_000][rng.below(5) as usize];
@@ -113,8 +114,8 @@ fn maximum_weight() {
     check::<2>();
 }
 
-/// Tables with these numbers of free inputs and outputs among 32 ports: with few different weights, so that ties are many, or with weights that
-/// are just light enough for the small cases, or too heavy for them.
+/// Tables with these numbers of free inputs and outputs among 32 ports: with few different weights, so that
+/// ties are many, or with weights that are just light enough for the small cases, or too heavy for them.
 fn shape(inputs: usize, outputs: usize, rng: &mut Rng) -> Table<1> {
     let full = [0.3, 0.6, 1.0][rng.below(3) as usize];
     let most = [1, 2, 3, 100, 1 << 32, 1 << 39][rng.below(6) as usize];
@@ -240,8 +241,8 @@ fn greedy_is_maximal_and_worth_half() {
     });
 }
 
-/// One arbiter through many slots, whose prices and pairs are those of the slot before, and whose weights change as those
-/// of a switch do, or altogether: always as good as one that has seen nothing.
+/// One arbiter through many slots, whose prices and pairs are those of the slot before, and whose weights
+/// change as those of a switch do, or altogether: always as good as one that has seen nothing.
 #[test]
 fn what_is_kept_from_slot_to_slot_changes_no_weight() {
     let mut rng = Streams::new(4).rng();

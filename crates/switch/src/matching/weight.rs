@@ -1,13 +1,16 @@
 //! Matchings of maximum weight.
 //!
-//! Pairs with nothing to send have weight 0, so that every row can be matched; those pairs are dropped afterwards.
+//! Pairs with nothing to send have weight 0, so that every row can be matched; those pairs are dropped
+//! afterwards.
 //!
-//! - If fewer than three quarters of the ports are free, only these are solved, without a previous matching: up to seven by
-//!   `small`, more by an [`Assignment`] that begins with prices of 0. A column that is not matched keeps that price.
-//! - Otherwise all ports are solved, as a square, and prices and pairs of the last such matching are kept. (With fewer free
-//!   ports, the last matching is too old to be of use.) Any prices are valid there, since every column is matched in the end:
-//!   `u` is computed anew, pairs that are no longer tight are removed, and their rows are matched again. The result has
-//!   maximum weight in any case. Among several such matchings, those that keep pairs are preferred.
+//! - If fewer than three quarters of the ports are free, only these are solved, without a previous matching:
+//!   up to seven by `small`, more by an [`Assignment`] that begins with prices of 0. A column that is not
+//!   matched keeps that price.
+//! - Otherwise all ports are solved, as a square, and prices and pairs of the last such matching are kept.
+//!   (With fewer free ports, the last matching is too old to be of use.) Any prices are valid there, since
+//!   every column is matched in the end: `u` is computed anew, pairs that are no longer tight are removed,
+//!   and their rows are matched again. The result has maximum weight in any case. Among several such
+//!   matchings, those that keep pairs are preferred.
 
 use crate::arbiter::Demand;
 use crate::matching::assignment::Assignment;

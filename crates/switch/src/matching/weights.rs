@@ -45,7 +45,8 @@ impl Reader {
         }
     }
 
-    /// Sums cells at free inputs and for free outputs. Cells of a busy port count at the port on their other side.
+    /// Sums cells at free inputs and for free outputs. Cells of a busy port count at the port on their other
+    /// side.
     fn sum<const W: usize>(&mut self, demand: &Demand<'_, W>) {
         demand.inputs.iter().for_each(|input| self.at_input[input] = 0);
         demand.outputs.iter().for_each(|output| self.for_output[output] = 0);
@@ -61,8 +62,8 @@ impl Reader {
         }
     }
 
-    /// Writes the weights of an input with each of `outputs`, all of which it requests, to `into`, indexed by output. Weights
-    /// are at least 1, so that a matching of maximum weight is also maximal.
+    /// Writes the weights of an input with each of `outputs`, all of which it requests, to `into`, indexed by
+    /// output. Weights are at least 1, so that a matching of maximum weight is also maximal.
     #[inline(always)]
     pub fn read<const W: usize>(
         &self,
@@ -143,8 +144,8 @@ impl Block {
         &self.outputs[..self.sides.1]
     }
 
-    /// Reads all weights, each once, and passes them to `weight`: the places of input and output, and the weight, which is 0
-    /// where there is nothing to send.
+    /// Reads all weights, each once, and passes them to `weight`: the places of input and output, and the
+    /// weight, which is 0 where there is nothing to send.
     #[inline]
     pub fn visit<const W: usize>(
         &mut self,
@@ -199,8 +200,8 @@ impl Block {
     }
 }
 
-/// Writes those of `ports` that have a request to `into`, in their order. Returns their number, and the ports of the other side
-/// that they have requests with.
+/// Writes those of `ports` that have a request to `into`, in their order. Returns their number, and the ports
+/// of the other side that they have requests with.
 #[inline]
 fn with_requests<const W: usize>(
     ports: Row<W>,

@@ -1,5 +1,5 @@
-//! Cell mode: every port is matched again in every slot, and a match carries one cell. Outputs reassemble packets, with one
-//! buffer for each input, since cells of different inputs interleave.
+//! Cell mode: every port is matched again in every slot, and a match carries one cell. Outputs reassemble
+//! packets, with one buffer for each input, since cells of different inputs interleave.
 
 use super::{ArbiterHandle, Fabric};
 use crate::arbiter::{Demand, Matching};

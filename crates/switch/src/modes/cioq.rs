@@ -1,7 +1,8 @@
-//! Combined input and output queueing: each cell has the time at which output queueing would send it as its deadline. Cells
-//! wait at the inputs, and again at the outputs, because the fabric is faster than the links.
+//! Combined input and output queueing: each cell has the time at which output queueing would send it as its
+//! deadline. Cells wait at the inputs, and again at the outputs, because the fabric is faster than the links.
 //!
-//! The header of [`cioq`](crate::arbiters::cioq) explains the algorithm. A slot of the fabric is one of its phases.
+//! The header of [`cioq`](crate::arbiters::cioq) explains the algorithm. A slot of the fabric is one of its
+//! phases.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -89,8 +90,8 @@ impl Cioq {
         for _ in later..cells {
             let deadline = self.free[output].max(slot);
             self.free[output] = deadline + 1;
-            // The cushion of the cell: cells that have crossed and will leave before it. These are all cells at the output,
-            // because deadlines of an output only grow.
+            // The cushion of the cell: cells that have crossed and will leave before it. These are all cells
+            // at the output, because deadlines of an output only grow.
             let list = &mut self.inputs[input];
             let place = self.outputs[output].len().min(list.len());
             list.insert(place, Cell { deadline, packet, to });
@@ -164,7 +165,8 @@ impl<const W: usize> Fabric<W> for Cioq {
             }
         }
         shared.account(0, crossed, 0, 0, wanted - crossed);
-        // Cells that cross in the next slot of the fabric are too late for slots of the links that begin before its end.
+        // Cells that cross in the next slot of the fabric are too late for slots of the links that begin
+        // before its end.
         while self.sending < end + shared.clock.fabric_ticks {
             if self.sending >= end {
                 self.send(shared);
@@ -179,9 +181,9 @@ impl<const W: usize> Fabric<W> for Cioq {
 /// No input.
 const NO_INPUT: u16 = u16::MAX;
 
-/// Stable matchings (Gale and Shapley): each input offers the cells of its list from the first on, and an output keeps the
-/// offer with the smallest deadline. For every cell that does not cross, there crosses a cell ahead of it in the list of its
-/// input, or a cell for its output with a smaller deadline.
+/// Stable matchings (Gale and Shapley): each input offers the cells of its list from the first on, and an
+/// output keeps the offer with the smallest deadline. For every cell that does not cross, there crosses a
+/// cell ahead of it in the list of its input, or a cell for its output with a smaller deadline.
 struct Stable {
     /// By output: the input whose offer it keeps, and the index of the cell in the list.
     kept: Vec<(u16, u32)>,
@@ -201,7 +203,8 @@ impl Stable {
         self.deadlines.fill(u64::MAX);
         self.next.fill(0);
         for first in 0..inputs.len() {
-            // A rejected input offers its next cell, until an output without an offer keeps one or the input has no more.
+            // A rejected input offers its next cell, until an output without an offer keeps one or the input
+            // has no more.
             let mut input = first;
             while let Some(cell) = inputs[input].get(self.next[input] as usize) {
                 let place = self.next[input];

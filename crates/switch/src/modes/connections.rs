@@ -6,8 +6,8 @@ use crate::per_port::PerPort;
 use crate::row::Row;
 use crate::wheel::Wheel;
 
-/// The connections between inputs and outputs, with their ends. A connection costs no work in the slots between its first
-/// and its last.
+/// The connections between inputs and outputs, with their ends. A connection costs no work in the slots
+/// between its first and its last.
 #[derive(Debug)]
 pub(crate) struct Connections<const W: usize> {
     /// Connected inputs.
@@ -97,7 +97,8 @@ impl<const W: usize> Connections<W> {
         Packet { cells: left as u32, ..packet }
     }
 
-    /// Ends the connections whose last cell crosses in slot `now`, and passes input and packet of each to `complete`.
+    /// Ends the connections whose last cell crosses in slot `now`, and passes input and packet of each to
+    /// `complete`.
     #[inline]
     pub fn end(&mut self, now: u64, mut complete: impl FnMut(usize, Packet)) {
         for input in self.ends.take(now) {

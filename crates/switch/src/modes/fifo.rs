@@ -1,8 +1,8 @@
-//! One queue for each input. The first packet blocks all behind it, even those whose outputs are free (head-of-line
-//! blocking). Virtual output queues were invented to remove that.
+//! One queue for each input. The first packet blocks all behind it, even those whose outputs are free
+//! (head-of-line blocking). Virtual output queues were invented to remove that.
 //!
-//! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE Transactions on
-//! Communications 35(12), 1987.
+//! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE
+//! Transactions on Communications 35(12), 1987.
 
 use super::{ArbiterHandle, Connections, Fabric};
 use crate::arbiter::{Demand, Matching};

@@ -1,6 +1,6 @@
-//! Output queueing: every cell crosses in the slot in which it arrives, however many are for one output. No fabric is that
-//! fast for many links, and no switch has less delay, so the others are compared with it. Packets wait only at the output
-//! links.
+//! Output queueing: every cell crosses in the slot in which it arrives, however many are for one output. No
+//! fabric is that fast for many links, and no switch has less delay, so the others are compared with it.
+//! Packets wait only at the output links.
 
 use super::Fabric;
 use crate::packet::{Class, Packet};
@@ -24,7 +24,8 @@ impl<const W: usize> Fabric<W> for Output {
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
-        // All cells of a packet are counted with its last one, because packets arrive here only when they are complete.
+        // All cells of a packet are counted with its last one, because packets arrive here only when they are
+        // complete.
         let cells = self.complete.iter().map(|(_, packet)| u64::from(packet.cells)).sum::<u64>();
         shared.account(0, cells, 0, 0, 0);
         for (input, packet) in self.complete.drain(..) {

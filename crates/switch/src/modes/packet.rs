@@ -1,8 +1,8 @@
-//! Packet mode: a match carries a whole packet, and both ports are busy until its last cell has crossed. Only ports at the
-//! end of a packet are matched again. Outputs need no reassembly.
+//! Packet mode: a match carries a whole packet, and both ports are busy until its last cell has crossed. Only
+//! ports at the end of a packet are matched again. Outputs need no reassembly.
 //!
-//! M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued Cell-Based
-//! Switches, IEEE/ACM Transactions on Networking 10(5), 2002.
+//! M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued
+//! Cell-Based Switches, IEEE/ACM Transactions on Networking 10(5), 2002.
 
 use super::{ArbiterHandle, Connections, Fabric};
 use crate::arbiter::{Demand, Matching};

@@ -1,14 +1,16 @@
-//! Preemptive packet mode: an input has one queue for its short packets and virtual output queues for long ones. A short
-//! packet interrupts the packets that cross at its two ports, for the one slot that it needs (P-SPF, sections 2 and 3).
+//! Preemptive packet mode: an input has one queue for its short packets and virtual output queues for long
+//! ones. A short packet interrupts the packets that cross at its two ports, for the one slot that it needs
+//! (P-SPF, sections 2 and 3).
 //!
-//! The paper requires that an interrupted port stays matched and that its packet continues afterwards. Three options cover
-//! what it leaves open:
-//! - `phases parallel` or `sequential`: ports that send a short packet may, or may not, be matched for a long one in the
-//!   same slot. In section 3 both halves run at the same time; in section 5 the other algorithms match short packets "first".
-//! - `nohold`: an interrupted packet loses its connection, and the rest of it requests its output again. The output may take
-//!   another packet at once, and needs a reassembly buffer for each input. Not in the paper.
-//! - `lazy D`: a short packet waits up to D slots for the end of a packet at its input before it interrupts. Not in the
-//!   paper.
+//! The paper requires that an interrupted port stays matched and that its packet continues afterwards. Three
+//! options cover what it leaves open:
+//! - `phases parallel` or `sequential`: ports that send a short packet may, or may not, be matched for a long
+//!   one in the same slot. In section 3 both halves run at the same time; in section 5 the other algorithms
+//!   match short packets "first".
+//! - `nohold`: an interrupted packet loses its connection, and the rest of it requests its output again. The
+//!   output may take another packet at once, and needs a reassembly buffer for each input. Not in the paper.
+//! - `lazy D`: a short packet waits up to D slots for the end of a packet at its input before it interrupts.
+//!   Not in the paper.
 
 use super::{ArbiterHandle, Connections, Fabric};
 use crate::arbiter::{Demand, Matching};
@@ -55,7 +57,8 @@ impl<const W: usize> Preemptive<W> {
         }
     }
 
-    /// Inputs whose short packets request an output: all at free inputs, and those that have waited long enough.
+    /// Inputs whose short packets request an output: all at free inputs, and those that have waited long
+    /// enough.
     #[inline]
     fn eager(&self, shared: &Shared<W>) -> Row<W> {
         let inputs = self.short.requests.inputs;
@@ -126,7 +129,8 @@ impl<const W: usize> Preemptive<W> {
         let mut interrupted = self.connections.inputs & self.short_matching.inputs;
         for &(_, output) in self.short_matching.pairs() {
             let output = usize::from(output);
-            // Without a branch: `input_of` is defined for free outputs, too, as the input that was connected last.
+            // Without a branch: `input_of` is defined for free outputs, too, as the input that was connected
+            // last.
             interrupted.insert_if(self.connections.input_of(output), self.connections.outputs.has(output));
         }
         interrupted
@@ -180,7 +184,8 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
             shared.notes.note(Note::Cross(input, output, 0));
             let packet = self.short.pop(usize::from(input));
             shared.complete(usize::from(input), packet);
-            // Without a branch: `input_of` is defined for free outputs, too, as the input that was connected last.
+            // Without a branch: `input_of` is defined for free outputs, too, as the input that was connected
+            // last.
             let output = usize::from(output);
             interrupted.insert_if(self.connections.input_of(output), self.connections.outputs.has(output));
         }
@@ -196,7 +201,8 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
                 self.connections.postpone(input, now);
             }
         }
-        // Only now: `postpone` has moved the ends of interrupted packets, from which the note computes the cells left.
+        // Only now: `postpone` has moved the ends of interrupted packets, from which the note computes the
+        // cells left.
         self.connections.note(interrupted, now, &mut shared.notes);
         let short = self.short_matching.pairs().len() as u64;
         let unmatched = (wanted & !taken).count() as u64;

@@ -1,8 +1,8 @@
-//! SPF, short packets first: two classes of packets, each with virtual output queues, without interruption. Free ports are
-//! matched for short packets first, and the remaining ones for long packets.
+//! SPF, short packets first: two classes of packets, each with virtual output queues, without interruption.
+//! Free ports are matched for short packets first, and the remaining ones for long packets.
 //!
-//! W. Li, B. Liu, SPF: to Improve the Performance of Packet-Mode Scheduling, Computer Communications, 2005 (the P-SPF
-//! paper's [17]; implemented from the description in that paper).
+//! W. Li, B. Liu, SPF: to Improve the Performance of Packet-Mode Scheduling, Computer Communications, 2005
+//! (the P-SPF paper's [17]; implemented from the description in that paper).
 
 use super::{ArbiterHandle, Connections, Fabric};
 use crate::arbiter::{Demand, Matching};

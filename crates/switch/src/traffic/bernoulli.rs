@@ -1,8 +1,8 @@
 //! Independent arrivals: in each slot, a packet arrives at an input or none does.
 //!
-//! In every slot a packet arrives at an input with probability load / (mean size), with all of its cells at once. With packets
-//! of one cell this is the traffic of the cell-switching literature. With larger packets it is burstier than a link can be;
-//! a link delivers one cell per slot, as in [`onoff`](super::onoff).
+//! In every slot a packet arrives at an input with probability load / (mean size), with all of its cells at
+//! once. With packets of one cell this is the traffic of the cell-switching literature. With larger packets
+//! it is burstier than a link can be; a link delivers one cell per slot, as in [`onoff`](super::onoff).
 
 use std::sync::Arc;
 

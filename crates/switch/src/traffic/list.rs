@@ -1,7 +1,7 @@
 //! A list of packets, to follow a small case by hand.
 //!
-//! Cells arrive one after the other, one per slot. A packet whose link is still busy with another one begins when that has
-//! ended.
+//! Cells arrive one after the other, one per slot. A packet whose link is still busy with another one begins
+//! when that has ended.
 
 use qdisc::Invalid;
 use schemars::JsonSchema;

@@ -1,13 +1,14 @@
 //! Bursts and pauses; cells arrive one per slot, as on a link.
 //!
-//! An input is OFF for a number of slots, then ON for a number of packets, which arrive one after the other, a cell per slot.
-//! With one packet per burst this is the model of the P-SPF paper (section 5): OFF is geometric on 0, 1, 2, ... slots, so
-//! that the load can reach 1 (the paper does not say whether 0 is possible; without it the load ends at 0.891), and every
-//! packet has a destination of its own. With more than one, the packets of a burst have one destination, as in the
-//! literature on bursty traffic, unless `scattered`.
+//! An input is OFF for a number of slots, then ON for a number of packets, which arrive one after the other,
+//! a cell per slot. With one packet per burst this is the model of the P-SPF paper (section 5): OFF is
+//! geometric on 0, 1, 2, ... slots, so that the load can reach 1 (the paper does not say whether 0 is
+//! possible; without it the load ends at 0.891), and every packet has a destination of its own. With more
+//! than one, the packets of a burst have one destination, as in the literature on bursty traffic, unless
+//! `scattered`.
 //!
-//! The lengths of both states have a geometric or a Pareto distribution: `{ pareto = 1.5 }`. The load is exact: the mean pause
-//! is the mean burst times (1 - load)/load.
+//! The lengths of both states have a geometric or a Pareto distribution: `{ pareto = 1.5 }`. The load is
+//! exact: the mean pause is the mean burst times (1 - load)/load.
 
 use std::sync::Arc;
 
@@ -187,8 +188,8 @@ impl Source for OnOff {
             into.extend((0..room).map(|_| self.packet()));
             return;
         };
-        // The same draws for the usual case of one packet per burst. It is twice as fast, and arrivals take a third of the time
-        // of a slot.
+        // The same draws for the usual case of one packet per burst. It is twice as fast, and arrivals take a
+        // third of the time of a slot.
         let (cells, mut slot, mut rng) = (&self.packets.cells, self.slot, self.rng.clone());
         into.extend((0..room).map(|_| {
             let first = slot + off.draw(&mut rng);

@@ -1,32 +1,36 @@
 //! The packets of a capture: a pcap or pcapng file, cut into cells.
 //!
 //! # Principles
-//! - A packet has as many cells of `cell` bytes as its IP length fills, the last one padded. Its class is that of the P-SPF
-//!   paper, section 2.2: packets of at most 64 bytes that are UDP, or TCP without data, are short.
-//! - Its first cell arrives in the slot in which it was captured, counted from the first packet. A slot is the transmission
-//!   time of a cell on a link of `rate`. The cells of an input arrive one after the other: a packet that was captured while
-//!   the link of its input is busy waits upstream.
-//! - A capture has no ports of a switch, so hashes select them: the input by the flow or the source address, the output by the
-//!   destination address or the flow. Inputs and outputs have different keys and are therefore independent: an address has
-//!   different ports as a source and as a destination, and a flow that arrives at input 3 leaves at output 3 no more often
-//!   than at any other. The keys follow from the seed, so runs with other seeds have the same packets at other ports.
-//! - `speed` and `load` change the distances of packets, never their sizes or their order. The load is the mean over all
-//!   inputs, from the first packet to the end of the last one. Hashes spread flows, not cells, so some inputs have more than
-//!   that. At an input that would have more than 1, packets wait upstream, and the offered load is below `load`. An output
-//!   with more than 1 is overloaded, and its backlog grows.
+//! - A packet has as many cells of `cell` bytes as its IP length fills, the last one padded. Its class is
+//!   that of the P-SPF paper, section 2.2: packets of at most 64 bytes that are UDP, or TCP without data, are
+//!   short.
+//! - Its first cell arrives in the slot in which it was captured, counted from the first packet. A slot is
+//!   the transmission time of a cell on a link of `rate`. The cells of an input arrive one after the other: a
+//!   packet that was captured while the link of its input is busy waits upstream.
+//! - A capture has no ports of a switch, so hashes select them: the input by the flow or the source address,
+//!   the output by the destination address or the flow. Inputs and outputs have different keys and are
+//!   therefore independent: an address has different ports as a source and as a destination, and a flow that
+//!   arrives at input 3 leaves at output 3 no more often than at any other. The keys follow from the seed, so
+//!   runs with other seeds have the same packets at other ports.
+//! - `speed` and `load` change the distances of packets, never their sizes or their order. The load is the
+//!   mean over all inputs, from the first packet to the end of the last one. Hashes spread flows, not cells,
+//!   so some inputs have more than that. At an input that would have more than 1, packets wait upstream, and
+//!   the offered load is below `load`. An output with more than 1 is overloaded, and its backlog grows.
 //!
 //! # Deviations
-//! - Packets that are not IP are left out. A packet that was captured before the network card segmented it is one packet.
+//! - Packets that are not IP are left out. A packet that was captured before the network card segmented it is
+//!   one packet.
 //! - A packet with an earlier time than the packet before it arrives as if at the same time.
 //! - A short packet that does not fit into a cell, which requires cells below 64 bytes, is long.
 //!
 //! # Cost
-//! - The file is read once, when the run is set up. It takes 16 bytes per packet, and up to twice that while reading; `limit`
-//!   bounds them.
+//! - The file is read once, when the run is set up. It takes 16 bytes per packet, and up to twice that while
+//!   reading; `limit` bounds them.
 //! - Each size in cells is a kind with statistics of its own, about 0.5 MB each.
 //!
 //! # References
-//! - W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance, IWQoS 2005.
+//! - W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,
+//!   IWQoS 2005.
 //! - draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 
 mod reading;
@@ -93,7 +97,8 @@ pub enum Outputs {
     /// By a hash of the destination address: all packets for a host leave at one output, as in a router.
     #[default]
     Destination,
-    /// By a hash of addresses, ports and protocol: for captures of few hosts, which would overload a few outputs.
+    /// By a hash of addresses, ports and protocol: for captures of few hosts, which would overload a few
+    /// outputs.
     Flow,
 }
 
@@ -105,7 +110,8 @@ fn default_cell() -> Bytes {
     Bytes(64)
 }
 
-/// Largest length of a capture in slots: two days of cells of 64 bytes at 10 Gbit/s. With it, times in ticks cannot overflow.
+/// Largest length of a capture in slots: two days of cells of 64 bytes at 10 Gbit/s. With it, times in ticks
+/// cannot overflow.
 const MOST_SLOTS: u64 = 1 << 42;
 
 impl Traffic for Config {

@@ -4,26 +4,26 @@ use super::Ports;
 
 /// Mean wait of a cell in a switch with queues at its outputs, in slots: (N − 1)/N · p / (2(1 − p)).
 ///
-/// p, the load, is the probability that a cell arrives at an input in a slot, independent of all else. `None` unless
-/// 0 ≤ p < 1 and N ≥ 1. Exact for those arrivals, at any load below 1. The wait of a cell that
-/// leaves in the slot of its arrival is 0. With a speedup of 2 − 1/N a switch with queues at its inputs can do the same
-/// ([`super::speedup::output_queueing`]).
+/// p, the load, is the probability that a cell arrives at an input in a slot, independent of all else. `None`
+/// unless 0 ≤ p < 1 and N ≥ 1. Exact for those arrivals, at any load below 1. The wait of a cell that leaves
+/// in the slot of its arrival is 0. With a speedup of 2 − 1/N a switch with queues at its inputs can do the
+/// same ([`super::speedup::output_queueing`]).
 ///
-/// Karol, Hluchyj and Morgan, "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE Transactions on
-/// Communications 35(12), 1987; eq. (1) of the P-SPF paper.
+/// Karol, Hluchyj and Morgan, "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE
+/// Transactions on Communications 35(12), 1987; eq. (1) of the P-SPF paper.
 pub fn output_queueing_wait(load: f64, ports: Ports) -> Option<f64> {
     let others = ports.others()?;
     (0.0..1.0).contains(&load).then(|| others * load / (2.0 * (1.0 - load)))
 }
 
-/// Throughput of parallel iterative matching (PIM) with one iteration when every input has a cell for every output, in
-/// cells per slot and port: 1 − (1 − 1/N)^N, and 1 − 1/e for N → ∞.
+/// Throughput of parallel iterative matching (PIM) with one iteration when every input has a cell for every
+/// output, in cells per slot and port: 1 − (1 − 1/N)^N, and 1 − 1/e for N → ∞.
 ///
 /// Every output grants a random input, and every input with a grant sends. `None` for no ports. Exact.
 ///
-/// Anderson, Owicki, Saxe and Thacker, "High-Speed Switch Scheduling for Local-Area Networks", ACM Transactions on
-/// Computer Systems 11(4), 1993; McKeown, "The iSLIP Scheduling Algorithm for Input-Queued Switches", IEEE/ACM
-/// Transactions on Networking 7(2), 1999, section II.
+/// Anderson, Owicki, Saxe and Thacker, "High-Speed Switch Scheduling for Local-Area Networks", ACM
+/// Transactions on Computer Systems 11(4), 1993; McKeown, "The iSLIP Scheduling Algorithm for Input-Queued
+/// Switches", IEEE/ACM Transactions on Networking 7(2), 1999, section II.
 pub fn pim_saturation_throughput(ports: Ports) -> Option<f64> {
     Some(match ports {
         Ports::Finite(n) => 1.0 - libm::pow(ports.others()?, f64::from(n)),
@@ -34,15 +34,16 @@ pub fn pim_saturation_throughput(ports: Ports) -> Option<f64> {
 /// Largest number of ports for [`pim_throughput`].
 pub const MOST_PIM_PORTS: u32 = 128;
 
-/// Throughput of PIM with several iterations when every input has a cell for every output, in cells per slot and port.
+/// Throughput of PIM with several iterations when every input has a cell for every output, in cells per slot
+/// and port.
 ///
-/// After an iteration, the m inputs and m outputs that are left still have cells for each other. Each of these outputs grants
-/// one of these inputs, so the number of new pairs is the number of different values in m draws out of m: an exact recursion
-/// over m. One iteration is [`pim_saturation_throughput`].
+/// After an iteration, the m inputs and m outputs that are left still have cells for each other. Each of
+/// these outputs grants one of these inputs, so the number of new pairs is the number of different values in
+/// m draws out of m: an exact recursion over m. One iteration is [`pim_saturation_throughput`].
 ///
-/// The time grows as N³, so the result is `None` above [`MOST_PIM_PORTS`], and for no ports. Exact for a switch whose queues
-/// are never empty; otherwise there are fewer requests to choose from. 0.6439, 0.8815, 0.9727 and 0.9989 for N = 16 and 1 to 4
-/// iterations.
+/// The time grows as N³, so the result is `None` above [`MOST_PIM_PORTS`], and for no ports. Exact for a
+/// switch whose queues are never empty; otherwise there are fewer requests to choose from. 0.6439, 0.8815,
+/// 0.9727 and 0.9989 for N = 16 and 1 to 4 iterations.
 pub fn pim_throughput(ports: u32, iterations: u32) -> Option<f64> {
     if !(1..=MOST_PIM_PORTS).contains(&ports) {
         return None;
@@ -99,8 +100,8 @@ mod tests {
         assert_eq!(output_queueing_wait(0.5, Ports::Finite(0)), None);
     }
 
-    /// Two outputs grant the same input half of the time: 1/2 · 1 + 1/2 · 1/2. Then one input and one output are left,
-    /// which find each other.
+    /// Two outputs grant the same input half of the time: 1/2 · 1 + 1/2 · 1/2. Then one input and one output
+    /// are left, which find each other.
     #[test]
     fn parallel_iterative_matching_by_hand() {
         close(pim_saturation_throughput(Ports::Finite(2)), 0.75);
@@ -121,8 +122,8 @@ mod tests {
         }
     }
 
-    /// Each iteration leaves at most a quarter of the requests on average (Anderson and others, appendix), so of the inputs
-    /// at most half.
+    /// Each iteration leaves at most a quarter of the requests on average (Anderson and others, appendix), so
+    /// of the inputs at most half.
     #[test]
     fn every_iteration_matches_half_of_the_rest_or_more() {
         for ports in [2, 5, 16, 64, MOST_PIM_PORTS] {

@@ -8,30 +8,34 @@ use super::Ports;
 ///
 /// For uniform and independent destinations. The choice among contenders does not matter.
 ///
-/// Karol, Hluchyj and Morgan, "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE Transactions on
-/// Communications 35(12), 1987, section III.
+/// Karol, Hluchyj and Morgan, "Input Versus Output Queueing on a Space-Division Packet Switch", IEEE
+/// Transactions on Communications 35(12), 1987, section III.
 pub const LIMIT: f64 = 2.0 - std::f64::consts::SQRT_2;
 
 /// Largest number of ports for [`saturation_throughput`], with about 45,000 states.
 pub const MOST_PORTS: u32 = 32;
 
-/// Throughput of FIFO input queues at saturation, in cells per slot and port: exact for N ports, and [`LIMIT`] for N → ∞. It is also the largest stable load under independent arrivals with uniform destinations.
+/// Throughput of FIFO input queues at saturation, in cells per slot and port: exact for N ports, and
+/// [`LIMIT`] for N → ∞. It is also the largest stable load under independent arrivals with uniform
+/// destinations.
 ///
-/// `None` for no ports and above [`MOST_PORTS`], where it is within 0.01 of the limit. Table I of Karol, Hluchyj and
-/// Morgan has it for N up to 8: 1, 0.75, 0.6825, 0.6553, 0.6399, 0.6302, 0.6234, 0.6184. This agrees, but for the last digit
-/// of N = 4, which is 325/496 = 0.65524, and of N = 6, 0.63015. At N = 16 and 32 it is 0.6016 and 0.5936.
+/// `None` for no ports and above [`MOST_PORTS`], where it is within 0.01 of the limit. Table I of Karol,
+/// Hluchyj and Morgan has it for N up to 8: 1, 0.75, 0.6825, 0.6553, 0.6399, 0.6302, 0.6234, 0.6184. This
+/// agrees, but for the last digit of N = 4, which is 325/496 = 0.65524, and of N = 6, 0.63015. At N = 16 and
+/// 32 it is 0.6016 and 0.5936.
 ///
-/// **Method.** Every input always has a head. In a slot every output that is the destination of some head serves one of them,
-/// and each head served is replaced by one with a new destination, uniform over the outputs. Of the Nᴺ
-/// assignments of destinations to heads only the number of heads of each output matters: the inputs of the heads have no
-/// influence, nor does the choice of the head that is served. Since outputs are equal, only the multiset of these numbers
-/// matters. So the states are the partitions of N: 22 for N = 8 instead of 16,777,216.
+/// **Method.** Every input always has a head. In a slot every output that is the destination of some head
+/// serves one of them, and each head served is replaced by one with a new destination, uniform over the
+/// outputs. Of the Nᴺ assignments of destinations to heads only the number of heads of each output matters:
+/// the inputs of the heads have no influence, nor does the choice of the head that is served. Since outputs
+/// are equal, only the multiset of these numbers matters. So the states are the partitions of N: 22 for N = 8
+/// instead of 16,777,216.
 ///
-/// A slot takes one from every part, k parts in all, which leaves a partition of N − k. Then k heads are drawn one by one:
-/// a head goes to one of the c outputs that have v heads with probability c/N. Drawing them one by one keeps every move
-/// between partitions of j and of j + 1, the same for all k, so that one pass over j does the draws of every state
-/// together. The distribution is iterated from slot to slot, from one head per output, until it is stationary: the
-/// mean number of parts over N is the throughput.
+/// A slot takes one from every part, k parts in all, which leaves a partition of N − k. Then k heads are
+/// drawn one by one: a head goes to one of the c outputs that have v heads with probability c/N. Drawing them
+/// one by one keeps every move between partitions of j and of j + 1, the same for all k, so that one pass
+/// over j does the draws of every state together. The distribution is iterated from slot to slot, from one
+/// head per output, until it is stationary: the mean number of parts over N is the throughput.
 pub fn saturation_throughput(ports: Ports) -> Option<f64> {
     match ports {
         Ports::Infinite => Some(LIMIT),
@@ -46,8 +50,8 @@ type Partition = Vec<usize>;
 /// The Markov chain of the heads of line.
 struct HeadsOfLine {
     ports: usize,
-    /// By the number of heads j that have a destination, from 0 to N: the transitions of each partition of j when one more head
-    /// is drawn, as (partition of j + 1, probability).
+    /// By the number of heads j that have a destination, from 0 to N: the transitions of each partition of j
+    /// when one more head is drawn, as (partition of j + 1, probability).
     draws: Vec<Vec<Vec<(usize, f64)>>>,
     /// For each partition of N: the number of outputs that serve, and the partition that remains.
     serves: Vec<(usize, usize)>,
@@ -89,8 +93,9 @@ impl HeadsOfLine {
     }
 
     fn throughput(&self) -> f64 {
-        // Rounding leaves changes of about 1e-16 for ever. The chain converges geometrically, because about half of the heads
-        // are new in each slot, so the remaining distance is about as small as the last change.
+        // Rounding leaves changes of about 1e-16 for ever. The chain converges geometrically, because about
+        // half of the heads are new in each slot, so the remaining distance is about as small as the last
+        // change.
         const STATIONARY: f64 = 1e-13;
         let mut now = vec![0.0; self.serves.len()];
         let one_each =
@@ -127,8 +132,8 @@ impl HeadsOfLine {
     }
 }
 
-/// The partitions that one more head leads to, each with the number of outputs that lead to it: one of several equal parts
-/// grows, or an idle output gets its first head.
+/// The partitions that one more head leads to, each with the number of outputs that lead to it: one of
+/// several equal parts grows, or an idle output gets its first head.
 fn one_more(partition: &Partition, ports: usize) -> Vec<(Partition, usize)> {
     let mut grown = Vec::new();
     let mut start = 0;
@@ -158,8 +163,8 @@ mod tests {
 
     /// Two heads go to two outputs or to one, each half of the time: 1/2 · 1 + 1/2 · 1/2.
     ///
-    /// Three: in the partitions 3, 2 + 1 and 1 + 1 + 1 the chain is 1/7, 14/21 and 4/21 of the time, so the throughput is
-    /// (3 + 28 + 12)/63.
+    /// Three: in the partitions 3, 2 + 1 and 1 + 1 + 1 the chain is 1/7, 14/21 and 4/21 of the time, so the
+    /// throughput is (3 + 28 + 12)/63.
     #[test]
     fn two_and_three_ports_by_hand() {
         assert!((exact(1) - 1.0).abs() < 1e-12);
@@ -167,8 +172,9 @@ mod tests {
         assert!((exact(3) - 43.0 / 63.0).abs() < 1e-12);
     }
 
-    /// To one in the last digit, because the exact 325/496 = 0.65524 is printed as 0.6553, and 0.63015 as 0.6302. The former
-    /// also comes out when all 256 states are followed, with every choice among contenders.
+    /// To one in the last digit, because the exact 325/496 = 0.65524 is printed as 0.6553, and 0.63015 as
+    /// 0.6302. The former also comes out when all 256 states are followed, with every choice among
+    /// contenders.
     #[test]
     fn karols_table() {
         let table = [1.0, 0.75, 0.6825, 0.6553, 0.6399, 0.6302, 0.6234, 0.6184];

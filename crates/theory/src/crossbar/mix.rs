@@ -1,7 +1,8 @@
 //! Mixes of packet sizes, and the rates that follow from them at an offered load.
 //!
-//! Sizes are in cells, so E(S) is in slots. The paper is Li, Liu, Shi, Xu and Wu on preemptive short packets first; its
-//! section 2.2 calls a packet short when it has one cell and no TCP data, so a packet of one cell may be long.
+//! Sizes are in cells, so E(S) is in slots. The paper is Li, Liu, Shi, Xu and Wu on preemptive short packets
+//! first; its section 2.2 calls a packet short when it has one cell and no TCP data, so a packet of one cell
+//! may be long.
 
 use std::fmt;
 
@@ -77,8 +78,8 @@ impl Mix {
     ///
     /// # Errors
     ///
-    /// If a share is not in 0 to 1 or the shares do not sum to 1 (within 10⁻⁹), a packet has no cells, or a short one
-    /// more than one.
+    /// If a share is not in 0 to 1 or the shares do not sum to 1 (within 10⁻⁹), a packet has no cells, or a
+    /// short one more than one.
     pub fn new(kinds: &[Kind]) -> Result<Mix, MixError> {
         for kind in kinds {
             if !(0.0..=1.0).contains(&kind.share) {
@@ -97,8 +98,9 @@ impl Mix {
         Ok(Mix { kinds: kinds.to_vec() })
     }
 
-    /// TRIMODEL(a, b, c, P_a, P_b) of section 5: a cells with probability P_a, b with P_b, c with 1 − P_a − P_b. The
-    /// packets of one cell are the short ones. The paper's traffic is TRIMODEL(1, 9, 24, 0.559, 0.200).
+    /// TRIMODEL(a, b, c, P_a, P_b) of section 5: a cells with probability P_a, b with P_b, c with 1 − P_a −
+    /// P_b. The packets of one cell are the short ones. The paper's traffic is TRIMODEL(1, 9, 24, 0.559,
+    /// 0.200).
     ///
     /// # Errors
     ///

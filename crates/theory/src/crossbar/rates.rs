@@ -1,7 +1,7 @@
 //! Matrices of rates from inputs to outputs: admissibility, and a schedule for admissible matrices.
 //!
-//! Ports are numbered from 0. Rates are in cells per slot, so that a row sums to the load of an input and a column to that of
-//! an output.
+//! Ports are numbered from 0. Rates are in cells per slot, so that a row sums to the load of an input and a
+//! column to that of an output.
 
 use std::fmt;
 
@@ -107,7 +107,8 @@ impl RateMatrix {
     ///
     /// # Errors
     ///
-    /// If there are no rows, the number of rates in a row is not the number of rows, or a rate is negative or not finite.
+    /// If there are no rows, the number of rates in a row is not the number of rows, or a rate is negative or
+    /// not finite.
     pub fn new(rows: Vec<Vec<f64>>) -> Result<RateMatrix, MatrixError> {
         if rows.is_empty() {
             return Err(MatrixError::Empty);
@@ -149,14 +150,14 @@ impl RateMatrix {
         }
     }
 
-    /// The ports with a load above 1, inputs first. The result is empty if the matrix is admissible. No switch carries another
-    /// matrix. A fixed [`schedule`](RateMatrix::schedule) carries an admissible one; maximum weight matching, which does not use
-    /// the rates, carries it, too, if all sums are below 1.
+    /// The ports with a load above 1, inputs first. The result is empty if the matrix is admissible. No
+    /// switch carries another matrix. A fixed [`schedule`](RateMatrix::schedule) carries an admissible one;
+    /// maximum weight matching, which does not use the rates, carries it, too, if all sums are below 1.
     ///
     /// A sum of up to 1 + 10⁻⁹ counts as 1.
     ///
-    /// McKeown, Mekkittikul, Anantharam and Walrand, "Achieving 100% Throughput in an Input-Queued Switch", IEEE
-    /// Transactions on Communications 47(8), 1999; Dai and Prabhakar, INFOCOM 2000.
+    /// McKeown, Mekkittikul, Anantharam and Walrand, "Achieving 100% Throughput in an Input-Queued Switch",
+    /// IEEE Transactions on Communications 47(8), 1999; Dai and Prabhakar, INFOCOM 2000.
     pub fn overloads(&self) -> Vec<Overload> {
         let inputs = (0..self.ports()).map(Port::Input);
         let outputs = (0..self.ports()).map(Port::Output);
@@ -164,24 +165,26 @@ impl RateMatrix {
         loads.filter(|overload| overload.excess() > ROUNDING).collect()
     }
 
-    /// A schedule that serves every input and output pair at its rate or more: at most N² − 2N + 2 matchings, each with its
-    /// share of the slots, which sum to 1.
+    /// A schedule that serves every input and output pair at its rate or more: at most N² − 2N + 2 matchings,
+    /// each with its share of the slots, which sum to 1.
     ///
-    /// The matrix is filled up until all rows and columns sum to 1 (von Neumann). Then matchings are subtracted, each as large
-    /// as its smallest entry permits, until nothing is left (Birkhoff). The bound: each matching takes the rest to a smaller
-    /// face of the polytope of doubly stochastic matrices, which has (N − 1)² dimensions.
+    /// The matrix is filled up until all rows and columns sum to 1 (von Neumann). Then matchings are
+    /// subtracted, each as large as its smallest entry permits, until nothing is left (Birkhoff). The bound:
+    /// each matching takes the rest to a smaller face of the polytope of doubly stochastic matrices, which
+    /// has (N − 1)² dimensions.
     ///
-    /// Rates are rounded to 10⁻¹² and then counted in integers, so that rounding cannot leave a rest without a matching. The
-    /// service is exact for rates with up to 12 decimals and within 10⁻¹² otherwise, plus the excess of a row or column over 1
-    /// (at most 10⁻⁹). The time is proportional to N⁴ at worst: N = 64 takes about a hundredth of a second.
+    /// Rates are rounded to 10⁻¹² and then counted in integers, so that rounding cannot leave a rest without
+    /// a matching. The service is exact for rates with up to 12 decimals and within 10⁻¹² otherwise, plus the
+    /// excess of a row or column over 1 (at most 10⁻⁹). The time is proportional to N⁴ at worst: N = 64 takes
+    /// about a hundredth of a second.
     ///
     /// # Errors
     ///
     /// If the matrix is not admissible: the port with the largest load.
     ///
-    /// Birkhoff, "Tres observaciones sobre el algebra lineal", 1946; von Neumann, "A certain zero-sum two-person game
-    /// equivalent to the optimal assignment problem", 1953; for switches Chang, Chen and Huang, "On service guarantees for
-    /// input-buffered crossbar switches", IWQoS 1999.
+    /// Birkhoff, "Tres observaciones sobre el algebra lineal", 1946; von Neumann, "A certain zero-sum
+    /// two-person game equivalent to the optimal assignment problem", 1953; for switches Chang, Chen and
+    /// Huang, "On service guarantees for input-buffered crossbar switches", IWQoS 1999.
     pub fn schedule(&self) -> Result<Vec<Configuration>, Overload> {
         let worst = self.overloads().into_iter().max_by(|a, b| a.load.total_cmp(&b.load));
         if let Some(overload) = worst {
@@ -237,7 +240,8 @@ fn doubly_stochastic(rows: &[Vec<f64>]) -> (Vec<Vec<u64>>, u64) {
     (units, slots)
 }
 
-/// A matching that is repaired and not built anew: most of it remains valid when a few entries of the matrix become 0.
+/// A matching that is repaired and not built anew: most of it remains valid when a few entries of the matrix
+/// become 0.
 struct Matching {
     /// By input: its output.
     output_of: Vec<Option<usize>>,
@@ -258,8 +262,8 @@ impl Matching {
         }
     }
 
-    /// Matches every input with an output for which it has units. All rows and columns of `units` have the same sum above 0, so
-    /// there is such a matching (König, Hall).
+    /// Matches every input with an output for which it has units. All rows and columns of `units` have the
+    /// same sum above 0, so there is such a matching (König, Hall).
     fn complete(&mut self, units: &[Vec<u64>]) {
         for input in 0..units.len() {
             if self.output_of[input].is_none() {

@@ -5,9 +5,10 @@ use rand_pcg::Pcg64;
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
-/// Exact fractional Gaussian noise of variance 1: the covariance, wrapped around a circle of twice the length, is a matrix
-/// whose eigenvalues are its Fourier transform, so that a transform of independent Gaussians weighted by their roots has
-/// just that covariance. Davies and Harte, "Tests for Hurst effect", Biometrika 74(1), 1987.
+/// Exact fractional Gaussian noise of variance 1: the covariance, wrapped around a circle of twice the
+/// length, is a matrix whose eigenvalues are its Fourier transform, so that a transform of independent
+/// Gaussians weighted by their roots has just that covariance. Davies and Harte, "Tests for Hurst effect",
+/// Biometrika 74(1), 1987.
 pub struct Noise {
     /// Eigenvalues of the circulant matrix.
     eigenvalues: Vec<f64>,
@@ -36,7 +37,8 @@ impl Noise {
         };
         let mut waves: Vec<Complex<f64>> = self.eigenvalues.iter().map(weighted).collect();
         FftPlanner::new().plan_fft_forward(n).process(&mut waves);
-        // The real and the imaginary part are two independent series; beyond half the circle the covariance is the wrong one.
+        // The real and the imaginary part are two independent series; beyond half the circle the covariance
+        // is the wrong one.
         waves[..n / 2].iter().map(|value| value.re).collect()
     }
 }

@@ -15,7 +15,8 @@ const FRAME: u32 = 64;
 /// Tolerance for rates that differ from a whole number of slots, which rounding may cause.
 const ROUNDING: f64 = 1e-6;
 
-/// Slots of each pair in a frame, row by row: rates are rounded up, and rows and columns are filled up to the same sum.
+/// Slots of each pair in a frame, row by row: rates are rounded up, and rows and columns are filled up to the
+/// same sum.
 pub(super) fn slots(ports: usize, rates: &Rates) -> Vec<u32> {
     let of = |frame: u32| {
         let rate = move |at: usize| rates.of(at / ports, at % ports) * f64::from(frame);

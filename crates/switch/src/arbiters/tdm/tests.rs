@@ -53,8 +53,8 @@ fn own(ports: usize, rates: &Rates) -> (Vec<f64>, usize, u32) {
     (served(ports, weighted.into_iter().map(share)), count, frame)
 }
 
-/// Against the decomposition of `theory`, which counts in 10^-12: where a frame has the rates exactly, both serve
-/// every pair alike; otherwise this one serves at most a 65th less than it should.
+/// Against the decomposition of `theory`, which counts in 10^-12: where a frame has the rates exactly, both
+/// serve every pair alike; otherwise this one serves at most a 65th less than it should.
 #[test]
 fn pairs_are_served_at_their_rates() {
     use Pattern::{Diagonal, LogDiagonal, Matrix, QuasiDiagonal, Unbalanced, Uniform};

@@ -193,8 +193,8 @@ fn ports_follow_from_addresses_and_from_the_seed() {
     assert_eq!(by_interface.iter().map(|packet| packet.0).collect::<Vec<_>>(), [1, 2, 2]);
 }
 
-/// An address has the same port as a source and as a destination by chance only, 1 in 16; so has a flow that selects both
-/// ports.
+/// An address has the same port as a source and as a destination by chance only, 1 in 16; so has a flow that
+/// selects both ports.
 #[test]
 fn inputs_and_outputs_are_chosen_apart() {
     let lines: Vec<Line> = (0..1024u32)
@@ -219,7 +219,8 @@ fn speed_and_load_change_distances_alone() {
         |more: Value| -> Vec<u64> { of_one_source(&EVERY, more).iter().map(|packet| packet.0).collect() };
     assert_eq!(starts(json!({ "speed": 2.0 })), [0, 5, 10, 15, 20, 29]);
     assert_eq!(starts(json!({ "speed": 0.1 })), [0, 100, 200, 300, 400, 500]);
-    // 38 cells in all, so at 4 inputs and a mean load of 1/8 they take 76 slots: the last 24 begin in slot 52.
+    // 38 cells in all, so at 4 inputs and a mean load of 1/8 they take 76 slots: the last 24 begin in
+    // slot 52.
     assert_eq!(starts(json!({ "load": 0.125 }))[..], [0, 10, 20, 31, 41, 52]);
     let offered = build(&capture(&EVERY), 4, json!({ "load": 0.125 })).unwrap();
     let rates = offered.rates.expect("the input has half of a cell per slot");

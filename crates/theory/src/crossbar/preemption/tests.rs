@@ -30,8 +30,9 @@ fn short_packets_wait_as_behind_an_output_queue() {
     close(short_wait(&paper(), 1.0, Ports::Infinite), 0.068_648 / (2.0 * (1.0 - 0.068_648)), 1e-6);
 }
 
-/// Packets of one and three cells, half each: E(S) = 2, E(S²) = 5, and at ρ = 0.5 λ = 1/4, ρ_s = 1/8, ρ_l = 3/8.
-/// (4): (3 + 5/4)/(7/8) − 3 = 13/7. (3): (1/8)/(2 · 7/8) = 1/14. (5): their mean, 27/28. (6): (1/4)(5)/(2/2) = 5/4.
+/// Packets of one and three cells, half each: E(S) = 2, E(S²) = 5, and at ρ = 0.5 λ = 1/4, ρ_s = 1/8, ρ_l =
+/// 3/8. (4): (3 + 5/4)/(7/8) − 3 = 13/7. (3): (1/8)/(2 · 7/8) = 1/14. (5): their mean, 27/28. (6):
+/// (1/4)(5)/(2/2) = 5/4.
 #[test]
 fn one_and_three_cells_by_hand() {
     let mix = Mix::trimodel([1, 3, 3], 0.5, 0.5).unwrap();
@@ -41,7 +42,8 @@ fn one_and_three_cells_by_hand() {
     close(gain(&mix, 0.5), 35.0 / 27.0, 1e-12);
 }
 
-/// (5) is printed twice, as a mean and multiplied out, and (7) is (6)/(5): at 19 loads all of it is one thing.
+/// (5) is printed twice, as a mean and multiplied out, and (7) is (6)/(5): at 19 loads all of it is one
+/// thing.
 #[test]
 fn the_equations_agree_with_each_other() {
     let mix = paper();
@@ -69,7 +71,8 @@ fn the_equations_agree_with_each_other() {
     }
 }
 
-/// 2.010 towards no load and 2.112 towards a full one, which is (1 − ρ_s)·λ/λ_l. Between 0.2 and 0.95: 2.03 to 2.11.
+/// 2.010 towards no load and 2.112 towards a full one, which is (1 − ρ_s)·λ/λ_l. Between 0.2 and 0.95: 2.03
+/// to 2.11.
 #[test]
 fn limits_of_the_gain() {
     close(gain(&paper(), 0.0), 2.010, 0.0005);
@@ -120,8 +123,8 @@ fn capacity_is_the_load_that_blocks_the_rest() {
     close(capacity(&paper(), Ports::Finite(1)), 1.0, 0.0);
 }
 
-/// Calculated independently and multiplied with the same number, (4) and (4') are 63 and 88.8 slots at a load of 0.8, 154
-/// and 361 at 0.9. So (4')/(4) is 1.41 and 2.34. The gains are simulated ones.
+/// Calculated independently and multiplied with the same number, (4) and (4') are 63 and 88.8 slots at a load
+/// of 0.8, 154 and 361 at 0.9. So (4')/(4) is 1.41 and 2.34. The gains are simulated ones.
 #[test]
 fn corrected_waits() {
     for (load, paper_has, corrected_has) in [(0.8, 63.0, 88.8), (0.9, 154.0, 361.0)] {
@@ -202,7 +205,8 @@ fn one_class_gains_nothing() {
 }
 
 proptest! {
-    /// (9) is (8) for many ports, more ports block more, and fewer outputs receive short packets than have any arriving.
+    /// (9) is (8) for many ports, more ports block more, and fewer outputs receive short packets than have
+    /// any arriving.
     #[test]
     fn blocking(short_rate in 0.0..=1.0f64, ports in 1u32..1000) {
         let with = |ports| blocked(short_rate, Ports::Finite(ports)).unwrap();

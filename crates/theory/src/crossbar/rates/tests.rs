@@ -54,7 +54,8 @@ fn rounding_is_no_overload() {
     assert_eq!(matrix(&[&[1.0 + 1e-6]]).overloads().len(), 2, "the row and the column");
 }
 
-/// 0.7 of the identity and 0.3 of its reverse. The reverse is found first: input 1 moved input 0 from output 0.
+/// 0.7 of the identity and 0.3 of its reverse. The reverse is found first: input 1 moved input 0 from
+/// output 0.
 #[test]
 fn two_ports_by_hand() {
     let schedule = matrix(&[&[0.7, 0.3], &[0.3, 0.7]]).schedule().unwrap();
