@@ -114,7 +114,7 @@ pub struct Args {
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
     /// Record the tables that a simulation records, each direction in a folder of its own: DIR/forward and
-    /// DIR/back
+    /// DIR/reverse
     #[arg(long, value_name = "DIR")]
     pub(super) record: Option<PathBuf>,
     /// Interval at which --record writes

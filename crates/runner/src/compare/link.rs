@@ -172,7 +172,11 @@ impl Link {
     /// The busier way first: it is the bottleneck of tables that show one.
     fn ports(&self, capture: &Capture) -> [Direction; 2] {
         let load = |way: Direction| capture.bytes(way) as f64 / self.rate(way).bytes_per_s();
-        if load(Direction::Up) >= load(Direction::Down) { [Direction::Up, Direction::Down] } else { [Direction::Down, Direction::Up] }
+        if load(Direction::Up) >= load(Direction::Down) {
+            [Direction::Up, Direction::Down]
+        } else {
+            [Direction::Down, Direction::Up]
+        }
     }
 
     /// How long is measured, and how long the run lasts. Measured is as long as the capture, or as long as all of it needs to

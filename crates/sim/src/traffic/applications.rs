@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use qdisc::{Ending, FlowKind, FlowReport, Invalid, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Connection, Trigger, Cursor, Side as End, Train, Direction, Workload, Adu};
+use workload::{Adu, Connection, Cursor, Direction, Side as End, Train, Trigger, Workload};
 
 use super::{Place, Source, Traffic, flow};
 use crate::net::{ConnId, Event, Net, Side, StreamId};
@@ -413,8 +413,7 @@ impl Replay {
 
     /// Bytes of the client and of the server in the first epoch that is not complete.
     fn bytes(&self) -> (u64, u64) {
-        let writes =
-            &self.plan.adus[self.first_adu..][..self.plan.epochs[self.epoch].adus as usize];
+        let writes = &self.plan.adus[self.first_adu..][..self.plan.epochs[self.epoch].adus as usize];
         (Adu::sum(writes, End::Client), Adu::sum(writes, End::Server))
     }
 

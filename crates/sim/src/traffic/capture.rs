@@ -30,7 +30,7 @@ use qdisc::hash::SipHasher;
 use qdisc::{Ecn, FlowKey, Invalid, Packets, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Local, Direction};
+use workload::{Direction, Local};
 
 use super::{Place, Source, Traffic};
 use crate::net::{Datagram, Net, StreamId};
