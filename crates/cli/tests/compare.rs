@@ -155,7 +155,7 @@ fn wrong_wishes_are_told_what_to_write() {
         ),
         (
             &[example, "--rate", "1mbit", "--rtt", "30ms", "--mode", "replay"],
-            "a replay has no round trips, nobody reacts in it; leave it out, or --mode replay",
+            "a replay has no round trips, because no sender reacts; leave out --rtt or --mode replay",
         ),
         (&[example, "--rate", "1mbit", "--qdisc", "fq_coddle"], "did you mean \"fq_codel\"?"),
         (

@@ -266,7 +266,7 @@ fn a_bridge_replaces_no_foreign_file() {
     for flag in ["--pcap", "--trace", "--ready"] {
         let (code, said) = ran(path, &[&live[..], &[flag, "home.toml"]].concat());
         assert_eq!(code, 2, "{said}");
-        let begin = format!("giveway: {flag}: home.toml is there and is no ");
+        let begin = format!("giveway: {flag}: home.toml exists and is not a ");
         assert!(said.starts_with(&begin) && said.contains("add --force"), "{said}");
         let (_, said) = ran(path, &[&live[..], &[flag, "home.toml", "--force"]].concat());
         assert!(said.contains("--force: replacing home.toml") && said.contains("no-such-0"), "{said}");

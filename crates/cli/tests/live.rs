@@ -53,7 +53,10 @@ fn what_cannot_be_in_the_kernel_is_refused() {
     let (code, _, errors) = said(&["live", "--in", "tun:a", "--out", "lo", "--qdisc", "bpf:fifo"]);
     assert!(code == Some(2) && errors.contains("tun:a: a TUN interface"), "{errors}");
     let (code, _, errors) = said(&["live", "--in", "a", "--out", "b", "--objects", "."]);
-    assert!(code == Some(2) && errors.contains("--objects is for disciplines in the kernel"), "{errors}");
+    assert!(
+        code == Some(2) && errors.contains("--objects is only for disciplines in the kernel"),
+        "{errors}"
+    );
 }
 
 /// The rest of it needs such a kernel, and is in `cargo xtask test-kernel`.

@@ -218,7 +218,7 @@ fn fragments_that_cannot_be_are_refused() {
     }
     let said = refused(&["--fragment-reverse", "68"]);
     assert!(
-        said.contains("--fragment-reverse: an MTU of 9000 bytes") && said.contains("ask for 79 at least"),
+        said.contains("--fragment-reverse: an MTU of 9000 bytes") && said.contains("write 79 at least"),
         "{said}"
     );
 }

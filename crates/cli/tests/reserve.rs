@@ -35,13 +35,10 @@ fn wrong_wishes_are_refused_with_what_would_be_right() {
         errors
     };
     let errors = refused(&["--rate", "10mbit", "--reserve"]);
-    assert!(
-        errors.contains("fq_codel does nothing with a reservation: write --qdisc with one of "),
-        "{errors}"
-    );
+    assert!(errors.contains("fq_codel ignores reservations: set --qdisc to one of "), "{errors}");
     assert!(errors.contains("trr_sound"), "{errors}");
     let reserving = |more: &[&str]| refused(&[&["--qdisc", "trr_sound", "--reserve"], more].concat());
-    assert!(reserving(&[]).contains("write --rate, as in --rate 10mbit"));
+    assert!(reserving(&[]).contains("set --rate, as in --rate 10mbit"));
     let limited = |more: &[&str]| reserving(&[&["--rate", "10mbit"], more].concat());
     assert!(limited(&["--reserve-share", "0%"]).contains("write for example 95%"));
     assert!(limited(&["--reserve-lifetime", "10ms"]).contains("at least 1s"));
@@ -55,7 +52,7 @@ fn wrong_wishes_are_refused_with_what_would_be_right() {
     let tun =
         ["live", "--in", "tun:a", "--out", "tun:b", "--rate", "10mbit", "--qdisc", "trr_sound", "--reserve"];
     let (code, _, errors) = said(&tun);
-    assert!(code == Some(2) && errors.contains("two Ethernet interfaces"), "{errors}");
+    assert!(code == Some(2) && errors.contains("use two Ethernet interfaces"), "{errors}");
 
     let flow = ["reserve", "--via", "no0such", "--from", "10.0.0.1:1", "--to", "10.0.0.2:2"];
     let (code, _, errors) = said(&[&flow[..], &["--rate", "1mbit"]].concat());

@@ -37,16 +37,16 @@ pub const READY: &str = "ready\n";
 const LOOKED_AT: u64 = 4096;
 
 impl Kind {
-    /// Its name in messages.
+    /// Its name in messages, with its article.
     fn name(self) -> &'static str {
         match self {
-            Kind::Capture => "capture in the format pcapng",
-            Kind::Trace => "trace of operations",
-            Kind::Ready => "file that says \"ready\"",
-            Kind::Page => "report of Giveway",
-            Kind::Object => "object file (ELF)",
-            Kind::Claims => "list of claims with their verdicts",
-            Kind::AgainstText | Kind::AgainstJson => "comparison of a test bed with its simulation",
+            Kind::Capture => "a capture in the format pcapng",
+            Kind::Trace => "a trace of operations",
+            Kind::Ready => "a file that says \"ready\"",
+            Kind::Page => "a report of Giveway",
+            Kind::Object => "an object file (ELF)",
+            Kind::Claims => "a list of claims with their verdicts",
+            Kind::AgainstText | Kind::AgainstJson => "a comparison of a test bed with its simulation",
         }
     }
 
@@ -101,7 +101,7 @@ pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend)
     }
     let name = kind.name();
     Err(format!(
-        "{place} exists and is not a {name}. Nothing was changed. Name another file, or add --force to replace it"
+        "{place} exists and is not {name}. Nothing was changed. Name another file, or add --force to replace it"
     ))
 }
 
