@@ -57,7 +57,7 @@ pub struct Ip {
     pub tuple: FiveTuple,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// Whether it has at most 64 bytes and is UDP, or TCP without data ([`qdisc::Meta::short`]).
+    /// True for a short packet ([`qdisc::Meta::short`]): at most 64 bytes, and UDP or TCP without data.
     pub short: bool,
     /// Number of TCP or UDP data bytes; `None` for other protocols, for all but the first fragment, and if
     /// too little was captured.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use runner::Outcome;
-use runner::compare::write_report;
+use runner::report::write_report;
 
 use crate::frontend::Terminal;
 use crate::show;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{ArgGroup, value_parser};
-use runner::search::{Search, Stop};
+use runner::search::{Found, Question, Search, Stop};
 use runner::{Outcome, pool, scenario_name};
 use scenario::Scenario;
 
@@ -97,7 +97,7 @@ pub fn search(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let name = scenario_name(&args.file);
     let frontend = Terminal { quiet: args.quiet };
     let pair = args.crossover.as_ref().and_then(|pair| <&[String; 2]>::try_from(pair.as_slice()).ok());
-    let question = pair.map(|pair| (pair, args.metric.as_str()));
+    let question = pair.map_or(Question::Capacity, |pair| Question::Crossover { pair, metric: &args.metric });
     let search = match Search::new(&name, &scenario, question, args.between, args.width, &frontend) {
         Ok(search) => search,
         Err(sentence) => {
@@ -113,13 +113,10 @@ pub fn search(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         }
     };
     stop::listen();
-    let found = pool.install(|| match args.capacity {
-        true => search.capacity().map(|found| (found.table(), found.json())),
-        false => search.crossover(&args.metric).map(|found| (found.table(), found.json())),
-    });
+    let found = pool.install(|| search.find());
     drop(search);
     match found {
-        Ok((table, mut json)) => {
+        Ok(Found { table, mut json }) => {
             if args.json {
                 json["scenario"] = name.into();
                 json["seeds"] = scenario.seeds.into();

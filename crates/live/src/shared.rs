@@ -15,7 +15,7 @@ use crate::statistics::Status;
 /// Limit on pending commands from [`Handle::try_send`].
 const MAX_PENDING: usize = 4096;
 
-/// Whether a direction should go on.
+/// A request to stop one direction of the bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Go on.
@@ -80,7 +80,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Whether the direction should go on.
+    /// The current request to stop the direction.
     pub fn stop(&self) -> Stop {
         match self.stop.load(Ordering::Relaxed) {
             0 => Stop::No,

@@ -46,14 +46,14 @@ impl Run<'_> {
     }
 }
 
-/// What a measure needs beside the metrics and the flows of a run.
+/// The data that a measure needs beside the metrics and the flows of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// How often flows became backlogged.
+    /// The number of times that each flow became backlogged.
     pub episodes: bool,
     /// Samples over time.
     pub series: bool,
-    /// How bursty traffic is.
+    /// The burstiness of the traffic.
     pub bursts: bool,
     /// The experiment's fair share.
     pub ideal: bool,
@@ -93,12 +93,12 @@ pub(crate) trait Kind {
         None
     }
 
-    /// Whether it may be below zero.
+    /// True if the measure can be negative.
     fn is_signed(&self) -> bool {
         false
     }
 
-    /// What it needs.
+    /// The data that it needs.
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -196,12 +196,12 @@ impl Measure {
         self.kind().source()
     }
 
-    /// Whether it may be below zero.
+    /// True if the measure can be negative.
     pub fn is_signed(&self) -> bool {
         self.kind().is_signed()
     }
 
-    /// What it needs.
+    /// The data that it needs.
     pub fn needs(&self) -> Needs {
         self.kind().needs()
     }

@@ -47,7 +47,7 @@ pub fn observe_network(
     Some((record, finished.remarks))
 }
 
-/// What a scenario compares, as a record names it.
+/// The disciplines or arbiters that a scenario compares, as a record names them.
 pub fn disciplines(scenario: &Scenario) -> Vec<Discipline> {
     let each = scenario.compared().into_iter();
     each.map(|Compared { name, written, parameters }| Discipline { qdisc: name, written, parameters })

@@ -171,6 +171,6 @@ pub struct LinkRow {
     pub utilization: Option<f64>,
     /// Packets lost in the whole run for each reason, in the order of [`qdisc::DropReason::ALL`].
     pub drops: Drops,
-    /// The same within the measurement interval; only of measured ports.
+    /// Packets lost within the measurement interval for each reason, in the same order; only of measured ports.
     pub drops_measured: Option<Drops>,
 }

@@ -14,18 +14,17 @@ use std::path::{Path, PathBuf};
 use disciplines::{ALL, Spec};
 use qdisc::{Rate, Site, Span, Streams};
 use record::Table;
-use record::report::{self, Report, ReportError};
 use scenario::{Scenario, Wrong};
 use workload::Local;
 
-use crate::outputs::{Kind, may_write};
+use crate::report::write_report;
 use crate::session::scenario_name;
 use crate::{Frontend, Outcome, Refusal, Results, Session};
 
 pub use capture::Capture;
 pub use link::Link;
 
-/// What the simulated senders do.
+/// The behaviour of the simulated senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Applications ask and answer as in the capture, over TCP that reacts to the link.
@@ -44,7 +43,7 @@ const LONGEST_RTT: Span = Span::s(10);
 pub struct Request {
     /// A pcap or pcapng file.
     pub capture: PathBuf,
-    /// What the senders do.
+    /// The behaviour of the senders.
     pub mode: Mode,
     /// The disciplines, the first of which is the baseline of the findings.
     pub specs: Vec<Spec>,
@@ -180,24 +179,6 @@ impl Comparison {
         }
         Ok(Compared { outcome, side_by_side })
     }
-}
-
-/// Reads run folders and writes their report, side by side where there are several.
-///
-/// # Errors
-/// A sentence when a folder cannot be read, or the report cannot be written at `place`.
-pub fn write_report(
-    dirs: &[&Path],
-    place: &Path,
-    force: bool,
-    frontend: &dyn Frontend,
-) -> Result<(), Refusal> {
-    may_write(place, Kind::Page, force, frontend).map_err(|sentence| (sentence, Outcome::Wrong))?;
-    let html = Report::read(dirs).and_then(|report| report.html()).map_err(|error| {
-        let outcome = if let ReportError::Busy { .. } = error { Outcome::Failed } else { Outcome::Wrong };
-        (error.to_string(), outcome)
-    })?;
-    report::write(place, &html).map_err(|error| (error.to_string(), Outcome::Failed))
 }
 
 /// Parses the names of disciplines; "all" stands for every discipline that can be in front of a link, and no names for

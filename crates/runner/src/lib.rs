@@ -18,17 +18,17 @@ pub mod cpu;
 mod export;
 mod frontend;
 pub mod outputs;
+pub mod report;
 pub mod search;
 mod session;
 pub mod study;
 mod traces;
 
-pub use export::{Exporter, Exports};
 pub use frontend::{Bar, Frontend, NoBar, Silent, panic_message};
 pub use session::{Observe, Results, Session, pool, question, scenario_name};
-pub use traces::{PortFile, Traces};
+pub use traces::PortFile;
 
-/// How a command ends. The worst of several is the largest.
+/// The end of a command. The worst of several is the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Everything ran.

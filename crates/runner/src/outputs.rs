@@ -105,13 +105,18 @@ pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend)
     ))
 }
 
+/// The messages for things that `force` removes.
+pub fn removing(frontend: &dyn Frontend) -> impl Fn(&str) {
+    move |thing| frontend.message(&format!("--force: removing {thing}"))
+}
+
 /// The rule for a folder that exists: it is kept, or with `force` what Giveway wrote there is removed. `removing` gets the name
 /// of each thing before it goes.
 pub fn existing(force: bool, removing: &dyn Fn(&str)) -> Existing<'_> {
     if force { Existing::Replace(removing) } else { Existing::Keep }
 }
 
-/// How a command ends when it gets no folder: wrong if another command would do, failed if the place does.
+/// The end of a command that gets no folder: wrong if another command would get one, failed if the place cannot be used.
 pub fn outcome(error: &FolderError) -> Outcome {
     if error.is_refusal() { Outcome::Wrong } else { Outcome::Failed }
 }

@@ -1,7 +1,7 @@
 //! The load of a switch at which something changes, found by bisection. Runs answer every question.
 //!
-//! - [`Search::capacity`]: the largest load at which the queues of each scheduler do not grow.
-//! - [`Search::crossover`]: the load at which two schedulers are equal in a metric.
+//! - [`Question::Capacity`]: the largest load at which the queues of each scheduler do not grow.
+//! - [`Question::Crossover`]: the load at which two schedulers are equal in a metric.
 
 mod capacity;
 mod crossover;
@@ -15,8 +15,27 @@ use switch::{Outcome as Ran, Sim, Spec};
 
 use crate::frontend::{Frontend, Progress, panic_message};
 
-pub use capacity::Found as Capacities;
-pub use crossover::Found as Crossover;
+/// What is searched.
+#[derive(Clone, Copy, Debug)]
+pub enum Question<'a> {
+    /// The largest stable load of each scheduler of the scenario.
+    Capacity,
+    /// The load at which two schedulers are equal in a metric.
+    Crossover {
+        /// The schedulers, as a scenario names them; they need not be in the scenario.
+        pair: &'a [String; 2],
+        /// The name of the metric.
+        metric: &'a str,
+    },
+}
+
+/// The answer of a search.
+pub struct Found {
+    /// A table for people.
+    pub table: String,
+    /// One JSON object for programs.
+    pub json: serde_json::Value,
+}
 
 /// Why there is no result.
 pub enum Stop {
@@ -29,6 +48,7 @@ pub enum Stop {
 /// A search on one switch.
 pub struct Search<'a> {
     frontend: &'a dyn Frontend,
+    question: Question<'a>,
     /// The switch, with the schedulers in question.
     crossbar: Crossbar,
     seeds: Vec<u64>,
@@ -40,42 +60,42 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search for the capacity of each scheduler of the scenario, or with `pair` for the crossover of two. It halves the
-    /// interval `between` until it is as narrow as `width`. `name` is that of the progress bar.
+    /// A search that halves the interval `between` until it is as narrow as `width`. `name` is that of the progress bar.
     ///
     /// # Errors
     /// A sentence on what cannot be searched.
     pub fn new(
         name: &str,
         scenario: &Scenario,
-        pair: Option<(&[String; 2], &str)>,
+        question: Question<'a>,
         between: (f64, f64),
         width: f64,
         frontend: &'a dyn Frontend,
     ) -> Result<Search<'a>, String> {
-        let crossbar = crossbar(scenario, pair, between)?;
+        let crossbar = crossbar(scenario, question, between)?;
         let (low, high) = between;
         // Both ends, and one for each time that the interval is halved.
         let questions = 2 + ((high - low) / width).log2().ceil().max(0.0) as usize;
-        let rows = if pair.is_none() { crossbar.schedulers.len() } else { 1 };
+        let rows = match question {
+            Question::Capacity => crossbar.schedulers.len(),
+            Question::Crossover { .. } => 1,
+        };
         let progress = Progress::new(frontend, name, rows * questions);
-        Ok(Search { frontend, crossbar, seeds: scenario.seeds.clone(), between, width, progress })
+        Ok(Search { frontend, question, crossbar, seeds: scenario.seeds.clone(), between, width, progress })
     }
 
-    /// Finds the largest stable load of each scheduler.
+    /// Answers the question.
     ///
     /// # Errors
     /// When the user stopped it, or a run failed.
-    pub fn capacity(&self) -> Result<Capacities, Stop> {
-        capacity::search(self)
-    }
-
-    /// Finds the load at which the two schedulers are equal in `metric`.
-    ///
-    /// # Errors
-    /// When the user stopped it, or a run failed.
-    pub fn crossover(&self, metric: &str) -> Result<Crossover, Stop> {
-        crossover::search(self, metric)
+    pub fn find(&self) -> Result<Found, Stop> {
+        match self.question {
+            Question::Capacity => {
+                capacity::search(self).map(|found| Found { table: found.table(), json: found.json() })
+            }
+            Question::Crossover { metric, .. } => crossover::search(self, metric)
+                .map(|found| Found { table: found.table(), json: found.json() }),
+        }
     }
 
     /// A run that is `times` as long as the scenario says.
@@ -96,16 +116,12 @@ impl<'a> Search<'a> {
 }
 
 /// The switch with the schedulers in question, once it is known that the whole search can run.
-fn crossbar(
-    scenario: &Scenario,
-    pair: Option<(&[String; 2], &str)>,
-    between: (f64, f64),
-) -> Result<Crossbar, String> {
+fn crossbar(scenario: &Scenario, question: Question<'_>, between: (f64, f64)) -> Result<Crossbar, String> {
     let scenario::Host::Switch(crossbar) = &scenario.host else {
         return Err("giveway search needs a switch, and this scenario runs on a network".to_owned());
     };
     let mut crossbar = crossbar.clone();
-    if let Some((pair, _)) = pair {
+    if let Question::Crossover { pair, .. } = question {
         let scheduler = |text: &String| -> Result<Spec, String> {
             let spec: Spec = text.parse().map_err(|wrong| format!("--crossover: {wrong}"))?;
             spec.check(crossbar.ports).map_err(|invalid| format!("--crossover: {text}: {invalid}"))?;
@@ -116,7 +132,7 @@ fn crossbar(
     for load in [between.0, between.1] {
         let plan = at_load(&crossbar, load)?.plan(&cell(&crossbar, 0, 0));
         let sim = Sim::new(&plan).map_err(|invalid| format!("--between: at a load of {load}: {invalid}"))?;
-        let Some((_, metric)) = pair else { continue };
+        let Question::Crossover { metric, .. } = question else { continue };
         // A run that has not begun has the names of everything that it would measure.
         let names: Vec<String> = sim.outcome().numbers().into_iter().map(|(name, _)| name).collect();
         if !names.iter().any(|name| name == metric) {
@@ -130,7 +146,7 @@ fn crossbar(
     Ok(crossbar)
 }
 
-/// The same switch, offered another load.
+/// Returns a copy of the switch whose traffic offers the load `load`.
 fn at_load(crossbar: &Crossbar, load: f64) -> Result<Crossbar, String> {
     let mut crossbar = crossbar.clone();
     match &mut crossbar.traffic {

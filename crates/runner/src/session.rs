@@ -14,7 +14,7 @@ use crate::frontend::{Frontend, Part, Progress, panic_message};
 use crate::traces::{PortFile, Traces};
 use crate::{Outcome, Refusal, cpu, outputs};
 
-/// How one trial ended.
+/// The end of one trial.
 enum Ran {
     /// With a summary, and the remarks of its traffic sources.
     Finished(Summary, Vec<String>),
@@ -37,7 +37,7 @@ pub struct Results {
     pub remarks: Vec<String>,
     /// A sentence for each file that was exported.
     pub exported: Vec<String>,
-    /// Whether all of these files were written.
+    /// True if every file of `exported` was written completely.
     pub all_exported: bool,
     /// The place of the report, if one was written.
     pub report: Option<PathBuf>,
@@ -245,7 +245,7 @@ impl<'a> Session<'a> {
     /// it can. `asked` is everything that the results depend on: [`question`].
     pub fn refused(&self, asked: &str, dir: &Path) -> Option<Outcome> {
         let command = self.provenance.0.as_str();
-        let removing = |thing: &str| self.removing(thing);
+        let removing = outputs::removing(self.frontend);
         let existing = outputs::existing(self.force, &removing);
         let looked = RunFolder::inspect(dir, Some((asked, command)), existing);
         let error = looked.err()?;
@@ -314,7 +314,7 @@ impl<'a> Session<'a> {
             description: scenario.description.clone(),
             layout: layout(scenario, true),
         };
-        let removing = |thing: &str| self.removing(thing);
+        let removing = outputs::removing(self.frontend);
         let existing = outputs::existing(self.force, &removing);
         let commit = sources::COMMIT.map(str::to_owned);
         let mut folder = RunFolder::open(dir, asked, manifest, existing)?.with_commit(commit);
@@ -322,10 +322,6 @@ impl<'a> Session<'a> {
             folder.keep_file(name, file)?;
         }
         Ok(folder)
-    }
-
-    fn removing(&self, thing: &str) {
-        self.frontend.message(&format!("--force: removing {thing}"));
     }
 
     /// Runs one trial, or takes its result from an earlier session. A trial that panics takes no other with it.

@@ -4,7 +4,7 @@ use super::select::{of_source, throughput};
 use super::words::called;
 use super::{Kind, Run, Unit};
 
-/// What a source delivered within the measurement interval, bit/s.
+/// The goodput of a source within the measurement interval, bit/s.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Goodput {

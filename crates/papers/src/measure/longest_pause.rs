@@ -8,7 +8,7 @@ use super::{Kind, Run, Unit};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LongestPause {
-    /// How many of the largest transfers count.
+    /// The number of largest transfers that count.
     pub largest: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::fact::Measured;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeasuredElsewhere {
-    /// What was measured: the key in that file.
+    /// The key of the number in that file.
     pub what: String,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Response {
     /// The largest; without it all larger ones count.
     #[serde(default)]
     pub to: Option<u64>,
-    /// How transfers that did not complete count.
+    /// The treatment of transfers that did not complete.
     #[serde(default)]
     pub unfinished: Unfinished,
 }

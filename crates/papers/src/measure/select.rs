@@ -6,7 +6,7 @@ use qdisc::{Backlog, Ending, FlowKind, FlowReport, Rate, Span, Time};
 use record::{QueueRow, Record};
 use serde::Deserialize;
 
-/// What becomes of transfers that did not complete in a mean of response times.
+/// The treatment of transfers that did not complete, in a mean of response times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unfinished {
@@ -21,9 +21,9 @@ pub(crate) enum Unfinished {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Size {
-    /// What the application wanted to send.
+    /// The bytes that the application wanted to send.
     Asked,
-    /// What arrived.
+    /// The bytes that arrived.
     Delivered,
 }
 
@@ -36,12 +36,12 @@ pub(crate) fn transfers(record: &Record) -> impl Iterator<Item = &FlowReport> {
     transfers.filter(|flow| record.layout.measures(flow.start))
 }
 
-/// Whether a flow is of a source; any is of none.
+/// True if the flow belongs to `source`. Without a source, every flow does.
 pub(super) fn is_of(record: &Record, source: Option<&str>, flow: &FlowReport) -> bool {
     source.is_none_or(|source| names(source, &record.layout.source_name(flow.source)))
 }
 
-/// Whether a source means the traffic of this name.
+/// True if the pattern `source` matches the traffic with the name `traffic`. A star at its end matches any rest.
 pub(crate) fn names(source: &str, traffic: &str) -> bool {
     match source.strip_suffix('*') {
         Some(beginning) => traffic.starts_with(beginning),
@@ -59,7 +59,7 @@ pub(crate) fn lasting<'a>(record: &'a Record, source: Option<&str>) -> Vec<&'a F
     flows
 }
 
-/// What arrived of a flow within the measurement interval, bit/s; see [`ip_bytes`].
+/// The throughput of a flow at its receiver within the measurement interval, bit/s; [`ip_bytes`] says which bytes count.
 pub(super) fn throughput(flow: &FlowReport, record: &Record) -> f64 {
     ip_bytes(flow, flow.goodput_bytes) * 8.0 / record.layout.measured_time().as_s()
 }
@@ -98,7 +98,7 @@ pub(super) fn largest_delay(record: &Record, source: &str) -> Option<f64> {
     delays.max().map(Span::as_s)
 }
 
-/// What the bottleneck's queue held within the measurement interval, packets: sample by sample, or means over windows.
+/// The backlog of the bottleneck within the measurement interval, packets: its samples, or their means over windows.
 pub(super) fn queue(record: &Record, window: Option<Span>) -> Vec<f64> {
     let samples = held(record).filter(|(time, _)| record.layout.measures(*time));
     let samples = samples.map(|(time, held)| (time, held.packets as f64));
@@ -108,7 +108,7 @@ pub(super) fn queue(record: &Record, window: Option<Span>) -> Vec<f64> {
     }
 }
 
-/// What the bottleneck's queue holds, sample by sample.
+/// The samples of the bottleneck's backlog.
 pub(crate) fn held(record: &Record) -> impl Iterator<Item = (Time, Backlog)> + '_ {
     at_bottleneck(record).filter_map(|row| Some((row.time, row.held?)))
 }

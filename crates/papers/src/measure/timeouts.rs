@@ -7,7 +7,7 @@ use super::{Kind, Run};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Timeouts {
-    /// How many of the largest transfers count.
+    /// The number of largest transfers that count.
     pub largest: usize,
 }
 

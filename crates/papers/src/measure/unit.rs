@@ -28,7 +28,7 @@ impl Unit {
         ends.into_iter().find(|(end, _)| name.ends_with(end)).map_or(Unit::Plain, |(_, unit)| unit)
     }
 
-    /// How much one is in what figures draw, and what that is called.
+    /// The unit that figures draw: its size in units of the numbers, and its symbol.
     fn drawn(self) -> (f64, &'static str) {
         match self {
             Unit::Plain | Unit::Share => (1.0, ""),
@@ -41,12 +41,12 @@ impl Unit {
         }
     }
 
-    /// What one of the drawn unit is.
+    /// The size of the drawn unit, in units of the numbers.
     pub fn scale(self) -> f64 {
         self.drawn().0
     }
 
-    /// What stands at an axis, with the unit that is drawn.
+    /// The title of an axis, with the unit that is drawn.
     pub fn titled(self, what: &str) -> String {
         match self.drawn().1 {
             "" => what.to_owned(),

@@ -2,7 +2,7 @@
 
 use qdisc::Span;
 
-/// What a source is called in a sentence.
+/// The name of a source in a sentence.
 pub(super) fn called(source: &str) -> &str {
     match source.strip_suffix('*') {
         Some("") => "all traffic",

@@ -1,4 +1,4 @@
-//! What became of flows: goodput, completion times, pages, calls.
+//! Metrics of all flows: goodput, completion times, page load times, calls.
 
 use qdisc::{Ending, FlowKind, FlowReport};
 

@@ -1,4 +1,4 @@
-//! The same of groups of sources, each by itself.
+//! Metrics of one group of sources each: goodput, losses, completion times, fairness, self-similarity.
 
 use std::collections::{BTreeMap, BTreeSet};
 

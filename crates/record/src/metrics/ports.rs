@@ -1,4 +1,4 @@
-//! What happened at the measured ports: sojourn times, backlog, losses, bursts.
+//! Metrics of the measured ports: sojourn times, backlog, losses, bursts.
 
 use qdisc::DropReason;
 

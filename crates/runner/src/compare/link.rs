@@ -11,7 +11,7 @@ use workload::{Direction, Workload};
 
 use super::capture::Capture;
 use super::{Mode, shown};
-use crate::outputs::{Kind, existing, may_write, outcome};
+use crate::outputs::{Kind, existing, may_write, outcome, removing};
 use crate::{Frontend, Outcome, Refusal};
 
 /// The link that the traffic of the capture crosses in the simulation.
@@ -55,7 +55,7 @@ impl Place {
         let Some(out) = out else { return Ok(Place { out: None, made: false, scratch }) };
         let place = Place { out: Some(out.to_owned()), made: !out.exists(), scratch };
         for folder in links.iter().filter_map(|link| place.folder(link, links.len())) {
-            let removing = |thing: &str| frontend.message(&format!("--force: removing {thing}"));
+            let removing = removing(frontend);
             RunFolder::inspect(&folder, None, existing(force, &removing))
                 .map_err(|error| (error.to_string(), outcome(&error)))?;
         }
@@ -179,9 +179,9 @@ impl Link {
         }
     }
 
-    /// How long is measured, and how long the run lasts. Measured is as long as the capture, or as long as all of it needs to
-    /// cross the link twice at its rate, but at most ten times the capture, or a minute. Who waits then has 10 s more to try
-    /// again: nothing new is asked for in them, so rates leave them out.
+    /// The length of the measurement interval, and that of the run. The interval is as long as the capture, or as long as all
+    /// of its bytes need to cross the link twice, but at most ten times the capture, or a minute. The run is 10 s longer, so
+    /// that transfers that are waiting can retransmit. No new transfer begins in these 10 s, so rates leave them out.
     fn times(&self, capture: &Capture) -> (Span, Span) {
         let span = capture.span();
         let crossing = |way: Direction| self.rate(way).time_for(capture.bytes(way).saturating_mul(2));

@@ -19,7 +19,7 @@ impl Paths {
         Paths::over(nodes, &links)
     }
 
-    /// The same over links as (from, to, cost), in the order of their ports.
+    /// Paths over links, each as its first node, its second node and its cost, in the order of their ports.
     pub fn over(nodes: usize, links: &[(u16, u16, u32)]) -> Paths {
         Paths {
             targets: links.iter().map(|(_, to, _)| *to).collect(),

@@ -339,8 +339,8 @@ fn settled(
     all_lead(reading, place, what, source, &named, around).then_some(named)
 }
 
-/// Whether packets have a way between the nodes of each pair, and so have the answers, where there are any. The first pair
-/// without one is told.
+/// Returns true if there is a route between the nodes of each pair, and a route back for traffic with answers. Reports an error
+/// for the first pair without a route.
 fn all_lead(
     reading: &mut Reading,
     place: Range<usize>,
