@@ -6,7 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use qdisc::{FlowKey, List, Packet, Slots, Time};
+use qdisc::hash::mix;
+use qdisc::{List, Packet, Slots, Streams, Time};
 
 use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
 use crate::segment::Segment;
@@ -14,9 +15,10 @@ use crate::segment::Segment;
 /// Packets on access links. Each host has a delay of its own, so that packets do not leave in the order in
 /// which they came, and are sorted by time.
 pub(crate) struct AccessLinks {
-    /// Arrival time of each packet, and its index in `packets`. At equal times flows are ordered by their
-    /// keys, and packets of one flow by `count`, so that they keep their order.
-    order: BinaryHeap<Reverse<(Time, FlowKey, u64, u32)>>,
+    /// Arrival time of each packet, and its index in `packets`. At equal times the order of flows is drawn
+    /// from their keys and the time, as that of all [events](crate::event_queue) is. Packets of one flow are
+    /// ordered by `count`, so that they keep their order.
+    order: BinaryHeap<Reverse<(Time, u64, u64, u32)>>,
     /// Packets, each with the node of its access link.
     packets: Slots<(u16, Packet<Segment>)>,
     all: List,
@@ -27,21 +29,21 @@ pub(crate) struct AccessLinks {
 
 impl AccessLinks {
     /// Access links without packets.
-    pub fn new(queue: &mut EventQueue) -> AccessLinks {
+    pub fn new(streams: &Streams, queue: &mut EventQueue) -> AccessLinks {
         AccessLinks {
             order: BinaryHeap::new(),
             packets: Slots::with_capacity(16),
             all: List::default(),
             count: 0,
-            timer: queue.add(Owner::Access, Rank::new(Class::Access, 0, 0)),
+            timer: queue.add(Owner::Access, Rank::of(Class::Packet, &streams.within("access"))),
         }
     }
 
     /// A packet enters the access link of a node, in either direction, and leaves it at `at`.
     pub fn add(&mut self, at: Time, pkt: (u16, Packet<Segment>), queue: &mut EventQueue) {
-        let flow = pkt.1.meta.flow;
+        let drawn = mix(pkt.1.meta.flow.0, at.as_ps());
         let place = self.packets.push_back(&mut self.all, pkt);
-        self.order.push(Reverse((at, flow, self.count, place.index())));
+        self.order.push(Reverse((at, drawn, self.count, place.index())));
         self.count += 1;
         self.schedule(queue);
     }

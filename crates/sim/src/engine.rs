@@ -130,29 +130,23 @@ impl Sim {
         let routes = plan.network.routes();
         let nodes = plan.network.nodes;
         let changes = Changes::new(&plan.network.links, &mut queue);
-        let positions = origin::positions(plan.network.links.iter().map(|link| link.name.as_str()));
-        let links = plan.network.links.into_iter().zip(positions).enumerate();
-        let links = links
-            .map(|(number, (link, position))| {
-                Link::new(number as u32, link, position, &plan.streams, &mut queue)
-            })
-            .collect();
+        let links = plan.network.links.into_iter().zip(0..);
+        let links = links.map(|(link, number)| Link::new(number, link, &plan.streams, &mut queue)).collect();
         let mut keys = plan.streams.within("flows").rng();
         let hasher = SipHasher::new(keys.word(), keys.word());
-        let origins = origin::origins(&plan.sources);
+        let origins = origin::origins(&plan.sources, &plan.streams);
         let sources = plan.sources.into_iter().zip(&origins).enumerate().map(|(number, (source, origin))| {
-            let rank = Rank::new(Class::Source, origin.position(), 0);
-            let timer = queue.add(Owner::Source(number as u16), rank);
+            let timer = queue.add(Owner::Source(number as u16), origin.rank());
             queue.set(timer, source.start);
             let settings =
                 Settings { tcp: Rc::new(source.tcp), class: source.class, reserved: source.reserved };
             Running { source: Some(source.source), settings, timer }
         });
         let sources = sources.collect();
-        let access = AccessLinks::new(&mut queue);
-        let measurement = queue.add(Owner::Measurement, Rank::new(Class::Measuring, 0, 0));
+        let access = AccessLinks::new(&plan.streams, &mut queue);
+        let measurement = queue.add(Owner::Measurement, Rank::only(Class::Measuring));
         queue.set(measurement, plan.measured.start);
-        let samples = queue.add(Owner::Sample, Rank::new(Class::Sample, 0, 0));
+        let samples = queue.add(Owner::Sample, Rank::only(Class::Sample));
         queue.set(samples, plan.sample.map_or(Time::NEVER, |every| Time::ZERO + every));
         Sim {
             now: Time::ZERO,
@@ -245,8 +239,8 @@ impl Sim {
         self.transport.memory()
     }
 
-    /// The transmitter of a link is free, or packets arrive at the far end of the link. If both happen at the
-    /// same time they are two events, because all free transmitters come before all arrivals.
+    /// The transmitter of a link is free, or packets arrive at the far end of the link. Both at the same time
+    /// are two events.
     #[inline]
     fn link_event<R: Probe<Segment>>(&mut self, number: u32, probe: &mut R) {
         let now = self.now;

@@ -1,7 +1,8 @@
 //! One direction of a link in a running simulation: the port, the transmitter and the wire.
 //!
-//! A link has one timer for two kinds of events. Its time is the earlier of the two, and its rank is that of
-//! the kind.
+//! A link has one timer for two kinds of events, set to the earlier of the two. If the transmitter is free and
+//! a packet arrives at the far end at the same time, the transmitter comes first. They concern two nodes, so
+//! that the order of these two decides nothing.
 
 use std::collections::VecDeque;
 
@@ -33,22 +34,12 @@ pub(crate) struct Link {
     /// Packets on the wire, in order of arrival.
     flight: VecDeque<(Time, Packet<Segment>)>,
     timer: Timer,
-    /// Rank among transmitters that are free at the same time.
-    departure: Rank,
-    /// Rank among links at whose far ends packets arrive at the same time.
-    arrival: Rank,
 }
 
 impl Link {
-    /// The link `number` of the network. `position` is the position of its name among those of all links.
-    pub fn new(
-        number: u32,
-        plan: LinkPlan,
-        position: u32,
-        streams: &Streams,
-        queue: &mut EventQueue,
-    ) -> Link {
-        let departure = Rank::new(Class::Departure, position, 0);
+    /// The link `number` of the network.
+    pub fn new(number: u32, plan: LinkPlan, streams: &Streams, queue: &mut EventQueue) -> Link {
+        let wire = streams.within("wire").within(&plan.name);
         Link {
             from: plan.from,
             to: plan.to,
@@ -58,12 +49,10 @@ impl Link {
             delay: plan.delay,
             jitter: plan.jitter,
             loss: plan.loss.get(),
-            rng: streams.within("wire").within(&plan.name).rng(),
+            rng: wire.rng(),
             next_pull: Time::NEVER,
             flight: VecDeque::new(),
-            timer: queue.add(Owner::Link(number), departure),
-            departure,
-            arrival: Rank::new(Class::Arrival, position, 0),
+            timer: queue.add(Owner::Link(number), Rank::of(Class::Packet, &wire)),
         }
     }
 
@@ -126,12 +115,7 @@ impl Link {
     #[inline]
     pub fn schedule(&self, queue: &mut EventQueue) {
         let arrival = self.flight.front().map_or(Time::NEVER, |(at, _)| *at);
-        // At equal times the departure comes first, as the order of the classes demands.
-        if self.next_pull <= arrival {
-            queue.set_ranked(self.timer, self.next_pull, self.departure);
-        } else {
-            queue.set_ranked(self.timer, arrival, self.arrival);
-        }
+        queue.set(self.timer, self.next_pull.min(arrival));
     }
 
     /// Reports the state of the port to the probe.

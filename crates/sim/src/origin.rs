@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::FiveTuple;
 use qdisc::hash::SipHasher;
+use qdisc::{FiveTuple, Streams};
 
 use crate::engine::SourcePlan;
 use crate::event_queue::{Class, Rank};
 
 /// The numbering of one source.
 pub(crate) struct Origin {
-    /// Position of the source's name among the names of all sources.
-    position: u32,
+    /// Rank of the source among events at the same time.
+    rank: Rank,
     /// Hash of the source's name: part of the addresses of its flows.
     hash: u64,
     /// Position of the source in its group, and the number of sources there. Flows of a group are numbered
@@ -30,15 +30,16 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// The numbering of a source that has sent nothing yet.
-    pub fn new(name: &str, position: u32, place: (u64, u64)) -> Origin {
+    pub fn new(name: &str, place: (u64, u64), streams: &Streams) -> Origin {
+        let rank = Rank::of(Class::Packet, &streams.within("source").within(name));
         // The key is fixed: addresses do not depend on the seed.
         let hash = SipHasher::new(0, 0).hash(name.as_bytes());
-        Origin { position, hash, place, flows: 0, ports: 0, connections: 0 }
+        Origin { rank, hash, place, flows: 0, ports: 0, connections: 0 }
     }
 
-    /// Position of the source's name among the names of all sources.
-    pub fn position(&self) -> u32 {
-        self.position
+    /// The rank of the source among events at the same time.
+    pub fn rank(&self) -> Rank {
+        self.rank
     }
 
     /// The number of a new flow.
@@ -51,7 +52,7 @@ impl Origin {
     /// The rank of a new connection.
     pub fn connection(&mut self) -> Rank {
         self.connections += 1;
-        Rank::new(Class::Connection, self.position, self.connections - 1)
+        self.rank.numbered(Class::Connection, self.connections)
     }
 
     /// The 5-tuple of a new flow: addresses are those of the nodes, ports count up.
@@ -82,21 +83,9 @@ impl Origin {
 }
 
 /// The numbering of each source, by its number.
-pub(crate) fn origins(sources: &[SourcePlan]) -> Vec<Origin> {
-    let positions = positions(sources.iter().map(|source| source.name.as_str()));
-    let named = sources.iter().zip(positions).zip(places(sources));
-    named.map(|((source, position), place)| Origin::new(&source.name, position, place)).collect()
-}
-
-/// The position of each name in the sorted list of all names.
-pub(crate) fn positions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<u32> {
-    let mut sorted: Vec<(&str, usize)> = names.zip(0..).collect();
-    sorted.sort_unstable();
-    let mut positions = vec![0; sorted.len()];
-    for (position, (_, index)) in (0..).zip(sorted) {
-        positions[index] = position;
-    }
-    positions
+pub(crate) fn origins(sources: &[SourcePlan], streams: &Streams) -> Vec<Origin> {
+    let placed = sources.iter().zip(places(sources));
+    placed.map(|(source, place)| Origin::new(&source.name, place, streams)).collect()
 }
 
 /// The position of each source in its group, in the order of the names, and the number of sources in the

@@ -41,7 +41,7 @@ impl Changes {
             }
         }
         pending.sort_unstable_by(|a, b| b.cmp(a));
-        let timer = queue.add(Owner::Outage, Rank::new(Class::Outage, 0, 0));
+        let timer = queue.add(Owner::Outage, Rank::only(Class::Outage));
         let changes = Changes { pending, timer };
         changes.schedule(queue);
         changes
