@@ -104,8 +104,8 @@ impl<const W: usize> Engine<W> {
         statistics.settle();
         let measured = self.slots - self.warmup;
         if self.batch_end == self.warmup {
-            statistics.reset();
-            links.reset_maxima();
+            statistics.reset(self.fabric.longest());
+            links.reset_maxima(clock.tick);
             self.fabric_from = clock.fabric;
         } else {
             let sums = statistics.sums();

@@ -109,9 +109,15 @@ impl Links {
         }
     }
 
-    /// Resets the maxima.
-    pub fn reset_maxima(&mut self) {
-        (self.most_ticks, self.most_short) = (0, 0);
+    /// Resets the maxima to what is at the outputs at `tick`, to which the links have advanced.
+    pub fn reset_maxima(&mut self, tick: u64) {
+        let ticks = self.links.iter().map(|link| link.busy_until.saturating_sub(tick));
+        let short = self.links.iter().map(|link| {
+            let [queue, _] = &link.queues;
+            queue.packets[queue.next..].iter().take_while(|packet| packet.at <= tick).count() as u64
+        });
+        self.most_ticks = ticks.max().unwrap_or(0);
+        self.most_short = short.max().unwrap_or(0);
     }
 
     /// Computes the transmissions of one output that begin by `tick`. A link that becomes free in exactly

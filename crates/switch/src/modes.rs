@@ -19,6 +19,7 @@ use crate::registry::ArbiterConfig;
 use crate::row::Row;
 use crate::shared::Shared;
 
+use crate::statistics::Longest;
 pub(crate) use connections::Connections;
 use qdisc::Invalid;
 
@@ -35,6 +36,9 @@ pub(crate) trait Fabric<const W: usize>: Send {
     }
     /// Runs one slot of the fabric.
     fn slot(&mut self, shared: &mut Shared<W>);
+    /// The length of the longest queue of an input now, as in [`Statistics`](crate::statistics::Statistics):
+    /// in cells, and for short packets alone in packets, where they have queues of their own.
+    fn longest(&self) -> Longest;
     /// Passes the pointers of the arbiters to `visit`: the class of packets (empty with one arbiter), the
     /// name, and the positions by port.
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16]));

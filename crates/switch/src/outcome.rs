@@ -131,9 +131,9 @@ impl Outcome {
             outputs: statistics.slots,
             crossed_to: statistics.crossed_to.clone(),
             most: Most {
-                queue_cells: statistics.most_queue,
+                queue_cells: statistics.longest.cells,
                 input_cells: statistics.most_input,
-                short_packets: statistics.most_short,
+                short_packets: statistics.longest.short,
                 output_cells: links.most_cells(),
                 output_short: links.most_short,
             },

@@ -131,6 +131,11 @@ impl<const W: usize> Voqs<W> {
         Voqs { ports, slab, queues, requests: Requests::none() }
     }
 
+    /// Number of cells in the longest queue.
+    pub fn longest(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.cells).max().unwrap_or(0)
+    }
+
     /// Appends a packet and returns the number of cells of its queue.
     #[inline]
     pub fn push(&mut self, input: usize, output: usize, packet: Packet) -> u64 {
@@ -200,6 +205,11 @@ impl<const W: usize> Fifos<W> {
         let mut queues = PerPort::new(Queue::new(&mut slab));
         (1..ports).for_each(|input| queues[input] = Queue::new(&mut slab));
         Fifos { slab, queues, requests: Requests::none() }
+    }
+
+    /// Number of cells in the longest queue.
+    pub fn longest(&self) -> u64 {
+        self.queues.first(64 * W).iter().map(|queue| queue.cells).max().unwrap_or(0)
     }
 
     /// Appends a packet and returns the number of cells of its queue.

@@ -68,10 +68,8 @@ pub(crate) struct Statistics {
     pub arrived: u64,
     /// Cells that crossed, by output.
     pub crossed_to: Vec<u64>,
-    /// Largest number of cells in one queue of an input.
-    pub most_queue: u64,
-    /// Largest number of packets in one queue for short packets, after arrivals and before service.
-    pub most_short: u64,
+    /// The longest queue of an input so far.
+    pub longest: Longest,
     /// Largest number of cells at one input, in all its queues.
     pub most_input: u64,
     /// Cells at each input now, which a reset does not change.
@@ -90,15 +88,15 @@ impl Statistics {
             slots: Slots::default(),
             arrived: 0,
             crossed_to: vec![0; ports],
-            most_queue: 0,
-            most_short: 0,
+            longest: Longest::default(),
             most_input: 0,
             at_input: vec![0; ports],
         }
     }
 
-    /// Begins the measurement interval: clears everything but the backlog.
-    pub fn reset(&mut self) {
+    /// Begins the measurement interval: clears everything but the backlog. `longest` are the queues that there
+    /// are now.
+    pub fn reset(&mut self, longest: Longest) {
         for of in &mut self.of {
             of.waits.clear();
             of.throughs.clear();
@@ -106,7 +104,8 @@ impl Statistics {
         self.slots = Slots::default();
         self.arrived = 0;
         self.crossed_to.fill(0);
-        (self.most_queue, self.most_short, self.most_input) = (0, 0, 0);
+        self.longest = longest;
+        self.most_input = self.at_input.iter().copied().max().unwrap_or(0);
     }
 
     /// Prepares the histograms for the next batch.
@@ -123,6 +122,18 @@ impl Statistics {
         self.arrived += u64::from(cells);
         self.at_input[input] += u64::from(cells);
         self.most_input = self.most_input.max(self.at_input[input]);
+    }
+
+    /// Records the cells of a queue that a packet has joined.
+    #[inline]
+    pub fn queue_has(&mut self, cells: u64) {
+        self.longest.cells = self.longest.cells.max(cells);
+    }
+
+    /// Records the packets of a queue for short packets that one has joined.
+    #[inline]
+    pub fn short_queue_has(&mut self, packets: u64) {
+        self.longest.short = self.longest.short.max(packets);
     }
 
     /// Removes a packet from the backlog of its input.
@@ -181,6 +192,15 @@ impl Statistics {
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
+}
+
+/// Largest numbers in one queue of an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Longest {
+    /// Cells, in a queue that is not for short packets alone.
+    pub cells: u64,
+    /// Packets in a queue for short packets, after arrivals and before service.
+    pub short: u64,
 }
 
 /// Sums since the last reset; times in ticks.

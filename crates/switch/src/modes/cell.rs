@@ -7,6 +7,7 @@ use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::shared::{Shared, VoqWeights};
+use crate::statistics::Longest;
 
 pub(super) struct Cell<const W: usize> {
     voqs: Voqs<W>,
@@ -25,7 +26,7 @@ impl<const W: usize> Fabric<W> for Cell<W> {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);
-        shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
+        shared.statistics.queue_has(cells);
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
@@ -53,6 +54,10 @@ impl<const W: usize> Fabric<W> for Cell<W> {
         }
         let unmatched = (wanted & !self.matching.outputs).count() as u64;
         shared.account(0, self.matching.pairs().len() as u64, 0, 0, unmatched);
+    }
+
+    fn longest(&self) -> Longest {
+        Longest { cells: self.voqs.longest(), short: 0 }
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

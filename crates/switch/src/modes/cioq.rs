@@ -11,6 +11,7 @@ use super::Fabric;
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::shared::Shared;
+use crate::statistics::Longest;
 
 /// A cell at an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl Cioq {
             let place = self.outputs[output].len().min(list.len());
             list.insert(place, Cell { deadline, packet, to });
             self.requested[output] += 1;
-            shared.statistics.most_queue = shared.statistics.most_queue.max(list.len() as u64);
+            shared.statistics.queue_has(list.len() as u64);
         }
         self.arriving[input].cells = later;
     }
@@ -173,6 +174,11 @@ impl<const W: usize> Fabric<W> for Cioq {
             }
             self.sending += shared.clock.slot_ticks;
         }
+    }
+
+    fn longest(&self) -> Longest {
+        let cells = self.inputs.iter().map(|list| list.len() as u64).max().unwrap_or(0);
+        Longest { cells, short: 0 }
     }
 
     fn pointers(&self, _: &mut dyn FnMut(&'static str, &'static str, &[u16])) {}

@@ -11,6 +11,7 @@ use crate::packet::{Class, Packet};
 use crate::queues::Fifos;
 use crate::row::Row;
 use crate::shared::{FifoWeights, Shared};
+use crate::statistics::Longest;
 
 pub(super) struct Fifo<const W: usize> {
     fifos: Fifos<W>,
@@ -38,7 +39,7 @@ impl<const W: usize> Fabric<W> for Fifo<W> {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.fifos.push(input, packet);
-        shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
+        shared.statistics.queue_has(cells);
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
@@ -78,6 +79,10 @@ impl<const W: usize> Fabric<W> for Fifo<W> {
         shared.account(0, crossing, 0, 0, (wanted & !taken).count() as u64);
         self.connections.note(Row::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
+    }
+
+    fn longest(&self) -> Longest {
+        Longest { cells: self.fifos.longest(), short: 0 }
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

@@ -5,6 +5,7 @@
 use super::Fabric;
 use crate::packet::{Class, Packet};
 use crate::shared::Shared;
+use crate::statistics::Longest;
 
 pub(super) struct Output {
     /// Packets whose last cell arrives in this slot, with their inputs.
@@ -31,6 +32,11 @@ impl<const W: usize> Fabric<W> for Output {
         for (input, packet) in self.complete.drain(..) {
             shared.complete(usize::from(input), packet);
         }
+    }
+
+    fn longest(&self) -> Longest {
+        // The inputs have no queues.
+        Longest::default()
     }
 
     fn pointers(&self, _: &mut dyn FnMut(&'static str, &'static str, &[u16])) {}

@@ -10,6 +10,7 @@ use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::row::Row;
 use crate::shared::{Shared, VoqWeights};
+use crate::statistics::Longest;
 
 pub(super) struct PacketMode<const W: usize> {
     voqs: Voqs<W>,
@@ -34,7 +35,7 @@ impl<const W: usize> Fabric<W> for PacketMode<W> {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);
-        shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
+        shared.statistics.queue_has(cells);
     }
 
     fn slot(&mut self, shared: &mut Shared<W>) {
@@ -66,6 +67,10 @@ impl<const W: usize> Fabric<W> for PacketMode<W> {
         shared.account(0, sent, 0, 0, unmatched);
         self.connections.note(Row::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
+    }
+
+    fn longest(&self) -> Longest {
+        Longest { cells: self.voqs.longest(), short: 0 }
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

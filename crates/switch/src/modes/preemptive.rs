@@ -20,6 +20,7 @@ use crate::packet::{Class, Packet};
 use crate::queues::{Fifos, Voqs};
 use crate::row::Row;
 use crate::shared::{FifoWeights, Shared, VoqWeights};
+use crate::statistics::Longest;
 
 pub(super) struct Preemptive<const W: usize> {
     short: Fifos<W>,
@@ -152,12 +153,12 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
             Class::Short => {
                 self.short_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.short.push(input, packet);
-                shared.statistics.most_short = shared.statistics.most_short.max(cells);
+                shared.statistics.short_queue_has(cells);
             }
             Class::Long => {
                 self.long_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.long.push(input, usize::from(packet.to), packet);
-                shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
+                shared.statistics.queue_has(cells);
             }
         }
     }
@@ -211,6 +212,10 @@ impl<const W: usize> Fabric<W> for Preemptive<W> {
             self.break_off(interrupted, now);
         }
         self.connections.end(now, |input, packet| shared.complete(input, packet));
+    }
+
+    fn longest(&self) -> Longest {
+        Longest { cells: self.long.longest(), short: self.short.longest() }
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

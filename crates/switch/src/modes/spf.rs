@@ -11,6 +11,7 @@ use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
 use crate::row::Row;
 use crate::shared::{Shared, VoqWeights};
+use crate::statistics::Longest;
 
 pub(super) struct Spf<const W: usize> {
     short: Voqs<W>,
@@ -43,12 +44,12 @@ impl<const W: usize> Fabric<W> for Spf<W> {
             Class::Short => {
                 self.short_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.short.push(input, usize::from(packet.to), packet);
-                shared.statistics.most_short = shared.statistics.most_short.max(cells);
+                shared.statistics.short_queue_has(cells);
             }
             Class::Long => {
                 self.long_arbiter.arrived(input, usize::from(packet.to));
                 let cells = self.long.push(input, usize::from(packet.to), packet);
-                shared.statistics.most_queue = shared.statistics.most_queue.max(cells);
+                shared.statistics.queue_has(cells);
             }
         }
     }
@@ -98,6 +99,10 @@ impl<const W: usize> Fabric<W> for Spf<W> {
         shared.account(short, self.connections.count(), 0, 0, (wanted & !taken).count() as u64);
         self.connections.note(Row::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
+    }
+
+    fn longest(&self) -> Longest {
+        Longest { cells: self.long.longest(), short: self.short.longest() }
     }
 
     fn pointers(&self, visit: &mut dyn FnMut(&'static str, &'static str, &[u16])) {

@@ -1,0 +1,60 @@
+//! The largest numbers of the measurement interval include what was there when it began.
+
+use std::collections::BTreeMap;
+
+use qdisc::Streams;
+use serde_json::json;
+use switch::Plan;
+use switch::traffic::SOURCES;
+
+/// Two inputs get a packet of one cell for output 0 in each of the slots 0 to 9. One cell a slot can leave, so
+/// that half of them are left when the interval begins with slot 10. Nothing arrives in it.
+fn numbers(arbiter: &str, class: &str) -> BTreeMap<String, f64> {
+    let list = SOURCES.iter().find(|source| source.name == "list").expect("it is registered");
+    let packets: Vec<_> = (0..10)
+        .flat_map(|slot| {
+            [0, 1].map(|from| json!({ "slot": slot, "from": from, "to": 0, "cells": 1, "class": class }))
+        })
+        .collect();
+    let plan = Plan {
+        ports: 2,
+        arbiter: arbiter.parse().expect("it is an arbiter"),
+        traffic: (list.from_json)(json!({ "packets": packets })).expect("these are its parameters"),
+        slots: 40,
+        warmup: 10,
+        streams: Streams::new(1),
+        folder: Default::default(),
+    };
+    let outcome = switch::run(&plan).expect("it can be run");
+    outcome.numbers().into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+#[test]
+fn queues_of_inputs_count_from_the_beginning() {
+    for arbiter in ["islip mode cell", "islip mode packet", "fifo", "p_spf", "p_spf mode spf"] {
+        let numbers = numbers(arbiter, "long");
+        // Ten cells are left, five at each input if the arbiter serves them in turns. The cell that crosses in
+        // slot 9 has left its queue by then or not.
+        assert!((10.0..=12.0).contains(&(2.0 * numbers["input_max_cells"])), "{arbiter}: {numbers:?}");
+        assert!((10.0..=12.0).contains(&(2.0 * numbers["queue_max_cells"])), "{arbiter}: {numbers:?}");
+    }
+}
+
+#[test]
+fn queues_for_short_packets_count_from_the_beginning() {
+    for arbiter in ["p_spf", "p_spf mode spf"] {
+        let numbers = numbers(arbiter, "short");
+        assert!((5.0..=6.0).contains(&numbers["short_max_packets"]), "{arbiter}: {numbers:?}");
+    }
+}
+
+#[test]
+fn outputs_count_from_the_beginning() {
+    // Two cells a slot cross and one leaves.
+    for arbiter in ["oq", "cioq", "islip speedup 2"] {
+        let numbers = numbers(arbiter, "long");
+        assert!((9.0..=11.0).contains(&numbers["output_max_cells"]), "{arbiter}: {numbers:?}");
+    }
+    let numbers = numbers("p_spf mode spf speedup 2", "short");
+    assert!((9.0..=11.0).contains(&numbers["output_short_max_packets"]), "{numbers:?}");
+}
