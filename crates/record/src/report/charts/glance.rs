@@ -34,7 +34,7 @@ const FIGURES: [Figure; 9] = [
     figure("page_load_p50_s", "Pages", "median, ", true, TIME),
     figure("page_load_p95_s", "Pages", "95th percentile, ", true, TIME),
     figure("voice_delay_p99_s", "Delay of calls", "99th percentile, ", true, TIME),
-    figure("small_sojourn_p99_s", "Waiting of small packets", "99th percentile, ", true, TIME),
+    figure("small_sojourn_p99_s", "Sojourn time of small packets", "99th percentile, ", true, TIME),
     figure("goodput_bps", "Goodput", "", false, RATE),
     figure("flows_incomplete", "Unfinished transfers", "", true, Kind::Count("number per run")),
 ];
