@@ -177,13 +177,15 @@ fn it_ends_when_an_interface_was_removed_and_made_again() {
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames: Vec<Vec<u8>> = (0..20).map(|n| frame(0x88b5, n, 1000)).collect();
     a.send(&frames);
-    assert_eq!(b.receive(1, Duration::from_secs(5)), frames[..1]);
+    // On a busy machine more than one is there when this thread looks again.
+    let mut came = b.receive(1, Duration::from_secs(5));
     ip(&["link", "del", &bed.name("a1")]);
     bed.pair("a0", "a1");
     let (code, out, errors) = live.end();
     assert_eq!(code, Some(1), "{errors}");
     assert!(errors.contains(&format!("the interface {} was removed", bed.name("a1"))), "{errors}");
-    assert_eq!(b.receive(19, Duration::from_secs(1)), frames[1..], "what waited was sent");
+    came.extend(b.receive(20 - came.len(), Duration::from_secs(1)));
+    assert_eq!(came, frames, "what waited was sent");
     let told: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!(told["directions"][0]["sent"]["packets"], 20);
     assert_eq!(capture::Reader::open(&pcap).expect("it is a capture").count(), 20);

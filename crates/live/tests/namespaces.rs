@@ -169,7 +169,8 @@ fn an_interface_that_is_made_again_is_another_one() {
         let frames: Vec<Vec<u8>> = (0..30).map(|n| frame(0x88b5, n, 1000)).collect();
         // 240 ms of the link.
         sender.send(&frames);
-        assert_eq!(receiver.receive(1, Duration::from_secs(2)), frames[..1]);
+        // On a busy machine more than one is there when this thread looks again.
+        let mut came = receiver.receive(1, Duration::from_secs(2));
         ip(&["link", "del", &bed.name(removed)]);
         bed.pair(near, removed);
         let mut said = Vec::new();
@@ -185,7 +186,8 @@ fn an_interface_that_is_made_again_is_another_one() {
         assert!(!bridge.is_whole() && bridge.removed() == [bed.name(removed)]);
         assert!(bridge.watch().is_empty(), "it is told once, not for {other}");
         let ended = bridge.stop(Span::s(2));
-        assert_eq!(receiver.receive(29, Duration::from_secs(1)), frames[1..], "sent to the end");
+        came.extend(receiver.receive(30 - came.len(), Duration::from_secs(1)));
+        assert_eq!(came, frames, "sent to the end");
         assert!(ended.iter().all(|ended| ended.status.plain.is_none()));
         assert_eq!(ended[number].status.counters.sent.packets, 30);
     }
