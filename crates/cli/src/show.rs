@@ -1,12 +1,9 @@
-//! Errors and warnings on the standard error, each with its line underlined.
+//! Errors and warnings on the standard error, each with the place in its file underlined.
 
 use std::io::Write;
 
-use miette::{
-    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, MietteError, MietteSpanContents,
-    Report, Severity, SourceCode, SourceSpan, SpanContents,
-};
-use scenario::{Diagnostic, Excerpt, Origin, Wrong};
+use annotate_snippets::{AnnotationKind, Level, Origin as At, Renderer, Snippet};
+use scenario::{Diagnostic, Origin, Severity, Wrong};
 
 use crate::terminal;
 
@@ -17,20 +14,16 @@ pub fn wrong(wrong: &Wrong) {
 
 /// Shows errors or warnings.
 pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
-    let theme = match terminal::error_styles() {
-        true => GraphicalTheme::unicode(),
-        false => GraphicalTheme::unicode_nocolor(),
+    let renderer = match terminal::error_styles() {
+        true => Renderer::styled(),
+        false => Renderer::plain(),
     };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(terminal::width());
+    let renderer = renderer.term_width(terminal::width());
     let (shown, more) = scenario::shown(diagnostics);
-    let mut text = String::new();
-    for diagnostic in shown {
-        text.push('\n');
-        let rendered = handler.render_report(&mut text, report(origin, diagnostic).as_ref());
-        rendered.expect("a text takes everything");
-    }
+    let shown: Vec<String> = shown.into_iter().map(|each| render(&renderer, origin, each)).collect();
+    let mut text = shown.join("\n\n") + "\n";
     if more > 0 {
-        text.push_str(&format!("\n  ... and {more} more\n"));
+        text.push_str(&format!("\n... and {more} more\n"));
     }
     print(&text);
 }
@@ -40,48 +33,29 @@ pub fn sentence(text: &str) {
     print(&format!("giveway: {text}\n"));
 }
 
-fn report(origin: &Origin, diagnostic: &Diagnostic) -> Report {
+/// Draws the lines around a mistake as compilers do.
+fn render(renderer: &Renderer, origin: &Origin, diagnostic: &Diagnostic) -> String {
     let excerpt = origin.excerpt(&diagnostic.span, 1);
-    let label = (!diagnostic.label.is_empty()).then(|| diagnostic.label.clone());
-    let mut told = MietteDiagnostic::new(&diagnostic.message)
-        .with_severity(match diagnostic.severity {
-            scenario::Severity::Error => Severity::Error,
-            scenario::Severity::Warning => Severity::Warning,
-        })
-        .with_label(LabeledSpan::new_primary_with_span(label, excerpt.span.clone()));
+    let place = origin.place(&diagnostic.span);
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let label = (!diagnostic.label.is_empty()).then_some(&*diagnostic.label);
+    // The place is written apart: a long line is clipped, and the library would count columns of what is left of it.
+    let mut group = level
+        .primary_title(&*diagnostic.message)
+        .element(At::path(place.name).line(place.line).char_column(place.column))
+        .element(
+            Snippet::source(&*excerpt.text)
+                .line_start(excerpt.first_line)
+                .fold(false)
+                .annotation(AnnotationKind::Primary.span(excerpt.span.clone()).label(label)),
+        );
     if let Some(help) = &diagnostic.help {
-        told = told.with_help(help);
+        group = group.element(Level::HELP.message(&**help));
     }
-    let name = origin.place(&diagnostic.span).name.to_owned();
-    Report::new(told).with_source_code(Source { name, excerpt })
-}
-
-/// Some lines of a file, with the numbers that they have there. The library that draws them would otherwise look through
-/// the whole file for each message, and it cannot draw a line of more than 65,535 columns.
-struct Source {
-    name: String,
-    excerpt: Excerpt,
-}
-
-impl SourceCode for Source {
-    fn read_span<'a>(
-        &'a self,
-        span: &SourceSpan,
-        before: usize,
-        after: usize,
-    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let lines = self.excerpt.text.read_span(span, before, after)?;
-        // Asked for no lines around it, this is where the place begins.
-        let column = if before == 0 { self.excerpt.byte } else { lines.column() };
-        Ok(Box::new(MietteSpanContents::new_named(
-            self.name.clone(),
-            lines.data(),
-            *lines.span(),
-            self.excerpt.first_line - 1 + lines.line(),
-            column,
-            lines.line_count(),
-        )))
-    }
+    renderer.render(&[group])
 }
 
 /// Nobody is left to be told when even this cannot be written.

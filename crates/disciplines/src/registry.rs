@@ -122,6 +122,20 @@ macro_rules! registry {
                 }
             }
 
+            /// Builds it for packets that carry a number: for traces, checks and measurements.
+            ///
+            /// [`Spec::build`] is compiled once for each payload in each crate that calls it, with all
+            /// disciplines; this is compiled here, once.
+            ///
+            /// # Errors
+            /// The parameter that makes no sense at that site.
+            pub fn build_numbered(
+                &self,
+                site: &qdisc::Site,
+            ) -> Result<Box<dyn qdisc::Qdisc<u64>>, qdisc::Invalid> {
+                self.build(site)
+            }
+
             /// Does something with its type known.
             pub fn with<V: Visit>(&self, visit: V) -> V::Out {
                 match self {

@@ -24,10 +24,6 @@ pub struct Excerpt {
     pub span: Range<usize>,
     /// The number of its first line in the file, from 1.
     pub first_line: usize,
-    /// The line on which the underlined place begins, from 1.
-    pub line: usize,
-    /// The byte of that line, not clipped, at which it begins; from 0.
-    pub byte: usize,
 }
 
 impl Origin {
@@ -57,8 +53,6 @@ impl Origin {
             span: excerpt.span.unwrap_or(0..0),
             text: excerpt.text,
             first_line,
-            line: first + 1,
-            byte: span.start - lines[first],
         }
     }
 }
@@ -103,7 +97,7 @@ mod tests {
         let excerpt = origin.excerpt(&(8..13), 1);
         assert_eq!(excerpt.text, "one\ntwo three\nfour\n");
         assert_eq!(&excerpt.text[excerpt.span], "three");
-        assert_eq!((excerpt.first_line, excerpt.line, excerpt.byte), (1, 2, 4));
+        assert_eq!(excerpt.first_line, 1);
 
         let long = format!("{}wrong{}", "ä".repeat(40_000), "b".repeat(80_000));
         let origin = Origin::new("file", format!("first\n{long}\n{long}"));
@@ -113,7 +107,6 @@ mod tests {
         assert!(excerpt.text.len() < 600, "{}", excerpt.text.len());
         let line = excerpt.text.lines().nth(1).unwrap();
         assert!(line.starts_with("…ä") && line.ends_with("b…"), "{line}");
-        assert_eq!((excerpt.line, excerpt.byte), (2, 80_000));
         // A place as long as the line is clipped with it.
         let excerpt = origin.excerpt(&(6..6 + long.len()), 0);
         assert_eq!(excerpt.span.end, excerpt.text.trim_end_matches(['…', '\n']).len());
@@ -124,7 +117,7 @@ mod tests {
         let origin = Origin::new("file", "word\n".repeat(1000));
         let excerpt = origin.excerpt(&(10..4000), 1);
         assert_eq!(excerpt.text, "word\nword\nword\n");
-        assert_eq!((excerpt.first_line, excerpt.line), (2, 3));
+        assert_eq!(excerpt.first_line, 2);
         assert_eq!(excerpt.span, 5..9);
     }
 }

@@ -55,6 +55,7 @@ pub use host::Host;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, Live};
 pub use network::{
     Bound, Build, Crossed, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds,
+    discipline,
 };
 pub use scenario::{Cell, Compared, Scenario};
 pub use schema::{schema, traffic_keys};

@@ -27,12 +27,11 @@ use std::path::PathBuf;
 
 use disciplines::Spec;
 use qdisc::{Bytes, Invalid, PortId, Site, Span, Streams};
-use sim::Segment;
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub(crate) use self::keys::{Common, Ends, Parts, Record, Way};
 pub(crate) use self::paths::Paths;
-pub use self::run::{Build, Crossed, Finished, Measured};
+pub use self::run::{Build, Crossed, Finished, Measured, discipline};
 pub use self::topology::{Port, Queue};
 use self::topology::{Topology, onward};
 pub use self::traffic::Stream;
@@ -207,7 +206,7 @@ impl Reading {
         place: &str,
         at: &Range<usize>,
     ) -> bool {
-        let Err(Invalid { parameter, message }) = spec.build::<Segment>(site) else { return true };
+        let Err(Invalid { parameter, message }) = run::discipline(spec, site) else { return true };
         let span = written.map_or_else(|| at.clone(), |node| self.parameter(node, parameter));
         self.tell(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {place}")));
         false

@@ -24,6 +24,17 @@ pub struct Finished {
 /// Builds the discipline of a port of a run.
 pub type Build<'a> = &'a dyn Fn(&Port, &Spec, &Site) -> Result<Box<dyn Qdisc<Segment>>, Invalid>;
 
+/// Builds a discipline for a simulated link.
+///
+/// Whoever needs one calls this: [`Spec::build`] is compiled once more, with all disciplines, in each crate that calls
+/// it for segments.
+///
+/// # Errors
+/// The parameter that makes no sense at that site.
+pub fn discipline(spec: &Spec, site: &Site) -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
+    spec.build(site)
+}
+
 /// Which of the measured ports flows cross: for each pair of nodes, sender first, in their order. Routes are those of a
 /// network whose links are all up.
 pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
@@ -105,7 +116,7 @@ impl Network {
     /// # Panics
     /// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read.
     pub fn plan(&self, cell: &Cell) -> Plan {
-        self.plan_built(cell, &|_, spec, site| spec.build(site))
+        self.plan_built(cell, &|_, spec, site| discipline(spec, site))
     }
 
     /// The same with disciplines that `build` builds: each as it is told, but perhaps watched.
@@ -175,7 +186,7 @@ impl Network {
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
-        self.run_built(cell, &|_, spec, site| spec.build(site), probe, go_on)
+        self.run_built(cell, &|_, spec, site| discipline(spec, site), probe, go_on)
     }
 
     /// The same with disciplines that `build` builds: each as it is told, but perhaps watched.
