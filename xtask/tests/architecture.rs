@@ -137,7 +137,7 @@ const KEPT_APART: &[(&str, &[&str])] = &[
     ("arrow-schema", &["record"]),
     ("minijinja", &["record"]),
     ("clap", &["cli"]),
-    ("miette", &["cli"]),
+    ("annotate-snippets", &["cli"]),
     ("indicatif", &["cli"]),
     ("rayon", &["runner"]),
     ("petgraph", &["sim"]),

@@ -7,8 +7,8 @@ use clap::Subcommand;
 use kernel::KernelError;
 use kernel::attach::{self, Attached, LoadRequest, Source};
 use kernel::object::{self, Recipe};
-use kernel::plan::{Kind, Plan};
-use kernel::way::Way;
+use kernel_plan::plan::{Kind, Plan};
+use kernel_plan::way::Way;
 use qdisc::{DropReason, Limit, Rate};
 use serde_json::{Map, Value, json};
 

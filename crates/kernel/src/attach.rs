@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::KernelError;
 use crate::object::{self, Recipe};
-use crate::plan::{Params, Plan};
+use kernel_plan::plan::{Params, Plan};
 use crate::printed;
 use crate::tools::{BPFTOOL, TC, UNSHARE};
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::KernelError;
-use crate::plan::Kind;
+use kernel_plan::plan::Kind;
 use crate::tools::{BPFTOOL, CLANG};
 
 /// The types of the running kernel.

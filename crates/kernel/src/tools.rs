@@ -22,6 +22,9 @@ pub enum KernelError {
     /// Something of this machine or this command is not as it must be: a sentence.
     #[error("{0}")]
     Precondition(String),
+    /// The kernel cannot have the discipline as it was written.
+    #[error(transparent)]
+    Plan(#[from] kernel_plan::PlanError),
     /// A program was run and failed.
     #[error("{command} failed: {said}")]
     Failed {
@@ -44,7 +47,7 @@ pub enum KernelError {
 impl KernelError {
     /// Whether something is missing or wrong, as opposed to one that failed.
     pub fn is_prerequisite(&self) -> bool {
-        matches!(self, KernelError::Missing { .. } | KernelError::Precondition(_))
+        matches!(self, KernelError::Missing { .. } | KernelError::Precondition(_) | KernelError::Plan(_))
     }
 
     pub(crate) fn precondition(what: impl Into<String>) -> KernelError {

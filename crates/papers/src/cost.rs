@@ -68,7 +68,7 @@ impl Case {
     /// # Errors
     /// Why not.
     pub fn check(self, spec: &Spec) -> Result<(), String> {
-        let built = spec.build::<u64>(&self.site());
+        let built = spec.build_numbered(&self.site());
         built.map(|_| ()).map_err(|invalid| format!("{}: {invalid}", spec.name()))
     }
 
@@ -79,7 +79,7 @@ impl Case {
     /// Nanoseconds per enqueue and dequeue; `None` when the discipline does not hold a packet of each flow.
     pub fn pair_ns(self, spec: &Spec) -> Option<f64> {
         let link = self.link();
-        let mut qdisc = spec.build::<u64>(&self.site()).expect("it was checked");
+        let mut qdisc = spec.build_numbered(&self.site()).expect("it was checked");
         let mut out = Outbox::default();
         let mut now = Time::ms(1);
         for flow in 0..self.flows {

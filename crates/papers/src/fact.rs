@@ -76,7 +76,7 @@ fn figure_2_rounds() -> u32 {
     let rate = |units: u64| Rate::bit(units * 8000);
     let site = Site::new(rate(300), Streams::new(1));
     let spec: Spec = "trr_round slots 101 unit 1ms".parse().expect("it is written right");
-    let mut trr = spec.build::<u64>(&site).expect("it can be built");
+    let mut trr = spec.build_numbered(&site).expect("it can be built");
     let mut out = Outbox::default();
     let mut cx = Cx::new(Time::ZERO, &mut out);
     // What comes before each round, as flow and packets; the clock that is printed; the flows by their printed stamps.

@@ -144,7 +144,7 @@ impl Again {
     fn begin(build: Build) -> (Option<Again>, Section) {
         let Build { name, spelling, site } = build;
         let built = match spelling.parse::<Spec>() {
-            Ok(spec) => spec.build::<u64>(&site).map_err(|invalid| invalid.to_string()),
+            Ok(spec) => spec.build_numbered(&site).map_err(|invalid| invalid.to_string()),
             Err(error) => Err(error.to_string()),
         };
         let (again, verdict) = match built {

@@ -354,7 +354,7 @@ impl<'a> Session<'a> {
             match (export, trace) {
                 (None, None) => by(cell, series, &go_on),
                 (Some((target, network)), None) => Ok(observe_network(network, series, |recorder| {
-                    target.run(network, cell, &|_, spec, site| spec.build(site), recorder, &go_on)
+                    target.run(network, cell, &|_, spec, site| scenario::discipline(spec, site), recorder, &go_on)
                 })),
                 (None, Some((trace, network))) => Ok(observe_network(network, series, |recorder| {
                     trace.run(&mut |build| network.run_built(cell, build, recorder, &go_on))

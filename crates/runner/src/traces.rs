@@ -121,7 +121,7 @@ impl RunTraces {
         let build = |port: &Port, spec: &Spec, site: &Site| -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
             match tracer(&port.name) {
                 Some(tracer) => Ok(Box::new(tracer.build(&port.name, spec, site)?)),
-                None => spec.build(site),
+                None => scenario::discipline(spec, site),
             }
         };
         let finished = run(&build)?;

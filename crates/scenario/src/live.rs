@@ -12,7 +12,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use kernel::plan::Plan as InKernel;
+use kernel_plan::plan::Plan as InKernel;
 use qdisc::{Bytes, PortId, Rate, Span};
 use sim::TcpConfig;
 

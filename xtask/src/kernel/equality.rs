@@ -63,7 +63,7 @@ pub fn runs() -> Vec<Run> {
 /// Our programs, and the disciplines compiled for that kernel with a journal.
 pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
     // All of the workspace, as the tests have it: a part alone would be built anew, with other features.
-    let wanted = ["--bin", "giveway", "--example", "judge", "--example", "oracle"];
+    let wanted = ["--bin", "giveway", "--bin", "kernel-judge", "--bin", "kernel-oracle"];
     repository.cargo(&[&["build", "--locked", "--workspace"], &wanted[..]].concat())?;
     let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     let objects = folder.join("objects");
@@ -121,7 +121,7 @@ pub fn judge(repository: &Repository, folder: &Path, runs: &[Run], packets: u32,
         let discipline = run.discipline.replacen("trr ", "trr_sound ", 1);
         words.extend([file, run.rate.to_owned(), discipline, packets.to_string()]);
     }
-    let judge = repository.target()?.join("debug/examples/judge");
+    let judge = repository.target()?.join("debug/kernel-judge");
     match repository.command(&judge.to_string_lossy()).args(&words).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err("a discipline in the kernel is not the one in Rust".to_owned()),

@@ -2,7 +2,7 @@
 //!
 //! A Debian kernel that has BPF qdiscs is fetched (its version is found now, the package is kept below `target/`) and started in qemu,
 //! in software. In it `giveway kernel load` puts each discipline on an interface, traffic is sent, and what the discipline did
-//! comes out through a disk. The judge (`crates/kernel/examples/judge.rs`) then asks the Rust discipline to do the same.
+//! comes out through a disk. The judge (`crates/kernel-check/src/bin/kernel-judge.rs`) then asks the Rust discipline to do the same.
 //!
 //! Nothing of the machine that runs this is changed but what is below `target/kernel`.
 

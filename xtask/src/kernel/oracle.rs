@@ -1,5 +1,5 @@
 //! The kernel's own qdiscs as an oracle for the Rust disciplines of the same names: see `kernel/test/oracle.bpf.c` and
-//! `crates/kernel/src/oracle.rs`.
+//! `crates/kernel-check/src/oracle.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -250,7 +250,7 @@ pub fn judge(repository: &Repository, folder: &Path, first: usize, packets: u32,
     for (file, (_, _, _, rate, _, discipline)) in files.into_iter().zip(&ASKED) {
         words.extend([file, (*rate).to_owned(), (*discipline).to_owned(), packets.to_string()]);
     }
-    let judge = repository.target()?.join("debug/examples/oracle");
+    let judge = repository.target()?.join("debug/kernel-oracle");
     match repository.command(&judge.to_string_lossy()).args(&words).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => {

@@ -21,7 +21,7 @@ use control::config::{self, UNLIMITED};
 use control::settings::Setting;
 use kernel::KernelError;
 use kernel::attach::{self, Attached, LoadRequest, Source};
-use kernel::plan::{Kind, Plan};
+use kernel_plan::plan::{Kind, Plan};
 use kernel::redirect;
 use live::clock::monotonic_ns;
 use live::privilege::{self, Confinement};
@@ -196,10 +196,10 @@ fn carry(
 ) -> Result<Outcome, LiveError> {
     let ends = [args.inside.as_str(), args.outside.as_str()];
     let more = args.overhead as i32 - FRAME;
-    let plan = |wish: &Wish, to: &str| {
+    let plan = |wish: &Wish, to: &str| -> Result<Plan, KernelError> {
         // The default quantum is the largest packet, as it is counted.
         let largest = attach::largest_packet(to)?.saturating_add_signed(more.into());
-        Plan::new(&wish.text, wish.rate, None, largest)
+        Ok(Plan::new(&wish.text, wish.rate, None, largest)?)
     };
     let plans = [plan(&wishes[0], ends[1])?, plan(&wishes[1], ends[0])?];
     attach::ready()?;

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use disciplines::Spec;
-use kernel::journal::{self, Entry};
+use kernel_check::journal::{self, Entry};
 use qdisc::{Rate, Site, Streams};
 
 use crate::memory::Memory;
@@ -31,7 +31,7 @@ pub fn run(input: &[u8]) {
     let spec = |specs: &[&'static str]| specs[usize::from(choice & 63) % specs.len()];
     match choice & 64 {
         0 => check(&entries, spec(&KERNEL)),
-        _ => drop(kernel::oracle::ask(&entries, spec(&ORACLE), Rate::mbit(8))),
+        _ => drop(kernel_check::oracle::ask(&entries, spec(&ORACLE), Rate::mbit(8))),
     }
 }
 

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use disciplines::Spec;
-use kernel::journal;
+use kernel_check::journal;
 use qdisc::{Bytes, Rate, Site, Streams};
 use replay::{Totals, Verdict};
 

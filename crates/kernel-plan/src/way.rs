@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use qdisc::Ahead;
 
-use crate::KernelError;
+use crate::PlanError;
 
 /// Hops of a way, the nearest first: one to four nodes, with numbers that the operator chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Way {
     }
 
     /// Whether a tree of so many nodes has room for these ways to a depth: then no branch is ever forgotten.
-    pub(crate) fn check(ways: &[(u32, Way)], level: usize, branches: u32) -> Result<(), KernelError> {
+    pub(crate) fn check(ways: &[(u32, Way)], level: usize, branches: u32) -> Result<(), PlanError> {
         let nodes: BTreeSet<&[u16]> = ways
             .iter()
             .flat_map(|(_, way)| (1..=way.0.len().min(level)).map(|hops| &way.0[..hops]))
@@ -44,14 +44,14 @@ impl Way {
         if let Some((node, links)) = links.into_iter().find(|(_, links)| *links > Way::LINKS) {
             let at = node.last().map_or("the neighbour".to_owned(), |hop| format!("node {hop}"));
             let most = Way::LINKS;
-            return Err(KernelError::precondition(format!(
+            return Err(PlanError::new(format!(
                 "{at} has {links} links beyond it: at most {most} are told apart"
             )));
         }
         // The root is one, too.
         let needed = nodes.len() + 2;
         if needed > branches as usize {
-            return Err(KernelError::precondition(format!(
+            return Err(PlanError::new(format!(
                 "these ways have {} nodes: say branches {needed}",
                 nodes.len()
             )));

@@ -7,7 +7,7 @@ use disciplines::{Spec, bsq, drr, fifo};
 use qdisc::blocks::{Inner, Measure, Order};
 use qdisc::{Bytes, Limit, Rate, Site, Streams};
 
-use crate::KernelError;
+use crate::PlanError;
 use crate::way::Way;
 
 /// The disciplines that there are for the kernel.
@@ -134,13 +134,13 @@ impl Plan {
         rate: Option<Rate>,
         limit: Option<Limit>,
         mtu: u64,
-    ) -> Result<Plan, KernelError> {
+    ) -> Result<Plan, PlanError> {
         let spelling = spelling.trim();
         let (word, rest) = spelling.split_once(char::is_whitespace).unwrap_or((spelling, ""));
         let Some(kind) = Kind::ALL.into_iter().find(|kind| [kind.name(), kind.discipline()].contains(&word))
         else {
             let known = Kind::ALL.map(Kind::name).join(", ");
-            return Err(KernelError::precondition(format!(
+            return Err(PlanError::new(format!(
                 "there is no {word:?} for the kernel: there are {known}"
             )));
         };
@@ -148,17 +148,17 @@ impl Plan {
             limit.map(|limit| format!(" limit {limit}").replace(" packets", "p").replace(" bytes", "b"));
         let text = format!("{} {rest}{}", kind.discipline(), limit.unwrap_or_default());
         let spec: Spec =
-            text.trim().parse().map_err(|error| KernelError::precondition(format!("{error}")))?;
+            text.trim().parse().map_err(|error| PlanError::new(format!("{error}")))?;
         if kind == Kind::Trr && rate.is_none() {
             let what = "trr shares out a link whose rate it knows: say --rate, for example --rate 10mbit";
-            return Err(KernelError::precondition(what));
+            return Err(PlanError::new(what));
         }
         // Without a rate nothing below depends on it; sites have one.
         let site = Site { mtu: Bytes(mtu), ..Site::new(rate.unwrap_or(Rate::gbit(1)), Streams::new(1)) };
-        spec.build::<()>(&site).map_err(|invalid| KernelError::precondition(format!("{spec}: {invalid}")))?;
+        spec.build_numbered(&site).map_err(|invalid| PlanError::new(format!("{spec}: {invalid}")))?;
         let mut params = Params { rate: rate.map_or(0, Rate::as_bit), ..Params::default() };
         if params.rate >= FASTEST {
-            return Err(KernelError::precondition(format!(
+            return Err(PlanError::new(format!(
                 "{} is more than the kernel's disciplines count to",
                 site.rate
             )));
@@ -236,7 +236,7 @@ impl Plan {
             let what = format!(
                 "limit {limit} is room for {packets} packets: the kernel's disciplines hold at most {most}"
             );
-            return Err(KernelError::precondition(what));
+            return Err(PlanError::new(what));
         };
         Ok(Plan { kind, spec, params, room: room as u32 })
     }
@@ -250,11 +250,11 @@ impl Plan {
     ///
     /// # Errors
     /// When it is none that looks ahead, or its tree has no room for them.
-    pub fn ways(&self, ways: &[(u32, Way)]) -> Result<Vec<(u32, u64)>, KernelError> {
+    pub fn ways(&self, ways: &[(u32, Way)]) -> Result<Vec<(u32, u64)>, PlanError> {
         let Spec::bsq(config) = &self.spec else {
             return match ways {
                 [] => Ok(Vec::new()),
-                _ => Err(KernelError::precondition("only bsq looks ahead: leave --way out, or load bsq")),
+                _ => Err(PlanError::new("only bsq looks ahead: leave --way out, or load bsq")),
             };
         };
         Way::check(ways, config.level.into(), config.branches)?;
@@ -262,11 +262,11 @@ impl Plan {
     }
 }
 
-fn only(holds: bool, parameter: &str, what: &str) -> Result<(), KernelError> {
+fn only(holds: bool, parameter: &str, what: &str) -> Result<(), PlanError> {
     if holds {
         return Ok(());
     }
-    Err(KernelError::precondition(format!("{parameter}: in the kernel {what}; leave it out")))
+    Err(PlanError::new(format!("{parameter}: in the kernel {what}; leave it out")))
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ pub struct Call {
     /// The packet that came; none where the link asked for one.
     pub came: Option<Came>,
     /// The packets that it dropped, in that order.
-    pub dropped: Vec<u32>,
+    pub dropped: Vec<u64>,
     /// The packet that left.
-    pub sent: Option<u32>,
+    pub sent: Option<u64>,
     /// A word of the qdisc's state behind this call: which, is said by `kernel/test/oracle.bpf.c`.
     pub state: u64,
 }
@@ -25,7 +25,7 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Came {
     /// In the order of arrival, from 0.
-    pub number: u32,
+    pub number: u64,
     /// Its length.
     pub bytes: u32,
     /// Its mark, which is its flow.
@@ -43,7 +43,7 @@ pub fn calls(journal: &[Entry], refused_by_others: bool) -> Result<Vec<Call>, St
     // What the link's question has cost so far.
     let mut dropped = Vec::new();
     for (at, entry) in journal.iter().enumerate() {
-        let number = entry.number;
+        let number = u64::from(entry.number);
         if matches!(entry.what, What::Dropped(_) | What::Sent) && !held.remove(&number) {
             return Err(format!("entry {}: packet {number} goes, and is not there", at + 1));
         }
@@ -115,7 +115,7 @@ impl fmt::Display for Difference {
 /// Asks a discipline the same, and tells where it answers something else. `key` makes a flow of a mark.
 pub fn compare(
     calls: &[Call],
-    qdisc: &mut dyn Qdisc<u32>,
+    qdisc: &mut dyn Qdisc<u64>,
     key: &dyn Fn(u64) -> FlowKey,
 ) -> Option<Difference> {
     let mut out = Outbox::default();
@@ -137,7 +137,7 @@ pub fn compare(
 }
 
 /// The same calls with what a discipline answers.
-pub fn answers(calls: &[Call], qdisc: &mut dyn Qdisc<u32>, key: &dyn Fn(u64) -> FlowKey) -> Vec<Call> {
+pub fn answers(calls: &[Call], qdisc: &mut dyn Qdisc<u64>, key: &dyn Fn(u64) -> FlowKey) -> Vec<Call> {
     let mut out = Outbox::default();
     let answered = |call: &Call| {
         let (sent, dropped) = make(call, qdisc, key, &mut out);
@@ -149,10 +149,10 @@ pub fn answers(calls: &[Call], qdisc: &mut dyn Qdisc<u32>, key: &dyn Fn(u64) -> 
 /// Makes a call: what left, and what was dropped.
 fn make(
     call: &Call,
-    qdisc: &mut dyn Qdisc<u32>,
+    qdisc: &mut dyn Qdisc<u64>,
     key: &dyn Fn(u64) -> FlowKey,
-    out: &mut Outbox<u32>,
-) -> (Option<u32>, Vec<u32>) {
+    out: &mut Outbox<u64>,
+) -> (Option<u64>, Vec<u64>) {
     let now = Time::from_ps(call.now.saturating_mul(1000));
     let cx = &mut Cx::new(now, out);
     let sent = match call.came {
@@ -166,7 +166,7 @@ fn make(
     (sent, out.dropped.drain(..).map(|(victim, _)| victim.payload).collect())
 }
 
-fn told(sent: Option<u32>, dropped: &[u32]) -> String {
+fn told(sent: Option<u64>, dropped: &[u64]) -> String {
     let sent = sent.map(|number| format!("sends {number}"));
     let dropped = match dropped {
         [] => None,

@@ -15,7 +15,7 @@ use disciplines::Spec;
 use qdisc::{Ahead, Backlog, Cx, DropReason, FlowKey, Meta, Next, Outbox, Packet, Qdisc, Rate, Site, Time};
 use replay::{Options, Recording, Stamped, WhenFull, Written};
 
-use crate::way::Way;
+use kernel_plan::way::Way;
 
 /// Bytes of an entry.
 const ENTRY: usize = 40;

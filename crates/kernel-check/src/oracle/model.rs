@@ -68,7 +68,7 @@ pub struct Setup {
 /// One queue.
 #[derive(Debug, Default)]
 struct Queue {
-    packets: VecDeque<(u64, Packet<u32>)>,
+    packets: VecDeque<(u64, Packet<u64>)>,
     bytes: u64,
     deficit: i64,
     listed: bool,
@@ -114,7 +114,7 @@ impl Model {
         self.rules.contains(&rule)
     }
 
-    fn pop(&mut self, queue: usize) -> Option<(u64, Packet<u32>)> {
+    fn pop(&mut self, queue: usize) -> Option<(u64, Packet<u64>)> {
         let of = &mut self.queues[queue];
         let (arrived, pkt) = of.packets.pop_front()?;
         of.bytes -= u64::from(pkt.bytes());
@@ -123,7 +123,7 @@ impl Model {
     }
 
     /// The head, and whether it may be dropped.
-    fn head(&mut self, queue: usize, now: u64) -> Option<(Packet<u32>, bool)> {
+    fn head(&mut self, queue: usize, now: u64) -> Option<(Packet<u64>, bool)> {
         let Some((arrived, pkt)) = self.pop(queue) else {
             self.queues[queue].first_above = 0;
             return None;
@@ -161,7 +161,7 @@ impl Model {
         ((interval << FINE) * (interval << FINE) / u128::from(count.max(1))).isqrt()
     }
 
-    fn codel(&mut self, queue: usize, now: u64, cx: &mut Cx<'_, u32>) -> Option<Packet<u32>> {
+    fn codel(&mut self, queue: usize, now: u64, cx: &mut Cx<'_, u64>) -> Option<Packet<u64>> {
         let fine = u128::from(now) << FINE;
         let Some((mut pkt, mut late)) = self.head(queue, now) else {
             self.queues[queue].dropping = false;
@@ -210,7 +210,7 @@ impl Model {
         Some(pkt)
     }
 
-    fn drop_from_the_fattest(&mut self, cx: &mut Cx<'_, u32>) {
+    fn drop_from_the_fattest(&mut self, cx: &mut Cx<'_, u64>) {
         let most = self.queues.iter().map(|queue| queue.bytes).max().unwrap_or(0);
         let fattest =
             self.queues.iter().position(|queue| queue.bytes == most).expect("the most is one of them");
@@ -232,8 +232,8 @@ impl Model {
     }
 }
 
-impl Qdisc<u32> for Model {
-    fn enqueue(&mut self, pkt: Packet<u32>, cx: &mut Cx<'_, u32>) {
+impl Qdisc<u64> for Model {
+    fn enqueue(&mut self, pkt: Packet<u64>, cx: &mut Cx<'_, u64>) {
         if self.setup.flows == 0 && self.held.packets >= self.setup.limit {
             return cx.drop(pkt, DropReason::Overlimit);
         }
@@ -253,7 +253,7 @@ impl Qdisc<u32> for Model {
         }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_, u32>) -> Next<u32> {
+    fn dequeue(&mut self, cx: &mut Cx<'_, u64>) -> Next<u64> {
         let now = steps(cx);
         if self.setup.flows == 0 {
             return self.codel(0, now, cx).map_or(Next::Empty, Next::Packet);
@@ -292,7 +292,7 @@ impl Qdisc<u32> for Model {
         self.held
     }
 
-    fn reset(&mut self, cx: &mut Cx<'_, u32>) {
+    fn reset(&mut self, cx: &mut Cx<'_, u64>) {
         for queue in 0..self.queues.len() {
             while let Some((_, pkt)) = self.pop(queue) {
                 cx.drop(pkt, DropReason::Reset);
@@ -302,6 +302,6 @@ impl Qdisc<u32> for Model {
     }
 }
 
-fn steps(cx: &Cx<'_, u32>) -> u64 {
+fn steps(cx: &Cx<'_, u64>) -> u64 {
     cx.now().as_ps() / 1000 / STEP_NS
 }

@@ -129,12 +129,12 @@ pub fn ask(journal: &[Entry], config: &disciplines::pie::Config, site: &Site) ->
 
 /// Our discipline gets the same delays, and must have the odds of the law above, with the RFC's rules.
 fn ours_differs(kernel: &[Update], config: &disciplines::pie::Config, site: &Site) -> Option<String> {
-    let mut ours = Spec::pie(config.clone()).build::<u32>(site).ok()?;
+    let mut ours = Spec::pie(config.clone()).build_numbered(site).ok()?;
     let mut out = Outbox::default();
     let mut update = Update { delay: Span::ZERO, odds: 0.0 };
     // A minute after nothing: a packet may have waited for long.
     let mut now = Time::ZERO + LONGEST;
-    let come = |ours: &mut dyn Qdisc<u32>, out: &mut Outbox<u32>, at: Time, arrived: Time| {
+    let come = |ours: &mut dyn Qdisc<u64>, out: &mut Outbox<u64>, at: Time, arrived: Time| {
         let meta = Meta { bytes: 60, flow: FlowKey(0), arrived, ..Meta::default() };
         ours.enqueue(Packet { meta, payload: 0 }, &mut Cx::new(at, out));
     };

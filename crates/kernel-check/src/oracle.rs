@@ -99,7 +99,7 @@ pub fn ask(journal: &[Entry], spelling: &str, rate: Rate) -> Result<Answer, Stri
 fn same(calls: &[Call], spec: &Spec, site: &Site) -> Result<Verdict, String> {
     let keys = keys(spec, site);
     let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
-    let mut ours = spec.build::<u32>(site).map_err(|invalid| invalid.to_string())?;
+    let mut ours = spec.build_numbered(site).map_err(|invalid| invalid.to_string())?;
     let flows = keys.len() as u64;
     let marks = calls.iter().filter_map(|call| Some(call.came?.mark));
     if let Some(mark) = marks.max().filter(|mark| flows > 0 && *mark >= flows) {
@@ -123,7 +123,7 @@ fn explain(
 ) -> Verdict {
     let modelled = |rules: &[Rule]| compare(calls, &mut Model::new(setup, rules), &FlowKey);
     // With our rules the model does what ours does, beyond where the kernel does something else.
-    let mut ours = spec.build::<u32>(site).expect("it was built before");
+    let mut ours = spec.build_numbered(site).expect("it was built before");
     let answers = calls::answers(calls, &mut *ours, key);
     if let Some(wrong) = compare(&answers, &mut Model::new(setup, &[]), &FlowKey) {
         return Verdict::Different(format!("{difference}; and the model is not ours: {wrong}"));
