@@ -18,8 +18,8 @@ struct Place {
 const PLACES: &[Place] = &[
     Place { name: "counting", knows: &[], tests_know: &[] },
     Place { name: "qdisc", knows: &[], tests_know: &[] },
-    Place { name: "spelling", knows: &["qdisc"], tests_know: &[] },
-    Place { name: "disciplines", knows: &["qdisc", "spelling"], tests_know: &["theory", "counting"] },
+    Place { name: "spec", knows: &["qdisc"], tests_know: &[] },
+    Place { name: "disciplines", knows: &["qdisc", "spec"], tests_know: &["theory", "counting"] },
     Place { name: "replay", knows: &["qdisc", "disciplines"], tests_know: &["counting"] },
     Place { name: "kernel", knows: &["qdisc", "disciplines", "replay"], tests_know: &[] },
     Place { name: "capture", knows: &["qdisc"], tests_know: &[] },
@@ -33,7 +33,7 @@ const PLACES: &[Place] = &[
         knows: &["qdisc", "capture", "workload"],
         tests_know: &["disciplines", "theory", "counting"],
     },
-    Place { name: "switch", knows: &["qdisc", "spelling", "capture"], tests_know: &["theory", "counting"] },
+    Place { name: "switch", knows: &["qdisc", "spec", "capture"], tests_know: &["theory", "counting"] },
     Place {
         name: "live",
         knows: &["qdisc", "capture", "wire", "watch", "reserve"],
@@ -47,7 +47,7 @@ const PLACES: &[Place] = &[
     Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
     Place {
         name: "scenario",
-        knows: &["qdisc", "spelling", "disciplines", "kernel", "sim", "switch", "theory"],
+        knows: &["qdisc", "spec", "disciplines", "kernel", "sim", "switch", "theory"],
         tests_know: &["record"],
     },
     Place { name: "testbed", knows: &["qdisc", "kernel", "sim", "scenario", "record"], tests_know: &[] },
@@ -176,7 +176,7 @@ fn crates_know_what_they_may() {
 #[test]
 fn the_innermost_crates_use_next_to_nothing() {
     for package in
-        packages().iter().filter(|package| ["qdisc", "spelling", "disciplines"].contains(&&*short(package)))
+        packages().iter().filter(|package| ["qdisc", "spec", "disciplines"].contains(&&*short(package)))
     {
         for name in outside(package) {
             assert!(INNERMOST.contains(&&*name), "{} must not use {name}", short(package));

@@ -11,11 +11,11 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use qdisc::Ecn;
+use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
+use giveway_qdisc::Ecn;
 
 /// Bytes of a file, about.
 const SIZE: usize = 64 << 20;

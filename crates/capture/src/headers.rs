@@ -3,7 +3,7 @@
 //! A packet is truncated after its headers, as in a capture with a snap length; the lengths in them are those
 //! of the whole packet.
 
-use qdisc::Ecn;
+use giveway_qdisc::Ecn;
 
 /// An IPv4 packet with TCP or UDP in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Written by hand because captures truncate frames: a frame with 54 captured bytes still has its addresses
 //! and ports, although its TCP header is not complete. The tests compare it with a full parser.
 
-use qdisc::{Ecn, FiveTuple};
+use giveway_qdisc::{Ecn, FiveTuple};
 
 use crate::{Ip, Tcp};
 

@@ -6,11 +6,11 @@
 //! then one error with its position.
 //!
 //! ```no_run
-//! for packet in capture::Reader::open("evening.pcapng.gz")? {
+//! for packet in giveway_capture::Reader::open("evening.pcapng.gz")? {
 //!     let packet = packet?;
 //!     println!("{} ns: {} bytes", packet.time, packet.bytes);
 //! }
-//! # Ok::<(), capture::CaptureError>(())
+//! # Ok::<(), giveway_capture::CaptureError>(())
 //! ```
 
 #![forbid(unsafe_code)]
@@ -24,7 +24,7 @@ mod writer;
 use std::io::Read;
 use std::path::Path;
 
-use qdisc::{Ecn, FiveTuple};
+use giveway_qdisc::{Ecn, FiveTuple};
 
 use file::Frames;
 pub use headers::{Headers, Transport};
@@ -57,7 +57,7 @@ pub struct Ip {
     pub tuple: FiveTuple,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// True for a short packet ([`qdisc::Meta::short`]): at most 64 bytes, and UDP or TCP without data.
+    /// True for a short packet ([`giveway_qdisc::Meta::short`]): at most 64 bytes, and UDP or TCP without data.
     pub short: bool,
     /// Number of TCP or UDP data bytes; `None` for other protocols, for all but the first fragment, and if
     /// too little was captured.

@@ -7,7 +7,7 @@ use crate::LinkType;
 /// Writes a capture, block by block. The output should be buffered.
 ///
 /// ```
-/// use capture::{EnhancedPacket, InterfaceDescription, LinkType, Writer};
+/// use giveway_capture::{EnhancedPacket, InterfaceDescription, LinkType, Writer};
 ///
 /// let mut writer = Writer::new(Vec::new(), "an example")?;
 /// let uplink = InterfaceDescription { name: "uplink", link: LinkType::RAW, ..InterfaceDescription::default() };
@@ -15,7 +15,7 @@ use crate::LinkType;
 /// let data = [0x45; 20];
 /// writer.packet(&EnhancedPacket { interface, time: 1_500, bytes: 1000, data: &data, comment: Some("marked") })?;
 /// let file = writer.finish()?;
-/// # assert_eq!(capture::Reader::new(std::io::Cursor::new(file)).unwrap().count(), 1);
+/// # assert_eq!(giveway_capture::Reader::new(std::io::Cursor::new(file)).unwrap().count(), 1);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]

@@ -10,8 +10,8 @@ mod tshark;
 
 use std::path::PathBuf;
 
-use capture::{CaptureError, Packet};
-use qdisc::Streams;
+use giveway_capture::{CaptureError, Packet};
+use giveway_qdisc::Streams;
 
 /// Every seed with its name.
 fn corpus() -> Vec<(String, Vec<u8>)> {
@@ -202,10 +202,10 @@ fn ours(packet: &Packet) -> [String; 2] {
     let time = format!("{}.{:09}", packet.time / 1_000_000_000, packet.time % 1_000_000_000);
     let ip = packet.ip.expect("all of the seeds are IP");
     let ecn = match ip.ecn {
-        qdisc::Ecn::NotCapable => 0,
-        qdisc::Ecn::Ect1 => 1,
-        qdisc::Ecn::Ect0 => 2,
-        qdisc::Ecn::Marked => 3,
+        giveway_qdisc::Ecn::NotCapable => 0,
+        giveway_qdisc::Ecn::Ect1 => 1,
+        giveway_qdisc::Ecn::Ect0 => 2,
+        giveway_qdisc::Ecn::Marked => 3,
     };
     let ports = match (ip.tuple.from_port, ip.tuple.to_port) {
         (0, 0) => String::new(),

@@ -78,7 +78,7 @@ proptest! {
         };
         prop_assert_eq!(packet.bytes, bytes);
         prop_assert_eq!(ip.tuple.protocol, protocol);
-        let codes = [qdisc::Ecn::NotCapable, qdisc::Ecn::Ect1, qdisc::Ecn::Ect0, qdisc::Ecn::Marked];
+        let codes = [giveway_qdisc::Ecn::NotCapable, giveway_qdisc::Ecn::Ect1, giveway_qdisc::Ecn::Ect0, giveway_qdisc::Ecn::Marked];
         prop_assert_eq!(ip.ecn, codes[usize::from(ecn)]);
         let ports = (ip.tuple.from_port, ip.tuple.to_port);
         match oracle.transport.unwrap() {

@@ -4,9 +4,9 @@ mod support;
 
 use std::io::Write;
 
-use capture::{CaptureError, LinkType, Macs, Packet, Reader};
 use etherparse::PacketBuilder;
-use qdisc::Ecn;
+use giveway_capture::{CaptureError, LinkType, Macs, Packet, Reader};
+use giveway_qdisc::Ecn;
 use support::{Order, block, enhanced, interface, pcap, read, read_whole, section};
 
 /// An Ethernet frame with a UDP datagram of `bytes` data bytes.
@@ -358,9 +358,9 @@ fn interfaces_are_bounded() {
     let mut file = words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28]);
     let interface = words(&[1, 20, 1, 0, 20]);
     (0..65_536).for_each(|_| file.extend(&interface));
-    assert_eq!(capture::Reader::new(std::io::Cursor::new(file.clone())).unwrap().count(), 0);
+    assert_eq!(giveway_capture::Reader::new(std::io::Cursor::new(file.clone())).unwrap().count(), 0);
     file.extend(&interface);
-    let last = capture::Reader::new(std::io::Cursor::new(file)).unwrap().last().unwrap();
+    let last = giveway_capture::Reader::new(std::io::Cursor::new(file)).unwrap().last().unwrap();
     let told = last.unwrap_err().to_string();
     assert!(told.contains("more than 65536 interfaces in a section"), "{told}");
 }

@@ -4,8 +4,8 @@ mod support;
 
 use std::io::{self, ErrorKind, Write};
 
-use capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Packet, Transport, Writer};
-use qdisc::Ecn;
+use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Packet, Transport, Writer};
+use giveway_qdisc::Ecn;
 use support::{read_whole, tshark};
 
 const UPLINK: InterfaceDescription<'_> = InterfaceDescription {

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use qdisc::Bytes;
-use scenario::{Bound, Host, LinkBounds, StreamBounds};
+use giveway_qdisc::Bytes;
+use giveway_scenario::{Bound, Host, LinkBounds, StreamBounds};
 use serde_json::{Value, json};
 
 use crate::terminal::{bold, width};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use scenario::{Draft, Host, Scenario};
+use giveway_scenario::{Draft, Host, Scenario};
 
 use crate::{Outcome, show};
 

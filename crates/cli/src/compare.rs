@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{ValueEnum, value_parser};
-use qdisc::{Rate, Span};
-use runner::compare::{Error, Mode, Request, specs};
-use runner::{Outcome, scenario_name};
+use giveway_qdisc::{Rate, Span};
+use giveway_runner::compare::{Error, Mode, Request, specs};
+use giveway_runner::{Outcome, scenario_name};
+use giveway_workload::Local;
 use serde_json::json;
-use workload::Local;
 
 use crate::frontend::Terminal;
 use crate::run::{remark, session};

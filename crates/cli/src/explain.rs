@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use qdisc::units::nearest;
+use giveway_qdisc::units::nearest;
+use giveway_switch::options::Options;
 use schemars::{Schema, schema_for};
-use switch::options::Options;
 
 use crate::registries::{self, What};
 use crate::terminal::{bold, width};
@@ -87,7 +87,7 @@ fn find(name: &str) -> Vec<Page> {
     let alone = |text: &str, parameters| vec![Page { one: "", text: text.to_owned(), parameters }];
     match name {
         "units" => alone(UNITS, Vec::new()),
-        "tcp" => alone(TCP, vec![("Parameters", schema_for!(sim::TcpConfig))]),
+        "tcp" => alone(TCP, vec![("Parameters", schema_for!(giveway_sim::TcpConfig))]),
         _ => pages,
     }
 }

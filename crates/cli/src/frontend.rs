@@ -1,7 +1,7 @@
 //! The terminal as the front end of runs: messages on the standard error, a progress bar, Ctrl-C.
 
+use giveway_runner::{Bar, Frontend, NoBar};
 use indicatif::{ProgressBar, ProgressStyle};
-use runner::{Bar, Frontend, NoBar};
 
 use crate::{show, stop, terminal};
 

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use kernel::KernelError;
-use kernel::attach::{self, Attached, LoadRequest, Source};
-use kernel::object::{self, Recipe};
-use kernel_plan::plan::{Kind, Plan};
-use kernel_plan::way::Way;
-use qdisc::{DropReason, Limit, Rate};
+use giveway_kernel::KernelError;
+use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
+use giveway_kernel::object::{self, Recipe};
+use giveway_kernel_plan::plan::{Kind, Plan};
+use giveway_kernel_plan::way::Way;
+use giveway_qdisc::{DropReason, Limit, Rate};
 use serde_json::{Map, Value, json};
 
 use crate::outputs::{self, may_write};
@@ -217,7 +217,7 @@ fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
 fn list() -> Result<String, KernelError> {
     let mut text = format!("{}\n", terminal::bold("for the kernel"));
     for kind in Kind::ALL {
-        let entry = disciplines::ALL.iter().find(|entry| entry.name == kind.discipline());
+        let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == kind.discipline());
         let summary = entry.map(|entry| entry.summary).unwrap_or_default();
         text.push_str(&format!("  {:<5} {summary}\n", kind.name()));
     }

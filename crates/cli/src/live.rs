@@ -16,22 +16,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::config::{BridgeConfig, Direction, LinkLimits};
-use control::settings::{self, Setting, SettingsFile};
-use control::{ControlApi, Controller, building};
-use live::bridge::Bridge;
-use live::clock::{Clock, monotonic_ns};
-use live::device::Ends;
-use live::direction::Parts;
-use live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
-use live::{DirectionSetup, headers, reservations};
-use qdisc::{PortId, Span, Streams};
+use giveway_control::config::{BridgeConfig, Direction, LinkLimits};
+use giveway_control::settings::{self, Setting, SettingsFile};
+use giveway_control::{ControlApi, Controller, building};
+use giveway_live::bridge::Bridge;
+use giveway_live::clock::{Clock, monotonic_ns};
+use giveway_live::device::Ends;
+use giveway_live::direction::Parts;
+use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
+use giveway_live::{DirectionSetup, headers, reservations};
+use giveway_qdisc::{PortId, Span, Streams};
 
 use crate::outputs::{Kind, READY, may_write};
 use crate::{Outcome, show, terminal};
 
 pub use args::Args;
-pub use control::reservations::address;
+pub use giveway_control::reservations::address;
 use preparing::Prepared;
 pub use socket::{Args as ControlArgs, control};
 
@@ -44,8 +44,8 @@ const PATIENCE_WHEN_REMOVED: Span = Span::s(2);
 /// Opens an interface.
 fn open(name: &str, ring: u32) -> Result<Ends, String> {
     let opened = match name.strip_prefix("tun:") {
-        Some(name) => live::tun::open(name),
-        None => live::packet::open(name, Some(ring as usize)),
+        Some(name) => giveway_live::tun::open(name),
+        None => giveway_live::packet::open(name, Some(ring as usize)),
     };
     opened.map_err(|error| format!("cannot open {name}: {error}"))
 }
@@ -171,7 +171,7 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
                 emulation: way.emulation,
                 counting: headers::Counting { overhead: args.overhead, mpu: args.mpu },
                 ethernet,
-                fragments: live::fragments::Settings {
+                fragments: giveway_live::fragments::Settings {
                     cut: way.fragment,
                     join: way.reassemble,
                     ether_type: args.fragment_type,
@@ -278,7 +278,7 @@ struct Kept {
 
 /// A trace, and whether it waits for space on its disk.
 struct Trace {
-    recording: replay::Recording,
+    recording: giveway_replay::Recording,
     patience: disk::Patience,
 }
 
@@ -292,7 +292,8 @@ impl Trace {
             let _ = privilege::settle(Role::Write);
         };
         let program = concat!("giveway live ", env!("CARGO_PKG_VERSION"));
-        let recording = replay::Recording::start_after(out, program, replay::Options::default(), settle);
+        let recording =
+            giveway_replay::Recording::start_after(out, program, giveway_replay::Options::default(), settle);
         let recording = recording.map_err(told)?;
         patience.set(true);
         Ok(Trace { recording, patience })
@@ -318,7 +319,7 @@ fn watch(
     mut reload: Reload,
     prepared: &Prepared,
     out: &mut dyn Write,
-) -> io::Result<(Vec<live::bridge::Ended>, bool)> {
+) -> io::Result<(Vec<giveway_live::bridge::Ended>, bool)> {
     let end = args.duration.map(|span| monotonic_ns() + span.as_ps() / 1000);
     let (mut drawn, mut patience) = (0, PATIENCE);
     if args.tui {
@@ -380,7 +381,8 @@ const REDRAW_NS: u64 = 500_000_000;
 fn draw(controller: &Controller, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = terminal::size();
     let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
-    let lines = watch::tui::screen(&controller.snapshots(), width, height, watch::Look { ascii });
+    let lines =
+        giveway_watch::tui::screen(&controller.snapshots(), width, height, giveway_watch::Look { ascii });
     // Each line is cleared behind its text, and the rest of the screen at the end: nothing flickers.
     let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
     write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;
@@ -396,7 +398,7 @@ pub fn pause(span: Duration) {
 /// Ends the outputs and prints the summary.
 fn finish(
     args: &Args,
-    (ended, whole): (Vec<live::bridge::Ended>, bool),
+    (ended, whole): (Vec<giveway_live::bridge::Ended>, bool),
     controller: &Controller,
     kept: Kept,
     out: &mut dyn Write,

@@ -34,11 +34,11 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use runner::Outcome;
+use giveway_runner::Outcome;
 
 /// Packet scheduling, from paper to wire: compares queue disciplines.
 #[derive(Parser)]
-#[command(name = "giveway", version = sources::VERSION, max_term_width = 100, after_help = AFTER, arg_required_else_help = true)]
+#[command(name = "giveway", version = giveway_sources::VERSION, max_term_width = 100, after_help = AFTER, arg_required_else_help = true)]
 struct Giveway {
     #[command(subcommand)]
     command: Command,

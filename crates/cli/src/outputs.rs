@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::frontend::Terminal;
 
-pub use runner::outputs::{Kind, READY, outcome};
+pub use giveway_runner::outputs::{Kind, READY, outcome};
 
-/// Checks that a file may be written at `place`: see [`runner::outputs::may_write`].
+/// Checks that a file may be written at `place`: see [`giveway_runner::outputs::may_write`].
 ///
 /// # Errors
 /// A sentence on what is there and what to type.
 pub fn may_write(place: &Path, kind: Kind, force: bool) -> Result<(), String> {
-    runner::outputs::may_write(place, kind, force, &Terminal { quiet: false })
+    giveway_runner::outputs::may_write(place, kind, force, &Terminal { quiet: false })
 }

@@ -71,31 +71,31 @@ pub fn all() -> Vec<Registry> {
             what: What::Disciplines,
             title: "Queue disciplines",
             one: "a queue discipline",
-            things: things!(entry of disciplines::ALL, Some(entry.schema)),
+            things: things!(entry of giveway_disciplines::ALL, Some(entry.schema)),
         },
         Registry {
             what: What::Congestion,
             title: "TCP congestion controls",
             one: "a TCP congestion control",
-            things: things!(entry of sim::tcp::CONTROLLERS, None),
+            things: things!(entry of giveway_sim::tcp::CONTROLLERS, None),
         },
         Registry {
             what: What::Traffic,
             title: "Sources of traffic",
             one: "a source of traffic",
-            things: things!(entry of sim::SOURCES, Some(entry.schema)),
+            things: things!(entry of giveway_sim::SOURCES, Some(entry.schema)),
         },
         Registry {
             what: What::Schedulers,
             title: "Schedulers of a switch",
             one: "a scheduler of a switch",
-            things: things!(entry of switch::ALL, Some(entry.schema)),
+            things: things!(entry of giveway_switch::ALL, Some(entry.schema)),
         },
         Registry {
             what: What::SwitchTraffic,
             title: "Traffic of a switch",
             one: "traffic of a switch",
-            things: things!(entry of switch::traffic::SOURCES, Some(entry.schema)),
+            things: things!(entry of giveway_switch::traffic::SOURCES, Some(entry.schema)),
         },
     ]
 }

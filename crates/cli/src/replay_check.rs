@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::PathBuf;
 
-use replay::{Close, Section, Totals, Verdict};
+use giveway_replay::{Close, Section, Totals, Verdict};
 
 use crate::{Outcome, show};
 
@@ -43,7 +43,7 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 continue;
             }
         };
-        let checked = match replay::check(BufReader::with_capacity(1 << 16, opened)) {
+        let checked = match giveway_replay::check(BufReader::with_capacity(1 << 16, opened)) {
             Ok(checked) => checked,
             Err(error) => {
                 show::sentence(&format!("{name} {error}"));

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use runner::Outcome;
-use runner::report::write_report;
+use giveway_runner::Outcome;
+use giveway_runner::report::write_report;
 
 use crate::frontend::Terminal;
 use crate::show;
@@ -43,8 +43,8 @@ pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let dirs: Vec<&Path> = args.dirs.iter().map(PathBuf::as_path).collect();
     let place = match (&args.out, dirs.as_slice()) {
         (Some(file), _) => file.clone(),
-        (None, [dir]) => dir.join(record::REPORT),
-        (None, _) => PathBuf::from(record::REPORT),
+        (None, [dir]) => dir.join(giveway_record::REPORT),
+        (None, _) => PathBuf::from(giveway_record::REPORT),
     };
     let frontend = Terminal { quiet: false };
     if let Err((sentence, outcome)) = write_report(&dirs, &place, args.force, &frontend) {

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
-use papers::{Judged, Paper, Results, SHIPPED, Scope, Study, Verdict};
-use runner::{Outcome, cpu, study};
+use giveway_papers::{Judged, Paper, Results, SHIPPED, Scope, Study, Verdict};
+use giveway_runner::{Outcome, cpu, study};
 
 use crate::frontend::Terminal;
 use crate::markdown::wrap;
@@ -79,7 +79,7 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     // A folder that cannot be written, or is not ours to write, is told now, not after the runs.
     let taken = may_take(&dir, id, args.force).map_err(|sentence| (sentence, Outcome::Wrong));
     let locked = taken.and_then(|()| {
-        record::Lock::take(&dir).map_err(|error| (error.to_string(), outputs::outcome(&error)))
+        giveway_record::Lock::take(&dir).map_err(|error| (error.to_string(), outputs::outcome(&error)))
     });
     let _lock = match locked {
         Ok(lock) => lock,
@@ -98,11 +98,11 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             return Ok(Outcome::Failed);
         }
     };
-    let judged = papers::judge(&study, &results);
+    let judged = giveway_papers::judge(&study, &results);
     if args.json {
-        writeln!(out, "{}", papers::json(&study, &results, &judged))?;
+        writeln!(out, "{}", giveway_papers::json(&study, &results, &judged))?;
     } else if args.markdown {
-        write!(out, "{}", papers::markdown(&study, &judged))?;
+        write!(out, "{}", giveway_papers::markdown(&study, &judged))?;
     } else {
         print(&study, &results, &judged, args.quick, out)?;
     }
@@ -110,7 +110,7 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         show::sentence(&sentence);
         outcome = outcome.max(Outcome::Failed);
     } else if !args.quiet {
-        show::sentence(&format!("the report is {}", dir.join(record::REPORT).display()));
+        show::sentence(&format!("the report is {}", dir.join(giveway_record::REPORT).display()));
         show::sentence(&format!(
             "{} runs, {:.1} s of processor time",
             results.finished,
@@ -125,7 +125,7 @@ const CLAIMS: &str = "claims.json";
 
 /// Checks that `dir` is empty, or holds an earlier reproduction of the paper `id`, or that `force` is given.
 fn may_take(dir: &Path, id: &str, force: bool) -> Result<(), String> {
-    let written = [(record::REPORT, Kind::Page), (CLAIMS, Kind::Claims)];
+    let written = [(giveway_record::REPORT, Kind::Page), (CLAIMS, Kind::Claims)];
     let claims = std::fs::read(dir.join(CLAIMS)).unwrap_or_default();
     let claims: serde_json::Value = serde_json::from_slice(&claims).unwrap_or_default();
     let other = claims["paper"].as_str().filter(|paper| *paper != id);
@@ -136,7 +136,7 @@ fn may_take(dir: &Path, id: &str, force: bool) -> Result<(), String> {
         ));
     }
     // A folder whose claims are not there has nothing of ours but what a run leaves that was killed.
-    const LEFT: [&str; 2] = [record::LOCK, ".claims.json.tmp"];
+    const LEFT: [&str; 2] = [giveway_record::LOCK, ".claims.json.tmp"];
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let strange = entries.map(|entry| entry.file_name()).find(|name| LEFT.iter().all(|left| name != left));
     if let (Some(name), true, false) = (strange, claims.is_null(), force) {
@@ -145,7 +145,7 @@ fn may_take(dir: &Path, id: &str, force: bool) -> Result<(), String> {
              or add --force to replace {} and {CLAIMS} there",
             dir.display(),
             name.to_string_lossy(),
-            record::REPORT
+            giveway_record::REPORT
         ));
     }
     written.iter().try_for_each(|(name, kind)| may_write(&dir.join(name), *kind, force))
@@ -177,11 +177,11 @@ fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
 
 /// Writes the report and the verdicts, each whole or not at all.
 fn keep(dir: &Path, study: &Study, results: &Results, judged: &[Judged]) -> Result<(), String> {
-    let page = papers::document(study, results, judged).html();
-    let verdicts = format!("{:#}\n", papers::json(study, results, judged));
+    let page = giveway_papers::document(study, results, judged).html();
+    let verdicts = format!("{:#}\n", giveway_papers::json(study, results, judged));
     // The claims first: they say whose the folder is.
-    for (name, text) in [(CLAIMS, verdicts), (record::REPORT, page)] {
-        record::report::write(&dir.join(name), &text).map_err(|error| error.to_string())?;
+    for (name, text) in [(CLAIMS, verdicts), (giveway_record::REPORT, page)] {
+        giveway_record::report::write(&dir.join(name), &text).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -219,7 +219,7 @@ fn print(
             write!(out, "{}", paragraph(word, &claim.why))?;
         }
     }
-    writeln!(out, "\n{}", papers::counted(judged))?;
+    writeln!(out, "\n{}", giveway_papers::counted(judged))?;
     if results.finished < results.planned {
         writeln!(
             out,

@@ -1,6 +1,6 @@
 //! `giveway reserve`: asks the routers on the way of a flow for a rate, keeps it, and gives it back.
 //!
-//! The messages are those of the TRR paper (Chen and Chen, section 3.1), as [`reserve::message`] writes them. A start without a time begins in
+//! The messages are those of the TRR paper (Chen and Chen, section 3.1), as [`giveway_reserve::message`] writes them. A start without a time begins in
 //! 1970 and one without an end ends never: then the clocks of both sides need not agree.
 
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use live::clock::{monotonic_ns, wall_ns};
-use live::privilege::{self, Role};
-use live::station::{EVERYONE, Station};
-use qdisc::hash::SipHasher;
-use qdisc::{Rate, Span};
-use reserve::{EtherTypes, Kind, Malformed, Message, Reason, Tuple};
+use giveway_live::clock::{monotonic_ns, wall_ns};
+use giveway_live::privilege::{self, Role};
+use giveway_live::station::{EVERYONE, Station};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Rate, Span};
+use giveway_reserve::{EtherTypes, Kind, Malformed, Message, Reason, Tuple};
 
 use crate::live::address;
 use crate::{Outcome, show};
@@ -104,7 +104,10 @@ enum When {
 
 fn when(text: &str) -> Result<When, String> {
     if let Some(span) = text.strip_prefix('+') {
-        return span.parse().map(When::In).map_err(|error: qdisc::units::UnitError| error.to_string());
+        return span
+            .parse()
+            .map(When::In)
+            .map_err(|error: giveway_qdisc::units::UnitError| error.to_string());
     }
     let seconds = text.strip_prefix('@').and_then(|seconds| seconds.parse::<u64>().ok());
     let ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
@@ -162,7 +165,7 @@ pub fn ether_types(text: &str) -> Result<EtherTypes, String> {
 pub fn key(flag: &str, file: &Path) -> Result<SipHasher, String> {
     let told = |what: &str| format!("{flag} {}: {what}", file.display());
     let text = std::fs::read_to_string(file).map_err(|error| told(&error.to_string()))?;
-    let key = reserve::key(&text)
+    let key = giveway_reserve::key(&text)
         .ok_or_else(|| told("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
     let open = std::fs::metadata(file).is_ok_and(|about| {
         use std::os::unix::fs::PermissionsExt;
@@ -437,7 +440,7 @@ impl Asker<'_> {
                 "{} writes control packets of version {version}, and this program those of version {}: use the same version of \
                  Giveway on both sides",
                 address(router),
-                reserve::message::VERSION
+                giveway_reserve::message::VERSION
             ));
         }
     }

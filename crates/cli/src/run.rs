@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
-use qdisc::PortId;
-use record::Style;
-use runner::{Outcome, PortFile, Results, Session, question, scenario_name};
-use scenario::{Crossbar, Direction, Host, Scenario};
+use giveway_qdisc::PortId;
+use giveway_record::Style;
+use giveway_runner::{Outcome, PortFile, Results, Session, question, scenario_name};
+use giveway_scenario::{Crossbar, Direction, Host, Scenario};
 
 use crate::frontend::Terminal;
 use crate::{check, provenance, show, stop, terminal, trace};
@@ -203,13 +203,13 @@ pub fn remark(results: &Results, json: bool, quiet: bool) {
 }
 
 /// A time for people: seconds, to a tenth.
-fn seconds(span: qdisc::Span) -> String {
+fn seconds(span: giveway_qdisc::Span) -> String {
     let text = format!("{:.1}", span.as_s());
     format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 /// A time of a scenario for people: in slots where it has slots.
-fn length(scenario: &Scenario, span: qdisc::Span) -> String {
+fn length(scenario: &Scenario, span: giveway_qdisc::Span) -> String {
     match &scenario.host {
         Host::Network(_) | Host::Live(_) => seconds(span),
         Host::Switch(crossbar) => format!("{} slots", span.as_ps() / crossbar.slot.as_ps()),

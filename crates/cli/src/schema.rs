@@ -13,6 +13,6 @@ pub struct Args {}
 
 /// Does it.
 pub fn schema(_: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    writeln!(out, "{:#}", scenario::schema().to_value())?;
+    writeln!(out, "{:#}", giveway_scenario::schema().to_value())?;
     Ok(Outcome::Done)
 }

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{ArgGroup, value_parser};
-use runner::search::{Found, Question, Search, Stop};
-use runner::{Outcome, pool, scenario_name};
-use scenario::Scenario;
+use giveway_runner::search::{Found, Question, Search, Stop};
+use giveway_runner::{Outcome, pool, scenario_name};
+use giveway_scenario::Scenario;
 
 use crate::frontend::Terminal;
 use crate::{check, show, stop};

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use annotate_snippets::{AnnotationKind, Level, Origin as At, Renderer, Snippet};
-use scenario::{Diagnostic, Origin, Severity, Wrong};
+use giveway_scenario::{Diagnostic, Origin, Severity, Wrong};
 
 use crate::terminal;
 
@@ -19,7 +19,7 @@ pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
         false => Renderer::plain(),
     };
     let renderer = renderer.term_width(terminal::width());
-    let (shown, more) = scenario::shown(diagnostics);
+    let (shown, more) = giveway_scenario::shown(diagnostics);
     let shown: Vec<String> = shown.into_iter().map(|each| render(&renderer, origin, each)).collect();
     let mut text = shown.join("\n\n") + "\n";
     if more > 0 {

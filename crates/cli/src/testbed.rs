@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::value_parser;
-use papers::layout;
-use qdisc::Span;
-use runner::{Observe, Outcome, Results, Session, question, scenario_name};
-use scenario::{Cell, Contender, Diagnostic, Live, Scenario, Severity};
-use testbed::{Bed, LATE, against};
+use giveway_papers::layout;
+use giveway_qdisc::Span;
+use giveway_runner::{Observe, Outcome, Results, Session, question, scenario_name};
+use giveway_scenario::{Cell, Contender, Diagnostic, Live, Scenario, Severity};
+use giveway_testbed::{Bed, LATE, against};
 
 use crate::frontend::Terminal;
 use crate::outputs::{Kind, may_write};
@@ -86,11 +86,11 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if !args.quiet {
         show::diagnostics(scenario.origin(), &scenario.warnings);
     }
-    if let Err(error) = testbed::ready().and_then(|()| testbed::has_tcp(live)) {
+    if let Err(error) = giveway_testbed::ready().and_then(|()| giveway_testbed::has_tcp(live)) {
         show::sentence(&error.to_string());
         return Ok(Outcome::Wrong);
     }
-    if let Some((queue, error)) = testbed::lacks_bpf(live) {
+    if let Some((queue, error)) = giveway_testbed::lacks_bpf(live) {
         show::diagnostics(
             scenario.origin(),
             &[Diagnostic {
@@ -231,7 +231,7 @@ fn reality(
             }
         }
     };
-    let find = |_: &record::Table| {
+    let find = |_: &giveway_record::Table| {
         let marks = marks.lock().expect("nobody panics while holding it");
         (!marks.is_empty()).then(|| marks.clone())
     };
@@ -264,7 +264,7 @@ fn keep(dir: &Path, scenario: &Scenario, name: &str, lines: &[against::Line]) ->
     let json = format!("{:#}\n", against::json(lines));
     let texts = [against::markdown(&about, lines), json];
     for ((file, _), text) in AGAINST.iter().zip(texts) {
-        if let Err(error) = record::report::write(&dir.join(file), &text) {
+        if let Err(error) = giveway_record::report::write(&dir.join(file), &text) {
             show::sentence(&error.to_string());
             return Outcome::Failed;
         }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use scenario::{Host, Scenario};
-use switch::Sim;
+use giveway_scenario::{Host, Scenario};
+use giveway_switch::Sim;
 
 use crate::{Outcome, show, terminal};
 

@@ -361,9 +361,9 @@ fn explanations_have_the_header_and_the_parameters() {
       drop   tail | head      default tail
              Which packet goes when it is full.
     "#);
-    let names = disciplines::ALL.iter().map(|entry| entry.name);
-    let names = names.chain(sim::SOURCES.iter().map(|entry| entry.name));
-    let names = names.chain(switch::traffic::SOURCES.iter().map(|entry| entry.name));
+    let names = giveway_disciplines::ALL.iter().map(|entry| entry.name);
+    let names = names.chain(giveway_sim::SOURCES.iter().map(|entry| entry.name));
+    let names = names.chain(giveway_switch::traffic::SOURCES.iter().map(|entry| entry.name));
     let names = names.chain(["reno", "cubic", "units", "tcp"]);
     for name in names {
         let (code, text, _) = ran(path, &["explain", name]);

@@ -113,13 +113,14 @@ fn a_replay_has_the_packets_of_the_capture() {
         ["--rate", "100mbit", "--mode", "replay", "--qdisc", "fifo limit 1000p", "--export", "out.pcapng"];
     let (out, _) = compared(folder.path(), &args);
     assert!(out.contains("Not in the model: senders did not react"), "{out}");
-    let packets = capture::Reader::open(folder.path().join("out.pcapng")).unwrap();
-    let exported: Vec<capture::Packet> = packets.map(Result::unwrap).collect();
-    let original = capture::Reader::open(example()).unwrap().map(Result::unwrap);
-    let original: Vec<capture::Packet> = original.filter(|packet| packet.ip.is_some()).collect();
+    let packets = giveway_capture::Reader::open(folder.path().join("out.pcapng")).unwrap();
+    let exported: Vec<giveway_capture::Packet> = packets.map(Result::unwrap).collect();
+    let original = giveway_capture::Reader::open(example()).unwrap().map(Result::unwrap);
+    let original: Vec<giveway_capture::Packet> = original.filter(|packet| packet.ip.is_some()).collect();
     assert_eq!(exported.len(), original.len());
-    let bytes =
-        |packets: &[capture::Packet]| packets.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>();
+    let bytes = |packets: &[giveway_capture::Packet]| {
+        packets.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>()
+    };
     assert_eq!(bytes(&exported), bytes(&original));
 }
 
@@ -226,25 +227,25 @@ fn what_can_be_read_of_a_damaged_capture_is_used() {
 fn one_direction_alone_is_no_conversation() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::File::create(folder.path().join("down.pcapng")).unwrap();
-    let mut writer = capture::Writer::new(file, "a test").unwrap();
-    let raw = capture::InterfaceDescription {
+    let mut writer = giveway_capture::Writer::new(file, "a test").unwrap();
+    let raw = giveway_capture::InterfaceDescription {
         name: "down",
         description: "",
-        link: capture::LinkType::RAW,
+        link: giveway_capture::LinkType::RAW,
         speed: 0,
         snap: 0,
     };
     let interface = writer.interface(&raw).unwrap();
     for packet in 0..100_u32 {
-        let headers = capture::Headers {
+        let headers = giveway_capture::Headers {
             from: [203, 0, 113, 10],
             to: [192, 168, 1, 20],
             from_port: 443,
             to_port: 50_000,
             bytes: 1_500,
             id: 0,
-            ecn: qdisc::Ecn::NotCapable,
-            transport: capture::Transport::Tcp {
+            ecn: giveway_qdisc::Ecn::NotCapable,
+            transport: giveway_capture::Transport::Tcp {
                 seq: packet * 1_460,
                 ack: 1,
                 flags: 16,
@@ -256,7 +257,8 @@ fn one_direction_alone_is_no_conversation() {
         let mut data = Vec::new();
         headers.write(&mut data);
         let time = u64::from(packet) * 1_000_000;
-        let block = capture::EnhancedPacket { interface, time, bytes: 1_500, data: &data, comment: None };
+        let block =
+            giveway_capture::EnhancedPacket { interface, time, bytes: 1_500, data: &data, comment: None };
         writer.packet(&block).unwrap();
     }
     writer.finish().unwrap();

@@ -56,8 +56,8 @@ fn every_discipline_gets_a_capture_of_its_first_seed() {
     assert_eq!(code, 0);
     assert_eq!(files(path), ["home-fifo.pcapng", "home-fq_codel.pcapng"]);
     for file in files(path) {
-        let packets = capture::Reader::open(path.join(&file)).unwrap().map(|packet| packet.unwrap());
-        let count = packets.inspect(|packet| assert_eq!(packet.link, capture::LinkType::RAW)).count();
+        let packets = giveway_capture::Reader::open(path.join(&file)).unwrap().map(|packet| packet.unwrap());
+        let count = packets.inspect(|packet| assert_eq!(packet.link, giveway_capture::LinkType::RAW)).count();
         assert!(count > 400, "5 Mbit/s for a second are 416 packets of 1,500 bytes: {count}");
         assert!(err.contains(&format!("giveway: {file} has {count} packets\n")), "{err}");
     }
@@ -142,7 +142,7 @@ fn tshark_understands_an_export() {
         streams.push(line[4].as_str());
     }
     assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["", "dropped: overlimit"]);
-    let packets = capture::Reader::open(&file).unwrap().count();
+    let packets = giveway_capture::Reader::open(&file).unwrap().count();
     assert_eq!(lines.len(), packets);
     streams.sort();
     streams.dedup();

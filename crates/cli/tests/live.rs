@@ -63,7 +63,7 @@ fn what_cannot_be_in_the_kernel_is_refused() {
 #[test]
 fn a_kernel_without_bpf_qdiscs_is_told() {
     let Some(bed) = Bed::build("bpf") else { return };
-    if kernel::attach::ready().is_ok() {
+    if giveway_kernel::attach::ready().is_ok() {
         return;
     }
     let (a, b) = (bed.name("a1"), bed.name("b0"));
@@ -155,7 +155,7 @@ fn it_runs_is_changed_and_leaves_its_records() {
     assert_eq!(told["directions"][0]["lost"]["ring"], 0);
     assert!(!Path::new(&socket).exists(), "the socket goes with it");
 
-    let captured = capture::Reader::open(&pcap).expect("it is a capture").count();
+    let captured = giveway_capture::Reader::open(&pcap).expect("it is a capture").count();
     assert_eq!(captured, 400);
     let (code, checked, _) = said(&["replay-check", &trace]);
     assert!(code == Some(0) && checked.contains("all the same again"), "{checked}");
@@ -188,7 +188,7 @@ fn it_ends_when_an_interface_was_removed_and_made_again() {
     assert_eq!(came, frames, "what waited was sent");
     let told: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!(told["directions"][0]["sent"]["packets"], 20);
-    assert_eq!(capture::Reader::open(&pcap).expect("it is a capture").count(), 20);
+    assert_eq!(giveway_capture::Reader::open(&pcap).expect("it is a capture").count(), 20);
     assert_eq!(said(&["report", &format!("{record}/forward")]).0, Some(0));
     // The next start has the new interface.
     let mut live = Live::start(&bed, dir.path(), &["--quiet"]);

@@ -238,7 +238,10 @@ fn a_full_disk_stops_no_frame_and_loses_nothing_that_was_written() {
     pass();
     let kept: serde_json::Value = serde_json::from_str(&fs::read_to_string(&manifest).unwrap()).unwrap();
     assert_eq!(kept["complete"], true, "what was there stays whole");
-    assert!(capture::Reader::open(&pcap).unwrap().all(|packet| packet.is_ok()), "and so does the capture");
+    assert!(
+        giveway_capture::Reader::open(&pcap).unwrap().all(|packet| packet.is_ok()),
+        "and so does the capture"
+    );
     // A file that is open keeps its room.
     drop(filler);
     fs::remove_file(&fill).unwrap();
@@ -247,7 +250,7 @@ fn a_full_disk_stops_no_frame_and_loses_nothing_that_was_written() {
     live.signal("-TERM");
     let (code, _, errors) = live.end();
     assert_eq!(code, Some(0), "{errors}");
-    assert_eq!(capture::Reader::open(&pcap).unwrap().filter(|packet| packet.is_ok()).count(), 300);
+    assert_eq!(giveway_capture::Reader::open(&pcap).unwrap().filter(|packet| packet.is_ok()).count(), 300);
     let (code, checked, _) = said(&["replay-check", &trace]);
     assert!(code == Some(0) && checked.contains("all the same again"), "{checked}");
     let (code, _, errors) = said(&[

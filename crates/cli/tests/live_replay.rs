@@ -12,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, nap};
-use disciplines::Spec;
-use qdisc::{Rate, Site, Span, Streams};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Rate, Site, Span, Streams};
 
 /// A file in memory.
 #[derive(Clone, Default)]
@@ -54,8 +54,9 @@ fn datagram(number: u64) -> Vec<u8> {
 /// exceed. Returns how many packets were held against the trace.
 fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
     let file = Memory::default();
-    let options = replay::Options { slots: 1 << 18, ..replay::Options::default() };
-    let recording = replay::Recording::start(file.clone(), "a test", options).expect("memory takes it");
+    let options = giveway_replay::Options { slots: 1 << 18, ..giveway_replay::Options::default() };
+    let recording =
+        giveway_replay::Recording::start(file.clone(), "a test", options).expect("memory takes it");
     let tracer = recording.tracer();
     let bridge = bed.bridge_of(Rate::mbit(200), NONE(), |name| {
         let (spec, tracer, mut built) = (spec.clone(), tracer.clone(), 0);
@@ -85,7 +86,7 @@ fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
     let ended = bridge.stop(Span::s(5));
     recording.finish().expect("memory takes it");
     let file = std::mem::take(&mut *file.0.lock().expect("nobody panics with it"));
-    let outcome = replay::check(Cursor::new(file)).expect("it is a trace");
+    let outcome = giveway_replay::check(Cursor::new(file)).expect("it is a trace");
     assert!(outcome.equal() && outcome.complete(), "{spec}: {outcome:?}");
     assert_eq!(outcome.sections.len(), 4, "two each way");
     let traced: u64 = outcome.sections.iter().map(|section| section.totals.arrived).sum();
@@ -112,12 +113,12 @@ fn two_disciplines_do_the_same_again() {
 #[ignore = "takes minutes"]
 fn every_discipline_does_the_same_again() {
     let mut all = 0;
-    for entry in disciplines::ALL {
+    for entry in giveway_disciplines::ALL {
         let Some(bed) = Bed::build("q") else { return };
         let packets = equal(&bed, &(entry.default)(), 25_000);
         println!("{}: {packets} packets, all the same again", entry.name);
         all += packets;
     }
-    println!("{} disciplines, {all} packets", disciplines::ALL.len());
+    println!("{} disciplines, {all} packets", giveway_disciplines::ALL.len());
     assert!(all > 1_000_000, "{all} packets");
 }

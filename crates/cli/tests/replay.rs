@@ -107,13 +107,14 @@ fn a_simulation_runs_again_from_its_trace() {
 /// The trace says "fifo limit 10p"; what was done was done by a shorter queue.
 #[test]
 fn a_difference_is_told_and_is_a_failure() {
-    use disciplines::Spec;
-    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+    use giveway_disciplines::Spec;
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 
     let folder = folder();
     let path = folder.path();
     let file = std::fs::File::create(path.join("other.trace")).unwrap();
-    let recording = replay::Recording::start(file, "a test", replay::Options::default()).unwrap();
+    let recording =
+        giveway_replay::Recording::start(file, "a test", giveway_replay::Options::default()).unwrap();
     let site = Site::new(Rate::mbit(10), Streams::new(1));
     let inner = "fifo limit 9p".parse::<Spec>().unwrap().build(&site).unwrap();
     let mut queue = recording.tracer().wrap("up", "fifo limit 10p", &site, inner);

@@ -9,7 +9,7 @@ mod written;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use record::report::document::Part;
+use giveway_record::report::document::Part;
 
 /// Transfers, small packets and drops within two seconds, and names that must be escaped.
 const SCENARIO: &str = r#"

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use qdisc::hash::SipHasher;
-use qdisc::{Rate, Site, Streams};
-use reserve::{Message, Reason};
-use theory::latency_rate::{Flow, Scheduler, Server, delay};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Rate, Site, Streams};
+use giveway_reserve::{Message, Reason};
+use giveway_theory::latency_rate::{Flow, Scheduler, Server, delay};
 
 use streams::bed::{Bed, Host, nap};
 use streams::{

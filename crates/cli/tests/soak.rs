@@ -34,8 +34,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use live::clock::monotonic_ns;
-use qdisc::Rate;
+use giveway_live::clock::monotonic_ns;
+use giveway_qdisc::Rate;
 use serde_json::Value;
 
 use streams::bed::{Bed, Host, ip, nap};

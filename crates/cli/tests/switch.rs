@@ -52,14 +52,14 @@ fn schedulers_and_their_traffic_are_listed() {
         assert!(all.contains(line), "{line} in {all}");
     }
     let (_, schedulers, _) = ran(&["list", "schedulers"]);
-    assert_eq!(schedulers.lines().count(), 1 + switch::ALL.len(), "{schedulers}");
+    assert_eq!(schedulers.lines().count(), 1 + giveway_switch::ALL.len(), "{schedulers}");
     let (_, traffic, _) = ran(&["list", "switch-traffic"]);
-    assert_eq!(traffic.lines().count(), 1 + switch::traffic::SOURCES.len(), "{traffic}");
+    assert_eq!(traffic.lines().count(), 1 + giveway_switch::traffic::SOURCES.len(), "{traffic}");
 }
 
 #[test]
 fn schedulers_are_explained_with_what_all_of_them_can_be_told() {
-    for entry in switch::ALL {
+    for entry in giveway_switch::ALL {
         let (code, page, _) = ran(&["explain", entry.name]);
         assert_eq!(code, 0, "{}", entry.name);
         assert!(page.contains("References\n"), "{page}");

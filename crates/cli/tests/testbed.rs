@@ -46,7 +46,7 @@ fn a_scenario_of_a_test_bed_can_be_simulated() {
 
 #[test]
 fn the_quick_start_runs_beside_its_simulation() {
-    if let Err(error) = testbed::ready() {
+    if let Err(error) = giveway_testbed::ready() {
         // Written past the harness, which keeps what a passing test prints to itself.
         let _ = writeln!(std::io::stderr(), "skipped: {error}");
         return;
@@ -95,7 +95,7 @@ fn ours_in_the_kernel_are_refused_with_their_place() {
     assert!(said.contains("at most 131070") && said.contains("bpf:efd limit 200000p"), "{said}");
     let said = told("bpf:drr quanta [1]");
     assert!(said.contains("bpf:drr quanta"), "{said}");
-    if testbed::ready().is_ok() && kernel::attach::ready().is_err() {
+    if giveway_testbed::ready().is_ok() && giveway_kernel::attach::ready().is_err() {
         let said = told("bpf:efd");
         assert!(said.contains("takes no qdiscs in BPF") && said.contains("disciplines=["), "{said}");
     }
@@ -104,7 +104,7 @@ fn ours_in_the_kernel_are_refused_with_their_place() {
 /// The kernel's disciplines have no delay of their own: a wire of ours behind them has it.
 #[test]
 fn a_discipline_of_the_kernel_stands_in() {
-    if let Err(error) = testbed::ready() {
+    if let Err(error) = giveway_testbed::ready() {
         let _ = writeln!(std::io::stderr(), "skipped: {error}");
         return;
     }

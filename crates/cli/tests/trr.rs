@@ -33,13 +33,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use disciplines::Spec;
-use live::clock::wall_ns;
-use live::station::EVERYONE;
-use qdisc::{Guarantee, Rate, Site, Streams};
-use reserve::{EtherTypes, Kind, Message, Tuple};
+use giveway_disciplines::Spec;
+use giveway_live::clock::wall_ns;
+use giveway_live::station::EVERYONE;
+use giveway_qdisc::{Guarantee, Rate, Site, Streams};
+use giveway_reserve::{EtherTypes, Kind, Message, Tuple};
+use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 use serde_json::Value;
-use theory::latency_rate::{Flow, Scheduler, Server};
 
 use streams::bed::{Bed, Host};
 use streams::{Live, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness, number};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use capture::Reader;
-use qdisc::{FlowKind, FlowReport, Meta, PortId, Probe, Time};
-use scenario::Scenario;
-use sim::Segment;
-use workload::{Connection, Direction, Extraction, Local, Seen, Side, Workload};
+use giveway_capture::Reader;
+use giveway_qdisc::{FlowKind, FlowReport, Meta, PortId, Probe, Time};
+use giveway_scenario::Scenario;
+use giveway_sim::Segment;
+use giveway_workload::{Connection, Direction, Extraction, Local, Seen, Side, Workload};
 
 /// A home whose people browse, with connections for many objects and for one each; files and a call beside. All ends 5 s
 /// before the run does.
@@ -238,7 +238,7 @@ fn a_simulated_home_is_found_as_it_was() {
 
     // Each exchange is an object with its request, or a transfer.
     let heavier = |connection: &Connection| -> Vec<u64> {
-        let of = |writes: &[workload::Adu], side| -> u64 {
+        let of = |writes: &[giveway_workload::Adu], side| -> u64 {
             writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum()
         };
         let parts = connection.epochs_with_adus();

@@ -1,9 +1,9 @@
 //! Functions that build disciplines for a bridge, and how much room a direction needs.
 
-use disciplines::Spec;
-use live::Build;
-use qdisc::{Limit, Rate, Site, Streams};
-use replay::Tracer;
+use giveway_disciplines::Spec;
+use giveway_live::Build;
+use giveway_qdisc::{Limit, Rate, Site, Streams};
+use giveway_replay::Tracer;
 
 use crate::config::DirectionConfig;
 

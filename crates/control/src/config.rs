@@ -1,11 +1,11 @@
 //! The configuration of a bridge. Flags, the settings file and `giveway control set` use the same names for
 //! its values.
 
-use disciplines::Spec;
-use live::LinkEmulation;
-use qdisc::{Bytes, Rate, Share, Site, Span, Streams, units};
-pub use watch::Direction;
-use wire::fragment::{self, Size};
+use giveway_disciplines::Spec;
+use giveway_live::LinkEmulation;
+use giveway_qdisc::{Bytes, Rate, Share, Site, Span, Streams, units};
+pub use giveway_watch::Direction;
+use giveway_wire::fragment::{self, Size};
 
 /// Configuration of one direction.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,13 +107,13 @@ impl BridgeConfig {
                 config.rate = rate;
             }
             "qdisc" => {
-                let spec: Spec = value.parse().map_err(|error: disciplines::SpecError| {
+                let spec: Spec = value.parse().map_err(|error: giveway_disciplines::SpecError| {
                     let help = error.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
                     wrong(&format!("{}{help}", error.message))
                 })?;
                 // Build it once here, so that an error is reported now and not in the forwarding thread.
                 let site = Site::new(config.rate, Streams::new(0));
-                spec.build::<live::Frame>(&site).map_err(|invalid| wrong(&invalid))?;
+                spec.build::<giveway_live::Frame>(&site).map_err(|invalid| wrong(&invalid))?;
                 config.qdisc = spec;
             }
             "delay" => config.emulation.delay = time(value).map_err(|error| wrong(&error))?,
@@ -130,7 +130,7 @@ impl BridgeConfig {
         }
         // A discipline that is valid for the old rate may be invalid for the new one.
         let site = Site::new(config.rate, Streams::new(0));
-        config.qdisc.build::<live::Frame>(&site).map_err(|invalid| wrong(&invalid)).map(|_| ())
+        config.qdisc.build::<giveway_live::Frame>(&site).map_err(|invalid| wrong(&invalid)).map(|_| ())
     }
 
     /// Checks that interfaces with these limits can carry out this configuration.

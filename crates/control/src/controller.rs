@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use live::fragments::Fragments;
-use live::reservations::{LinkReservations, ReservationClient};
-use live::{Command, Handle, Status};
-use qdisc::{Span, Streams};
-use replay::Tracer;
+use giveway_live::fragments::Fragments;
+use giveway_live::reservations::{LinkReservations, ReservationClient};
+use giveway_live::{Command, Handle, Status};
+use giveway_qdisc::{Span, Streams};
+use giveway_replay::Tracer;
+use giveway_watch::Snapshot;
+use giveway_wire::fragment::Size;
 use serde_json::{Value, json};
-use watch::Snapshot;
-use wire::fragment::Size;
 
 use crate::building::builder;
 use crate::config::{BridgeConfig, Direction, LinkLimits, UNLIMITED, rate};
@@ -252,8 +252,9 @@ impl Controller {
             let row = |text: &mut String, name: &str, value: String| {
                 let _ = writeln!(text, "  {name:<10} {value}");
             };
-            let amount =
-                |amount: &qdisc::Backlog| format!("{} packets, {} bytes", amount.packets, amount.bytes);
+            let amount = |amount: &giveway_qdisc::Backlog| {
+                format!("{} packets, {} bytes", amount.packets, amount.bytes)
+            };
             row(&mut text, "arrived", amount(&counters.arrived));
             row(&mut text, "sent", amount(&counters.sent));
             let reasons = status.dropped.iter().filter(|(_, lost)| lost.packets > 0);
@@ -313,7 +314,7 @@ impl Controller {
         let ways: Vec<Value> = ways
             .map(|(((direction, (from, to)), status), reserved)| {
                 let config = config.of(direction);
-                let backlog = |b: &qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
+                let backlog = |b: &giveway_qdisc::Backlog| json!({"packets": b.packets, "bytes": b.bytes});
                 let reasons: serde_json::Map<String, Value> = status
                     .dropped
                     .iter()
@@ -394,7 +395,7 @@ fn lost(status: &Status) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn quantiles(quantiles: &watch::Quantiles) -> Value {
+fn quantiles(quantiles: &giveway_watch::Quantiles) -> Value {
     let [p50, p90, p99, p999, most] = quantiles.shares().map(|(_, span)| span.as_s());
     let mean =
         if quantiles.count > 0 { quantiles.sum_ps as f64 / 1e12 / quantiles.count as f64 } else { 0.0 };

@@ -53,7 +53,7 @@ fn reply(request: &str, metrics: impl FnOnce() -> String) -> (&'static str, &'st
     let mut words = request.split_whitespace();
     match (words.next(), words.next()) {
         (Some("GET"), Some(path)) if matches!(path.split('?').next(), Some("/" | "/metrics")) => {
-            ("200 OK", watch::openmetrics::CONTENT_TYPE, metrics())
+            ("200 OK", giveway_watch::openmetrics::CONTENT_TYPE, metrics())
         }
         (Some("GET"), Some(_)) => ("404 Not Found", TEXT, "the metrics are at /metrics\n".to_owned()),
         (Some(_), Some(_)) => ("405 Method Not Allowed", TEXT, "use GET\n".to_owned()),

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use live::checks;
+use giveway_live::checks;
 use serde_json::{Value, json};
 
 /// Where states are kept when no service manager names another folder.

@@ -12,7 +12,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::time::Duration;
 
-use live::clock::monotonic_ns;
+use giveway_live::clock::monotonic_ns;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials,
 };

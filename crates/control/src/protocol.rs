@@ -2,7 +2,7 @@
 //!
 //! An answer is `ok TEXT` or `wrong SENTENCE`, and a line feed.
 
-use watch::Snapshot;
+use giveway_watch::Snapshot;
 
 use crate::config::NAMES;
 

@@ -1,10 +1,10 @@
 //! Output of reservations, and the disciplines that honour them.
 
-use disciplines::Spec;
-use live::reservations::LinkReservations;
-use live::station::EVERYONE;
-use qdisc::{Qdisc, Rate, Site, Streams};
-use reserve::{Malformed, Reservation};
+use giveway_disciplines::Spec;
+use giveway_live::reservations::LinkReservations;
+use giveway_live::station::EVERYONE;
+use giveway_qdisc::{Qdisc, Rate, Site, Streams};
+use giveway_reserve::{Malformed, Reservation};
 use serde_json::{Value, json};
 
 use crate::config::DirectionConfig;
@@ -12,7 +12,7 @@ use crate::config::DirectionConfig;
 /// True if a discipline honours reservations.
 pub fn guarantees(spec: &Spec, rate: Rate) -> bool {
     let mut guarantees_rates = false;
-    if let Ok(built) = spec.build::<live::Frame>(&Site::new(rate, Streams::new(0))) {
+    if let Ok(built) = spec.build::<giveway_live::Frame>(&Site::new(rate, Streams::new(0))) {
         // A discipline that honours reservations has a gauge of the rate that it has admitted.
         built.gauges(&mut |name, _| guarantees_rates |= name == "reserved_bit");
     }

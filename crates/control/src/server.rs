@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use live::clock::monotonic_ns;
+use giveway_live::clock::monotonic_ns;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::http;
@@ -58,7 +58,7 @@ impl<A: ControlApi> Service for Metrics<A> {
         http::is_complete(bytes)
     }
     fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
-        http::answer(bytes, || watch::openmetrics::render(&self.0.snapshots()))
+        http::answer(bytes, || giveway_watch::openmetrics::render(&self.0.snapshots()))
     }
 }
 

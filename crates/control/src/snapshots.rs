@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use qdisc::Backlog;
-use watch::{Direction, Flow, Recent, Reservations, Snapshot, tuple_text};
+use giveway_qdisc::Backlog;
+use giveway_watch::{Direction, Flow, Recent, Reservations, Snapshot, tuple_text};
 
 use crate::controller::Controller;
 use crate::reservations;
@@ -12,12 +12,12 @@ use crate::reservations;
 pub fn snapshots(controller: &Controller) -> Vec<Snapshot> {
     let statuses = controller.statuses();
     let config = controller.config();
-    let nothing = live::fragments::Fragments::default();
+    let nothing = giveway_live::fragments::Fragments::default();
     let directions = Direction::ALL.into_iter().zip(controller.names()).zip(statuses).zip(controller.kept());
     directions
         .map(|(((direction, (from, to)), status), reserved)| {
             let config = config.of(direction);
-            let flow = |top: &live::statistics::TopFlow| Flow {
+            let flow = |top: &giveway_live::statistics::TopFlow| Flow {
                 key: top.flow,
                 text: top.tuple.as_ref().map_or_else(|| "not IP".to_owned(), tuple_text),
                 sent: top.arrived,
@@ -43,7 +43,7 @@ pub fn snapshots(controller: &Controller) -> Vec<Snapshot> {
                 fragments: (config.fragment.is_some() || config.reassemble || status.fragments != nothing)
                     .then(|| {
                         let of = &status.fragments;
-                        watch::Fragments {
+                        giveway_watch::Fragments {
                             cut: of.cut,
                             pieces: of.pieces,
                             spared: of.spared,

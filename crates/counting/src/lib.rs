@@ -4,12 +4,12 @@
 //!
 //! ```
 //! #[global_allocator]
-//! static COUNTING: counting::Counting = counting::Counting;
+//! static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 //!
-//! let before = counting::calls();
+//! let before = giveway_counting::calls();
 //! let numbers = vec![1u64; 100];
-//! assert_eq!(counting::calls() - before, 1);
-//! assert!(counting::held() >= 800);
+//! assert_eq!(giveway_counting::calls() - before, 1);
+//! assert!(giveway_counting::held() >= 800);
 //! drop(numbers);
 //! ```
 //!

@@ -16,10 +16,10 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use disciplines::{Discipline, Spec, Visit};
-use qdisc::hash::mix;
-use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
-use theory::pages::{PAGE, TABLE_1, packets_in_page};
+use giveway_disciplines::{Discipline, Spec, Visit};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_theory::pages::{PAGE, TABLE_1, packets_in_page};
 
 const LINK: Rate = Rate::gbit(1000);
 const FLOWS: u64 = 100;

@@ -20,9 +20,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use disciplines::{ALL, Discipline, Entry, Spec, Visit};
-use qdisc::hash::mix;
-use qdisc::{Ahead, Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_disciplines::{ALL, Discipline, Entry, Spec, Visit};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{Ahead, Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 
 const LINK: Rate = Rate::gbit(1000);
 const BYTES: u32 = 1000;

@@ -38,8 +38,8 @@
 
 use std::num::NonZeroU64;
 
-use qdisc::blocks::{Buffer, FlowMap};
-use qdisc::{
+use giveway_qdisc::blocks::{Buffer, FlowMap};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rng,
     Site, Span, Time, check_limit,
 };
@@ -414,8 +414,8 @@ mod tests {
     use super::*;
     use crate::shares::{Sender, run, ten_deaf_flows};
     use crate::trace::{T1, trace};
+    use giveway_qdisc::{Ecn, Outbox, Rate, Rng, Streams};
     use proptest::prelude::*;
-    use qdisc::{Ecn, Outbox, Rate, Rng, Streams};
 
     fn site() -> Site {
         Site::new(Rate::mbit(8), Streams::new(1))

@@ -24,8 +24,8 @@
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue
 //!   Management", sections 3 (adaptation) and 4 (automatic parameters).
 
-use qdisc::blocks::red::{Adapt, Curve, Detector, weight_for_rate};
-use qdisc::{Bytes, Invalid, Limit, Nature, Share, Site, Span, check_limit};
+use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, weight_for_rate};
+use giveway_qdisc::{Bytes, Invalid, Limit, Nature, Share, Site, Span, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -225,7 +225,7 @@ impl Discipline for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams, Time};
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
     fn site(rate: Rate) -> Site {
         Site::new(rate, Streams::new(1))

@@ -42,8 +42,8 @@
 //!   4 and 5.
 //! - C. Guo, "SRR", SIGCOMM 2001: the spread of turns.
 
-use qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
-use qdisc::{
+use giveway_qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
+use giveway_qdisc::{
     Ahead, Backlog, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng, Site, Span,
     check_limit,
 };
@@ -265,9 +265,9 @@ mod tests {
     use super::*;
     use crate::Spec;
     use crate::trace::trace_on;
+    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::{Bytes, Meta, Onward, Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::contract::{Event, Op, drive};
-    use qdisc::{Bytes, Meta, Onward, Rate, Streams};
 
     /// The link from node 1 to node 3, beyond which are 4, 5 and 6. Its largest packet has 500 bytes.
     fn site() -> Site {
@@ -332,10 +332,10 @@ mod tests {
     #[test]
     fn a_changed_route_loses_nothing() {
         let mut bsq = Config::default().build::<u32>(&site()).unwrap();
-        let mut out = qdisc::Outbox::default();
-        let mut cx = Cx::new(qdisc::Time::ZERO, &mut out);
+        let mut out = giveway_qdisc::Outbox::default();
+        let mut cx = Cx::new(giveway_qdisc::Time::ZERO, &mut out);
         for number in 0..6 {
-            let mut pkt = Packet::new(qdisc::FlowKey(1), 500, number);
+            let mut pkt = Packet::new(giveway_qdisc::FlowKey(1), 500, number);
             pkt.meta.ahead = Ahead::new([if number < 3 { 4 } else { 5 }]);
             bsq.enqueue(pkt, &mut cx);
         }

@@ -24,9 +24,9 @@
 //!   footnote 1.
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED".
 
-use qdisc::blocks::red::{Detector, Verdict};
-use qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
-use qdisc::{
+use giveway_qdisc::blocks::red::{Detector, Verdict};
+use giveway_qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng, Share, Site,
     Span,
 };
@@ -279,7 +279,7 @@ impl<P> Qdisc<P> for Bsqred<P> {
 
 impl<P> Bsqred<P> {
     /// Drops by the same rule until the rest fits.
-    fn make_room(&mut self, pick: Pick, arrival: qdisc::Place, cx: &mut Cx<'_, P>) {
+    fn make_room(&mut self, pick: Pick, arrival: giveway_qdisc::Place, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.tree.held()) {
             let (place, victim) = self.tree.evict(pick, || self.rng.uniform());
             let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
@@ -292,9 +292,9 @@ impl<P> Bsqred<P> {
 mod tests {
     use super::*;
     use crate::Spec;
+    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::{Ahead, FlowKey, Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::contract::{Event, Op, drive};
-    use qdisc::{Ahead, FlowKey, Outbox, Rate, Streams, Time};
     use std::collections::BTreeMap;
 
     fn site(seed: u64) -> Site {
@@ -323,7 +323,8 @@ mod tests {
                     queue.enqueue(pkt, &mut cx);
                 }
                 // An average far above twice max is certain to signal.
-                let (curve, weight) = (qdisc::blocks::red::Curve { min: 1.0, max: 2.0, gentle: false }, 1.0);
+                let (curve, weight) =
+                    (giveway_qdisc::blocks::red::Curve { min: 1.0, max: 2.0, gentle: false }, 1.0);
                 queue.detector = Detector::new(curve, weight, 0.1, false, None);
                 queue.enqueue(towards(6, "c1"), &mut cx);
                 let left: Vec<&str> =

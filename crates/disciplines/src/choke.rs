@@ -35,9 +35,9 @@
 //!   Networking 12(4), 2004: a flow that does not slow down gets at most 1/(e+1) of the link, 27 %.
 //! - tc-choke(8), tc-red(8) for names and defaults.
 
-use qdisc::blocks::DenseFifo;
-use qdisc::blocks::red::{Detector, Verdict};
-use qdisc::{
+use giveway_qdisc::blocks::DenseFifo;
+use giveway_qdisc::blocks::red::{Detector, Verdict};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rate, Rng,
     Share, Site, check_limit,
 };
@@ -273,9 +273,9 @@ mod tests {
     use super::*;
     use crate::shares::{Sender, run, ten_deaf_flows};
     use crate::trace::{T1, trace};
+    use giveway_qdisc::blocks::red::Curve;
+    use giveway_qdisc::{Ecn, Outbox, Rng, Span, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::blocks::red::Curve;
-    use qdisc::{Ecn, Outbox, Rng, Span, Streams, Time};
 
     fn site() -> Site {
         Site::new(Rate::mbit(8), Streams::new(1))

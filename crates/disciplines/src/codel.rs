@@ -28,8 +28,10 @@
 
 use std::collections::VecDeque;
 
-use qdisc::blocks::codel::{Codel as State, Law};
-use qdisc::{Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Site, Span};
+use giveway_qdisc::blocks::codel::{Codel as State, Law};
+use giveway_qdisc::{
+    Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Site, Span,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +116,7 @@ pub(crate) fn law(
     ce_threshold: Option<Span>,
     site: &Site,
 ) -> Result<Law, Invalid> {
-    qdisc::check_limit("limit", Limit::Packets(limit.0), site.mtu)?;
+    giveway_qdisc::check_limit("limit", Limit::Packets(limit.0), site.mtu)?;
     if interval.is_zero() {
         return Err(Invalid::new("interval", "no time at all: write for example \"100ms\""));
     }
@@ -206,7 +208,7 @@ impl<P> Qdisc<P> for Codel<P> {
 mod tests {
     use super::*;
     use crate::trace::{T1, trace, trace_on};
-    use qdisc::{Ecn, Rate, Streams};
+    use giveway_qdisc::{Ecn, Rate, Streams};
 
     /// Packets of 1,000 bytes, one every half millisecond: twice what a link of 1,000 bytes per ms can send.
     fn overload(from: u64, until_ms: u64) -> String {

@@ -30,8 +30,8 @@
 //!   Speed Networks", SIGCOMM 1998: sections 3.2 (edge), 3.3 (core), 3.4 (buffer overflow).
 //! - H. Zhang, J. Jiang, W. Dou 2007 (FPIP), section 3.1: 300 KB, threshold 50 KB, or 30 and 25 KB.
 
-use qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, SameInstant};
-use qdisc::{
+use giveway_qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, SameInstant};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc, Rate, Rng, Share,
     Site, Span, Time, check_limit,
 };
@@ -341,9 +341,9 @@ mod tests {
     use crate::Spec;
     use crate::rates::{Flow, Outcome, offer, offer_from};
     use crate::trace::{T1, trace};
+    use giveway_qdisc::contract::{Op, drive};
+    use giveway_qdisc::{FlowKey, Outbox, Streams};
     use proptest::prelude::*;
-    use qdisc::contract::{Op, drive};
-    use qdisc::{FlowKey, Outbox, Streams};
 
     const LINK: Rate = Rate::mbit(10);
 

@@ -34,12 +34,12 @@
 //! - M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM Transactions on Networking
 //!   4(3), 1996: section III for the algorithm and its fairness, III-D for buffer stealing. Linux: tc-drr(8).
 
-use qdisc::blocks::{FlowMap, LongestQueue, Rank};
-use qdisc::{
+use giveway_qdisc::blocks::{FlowMap, LongestQueue, Rank};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Guarantee, Invalid, Limit, List, Meta, Nature, Next,
     Packet, Place, Qdisc, Site,
 };
-use qdisc::{Slots, check_limit};
+use giveway_qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -427,9 +427,9 @@ mod tests {
     use super::*;
     use crate::trace::{MIXED, T1, trace, trace_on};
     use crate::{Spec, fifo};
+    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::contract::{Event, Op, drive};
-    use qdisc::{Outbox, Rate, Streams, Time};
     use std::collections::VecDeque;
 
     #[test]

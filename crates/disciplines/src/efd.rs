@@ -32,8 +32,8 @@
 
 use std::num::NonZeroU32;
 
-use qdisc::blocks::{FlowMap, Level, TwoLevel};
-use qdisc::{
+use giveway_qdisc::blocks::{FlowMap, Level, TwoLevel};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site,
     check_limit,
 };
@@ -208,9 +208,9 @@ mod tests {
     use super::*;
     use crate::trace::{T1, trace};
     use crate::{Spec, fifo};
+    use giveway_qdisc::contract::{Event, LENGTHS, Op, drive};
+    use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::contract::{Event, LENGTHS, Op, drive};
-    use qdisc::{Outbox, Rate, Streams, Time};
     use std::collections::{BTreeMap, VecDeque};
 
     #[test]

@@ -19,7 +19,9 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, check_limit};
+use giveway_qdisc::{
+    Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, check_limit,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -52,9 +52,9 @@
 //!   share, 4 to 11), 3.1 (values), 4 (threshold, T_n, state).
 //! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998: labels and their rewriting.
 
-use qdisc::blocks::pip::{Length, Pip};
-use qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, RecentFlows, SameInstant, Step};
-use qdisc::{
+use giveway_qdisc::blocks::pip::{Length, Pip};
+use giveway_qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, RecentFlows, SameInstant, Step};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc,
     Rate, Rng, Share, Site, Span, Time, check_limit,
 };
@@ -537,9 +537,9 @@ mod tests {
     use super::*;
     use crate::Spec;
     use crate::rates::{Flow, Outcome, offer};
+    use giveway_qdisc::contract::{Op, drive};
+    use giveway_qdisc::{Outbox, Streams};
     use proptest::prelude::*;
-    use qdisc::contract::{Op, drive};
-    use qdisc::{Outbox, Streams};
 
     const LINK: Rate = Rate::mbit(10);
 

@@ -22,8 +22,8 @@
 //!   18(3), 2007: section 2.2.1, equation (1); section 4.1 for the threshold.
 //! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998: section 3.2.
 
-use qdisc::blocks::{Averaging, Buffer, Edge, Memory, SameInstant};
-use qdisc::{
+use giveway_qdisc::blocks::{Averaging, Buffer, Edge, Memory, SameInstant};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span, check_limit,
 };
 use schemars::JsonSchema;
@@ -152,7 +152,7 @@ impl<P> Qdisc<P> for FpipEdge<P> {
 mod tests {
     use super::*;
     use crate::Spec;
-    use qdisc::{FlowKey, Label, Outbox, Rate, Streams, Time};
+    use giveway_qdisc::{FlowKey, Label, Outbox, Rate, Streams, Time};
 
     /// The labels with which packets of one flow leave: milliseconds, bytes and the label that each came with.
     fn labels(spec: &str, packets: &[(u64, u32, Label)]) -> Vec<Label> {

@@ -31,9 +31,9 @@
 
 use std::collections::VecDeque;
 
-use qdisc::blocks::codel::{Codel as State, Law};
-use qdisc::hash::mix;
-use qdisc::{
+use giveway_qdisc::blocks::codel::{Codel as State, Law};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets,
     Qdisc, Site, Slots, Span,
 };
@@ -103,7 +103,7 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, site: &Site) -> Result<FqCodel<P>, Invalid> {
         let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, site)?;
-        qdisc::check_limit("memory_limit", Limit::Bytes(self.memory_limit.0), site.mtu)?;
+        giveway_qdisc::check_limit("memory_limit", Limit::Bytes(self.memory_limit.0), site.mtu)?;
         let quantum = self.quantum(site).0;
         if !(LEAST_QUANTUM..=MOST_QUANTUM).contains(&quantum) {
             return Err(Invalid::new(
@@ -341,8 +341,8 @@ impl<P> FqCodel<P> {
 mod tests {
     use super::*;
     use crate::trace::{T1, trace, trace_on};
+    use giveway_qdisc::{Ecn, Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::{Ecn, Outbox, Rate, Streams, Time};
     use std::collections::BTreeMap;
 
     fn site() -> Site {

@@ -1,7 +1,7 @@
 //! What all disciplines have in common that guarantee rates: who has a reservation, their queues, everyone else, and the buffer.
 //! A [`Schedule`] only says whose packet is next.
 //!
-//! - A reservation is what [`Meta::reserved`](qdisc::Meta::reserved) says. It is admitted while the sum of what is admitted fits
+//! - A reservation is what [`Meta::reserved`](giveway_qdisc::Meta::reserved) says. It is admitted while the sum of what is admitted fits
 //!   the link and the table has room; a flow that does not fit is best effort and counted (gauge `refused_packets`). It is admitted
 //!   later when there is room, and its packets that wait change over with it, so that they stay in order.
 //! - A flow may change its rate, as far as that fits. A packet without a reservation is best effort, and so is what follows it. What its flow
@@ -13,8 +13,8 @@
 //! - The buffer is shared. When it is full, the longest queue of the best effort pays; when there is none, the longest of the
 //!   reserved flows. So neither a flood of best effort nor one of a flow above its reservation takes the room of the others.
 
-use qdisc::blocks::{FlowIndex, LongestQueue, Memory, Rank, Ticks};
-use qdisc::{
+use giveway_qdisc::blocks::{FlowIndex, LongestQueue, Memory, Rank, Ticks};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Next, Packet, Place, Qdisc,
     Rate, Site, Slots, Span, Time, check_limit,
 };
@@ -482,7 +482,7 @@ impl<T: Default> Numbered<T> {
 mod tests {
     use crate::Spec;
     use crate::reserved::reserved_trace_with;
-    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 
     /// The disciplines that are built on this.
     const ALL: [&str; 9] = ["vc", "wfq", "wf2q", "tss", "trr", "trr_round", "trr_sound", "vtrr", "qfq"];

@@ -36,11 +36,11 @@
 
 use std::num::NonZeroU32;
 
-use qdisc::blocks::{Memory, RankedPackets, RecentFlows};
-use qdisc::{
+use giveway_qdisc::blocks::{Memory, RankedPackets, RecentFlows};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
 };
-use qdisc::{Time, check_limit};
+use giveway_qdisc::{Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -281,9 +281,9 @@ mod tests {
     use super::*;
     use crate::Spec;
     use crate::trace::{T1, T2, trace};
+    use giveway_qdisc::contract::{Op, drive};
+    use giveway_qdisc::{Outbox, Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::contract::{Op, drive};
-    use qdisc::{Outbox, Rate, Streams};
 
     fn site() -> Site {
         Site::new(Rate::mbit(8), Streams::new(1))

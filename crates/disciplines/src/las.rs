@@ -34,11 +34,11 @@
 
 use std::num::NonZeroU32;
 
-use qdisc::blocks::{Memory, RankedPackets, RecentFlows};
-use qdisc::{
+use giveway_qdisc::blocks::{Memory, RankedPackets, RecentFlows};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
 };
-use qdisc::{Time, check_limit};
+use giveway_qdisc::{Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -216,9 +216,9 @@ mod tests {
     use super::*;
     use crate::trace::{T1, T2, trace};
     use crate::{Spec, fifo};
+    use giveway_qdisc::contract::{Op, drive};
+    use giveway_qdisc::{Outbox, Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::contract::{Op, drive};
-    use qdisc::{Outbox, Rate, Streams};
     use std::collections::BTreeMap;
 
     #[test]

@@ -29,9 +29,9 @@ mod thresholds;
 #[cfg(test)]
 mod trace;
 
+pub use giveway_spec::SpecError;
 pub use registry::{Advice, Discipline, Entry, Visit};
 pub use sent::Source;
-pub use spelling::SpecError;
 
 registry! {
     fifo,

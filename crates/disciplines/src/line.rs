@@ -1,7 +1,7 @@
 //! A buffer of levels as the sheets describe it, written as plainly as can be: what the fast one is compared with.
 
-use qdisc::contract::{LENGTHS, Op};
-use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Time};
+use giveway_qdisc::contract::{LENGTHS, Op};
+use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Time};
 
 use proptest::prelude::*;
 

@@ -26,8 +26,8 @@
 //! - W. Bai, L. Chen, K. Chen, D. Han, C. Tian, H. Wang, "Information-Agnostic Flow Scheduling for Commodity Data Centers",
 //!   NSDI 2015. The authors' kernel module and its description: github.com/baiwei0427/PIAS.
 
-use qdisc::blocks::{Level, Levels, Memory};
-use qdisc::{
+use giveway_qdisc::blocks::{Level, Levels, Memory};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
     check_limit,
 };
@@ -208,8 +208,8 @@ mod tests {
     use crate::Spec;
     use crate::line::{ops, same_as_the_line};
     use crate::trace::{T1, trace};
+    use giveway_qdisc::{Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::{Rate, Streams};
     use std::collections::BTreeMap;
 
     /// Thresholds of 1,000 and 3,000 bytes. A1 is on the wire when A2 (2,000 bytes with it) and A3 (3,000) come: level 1; A4

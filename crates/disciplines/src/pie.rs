@@ -36,7 +36,7 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{
+use giveway_qdisc::{
     Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rng, Share, Site, Span,
     Time, check_limit,
 };
@@ -432,8 +432,8 @@ fn against(accumulated: &mut f64, odds: f64, draw: impl FnOnce() -> f64) -> bool
 mod tests {
     use super::*;
     use crate::trace::{T1, trace};
+    use giveway_qdisc::{Ecn, FlowKey, Outbox, Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::{Ecn, FlowKey, Outbox, Rate, Streams};
 
     const LAW: Law = Law {
         alpha: 0.125,

@@ -24,9 +24,9 @@
 //! - H. Zhang, B. Liu, W. Dou, "Design of a robust active queue management algorithm based on feedback compensation",
 //!   SIGCOMM 2003 (poster): named there as its source; known to us by title only.
 
-use qdisc::blocks::Buffer;
-use qdisc::blocks::pip::{Gains, Length, Pip as Controller};
-use qdisc::{
+use giveway_qdisc::blocks::Buffer;
+use giveway_qdisc::blocks::pip::{Gains, Length, Pip as Controller};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng, Site, Span, check_limit,
 };
 use schemars::JsonSchema;
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::rates::{Flow, Outcome, offer};
     use crate::{Spec, trace};
-    use qdisc::{Rate, Streams};
+    use giveway_qdisc::{Rate, Streams};
 
     fn with(spec: &str, flows: &[Flow]) -> Outcome {
         offer(spec, Rate::mbit(10), flows, 30)

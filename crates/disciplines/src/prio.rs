@@ -18,7 +18,9 @@
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
 
-use qdisc::{Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, Nature, Next, Packet, Qdisc, Site, Time};
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, Nature, Next, Packet, Qdisc, Site, Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -175,7 +177,7 @@ impl<P> Qdisc<P> for Prio<P> {
 mod tests {
     use super::*;
     use crate::trace::trace;
-    use qdisc::{Rate, Streams};
+    use giveway_qdisc::{Rate, Streams};
 
     // The class is the letter's position in the alphabet, so A goes before B, and C, D and all others share band 2.
     const ARRIVALS: &str =

@@ -26,8 +26,8 @@
 //! - F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM ToN 21(3), 2013: from memory. Linux
 //!   has it as `sch_qfq`: tc-qfq(8).
 
-use qdisc::blocks::Ticks;
-use qdisc::{Guarantee, Invalid, Limit, List, Nature, Place, Rate, Site, Slots, Time};
+use giveway_qdisc::blocks::Ticks;
+use giveway_qdisc::{Guarantee, Invalid, Limit, List, Nature, Place, Rate, Site, Slots, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -305,8 +305,8 @@ mod tests {
     use super::*;
     use crate::reserved::{first_departures, reserve, reserved_trace};
     use crate::trace::MIXED;
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Streams};
     use proptest::prelude::*;
-    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Streams};
 
     /// With 1,500 bytes for the largest, starts are rounded to 69 ms for A and 137 ms for the others: all are zero, A's group ends
     /// first, and in the other turns are taken. B2 is next of its flow at 4 and D1 comes at 4.5.
@@ -349,7 +349,7 @@ mod tests {
                 filed.iter().map(|(_, of)| rounded(start, *of)).min().unwrap_or_default()
             };
             for (serial, (us, flow, hundreds)) in (0u32..).zip(ops) {
-                now += qdisc::Span::us(us);
+                now += giveway_qdisc::Span::us(us);
                 virtual_time = (virtual_time + Ticks::of(now.since(then))).max(least(&filed, &start));
                 then = now;
                 if serial % 3 < 2 {

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use qdisc::hash::mix;
-use qdisc::{
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{
     Backlog, DropReason, FlowKey, Meta, Packet, Port, PortId, Probe, Rate, Rng, Site, Span, Streams, Time,
 };
 

@@ -37,8 +37,8 @@
 
 use std::collections::VecDeque;
 
-use qdisc::blocks::red::{Adapt, Curve, Detector, Verdict};
-use qdisc::{
+use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, Verdict};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rate, Rng, Share,
     Site, check_limit,
 };
@@ -338,8 +338,8 @@ impl<P> Red<P> {
 mod tests {
     use super::*;
     use crate::trace::{T1, trace};
+    use giveway_qdisc::{Ecn, FlowKey, Outbox, Span, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::{Ecn, FlowKey, Outbox, Span, Streams, Time};
 
     fn site() -> Site {
         Site::new(Rate::mbit(8), Streams::new(1))

@@ -1,6 +1,6 @@
 //! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is made from it.
 
-use qdisc::{Bytes, Invalid, Nature, Qdisc, Site};
+use giveway_qdisc::{Bytes, Invalid, Nature, Qdisc, Site};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,12 +22,12 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     /// What it promises beyond the contract, built so for that site.
     fn nature(&self, site: &Site) -> Nature;
 
-    /// How many bytes a flow of a class may send in a round, where [`qdisc::Guarantee::Turns`] is what it promises.
+    /// How many bytes a flow of a class may send in a round, where [`giveway_qdisc::Guarantee::Turns`] is what it promises.
     fn turn(&self, _class: u16, site: &Site) -> Bytes {
         site.mtu
     }
 
-    /// How many hops beyond the link it looks: a host fills in so much of [`qdisc::Meta::ahead`].
+    /// How many hops beyond the link it looks: a host fills in so much of [`giveway_qdisc::Meta::ahead`].
     fn looks_ahead(&self) -> usize {
         0
     }
@@ -67,7 +67,7 @@ pub trait Visit {
 }
 
 /// One discipline of the registry.
-pub type Entry = spelling::Entry<crate::Spec>;
+pub type Entry = giveway_spec::Entry<crate::Spec>;
 
 /// Makes the modules, the `Spec` enum and the `ALL` list from one line per discipline.
 ///
@@ -115,8 +115,8 @@ macro_rules! registry {
             /// The parameter that makes no sense at that site.
             pub fn build<P: 'static>(
                 &self,
-                site: &qdisc::Site,
-            ) -> Result<Box<dyn qdisc::Qdisc<P>>, qdisc::Invalid> {
+                site: &giveway_qdisc::Site,
+            ) -> Result<Box<dyn giveway_qdisc::Qdisc<P>>, giveway_qdisc::Invalid> {
                 match self {
                     $(Spec::$name(config) => Ok(Box::new(config.build::<P>(site)?))),*
                 }
@@ -131,8 +131,8 @@ macro_rules! registry {
             /// The parameter that makes no sense at that site.
             pub fn build_numbered(
                 &self,
-                site: &qdisc::Site,
-            ) -> Result<Box<dyn qdisc::Qdisc<u64>>, qdisc::Invalid> {
+                site: &giveway_qdisc::Site,
+            ) -> Result<Box<dyn giveway_qdisc::Qdisc<u64>>, giveway_qdisc::Invalid> {
                 self.build(site)
             }
 
@@ -144,14 +144,14 @@ macro_rules! registry {
             }
 
             /// What it promises beyond the contract.
-            pub fn nature(&self, site: &qdisc::Site) -> qdisc::Nature {
+            pub fn nature(&self, site: &giveway_qdisc::Site) -> giveway_qdisc::Nature {
                 match self {
                     $(Spec::$name(config) => config.nature(site)),*
                 }
             }
 
             /// How many bytes a flow of a class may send in a round, where there are rounds.
-            pub fn turn(&self, class: u16, site: &qdisc::Site) -> qdisc::Bytes {
+            pub fn turn(&self, class: u16, site: &giveway_qdisc::Site) -> giveway_qdisc::Bytes {
                 match self {
                     $(Spec::$name(config) => config.turn(class, site)),*
                 }
@@ -165,14 +165,14 @@ macro_rules! registry {
             }
 
             /// Parameters that are legal but usually a mistake, each in a sentence.
-            pub fn warnings(&self, site: &qdisc::Site) -> Vec<String> {
+            pub fn warnings(&self, site: &giveway_qdisc::Site) -> Vec<String> {
                 match self {
                     $(Spec::$name(config) => config.warnings(site)),*
                 }
             }
 
             /// Parameters that are legal but do not go with the packets that come, the largest of which has this length.
-            pub fn advice(&self, largest: qdisc::Bytes, site: &qdisc::Site) -> Vec<$crate::Advice> {
+            pub fn advice(&self, largest: giveway_qdisc::Bytes, site: &giveway_qdisc::Site) -> Vec<$crate::Advice> {
                 match self {
                     $(Spec::$name(config) => config.advice(largest, site)),*
                 }

@@ -1,8 +1,8 @@
 //! Traces of flows with reservations, for the tests of the disciplines that guarantee rates.
 
+use giveway_qdisc::blocks::Ticks;
+use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Span, Streams, Time};
 use proptest::prelude::*;
-use qdisc::blocks::Ticks;
-use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Span, Streams, Time};
 
 use crate::Spec;
 use crate::trace::trace_on;

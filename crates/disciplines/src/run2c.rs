@@ -32,8 +32,8 @@
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 2 for its
 //!   description, section 5.1 for the sweep, section 5.2 for it with a threshold of 30 KB beside EFD.
 
-use qdisc::blocks::{Level, Memory, TwoLevel};
-use qdisc::{
+use giveway_qdisc::blocks::{Level, Memory, TwoLevel};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
     check_limit,
 };
@@ -179,8 +179,8 @@ mod tests {
     use crate::Spec;
     use crate::line::{ops, same_as_the_line};
     use crate::trace::{T1, trace};
+    use giveway_qdisc::{FlowKey, Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::{FlowKey, Outbox, Rate, Streams, Time};
     use std::collections::BTreeMap;
 
     fn built(config: &Config) -> Run2c<u64> {

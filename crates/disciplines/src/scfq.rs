@@ -33,12 +33,12 @@
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 5.4 for what
 //!   it loses with small buffers.
 
-use qdisc::blocks::{FlowMap, LongestQueue, Rank, Ranked, Weights};
-use qdisc::{
+use giveway_qdisc::blocks::{FlowMap, LongestQueue, Rank, Ranked, Weights};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Place, Qdisc,
     Site,
 };
-use qdisc::{Slots, check_limit};
+use giveway_qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -310,9 +310,9 @@ mod tests {
     use super::*;
     use crate::trace::{T1, furthest_apart, trace};
     use crate::{Spec, fifo};
+    use giveway_qdisc::contract::{Op, drive};
+    use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::contract::{Op, drive};
-    use qdisc::{Outbox, Rate, Streams, Time};
     use std::collections::BTreeMap;
 
     #[test]

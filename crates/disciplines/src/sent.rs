@@ -1,7 +1,7 @@
 //! How much of its flow came before a packet: what Run2C and PIAS sort by. Carried by the packet, or counted in a table.
 
-use qdisc::blocks::{Level, Memory, RecentFlows};
-use qdisc::{FlowKey, FlowTable, Meta, Time};
+use giveway_qdisc::blocks::{Level, Memory, RecentFlows};
+use giveway_qdisc::{FlowKey, FlowTable, Meta, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -41,9 +41,9 @@
 //!   INFOCOM 2001. The two sets of bins are in section 4.4 of their report CSE-TR-387-99, University of Michigan 1999.
 //! - tc-sfb(8) for names and defaults: `max` 25 and `target` four fifths of it.
 
-use qdisc::blocks::{Buffer, TokenBucket};
-use qdisc::hash::mix;
-use qdisc::{
+use giveway_qdisc::blocks::{Buffer, TokenBucket};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc,
     Rate, Rng, Share, Site, Span, Time, check_limit,
 };
@@ -466,8 +466,8 @@ mod tests {
     use super::*;
     use crate::shares::{Sender, run, ten_deaf_flows};
     use crate::trace::{T1, trace};
+    use giveway_qdisc::{Ecn, Outbox, Rng, Streams};
     use proptest::prelude::*;
-    use qdisc::{Ecn, Outbox, Rng, Streams};
     use std::collections::BTreeMap;
 
     fn site() -> Site {

@@ -29,13 +29,13 @@
 //! # References
 //! - P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990. Linux: tc-sfq(8), whose names and defaults these are.
 
-use qdisc::blocks::{LongestQueue, Rank};
-use qdisc::hash::mix;
-use qdisc::{
+use giveway_qdisc::blocks::{LongestQueue, Rank};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets,
     Place,
 };
-use qdisc::{Qdisc, Site, Slots, Span, Time, check_limit};
+use giveway_qdisc::{Qdisc, Site, Slots, Span, Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -386,9 +386,9 @@ mod tests {
     use super::*;
     use crate::trace::{T1, trace};
     use crate::{Spec, fifo};
+    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::{Outbox, Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::contract::{Event, Op, drive};
-    use qdisc::{Outbox, Rate, Streams};
     use std::collections::BTreeMap;
 
     #[test]

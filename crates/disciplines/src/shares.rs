@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{Cx, Ecn, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Cx, Ecn, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 
 use crate::Spec;
 

@@ -1,7 +1,7 @@
 //! Reading and writing a discipline with its parameters, as `tc` would: `fq_codel limit 10240p target 5ms ecn`, or
-//! `tbf rate 1mbit child (fq_codel limit 100p)`. The grammar is that of [`spelling`].
+//! `tbf rate 1mbit child (fq_codel limit 100p)`. The grammar is that of [`giveway_spec`].
 
-use spelling::{About, Catalogue};
+use giveway_spec::{About, Catalogue};
 
 use crate::{ALL, Spec};
 
@@ -17,7 +17,7 @@ static CATALOGUE: Catalogue<Spec> = Catalogue::new(
     ALL,
 );
 
-spelling::spelled!(Spec, CATALOGUE);
+giveway_spec::spelled!(Spec, CATALOGUE);
 
 #[cfg(test)]
 mod tests {

@@ -29,12 +29,12 @@
 //! - M. Alizadeh et al., "pFabric: Minimal Near-Optimal Datacenter Transport", SIGCOMM 2013: section 4.1 for the switch, and
 //!   for why the earliest packet of the best flow.
 
-use qdisc::blocks::{FlowMap, Ranked};
-use qdisc::{
+use giveway_qdisc::blocks::{FlowMap, Ranked};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Nature, Next, Packet, Place,
     Qdisc, Site,
 };
-use qdisc::{Slots, check_limit};
+use giveway_qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -205,8 +205,8 @@ impl<P> Srpt<P> {
 mod tests {
     use super::*;
     use crate::trace::trace_on;
+    use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::{Outbox, Rate, Streams, Time};
     use std::collections::VecDeque;
 
     fn built<P: 'static>(limit: Limit) -> Srpt<P> {

@@ -32,8 +32,8 @@
 
 use std::num::NonZeroU32;
 
-use qdisc::blocks::{FlowMap, LongestQueue, Memory, Rank, Turn, Turns};
-use qdisc::{
+use giveway_qdisc::blocks::{FlowMap, LongestQueue, Memory, Rank, Turn, Turns};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Qdisc,
     Site, Slots, Span, check_limit,
 };
@@ -355,9 +355,9 @@ mod tests {
     use super::*;
     use crate::trace::{MIXED, trace};
     use crate::{Spec, fifo};
+    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::contract::{Event, Op, drive};
-    use qdisc::{Outbox, Rate, Streams, Time};
 
     #[test]
     fn packets_of_several_lengths() {

@@ -29,8 +29,8 @@
 //!   Networks", SIGCOMM 1996: section 2 for the algorithm, theorem 1 for its fairness.
 //! - A. Sivaraman et al., "Programmable Packet Scheduling at Line Rate", SIGCOMM 2016: figure 1, the same as a rank.
 
-use qdisc::blocks::{FlowMap, Memory, RankedPackets, Weights};
-use qdisc::{
+use giveway_qdisc::blocks::{FlowMap, Memory, RankedPackets, Weights};
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
     check_limit,
 };
@@ -238,9 +238,9 @@ mod tests {
     use super::*;
     use crate::trace::{T1, furthest_apart, trace};
     use crate::{Spec, fifo};
+    use giveway_qdisc::contract::{Op, drive};
+    use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::contract::{Op, drive};
-    use qdisc::{Outbox, Rate, Streams, Time};
     use std::collections::BTreeMap;
 
     #[test]

@@ -23,9 +23,9 @@
 //! # References
 //! - Linux: tc-tbf(8). The bucket is that of RFC 2697 and RFC 2698 in one colour.
 
-use qdisc::blocks::{Head, Lookahead, TokenBucket};
-use qdisc::check_limit;
-use qdisc::{
+use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
+use giveway_qdisc::check_limit;
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, MOST_PACKETS, Nature, Next, Packet,
     Qdisc, Rate, Site, Span,
 };
@@ -276,8 +276,8 @@ impl<P> Tbf<P> {
 mod tests {
     use super::*;
     use crate::trace::trace;
+    use giveway_qdisc::{FlowKey, Outbox, Streams, Time};
     use proptest::prelude::*;
-    use qdisc::{FlowKey, Outbox, Streams, Time};
 
     #[test]
     fn a_saved_burst_passes_and_then_the_rate_holds() {

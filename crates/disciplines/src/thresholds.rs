@@ -1,8 +1,8 @@
 //! What `red` and `choke` share: thresholds and weight as they are written, and the time in which the link had nothing to
 //! send.
 
-use qdisc::blocks::red::{Curve, weight_for_burst, weight_for_rate};
-use qdisc::{Backlog, Bytes, Invalid, Limit, Packets, Rate, Share, Site, Time};
+use giveway_qdisc::blocks::red::{Curve, weight_for_burst, weight_for_rate};
+use giveway_qdisc::{Backlog, Bytes, Invalid, Limit, Packets, Rate, Share, Site, Time};
 
 /// What the average counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::{
+use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowKey, Meta, Outbox, Packet, PortId, Probe, Qdisc, Rate, Site, Span, Streams,
     Time,
 };
-use qdisc::{Next, Port};
+use giveway_qdisc::{Next, Port};
 
 use crate::Spec;
 
@@ -35,7 +35,7 @@ pub fn trace(spec: &str, bytes_per_ms: u64, arrivals: &str) -> String {
 
 /// The same for a discipline that was built by hand, with packets that `dress` completes.
 pub fn trace_on(
-    qdisc: Box<dyn qdisc::Qdisc<String>>,
+    qdisc: Box<dyn giveway_qdisc::Qdisc<String>>,
     bytes_per_ms: u64,
     arrivals: &str,
     dress: impl Fn(&mut Meta),

@@ -33,8 +33,8 @@
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National
 //!   Taiwan University of Science and Technology, about 2000: sections 2.1 to 2.3, equations (3-1) and (3-2).
 
-use qdisc::blocks::{Chains, FlowHeap, Ticks};
-use qdisc::{Invalid, Limit, Nature, Rate, Site, Span, Time};
+use giveway_qdisc::blocks::{Chains, FlowHeap, Ticks};
+use giveway_qdisc::{Invalid, Limit, Nature, Rate, Site, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

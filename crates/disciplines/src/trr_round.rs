@@ -33,8 +33,8 @@
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National
 //!   Taiwan University of Science and Technology, about 2000: sections 2.1 and 2.2, figure 2.
 
-use qdisc::blocks::{Chains, Ticks};
-use qdisc::{Invalid, Limit, Nature, Site, Span, Time};
+use giveway_qdisc::blocks::{Chains, Ticks};
+use giveway_qdisc::{Invalid, Limit, Nature, Site, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -227,7 +227,7 @@ impl Schedule for Rounds {
 mod tests {
     use super::*;
     use crate::reserved::reserve;
-    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
 
     /// Figure 2(b): packets of 300, rates 100, 50, 75 and 75; which flows have a packet in which round, and the stamps.
     #[test]

@@ -38,10 +38,10 @@
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: see `trr`. J. Cobb, M. Gouda, A. El-Nahas, time-shift scheduling, 1998: see `tss`. For the bound:
-//!   D. Stiliadis, A. Varma, "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar: [`qdisc::blocks::Calendar`].
+//!   D. Stiliadis, A. Varma, "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar: [`giveway_qdisc::blocks::Calendar`].
 
-use qdisc::blocks::{Calendar, SlotCounts, Ticks};
-use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
+use giveway_qdisc::blocks::{Calendar, SlotCounts, Ticks};
+use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -296,8 +296,8 @@ impl Schedule for Sound {
 mod tests {
     use super::*;
     use crate::reserved::{reserve, trace_w, trace_x};
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
 
     /// Stamps b 7 13, c 5 9: what `trr` does with room for all of them; and it does so with room for none.
     #[test]

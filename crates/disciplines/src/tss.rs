@@ -23,8 +23,8 @@
 //! - J. Cobb, M. Gouda, A. El-Nahas, "Time-Shift Scheduling: Fair Scheduling of Flows in High-Speed Networks", ICNP 1996; IEEE/ACM ToN
 //!   6(3), 1998: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000: section 2.1, equation (3-1).
 
-use qdisc::blocks::{FlowHeap, Ticks};
-use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
+use giveway_qdisc::blocks::{FlowHeap, Ticks};
+use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -204,8 +204,8 @@ mod tests {
     use super::*;
     use crate::reserved::{reserve, reserved_trace, reserved_trace_with, trace_w, trace_x};
     use crate::trace::MIXED;
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Span, Streams};
     use proptest::prelude::*;
-    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Span, Streams};
 
     #[test]
     fn the_lowest_stamp_goes_first() {

@@ -25,8 +25,8 @@
 //!   9(2), 1991. The bound: G. Xie, S. Lam, "Delay Guarantee of Virtual Clock Server", IEEE/ACM ToN 3(6), 1995; D. Stiliadis,
 //!   A. Varma, "Latency-Rate Servers", IEEE/ACM ToN 6(5), 1998. Both from secondary sources.
 
-use qdisc::blocks::{FlowHeap, Ticks};
-use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
+use giveway_qdisc::blocks::{FlowHeap, Ticks};
+use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -28,8 +28,8 @@
 //! - K.-H. Cho, H. Yoon, "Design and Analysis of a Fair Scheduling Algorithm for QoS Guarantees in High-Speed Packet-Switched Networks", ICC
 //!   1998; Computer Communications 22(12), 1999: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000: appendix, table 1.
 
-use qdisc::blocks::{Calendar, Ticks};
-use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
+use giveway_qdisc::blocks::{Calendar, Ticks};
+use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -181,8 +181,8 @@ mod tests {
     use super::*;
     use crate::reserved::{reserve, reserved_trace, trace_w};
     use crate::trace::MIXED;
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
 
     /// Narrow classes are the order of self-clocked fair queueing, D1 with F 15 included. Of equal F who became the oldest of its flow
     /// first: B1 before A2 (5), C1 before B2 before A4 (10), C2 at 4 before D1 at 4.5 before B3 at 6 (15).

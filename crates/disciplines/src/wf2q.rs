@@ -26,8 +26,8 @@
 //! - J. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", SIGCOMM 1996 and IEEE/ACM ToN 5(5), 1997: WF²Q+, equations
 //!   (27) to (29). From secondary sources.
 
-use qdisc::blocks::{FlowHeap, Ticks};
-use qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
+use giveway_qdisc::blocks::{FlowHeap, Ticks};
+use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

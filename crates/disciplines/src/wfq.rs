@@ -28,8 +28,8 @@
 //!   Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1(3), 1993: theorem 1 for the bound. The TRR paper
 //!   names RFC 970 for it, which has no weights and no stamps.
 
-use qdisc::blocks::{FlowHeap, Ticks};
-use qdisc::{Guarantee, Invalid, Limit, Nature, Rate, Site, Time};
+use giveway_qdisc::blocks::{FlowHeap, Ticks};
+use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Rate, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -226,8 +226,8 @@ mod tests {
     use super::*;
     use crate::reserved::{reserve, reserved_trace};
     use crate::trace::MIXED;
+    use giveway_qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Streams};
     use proptest::prelude::*;
-    use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Streams};
 
     #[test]
     fn the_order_of_the_fluid() {
@@ -249,7 +249,8 @@ mod tests {
             reserve(&mut pkt.meta, &[40, 20, 20, 20]);
             wfq.enqueue(pkt, &mut Cx::new(Time::us(us), &mut out));
             let number = wfq.number(FlowKey(u64::from(flow))).unwrap();
-            wfq.schedule.flows.at(number).finish.raw() as f64 / Ticks::of(qdisc::Span::us(1)).raw() as f64
+            wfq.schedule.flows.at(number).finish.raw() as f64
+                / Ticks::of(giveway_qdisc::Span::us(1)).raw() as f64
         };
         let all = [(0, 100), (0, 100), (0, 100), (1, 100), (1, 100), (2, 200), (2, 100)];
         let stamps = all.map(|(flow, bytes)| arrive(0, flow, bytes));
@@ -366,7 +367,7 @@ mod tests {
                 wfq.enqueue(pkt, &mut Cx::new(Time::ms(ms), &mut out));
                 let number = wfq.number(FlowKey(u64::from(flow))).unwrap();
                 let got = wfq.schedule.flows.at(number).finish.raw() as f64;
-                let ms_of = Ticks::of(qdisc::Span::ms(1)).raw() as f64;
+                let ms_of = Ticks::of(giveway_qdisc::Span::ms(1)).raw() as f64;
                 prop_assert!((got / ms_of - up as f64 / down as f64).abs() < 1e-6, "{} ms, not {}/{}", got / ms_of, up, down);
             }
         }

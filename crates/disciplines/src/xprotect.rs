@@ -39,8 +39,8 @@
 //!   of power laws", Allerton Conference 2005.
 //! - D. M. Divakaran, G. Carofiglio, E. Altman, P. Vicat-Blanc Primet, "A Flow Scheduler Architecture", NETWORKING 2010.
 
-use qdisc::blocks::{Level, Memory, RecentFlows, TwoLevel};
-use qdisc::{
+use giveway_qdisc::blocks::{Level, Memory, RecentFlows, TwoLevel};
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng,
     Share, Site, Span, Time, check_limit,
 };
@@ -290,8 +290,8 @@ mod tests {
     use crate::Spec;
     use crate::line::{ops, same_as_the_line};
     use crate::trace::{T1, trace, trace_on};
+    use giveway_qdisc::{Outbox, Rate, Streams};
     use proptest::prelude::*;
-    use qdisc::{Outbox, Rate, Streams};
     use std::collections::BTreeMap;
 
     /// With the coin of `draws`, or of stream 1.

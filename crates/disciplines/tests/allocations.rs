@@ -1,10 +1,10 @@
 //! No discipline allocates per packet: once warm, 100,000 packets go in and out without a single allocation.
 
-use disciplines::{ALL, Discipline, Spec, Visit};
-use qdisc::{Ahead, Cx, FlowKey, Label, Next, Outbox, Packet, Qdisc, Rate, Rng, Site, Streams, Time};
+use giveway_disciplines::{ALL, Discipline, Spec, Visit};
+use giveway_qdisc::{Ahead, Cx, FlowKey, Label, Next, Outbox, Packet, Qdisc, Rate, Rng, Site, Streams, Time};
 
 #[global_allocator]
-static COUNTING: counting::Counting = counting::Counting;
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// Packets that stay queued, where the limit allows it.
 const BACKLOG: u64 = 200;
@@ -94,9 +94,9 @@ impl Visit for Allocations {
         (0..BACKLOG).for_each(|_| traffic.arrive());
         // As long again as what is counted, so that tables and slabs have seen their largest population.
         traffic.pairs(PAIRS);
-        let before = counting::calls();
+        let before = giveway_counting::calls();
         traffic.pairs(PAIRS);
-        counting::calls() - before
+        giveway_counting::calls() - before
     }
 }
 
@@ -104,9 +104,9 @@ impl Visit for Allocations {
 fn warm_disciplines_do_not_allocate() {
     let warm = |spec: &Spec| spec.with(Allocations);
     // The counter works: building a discipline allocates.
-    let before = counting::calls();
+    let before = giveway_counting::calls();
     drop((ALL[0].variants)());
-    assert!(counting::calls() > before);
+    assert!(giveway_counting::calls() > before);
 
     let specs: Vec<Spec> = ALL.iter().flat_map(|entry| (entry.variants)()).collect();
     let guilty: Vec<String> = specs

@@ -7,11 +7,11 @@
 //!
 //! `cargo xtask bounds` tries 100,000 cases with each discipline.
 
-use disciplines::Spec;
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
-use theory::latency_rate::{Flow, Scheduler, Server};
 
 /// A byte takes a microsecond.
 const LINK: Rate = Rate::mbit(8);

@@ -3,8 +3,8 @@
 #[path = "support/bytes.rs"]
 mod bytes;
 
-use disciplines::ALL;
-use qdisc::Streams;
+use giveway_disciplines::ALL;
+use giveway_qdisc::Streams;
 
 #[test]
 fn any_bytes_keep_the_contract() {
@@ -65,8 +65,8 @@ fn any_words_are_read_or_refused() {
 #[test]
 fn deep_nesting_is_refused() {
     let nested = |depth: usize| format!("{}fifo{}", "tbf child (".repeat(depth), ")".repeat(depth));
-    assert!(nested(16).parse::<disciplines::Spec>().is_ok());
-    let error = nested(17).parse::<disciplines::Spec>().unwrap_err();
+    assert!(nested(16).parse::<giveway_disciplines::Spec>().is_ok());
+    let error = nested(17).parse::<giveway_disciplines::Spec>().unwrap_err();
     assert_eq!(error.to_string(), "more than 16 disciplines inside each other");
     bytes::spec(nested(16).as_bytes());
     bytes::spec(nested(10_000).as_bytes());

@@ -1,9 +1,9 @@
 //! Every registered discipline, in every variant that it names, keeps the contract.
 
-use disciplines::{ALL, Spec};
+use giveway_disciplines::{ALL, Spec};
+use giveway_qdisc::contract::{Op, Violation, drive};
+use giveway_qdisc::{Onward, Rate, Site, Streams};
 use proptest::prelude::*;
-use qdisc::contract::{Op, Violation, drive};
-use qdisc::{Onward, Rate, Site, Streams};
 
 fn site() -> Site {
     // Some of the links beyond are known: those of the ways that the contract's flows take.

@@ -5,9 +5,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use disciplines::{ALL, Spec};
-use qdisc::contract::{Op, drive, ops_from_bytes};
-use qdisc::{Bytes, Rate, Site, Streams};
+use giveway_disciplines::{ALL, Spec};
+use giveway_qdisc::contract::{Op, drive, ops_from_bytes};
+use giveway_qdisc::{Bytes, Rate, Site, Streams};
 use serde_json::{Map, Value, json};
 
 /// What a discipline may take, with the packets of the test.
@@ -17,7 +17,7 @@ const MEMORY: i64 = 256 << 20;
 const WORK: u64 = 5_000_000_000;
 
 #[global_allocator]
-static COUNTING: counting::Counting = counting::Counting;
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// Processor time of this thread in nanoseconds, as Linux counts it; 0 elsewhere, which measures nothing.
 fn worked() -> u64 {
@@ -91,7 +91,7 @@ fn sites() -> Vec<Site> {
 fn judge(spec: &Spec, site: &Site, operations: &[Op]) -> Result<(), String> {
     let began = worked();
     let (most, result) =
-        counting::most(|| catch_unwind(AssertUnwindSafe(|| build_and_drive(spec, site, operations))));
+        giveway_counting::most(|| catch_unwind(AssertUnwindSafe(|| build_and_drive(spec, site, operations))));
     let work = worked() - began;
     let result = result.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -106,7 +106,7 @@ fn judge(spec: &Spec, site: &Site, operations: &[Op]) -> Result<(), String> {
 
 /// Builds a discipline and drives it. Nothing is wrong with one that cannot be built: it says why.
 fn build_and_drive(spec: &Spec, site: &Site, operations: &[Op]) -> Result<(), String> {
-    let (built, qdisc) = counting::most(|| spec.build::<u64>(site));
+    let (built, qdisc) = giveway_counting::most(|| spec.build::<u64>(site));
     let Ok(mut qdisc) = qdisc else { return Ok(()) };
     if built > MEMORY {
         return Err(format!("takes {} MB before the first packet", built >> 20));

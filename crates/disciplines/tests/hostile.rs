@@ -5,9 +5,9 @@
 //! buckets; only flows that have packets queued; or a table of recent flows, rows or branches with a cap, by default 65,536, or 131,072 in routers that
 //! label.
 
-use disciplines::{ALL, Discipline, Spec, Visit};
-use qdisc::hash::mix;
-use qdisc::{Ahead, Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_disciplines::{ALL, Discipline, Spec, Visit};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{Ahead, Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 
 const LINK: Rate = Rate::gbit(1);
 const BYTES: u32 = 1000;

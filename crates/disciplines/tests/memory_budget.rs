@@ -20,11 +20,11 @@
 
 use std::fmt::Write as _;
 
-use disciplines::{Discipline, Spec, Visit};
-use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Slots, Streams, Time};
+use giveway_disciplines::{Discipline, Spec, Visit};
+use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Slots, Streams, Time};
 
 #[global_allocator]
-static COUNTING: counting::Counting = counting::Counting;
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// What the live host carries in place of a payload has as many bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,10 +42,10 @@ impl Visit for Filled {
     fn visit<D: Discipline>(self, config: &D) -> i64 {
         let site = Site::new(Rate::gbit(1000), Streams::new(3).within("budget"));
         let mut out: Outbox<Handle> = Outbox::default();
-        let before = counting::held();
+        let before = giveway_counting::held();
         let mut qdisc = config.build::<Handle>(&site).expect("it can be built");
         for flow in 0..self.0 {
-            let key = FlowKey(qdisc::hash::mix(flow, 0x5bd1));
+            let key = FlowKey(giveway_qdisc::hash::mix(flow, 0x5bd1));
             let mut pkt = Packet::new(key, PACKET, Handle([flow; 3]));
             pkt.meta.reserved = Rate::kbit(10);
             assert_eq!(pkt.payload.0[0], flow);
@@ -53,9 +53,9 @@ impl Visit for Filled {
         }
         assert_eq!(qdisc.backlog().packets, self.0, "all of them are there");
         assert!(out.dropped.is_empty());
-        let held = counting::held() - before;
+        let held = giveway_counting::held() - before;
         drop(qdisc);
-        assert_eq!(counting::held(), before, "all of it comes back");
+        assert_eq!(giveway_counting::held(), before, "all of it comes back");
         held
     }
 }

@@ -9,10 +9,10 @@
 
 use std::collections::BinaryHeap;
 
-use disciplines::Spec;
+use giveway_disciplines::Spec;
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{Cx, FlowKey, Label, Outbox, Packet, Qdisc, Rate, Rng, Site, Span, Streams, Time};
 use proptest::prelude::*;
-use qdisc::hash::mix;
-use qdisc::{Cx, FlowKey, Label, Outbox, Packet, Qdisc, Rate, Rng, Site, Span, Streams, Time};
 
 const LINK: Rate = Rate::mbit(1);
 const STEADY_FROM: Time = Time::s(1);

@@ -1,9 +1,9 @@
 //! Where the disciplines with levels are the same, and how long a low packet waits in any of them.
 
-use disciplines::Spec;
+use giveway_disciplines::Spec;
+use giveway_qdisc::contract::{Event, Op, drive};
+use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 use proptest::prelude::*;
-use qdisc::contract::{Event, Op, drive};
-use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 
 fn site() -> Site {
     Site::new(Rate::mbit(10), Streams::new(1))

@@ -44,7 +44,7 @@ fn made(target: &Target) -> Vec<Input> {
         "keeper" => keeper::seeds(),
         "reserve" => reserve::seeds(),
         "trace" => trace::seeds(),
-        "spec" => disciplines::ALL.iter().flat_map(|entry| (entry.variants)()).map(spelled).collect(),
+        "spec" => giveway_disciplines::ALL.iter().flat_map(|entry| (entry.variants)()).map(spelled).collect(),
         "qdisc" => {
             // Three packets come, two leave, time passes, and the last one leaves.
             let operations: Vec<u8> =
@@ -53,7 +53,7 @@ fn made(target: &Target) -> Vec<Input> {
                     .chain([[13, 0, 200, 0], [14, 0, 0, 0], [8, 0, 0, 0]])
                     .flatten()
                     .collect();
-            let specs = disciplines::ALL.iter().flat_map(|entry| (entry.variants)());
+            let specs = giveway_disciplines::ALL.iter().flat_map(|entry| (entry.variants)());
             specs.map(|spec| [&spelled(spec)[..], b"\n\x01", &operations].concat()).collect()
         }
         _ => Vec::new(),
@@ -62,7 +62,7 @@ fn made(target: &Target) -> Vec<Input> {
     all.into_iter().enumerate().map(|(at, bytes)| Input { name: name(at), bytes }).collect()
 }
 
-fn spelled(spec: disciplines::Spec) -> Vec<u8> {
+fn spelled(spec: giveway_disciplines::Spec) -> Vec<u8> {
     spec.to_string().into_bytes()
 }
 
@@ -95,12 +95,14 @@ fn registered(target: &Target) -> Vec<String> {
         words.extend(properties.map(|(key, _)| key.clone()));
     };
     if matches!(target.name, "spec" | "qdisc" | "scenario" | "set" | "settings" | "control_line") {
-        disciplines::ALL.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+        giveway_disciplines::ALL.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
     }
     if matches!(target.name, "scenario" | "set") {
-        switch::ALL.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
-        sim::SOURCES.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
-        switch::traffic::SOURCES.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+        giveway_switch::ALL.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+        giveway_sim::SOURCES.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+        giveway_switch::traffic::SOURCES
+            .iter()
+            .for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
     }
     words.into_iter().collect()
 }

@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use fuzzing::{TARGETS, Target, kept, smoke};
+use giveway_fuzzing::{TARGETS, Target, kept, smoke};
 
 /// No input of a target takes so long, unless it never ends.
 const STUCK: Duration = Duration::from_secs(60);

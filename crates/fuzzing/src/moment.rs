@@ -2,9 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
-use scenario::{Draft, Host, Network, Scenario};
-use sim::Segment;
+use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
+use giveway_scenario::{Draft, Host, Network, Scenario};
+use giveway_sim::Segment;
 
 /// How many packets a run may move before it is stopped.
 const PACKETS: u32 = 2_000;

@@ -3,7 +3,7 @@
 //! The changes depend on the name of the target and on the kept inputs alone, so that every machine does the same. How
 //! long it takes is the machine's business.
 
-use qdisc::{Rng, Streams};
+use giveway_qdisc::{Rng, Streams};
 
 use crate::Target;
 use crate::kept::{Input, dictionary};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fuzzing::{TARGETS, kept, smoke};
+use giveway_fuzzing::{TARGETS, kept, smoke};
 
 #[test]
 fn every_kept_input_passes() {
@@ -55,7 +55,7 @@ fn targets_are_in_the_order_of_their_names_and_their_dictionaries_can_be_read() 
 #[test]
 #[should_panic(expected = "a find")]
 fn a_find_is_found() {
-    let target = fuzzing::Target { name: "planted", run: planted, reads: "", smoke: 10_000 };
+    let target = giveway_fuzzing::Target { name: "planted", run: planted, reads: "", smoke: 10_000 };
     let kept = [kept::Input { name: "seed".to_owned(), bytes: b"GIVE".to_vec() }];
     smoke::inputs(&target, &kept, target.smoke, target.run);
 }

@@ -2,8 +2,8 @@
 //!
 //! Built with a journal, a discipline in the kernel writes an entry for each packet that came, was dropped or left, and for each
 //! time that it was asked and had none, with its own time (`kernel/giveway.h`). [`to_trace`] makes the calls of a
-//! [`qdisc::Qdisc`] of that. There is one format of traces and one checker; so the kernel's calls are made again, on a
-//! puppet that answers what the kernel answered, and [`replay::Tracer`] writes them down. The puppet holds the packets: a packet
+//! [`giveway_qdisc::Qdisc`] of that. There is one format of traces and one checker; so the kernel's calls are made again, on a
+//! puppet that answers what the kernel answered, and [`giveway_replay::Tracer`] writes them down. The puppet holds the packets: a packet
 //! that left twice, or was dropped when it had left already, is found before any discipline is asked.
 
 use std::cell::RefCell;
@@ -11,11 +11,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use disciplines::Spec;
-use qdisc::{Ahead, Backlog, Cx, DropReason, FlowKey, Meta, Next, Outbox, Packet, Qdisc, Rate, Site, Time};
-use replay::{Options, Recording, Stamped, WhenFull, Written};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{
+    Ahead, Backlog, Cx, DropReason, FlowKey, Meta, Next, Outbox, Packet, Qdisc, Rate, Site, Time,
+};
+use giveway_replay::{Options, Recording, Stamped, WhenFull, Written};
 
-use kernel_plan::way::Way;
+use giveway_kernel_plan::way::Way;
 
 /// Bytes of an entry.
 const ENTRY: usize = 40;
@@ -110,7 +112,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
 }
 
 /// Writes the trace of a journal: `spec` at `site` is what it should be, `name` says where it stood. The trace is for
-/// [`replay::check()`].
+/// [`giveway_replay::check()`].
 ///
 /// # Errors
 /// When an entry cannot follow those before it: such a discipline loses or duplicates packets. When the trace cannot be written.
@@ -244,7 +246,7 @@ impl Qdisc<Stamped<()>> for Puppet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Streams;
+    use giveway_qdisc::Streams;
     use std::io::Cursor;
     use std::sync::{Arc, Mutex};
 
@@ -291,12 +293,12 @@ mod tests {
         to_trace(&journal, "here", &spec.parse().unwrap(), &site, trace.clone())
             .map_err(|error| error.to_string())?;
         let trace = trace.0.lock().unwrap().clone();
-        let outcome = replay::check(Cursor::new(trace)).unwrap();
+        let outcome = giveway_replay::check(Cursor::new(trace)).unwrap();
         assert!(outcome.complete());
         match &outcome.sections[0].verdict {
-            replay::Verdict::Equal => Ok(()),
-            replay::Verdict::Different(difference) => Err(difference.to_string()),
-            replay::Verdict::Unbuildable(why) => Err(why.clone()),
+            giveway_replay::Verdict::Equal => Ok(()),
+            giveway_replay::Verdict::Different(difference) => Err(difference.to_string()),
+            giveway_replay::Verdict::Unbuildable(why) => Err(why.clone()),
         }
     }
 

@@ -19,9 +19,9 @@ pub mod red;
 
 use std::fmt;
 
-use disciplines::Spec;
-use qdisc::hash::mix;
-use qdisc::{Bytes, FlowKey, Rate, Site, Span, Streams};
+use giveway_disciplines::Spec;
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{Bytes, FlowKey, Rate, Site, Span, Streams};
 
 use crate::journal::{Entry, What};
 use calls::{Call, Difference, calls, compare};
@@ -203,7 +203,7 @@ mod tests {
 
     /// Bursts and pauses, in CoDel's steps: packets of 60 to 1,514 bytes in eight flows come, and the link asks for one after the other. What
     /// came of it is for a discipline to say.
-    fn traffic(packets: u32) -> Vec<Call> {
+    fn traffic(packets: u64) -> Vec<Call> {
         let mut word = 1u64;
         let mut drawn = |below: u64| {
             word = mix(word, 0x1234_5678);

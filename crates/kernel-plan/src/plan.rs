@@ -3,9 +3,9 @@
 //! A kernel discipline has the parameters of the Rust one whose decisions it makes, and is spelled the same. What it does not
 //! have is refused in words, never ignored.
 
-use disciplines::{Spec, bsq, drr, fifo};
-use qdisc::blocks::{Inner, Measure, Order};
-use qdisc::{Bytes, Limit, Rate, Site, Streams};
+use giveway_disciplines::{Spec, bsq, drr, fifo};
+use giveway_qdisc::blocks::{Inner, Measure, Order};
+use giveway_qdisc::{Bytes, Limit, Rate, Site, Streams};
 
 use crate::PlanError;
 use crate::way::Way;
@@ -140,15 +140,12 @@ impl Plan {
         let Some(kind) = Kind::ALL.into_iter().find(|kind| [kind.name(), kind.discipline()].contains(&word))
         else {
             let known = Kind::ALL.map(Kind::name).join(", ");
-            return Err(PlanError::new(format!(
-                "there is no {word:?} for the kernel: there are {known}"
-            )));
+            return Err(PlanError::new(format!("there is no {word:?} for the kernel: there are {known}")));
         };
         let limit =
             limit.map(|limit| format!(" limit {limit}").replace(" packets", "p").replace(" bytes", "b"));
         let text = format!("{} {rest}{}", kind.discipline(), limit.unwrap_or_default());
-        let spec: Spec =
-            text.trim().parse().map_err(|error| PlanError::new(format!("{error}")))?;
+        let spec: Spec = text.trim().parse().map_err(|error| PlanError::new(format!("{error}")))?;
         if kind == Kind::Trr && rate.is_none() {
             let what = "trr shares out a link whose rate it knows: say --rate, for example --rate 10mbit";
             return Err(PlanError::new(what));
@@ -272,7 +269,7 @@ fn only(holds: bool, parameter: &str, what: &str) -> Result<(), PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::DropReason;
+    use giveway_qdisc::DropReason;
 
     const HEADER: &str = include_str!("../../../kernel/giveway.h");
 

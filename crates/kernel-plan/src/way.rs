@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use qdisc::Ahead;
+use giveway_qdisc::Ahead;
 
 use crate::PlanError;
 

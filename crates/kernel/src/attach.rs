@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use crate::KernelError;
 use crate::object::{self, Recipe};
-use kernel_plan::plan::{Params, Plan};
 use crate::printed;
 use crate::tools::{BPFTOOL, TC, UNSHARE};
+use giveway_kernel_plan::plan::{Params, Plan};
 
 /// Where it is remembered what was loaded.
 pub const STATE: &str = "/run/giveway/kernel";

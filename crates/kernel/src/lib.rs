@@ -1,6 +1,6 @@
 //! Disciplines in the Linux kernel, as BPF qdiscs: from their source in `kernel/` to a qdisc on an interface, and back.
 //!
-//! What is to be loaded is a [`kernel_plan::plan::Plan`].
+//! What is to be loaded is a [`giveway_kernel_plan::plan::Plan`].
 //!
 //! - [`object`]: the program is compiled against the types of the running kernel.
 //! - [`attach`]: it is loaded and put on an interface, shown, and taken away again; what was there before comes back.

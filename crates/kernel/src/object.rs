@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::KernelError;
-use kernel_plan::plan::Kind;
 use crate::tools::{BPFTOOL, CLANG};
+use giveway_kernel_plan::plan::Kind;
 
 /// The types of the running kernel.
 pub const RUNNING: &str = "/sys/kernel/btf/vmlinux";

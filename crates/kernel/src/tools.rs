@@ -24,7 +24,7 @@ pub enum KernelError {
     Precondition(String),
     /// The kernel cannot have the discipline as it was written.
     #[error(transparent)]
-    Plan(#[from] kernel_plan::PlanError),
+    Plan(#[from] giveway_kernel_plan::PlanError),
     /// A program was run and failed.
     #[error("{command} failed: {said}")]
     Failed {

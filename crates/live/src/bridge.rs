@@ -15,8 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use qdisc::hash::SipHasher;
-use qdisc::{Probe, Span};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Probe, Span};
 
 use crate::device::{Ends, Receiver, Sender, link_type};
 use crate::direction::driver::run;

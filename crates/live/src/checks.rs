@@ -53,7 +53,7 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     for name in [a, b].into_iter().flatten() {
         if query.index(name).is_err() {
             let there = all();
-            let near = qdisc::units::nearest(name, there.iter().map(String::as_str));
+            let near = giveway_qdisc::units::nearest(name, there.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
             found.push(Finding::fatal(
                 format!("there is no interface {name}"),

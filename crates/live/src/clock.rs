@@ -1,6 +1,6 @@
 //! Time in the live backend: picoseconds since the direction started, or since its clock was restarted.
 //!
-//! [`qdisc::Time`] has a range of 213 days. Queued packets carry times, so a direction restarts its clock only while nothing
+//! [`giveway_qdisc::Time`] has a range of 213 days. Queued packets carry times, so a direction restarts its clock only while nothing
 //! is queued, once it is older than [`Clock::OLD`].
 //!
 //! The kernel's time stamps are from the wall clock, which can be set; everything else here is monotonic. A clock therefore
@@ -8,8 +8,8 @@
 //! backwards appear too old, and each packet would seem to have a sojourn time. [`Clock::compare`] is called ten times a
 //! second, and by [`Clock::of_stamp`] as soon as a time stamp is not plausible. For a plausible time stamp no clock is read.
 
+use giveway_qdisc::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
-use qdisc::{Span, Time};
 
 /// Reads a clock of the system, in nanoseconds.
 fn read(clock: ClockId) -> u64 {

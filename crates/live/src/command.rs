@@ -1,6 +1,6 @@
 //! Changes to a direction while it runs.
 
-use qdisc::{Qdisc, Rate};
+use giveway_qdisc::{Qdisc, Rate};
 
 use crate::emulation::LinkEmulation;
 use crate::headers::Frame;
@@ -18,7 +18,7 @@ pub enum Command {
     /// Sets delay, jitter and loss behind the link.
     Emulation(LinkEmulation),
     /// Cuts frames into fragments of this size, or stops cutting.
-    Cut(Option<wire::fragment::Size>),
+    Cut(Option<giveway_wire::fragment::Size>),
     /// Starts or stops to join fragments.
     Join(bool),
     /// Changes the reservation of a flow.

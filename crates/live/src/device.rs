@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::RawFd;
 
-use capture::LinkType;
+use giveway_capture::LinkType;
 
 /// A received frame.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,8 @@ impl Arrival<'_> {
         frame: &mut [u8],
         ip_at: impl FnOnce(&[u8]) -> Option<usize>,
     ) -> bool {
-        self.checksum_missing && ip_at(frame).is_some_and(|at| wire::checksum::complete(&mut frame[at..]))
+        self.checksum_missing
+            && ip_at(frame).is_some_and(|at| giveway_wire::checksum::complete(&mut frame[at..]))
     }
 
     /// True if the frame is longer than `longest` bytes or was truncated: it is more than one packet, because a host left

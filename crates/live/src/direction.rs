@@ -17,11 +17,11 @@ use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
-use qdisc::{
+use giveway_qdisc::{
     Backlog, Books, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span,
     Streams, Time,
 };
-use wire::fragment::{Cut, Taken};
+use giveway_wire::fragment::{Cut, Taken};
 
 use crate::clock::{Clock, wall_ns};
 use crate::command::{Build, Command};
@@ -347,9 +347,9 @@ impl Core {
         if pkt.meta.ecn == Ecn::Marked {
             let packet = &mut self.pool.buffer_mut(buffer)[usize::from(ip_at)..length as usize];
             if group > 0 {
-                wire::fragment::mark(packet);
+                giveway_wire::fragment::mark(packet);
             }
-            marked = group > 0 || wire::ecn::mark(packet) == wire::ecn::Marked::Now;
+            marked = group > 0 || giveway_wire::ecn::mark(packet) == giveway_wire::ecn::Marked::Now;
         }
         if let Some(tap) = &mut self.tap {
             let bytes = &self.pool.buffer(buffer)[..length as usize];

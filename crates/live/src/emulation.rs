@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{Rng, Share, Span, Streams, Time};
+use giveway_qdisc::{Rng, Share, Span, Streams, Time};
 
 /// The delay, jitter and loss of an emulated link.
 #[derive(Clone, Copy, Debug, PartialEq)]

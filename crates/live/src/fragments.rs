@@ -1,7 +1,7 @@
 //! Fragmentation: frames are cut before the queue, and joined before they are parsed.
 //!
 //! A direction may cut frames, so that the discipline gets no packet longer than Φ, and may join the fragments that another
-//! bridge has cut; [`wire::fragment`] defines the format. Both are for Ethernet: packets of a TUN interface have no
+//! bridge has cut; [`giveway_wire::fragment`] defines the format. Both are for Ethernet: packets of a TUN interface have no
 //! EtherType.
 //!
 //! - A fragment is a packet to the discipline: it is charged its own length by the rules for whole frames, and has the flow,
@@ -11,9 +11,9 @@
 
 mod groups;
 
-use qdisc::hash::SipHasher;
-use qdisc::{Streams, Time};
-use wire::fragment::{Counts, Cutter, ETHER_TYPE, Reassembly, Size, Taken};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Streams, Time};
+use giveway_wire::fragment::{Counts, Cutter, ETHER_TYPE, Reassembly, Size, Taken};
 
 use crate::device::Arrival;
 pub(crate) use groups::{FragmentGroups, PartialFrameDiscard};
@@ -144,15 +144,15 @@ impl Work {
 
     /// Plans the cuts of a frame; `None` if it passes whole.
     #[inline]
-    pub(crate) fn plan(&mut self, frame: &[u8]) -> Option<wire::fragment::Cut> {
+    pub(crate) fn plan(&mut self, frame: &[u8]) -> Option<giveway_wire::fragment::Cut> {
         self.settings.cut?;
         match self.cutter.plan(frame) {
-            wire::fragment::Plan::Short => None,
-            wire::fragment::Plan::Whole => {
+            giveway_wire::fragment::Plan::Short => None,
+            giveway_wire::fragment::Plan::Whole => {
                 self.counted.whole += 1;
                 None
             }
-            wire::fragment::Plan::Cut(cut) => Some(cut),
+            giveway_wire::fragment::Plan::Cut(cut) => Some(cut),
         }
     }
 
@@ -198,7 +198,7 @@ pub(crate) struct Joiner {
 impl Joiner {
     /// Creates it for frames of at most `longest` bytes.
     pub(crate) fn new(ether_type: u16, longest: usize, hasher: SipHasher) -> Joiner {
-        let settings = wire::fragment::Settings::new(ether_type, longest);
+        let settings = giveway_wire::fragment::Settings::new(ether_type, longest);
         Joiner {
             reassembly: Reassembly::new(settings, hasher),
             // A longer frame cannot be a fragment.

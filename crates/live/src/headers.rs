@@ -9,7 +9,7 @@
 //! | `short` | headers, and at most 64 bytes behind the link header |
 //! | `from`, `to` | 16 bits of a hash of each address |
 //! | `offset` | bytes of the flow before this packet, counted in a table of 4,096 flows; a flow that another one has evicted restarts at 0 |
-//! | `label` | the option of [`wire::label`], if there is one |
+//! | `label` | the option of [`giveway_wire::label`], if there is one |
 //!
 //! No header carries `remaining` or `ahead`: they stay empty. The owner of the reservations sets `reserved`
 //! ([`reservations`](crate::reservations)).
@@ -21,9 +21,9 @@
 
 use std::num::NonZeroU32;
 
-use capture::LinkType;
-use qdisc::hash::SipHasher;
-use qdisc::{FiveTuple, FlowHash, FlowKey, Meta, Streams, Time};
+use giveway_capture::LinkType;
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{FiveTuple, FlowHash, FlowKey, Meta, Streams, Time};
 
 use crate::device::link_type;
 
@@ -136,7 +136,7 @@ impl HeaderParser {
     /// Parses a frame. Any bytes are accepted.
     #[inline]
     pub fn parse(&mut self, frame: &[u8], now: Time) -> ParsedHeaders {
-        let look = capture::look(self.link, frame, frame.len() as u32);
+        let look = giveway_capture::look(self.link, frame, frame.len() as u32);
         let charged = self.charge(look.behind_link);
         let mut meta = Meta { bytes: charged, class: 1, ..Meta::default() };
         match look.ip {
@@ -149,7 +149,7 @@ impl HeaderParser {
                 let packet = &frame[look.at..];
                 meta.class = class(packet);
                 if has_options(packet)
-                    && let Ok(label) = wire::label::read(packet)
+                    && let Ok(label) = giveway_wire::label::read(packet)
                 {
                     meta.label = label;
                 }
@@ -212,8 +212,8 @@ fn class(packet: &[u8]) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use giveway_qdisc::Ecn;
     use proptest::prelude::*;
-    use qdisc::Ecn;
 
     use super::*;
 

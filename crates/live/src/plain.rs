@@ -7,10 +7,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use capture::LinkType;
+use giveway_capture::LinkType;
+use giveway_qdisc::{Span, Time};
+use giveway_wire::fragment::Taken;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use qdisc::{Span, Time};
-use wire::fragment::Taken;
 
 use crate::clock::Clock;
 use crate::device::{Arrival, Receiver, Sender};
@@ -101,7 +101,7 @@ fn forward(
             let whole = &mut whole[..length];
             arrival.write(whole);
             let ip_at = |frame: &[u8]| {
-                let look = capture::look(frames.link, frame, frame.len() as u32);
+                let look = giveway_capture::look(frames.link, frame, frame.len() as u32);
                 look.ip.map(|_| look.at)
             };
             counts.checksums += u64::from(arrival.complete_checksum(whole, ip_at));

@@ -1,5 +1,5 @@
 //! Reservations on a bridge: control packets are taken out of the stream of frames, a separate thread decides about them,
-//! and the granted rate is written into the metadata of the packets of the flow ([`qdisc::Meta::reserved`]).
+//! and the granted rate is written into the metadata of the packets of the flow ([`giveway_qdisc::Meta::reserved`]).
 //!
 //! # Principles
 //! - A control packet that comes in on one side reserves in the direction in which it travels: at the port of the other
@@ -15,7 +15,7 @@
 //! - The owner of a reservation is a link address: the source of the frame, which the message repeats. Group addresses and
 //!   zero belong to no machine, and their messages are dropped. Without a key, any machine on the link can forge the
 //!   address of another one.
-//! - With a key, each message is accepted once ([`reserve::guard`]). The numbers of both directions are kept together: a
+//! - With a key, each message is accepted once ([`giveway_reserve::guard`]). The numbers of both directions are kept together: a
 //!   copy is detected on either side.
 //! - Frames of the same EtherType that do not begin as a control packet pass like any other.
 //!

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use qdisc::{Rate, Span};
+use giveway_qdisc::{Rate, Span};
 
 use crate::clock::monotonic_ns;
 use crate::command::Command;

@@ -47,7 +47,7 @@ impl Station {
         let query = InterfaceQuery::new().map_err(system_error)?;
         let index = query.index(name).map_err(|_| {
             let there = all();
-            let near = qdisc::units::nearest(name, there.iter().map(String::as_str));
+            let near = giveway_qdisc::units::nearest(name, there.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
             format!("there is no interface {name}: {near}there are {}", there.join(", "))
         })?;

@@ -1,7 +1,7 @@
 //! The counters of a direction, and the snapshot of them that other threads read.
 
-use qdisc::{Backlog, Books, DropReason, FiveTuple, FlowKey, Rate, Span, Time};
-use watch::{Delays, Drops, Quantiles, TopFlows};
+use giveway_qdisc::{Backlog, Books, DropReason, FiveTuple, FlowKey, Rate, Span, Time};
+use giveway_watch::{Delays, Drops, Quantiles, TopFlows};
 
 use crate::fragments::Fragments;
 

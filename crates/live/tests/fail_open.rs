@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, NONE, ip, nap};
-use live::Command;
-use qdisc::{Rate, Span};
+use giveway_live::Command;
+use giveway_qdisc::{Rate, Span};
 
 /// The ends of the bed become hosts: each in a namespace of its own, with an address.
 fn hosts(bed: &Bed) -> [String; 2] {

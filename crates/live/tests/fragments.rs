@@ -5,9 +5,9 @@ mod bed;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, nap};
-use live::Command;
-use qdisc::{Rate, Span};
-use wire::fragment::{Cutter, ETHER_TYPE, Plan, Size};
+use giveway_live::Command;
+use giveway_qdisc::{Rate, Span};
+use giveway_wire::fragment::{Cutter, ETHER_TYPE, Plan, Size};
 
 /// An IP packet, or what looks like one, and its fragments.
 fn pieces(number: u32) -> (Vec<u8>, Vec<Vec<u8>>) {

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, ip, nap};
-use live::{Command, LinkEmulation};
-use qdisc::{Rate, Share, Site, Span, Streams};
+use giveway_live::{Command, LinkEmulation};
+use giveway_qdisc::{Rate, Share, Site, Span, Streams};
 
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("Linux has it").count()
@@ -57,7 +57,7 @@ fn nothing_leaks() {
     let mut after_a_while = 0;
     for second in 0..seconds {
         let spec = ["drr limit 1000p", "efd limit 500p", "fifo limit 800p", "fq_codel"][second as usize % 4];
-        let spec: disciplines::Spec = spec.parse().expect("it is one");
+        let spec: giveway_disciplines::Spec = spec.parse().expect("it is one");
         for handle in &handles {
             let spec = spec.clone();
             handle.send(Command::Qdisc(Box::new(move |rate| {

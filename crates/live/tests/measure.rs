@@ -16,10 +16,10 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, nap, no_loss};
-use live::clock::{monotonic_ns, wall_ns};
-use live::headers::{Counting, HeaderParser};
-use qdisc::{Rate, Span, Streams, Time};
-use watch::Quantiles;
+use giveway_live::clock::{monotonic_ns, wall_ns};
+use giveway_live::headers::{Counting, HeaderParser};
+use giveway_qdisc::{Rate, Span, Streams, Time};
+use giveway_watch::Quantiles;
 
 /// The value of a variable of the environment, or another.
 fn asked(name: &str, otherwise: u64) -> u64 {
@@ -300,8 +300,8 @@ fn damaged_frames() {
         let seen = parser.parse(&bytes, Time::us(round));
         *kinds.entry(seen.tuple.is_some()).or_default() += 1;
         let at = usize::from(seen.ip_at);
-        wire::checksum::complete(&mut bytes[at..]);
-        wire::ecn::mark(&mut bytes[at..]);
+        giveway_wire::checksum::complete(&mut bytes[at..]);
+        giveway_wire::ecn::mark(&mut bytes[at..]);
     }
     assert!(kinds[&true] > frames / 10 && kinds[&false] > frames / 10, "{kinds:?}");
     println!("{frames} damaged frames, {} of them still IP; no panic", kinds[&true]);

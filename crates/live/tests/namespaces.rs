@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, ip, nap, no_loss};
-use live::{Command, LinkEmulation};
-use qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc, Rate, Share, Site, Span, Streams};
+use giveway_live::{Command, LinkEmulation};
+use giveway_qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc, Rate, Share, Site, Span, Streams};
 
 /// 20,000 frames of mixed lengths each way at once: each arrives once, in order, with the same bytes.
 #[test]
@@ -93,9 +93,9 @@ fn the_rate_is_the_one_that_was_asked_for() {
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames: Vec<Vec<u8>> = (0..376).map(|n| frame(0x88b5, n, 1000)).collect();
     a.send(&frames);
-    let begin = live::clock::monotonic_ns();
+    let begin = giveway_live::clock::monotonic_ns();
     let came = b.receive(376, Duration::from_secs(10));
-    let took = (live::clock::monotonic_ns() - begin) as f64 / 1e9;
+    let took = (giveway_live::clock::monotonic_ns() - begin) as f64 / 1e9;
     assert_eq!(came.len(), 376);
     let ended = bridge.stop(Span::s(1));
     no_loss(&ended);
@@ -117,7 +117,7 @@ fn changes_lose_and_reorder_nothing() {
         let frames: Vec<Vec<u8>> = (0..100).map(|n| frame(0x88b5, round * 100 + n, 500)).collect();
         a.send(&frames);
         sent.extend(frames);
-        let spec: disciplines::Spec =
+        let spec: giveway_disciplines::Spec =
             if round % 2 == 0 { "drr limit 9000p" } else { "fifo limit 9000p" }.parse().unwrap();
         handle.send(Command::Qdisc(Box::new(move |rate| {
             spec.build(&Site::new(rate, Streams::new(u64::from(round)))).unwrap()
@@ -225,10 +225,10 @@ fn a_plain_direction_notices_that_an_interface_was_removed() {
 fn a_tun_interface_that_is_removed_is_told() {
     let Some(bed) = Bed::build("t") else { return };
     let names = ["t0", "t1"].map(|end| bed.name(end));
-    let open = |name: &String| live::tun::open(name).expect("we are root, and there is /dev/net/tun");
+    let open = |name: &String| giveway_live::tun::open(name).expect("we are root, and there is /dev/net/tun");
     let ends = (open(&names[0]), open(&names[1]));
     let mut bridge = bed.bridge_between(ends, Rate::mbit(10), NONE(), |_| {
-        let spec: disciplines::Spec = "fifo".parse().unwrap();
+        let spec: giveway_disciplines::Spec = "fifo".parse().unwrap();
         Box::new(move |rate| spec.build(&Site::new(rate, Streams::new(1))).unwrap())
     });
     for state in ["down", "up"] {
@@ -252,17 +252,17 @@ struct Endless {
     thread: Arc<AtomicI32>,
 }
 
-impl Qdisc<live::Frame> for Endless {
-    fn enqueue(&mut self, pkt: Packet<live::Frame>, cx: &mut Cx<'_, live::Frame>) {
+impl Qdisc<giveway_live::Frame> for Endless {
+    fn enqueue(&mut self, pkt: Packet<giveway_live::Frame>, cx: &mut Cx<'_, giveway_live::Frame>) {
         cx.drop(pkt, DropReason::Overlimit);
     }
-    fn dequeue(&mut self, _cx: &mut Cx<'_, live::Frame>) -> Next<live::Frame> {
+    fn dequeue(&mut self, _cx: &mut Cx<'_, giveway_live::Frame>) -> Next<giveway_live::Frame> {
         Next::Empty
     }
     fn backlog(&self) -> Backlog {
         Backlog::ZERO
     }
-    fn reset(&mut self, _cx: &mut Cx<'_, live::Frame>) {}
+    fn reset(&mut self, _cx: &mut Cx<'_, giveway_live::Frame>) {}
     fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {
         // SAFETY: no pointers are passed.
         self.thread.store(unsafe { libc::gettid() }, Ordering::Relaxed);
@@ -299,7 +299,8 @@ fn a_thread_that_spins_keeps_no_priority_and_is_replaced() {
     let spins = spins.load(Ordering::Relaxed);
     let began = policy(spins);
     let watching = thread::spawn(move || {
-        live::privilege::settle(live::privilege::Role::Watch).expect("this system has filters");
+        giveway_live::privilege::settle(giveway_live::privilege::Role::Watch)
+            .expect("this system has filters");
         let mut said = Vec::new();
         while said.is_empty() {
             nap(Duration::from_millis(50));

@@ -15,9 +15,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use disciplines::Spec;
-use qdisc::hash::mix;
-use qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_disciplines::Spec;
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
 use serde::Deserialize;
 
 /// An experiment that times, as it is written: numbers, or `{at}`.

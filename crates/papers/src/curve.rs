@@ -13,8 +13,8 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::{Ending, Span, Time};
-use record::Record;
+use giveway_qdisc::{Ending, Span, Time};
+use giveway_record::Record;
 use serde::Deserialize;
 
 use crate::measure::{
@@ -272,7 +272,7 @@ fn queue(record: &Record, unit: Held, window: Option<Span>) -> Vec<(f64, f64)> {
 
 /// Megabytes over seconds since each began, of the largest transfers.
 fn progress(record: &Record, largest: usize) -> Vec<Vec<(f64, f64)>> {
-    let line = |flow: &qdisc::FlowReport| {
+    let line = |flow: &giveway_qdisc::FlowReport| {
         let samples = record.progress.iter().filter(|row| (row.source, row.id) == (flow.source, flow.id));
         let mut line = vec![(0.0, 0.0)];
         line.extend(samples.map(|row| (row.time.since(flow.start).as_s(), row.acked as f64 / 1e6)));
@@ -286,7 +286,7 @@ fn progress(record: &Record, largest: usize) -> Vec<Vec<(f64, f64)>> {
 
 #[cfg(test)]
 mod tests {
-    use qdisc::FlowKind;
+    use giveway_qdisc::FlowKind;
 
     use super::*;
     use crate::measure::tests::{lasting_flow, record};

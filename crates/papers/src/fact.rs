@@ -12,10 +12,10 @@
 //!
 //! `measured.toml` says of each number by which command, where and when it was measured. A study cannot do that again: it has no privileges.
 
-use disciplines::Spec;
-use qdisc::{Cx, FlowKey, Outbox, Packet, Rate, Site, Streams, Time};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Rate, Site, Streams, Time};
+use giveway_theory::pages;
 use serde::Deserialize;
-use theory::pages;
 
 /// Something that was measured elsewhere.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -18,7 +18,7 @@
 //! The points take the family's place when a paper is read; from then on each is an experiment like any other. Where a
 //! figure or a claim names the family, it means all its points, in their order.
 
-use qdisc::Rate;
+use giveway_qdisc::Rate;
 use serde::Deserialize;
 
 use crate::cost;

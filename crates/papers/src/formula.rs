@@ -10,10 +10,10 @@
 //! 0.200) and 16 ports, as the P-SPF paper has them, over the offered load; those of `max_throughput` and `blocked` over
 //! the number of ports.
 
+use giveway_theory::crossbar::Ports;
+use giveway_theory::crossbar::mix::Mix;
+use giveway_theory::crossbar::preemption;
 use serde::Deserialize;
-use theory::crossbar::Ports;
-use theory::crossbar::mix::Mix;
-use theory::crossbar::preemption;
 
 /// A closed form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -16,8 +16,8 @@ mod select;
 mod unit;
 mod words;
 
-use qdisc::Rate;
-use record::Record;
+use giveway_qdisc::Rate;
+use giveway_record::Record;
 use serde::Deserialize;
 
 use crate::fact::Measured;
@@ -233,8 +233,8 @@ impl Measure {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use qdisc::{Backlog, Ending, FlowKind, FlowReport, PortId, Probe, Span, Time};
-    use record::{Layout, Recorder};
+    use giveway_qdisc::{Backlog, Ending, FlowKind, FlowReport, PortId, Probe, Span, Time};
+    use giveway_record::{Layout, Recorder};
 
     use super::*;
 
@@ -437,10 +437,10 @@ pub(crate) mod tests {
         };
         let mut recorder: Recorder<u16> = Recorder::new(layout).with_sources(|source| *source);
         for (source, now) in [(1, Time::ms(500)), (1, Time::s(1)), (1, Time::s(2)), (2, Time::s(2))] {
-            let meta = qdisc::Meta { bytes: 500, ..qdisc::Meta::default() };
+            let meta = giveway_qdisc::Meta { bytes: 500, ..giveway_qdisc::Meta::default() };
             recorder.arrived(BOTTLENECK, &meta, now);
-            let pkt = qdisc::Packet { meta, payload: source };
-            recorder.dropped(BOTTLENECK, pkt, qdisc::DropReason::Overlimit, now);
+            let pkt = giveway_qdisc::Packet { meta, payload: source };
+            recorder.dropped(BOTTLENECK, pkt, giveway_qdisc::DropReason::Overlimit, now);
         }
         let lost = |id, source, lost| FlowReport {
             source,
@@ -488,7 +488,7 @@ pub(crate) mod tests {
     fn the_worst_link_is_the_least_used() {
         let mut run = mixed();
         let link = run.links[0].clone();
-        let used = |utilization| record::LinkRow { utilization, ..link.clone() };
+        let used = |utilization| giveway_record::LinkRow { utilization, ..link.clone() };
         run.links = vec![used(Some(0.9)), used(None), used(Some(0.4))];
         assert_eq!(of("kind = 'utilization_min'", &run, None, &|_| None), Some(0.4));
         run.links.clear();

@@ -1,12 +1,12 @@
 //! A run of a scenario, observed: what a recorder is told, and what it has to say in the end.
 
-use qdisc::{Backlog, PortId, Time};
-use record::{
+use giveway_qdisc::{Backlog, PortId, Time};
+use giveway_record::{
     Crossed, DelayRow, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, Summary,
 };
-use scenario::{Cell, Compared, Crossbar, Finished, Host, Network, Scenario};
-use sim::Segment;
-use switch::Outcome;
+use giveway_scenario::{Cell, Compared, Crossbar, Finished, Host, Network, Scenario};
+use giveway_sim::Segment;
+use giveway_switch::Outcome;
 
 /// Does one run with a recorder: what was recorded, and what the sources of traffic have to say. Now and then `go_on` is told
 /// how much of it is done, 0 to 1; when it answers false there is no result. `keep_series`: whether what changes over time
@@ -76,7 +76,7 @@ fn of_crossbar(crossbar: &Crossbar, keep_series: bool) -> Layout {
         rates: outputs().map(|output| (output, crossbar.rate)).collect(),
         small_packet_bytes: 64,
         keep_series,
-        sample: crossbar.slot.scale((crossbar.slots - crossbar.warmup) / switch::sim::BATCHES, 1),
+        sample: crossbar.slot.scale((crossbar.slots - crossbar.warmup) / giveway_switch::sim::BATCHES, 1),
         ..Layout::default()
     }
 }
@@ -92,7 +92,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
     let slot_s = crossbar.slot.as_s();
     let first = PortId(0);
     let keep = layout.keep_series;
-    let delays = |what: record::Packets, times: &switch::Times| -> Vec<DelayRow> {
+    let delays = |what: giveway_record::Packets, times: &giveway_switch::Times| -> Vec<DelayRow> {
         let shares = (0..=100u32).map(|percent| f64::from(percent) / 100.0).chain([0.995, 0.999, 0.9999]);
         let row = |share: f64| {
             Some(DelayRow { port: first, what, share, delay_s: times.quantile(share)? * slot_s })
@@ -111,7 +111,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
         drops: Default::default(),
         drops_measured: None,
     };
-    let held = |batch: &switch::outcome::Batch| QueueRow {
+    let held = |batch: &giveway_switch::outcome::Batch| QueueRow {
         time: Time::ZERO + crossbar.slot.scale(batch.end, 1),
         port: first,
         held: None,
@@ -123,9 +123,12 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
         queue: if keep { outcome.batches.iter().map(held).collect() } else { Vec::new() },
         links: outcome.crossed_to.iter().enumerate().map(link).collect(),
         delays: if keep {
-            let short = outcome.class(switch::packet::Class::Short);
-            [delays(record::Packets::Small, &short.wait), delays(record::Packets::All, &outcome.all.wait)]
-                .concat()
+            let short = outcome.class(giveway_switch::packet::Class::Short);
+            [
+                delays(giveway_record::Packets::Small, &short.wait),
+                delays(giveway_record::Packets::All, &outcome.all.wait),
+            ]
+            .concat()
         } else {
             Vec::new()
         },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use qdisc::Rate;
+use giveway_qdisc::Rate;
 use serde::Deserialize;
 
 use crate::claim::{Claim, Claims, Test};

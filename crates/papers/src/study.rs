@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use disciplines::Spec;
-use qdisc::{Rate, Span};
-use record::Estimate;
-use scenario::{Bound, Cell, Draft, Scenario};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Rate, Span};
+use giveway_record::Estimate;
+use giveway_scenario::{Bound, Cell, Draft, Scenario};
 
 use crate::claim::{Against, Claim, How, Place, Test, Value};
 use crate::cost;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use scenario::{Draft, Network, Scenario};
+use giveway_scenario::{Draft, Network, Scenario};
 
 fn backbone() -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/bsq/backbone.toml");
@@ -48,7 +48,7 @@ fn links_packets_and_queues_are_the_papers() {
     let network = scenario.network().unwrap();
     for port in &network.measured {
         let port = &network.ports[port.0 as usize];
-        assert_eq!((port.rate, port.mtu.0), (qdisc::Rate::kbit(12_500), 500), "{}", port.name);
+        assert_eq!((port.rate, port.mtu.0), (giveway_qdisc::Rate::kbit(12_500), 500), "{}", port.name);
     }
     for spec in &network.disciplines {
         assert!(spec.to_string().contains("limit 20000b"), "{spec}");

@@ -1,6 +1,6 @@
 //! A small paper whose experiments stand along an axis, from its files to its verdicts and its page.
 
-use papers::{Judged, Paper, PaperError, Results, Scope, Study, Verdict, document, judge};
+use giveway_papers::{Judged, Paper, PaperError, Results, Scope, Study, Verdict, document, judge};
 use tempfile::TempDir;
 
 const PAPER: &str = r#"

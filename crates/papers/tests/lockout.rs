@@ -1,12 +1,12 @@
 //! Lock-outs, with TCP: `scenarios/lockout.toml` shows what its description says.
 
-use scenario::Scenario;
+use giveway_scenario::Scenario;
 
 /// How long the first transfer stood still, in seconds, under each discipline.
 fn pauses() -> Vec<(String, f64)> {
     let scenario = Scenario::parse(include_str!("../../../scenarios/lockout.toml"), "").unwrap();
-    let pause = |cell: &scenario::Cell| {
-        let (record, _) = papers::observe(&scenario, cell, false, &|_| true).unwrap();
+    let pause = |cell: &giveway_scenario::Cell| {
+        let (record, _) = giveway_papers::observe(&scenario, cell, false, &|_| true).unwrap();
         let first =
             record.flows.iter().find(|flow| record.layout.source_name(flow.source) == "first").unwrap();
         let name = scenario.network().unwrap().discipline(cell).name();

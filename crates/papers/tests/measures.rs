@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use giveway_record::{Record, Unit, named};
+use giveway_scenario::Scenario;
 use proptest::prelude::*;
-use record::{Record, Unit, named};
-use scenario::Scenario;
 
 /// A dumbbell: senders, a measured bottleneck, a receiver.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Dumbbell {
     fn run(&self, order: &[usize]) -> Record {
         let scenario = self.scenario(order);
         let cell = scenario.cells().remove(0);
-        papers::observe(&scenario, &cell, true, &|_| true).expect("nobody stops it").0
+        giveway_papers::observe(&scenario, &cell, true, &|_| true).expect("nobody stops it").0
     }
 
     fn in_order(&self) -> Vec<usize> {
@@ -202,7 +202,7 @@ fn a_longer_warmup_changes_nothing_of_steady_traffic() {
         );
         let scenario = Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
         let cell = scenario.cells().remove(0);
-        papers::observe(&scenario, &cell, false, &|_| true).expect("nobody stops it").0
+        giveway_papers::observe(&scenario, &cell, false, &|_| true).expect("nobody stops it").0
     };
     let whole_run = ["bottleneck_packets"];
     let (short, long) = (run(1_000), run(5_000));
@@ -239,7 +239,7 @@ fn a_longer_warmup_moves_no_mean_of_stationary_traffic() {
         );
         let scenario = Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
         let cell = scenario.cells().remove(0);
-        papers::observe(&scenario, &cell, false, &|_| true).expect("nobody stops it").0
+        giveway_papers::observe(&scenario, &cell, false, &|_| true).expect("nobody stops it").0
     };
     const SEEDS: u64 = 16;
     let pairs: Vec<(Record, Record)> =
@@ -270,7 +270,8 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
     let page = include_str!("../../../docs/book/numbers.md").replace('\n', " ");
     let scenario = Scenario::parse(text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
     let cell = scenario.cells().into_iter().find(|cell| cell.name == "fifo limit 300p" && cell.seed == 1);
-    let record = papers::observe(&scenario, &cell.unwrap(), true, &|_| true).expect("nobody stops it").0;
+    let record =
+        giveway_papers::observe(&scenario, &cell.unwrap(), true, &|_| true).expect("nobody stops it").0;
     let says = |fact: &str| assert!(page.contains(fact), "docs/book/numbers.md does not say {fact:?}");
     let grouped = |number: u64| {
         let digits = number.to_string();
@@ -313,7 +314,7 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
         .flows
         .iter()
         .filter(|flow| flow.source == source("web") && record.layout.measures(flow.start))
-        .filter(|flow| flow.ending == qdisc::Ending::Completed)
+        .filter(|flow| flow.ending == giveway_qdisc::Ending::Completed)
         .map(|flow| flow.end.since(flow.start).as_s())
         .collect();
     times.sort_by(f64::total_cmp);

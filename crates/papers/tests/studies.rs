@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use papers::{Judged, Paper, Results, Scope, Study, Verdict, counted, document, json, judge, markdown};
+use giveway_papers::{
+    Judged, Paper, Results, Scope, Study, Verdict, counted, document, json, judge, markdown,
+};
 use tempfile::TempDir;
 
 const PAPER: &str = r#"

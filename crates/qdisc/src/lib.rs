@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use std::collections::VecDeque;
-//! use qdisc::{Backlog, Cx, DropReason, FlowKey, Next, Packet, Port, PortId, Qdisc, Rate, Time};
+//! use giveway_qdisc::{Backlog, Cx, DropReason, FlowKey, Next, Packet, Port, PortId, Qdisc, Rate, Time};
 //!
 //! struct TwoPackets<P> {
 //!     queue: VecDeque<Packet<P>>,

@@ -1,7 +1,9 @@
 //! A written page with everything that one can have. To see it:
 //! `cargo run -p giveway-record --example document > page.html`.
 
-use record::report::document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
+use giveway_record::report::document::{
+    Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone,
+};
 
 fn main() {
     print!("{}", document().html());

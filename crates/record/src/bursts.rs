@@ -13,7 +13,7 @@
 //!   exponential time, here of 10 ms on average: 1 for Poisson arrivals, (k + 1)/2 for batches of k. It weighs how close
 //!   packets are rather than cutting time into windows. Eckberg, "Generalized peakedness of teletraffic processes", 1983.
 
-use qdisc::{Meta, PortId, Span, Time};
+use giveway_qdisc::{Meta, PortId, Span, Time};
 
 use crate::layout::Layout;
 use crate::rows::BurstRow;
@@ -335,7 +335,7 @@ fn holdings(span: Span) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::{Ahead, Rng, Streams};
+    use giveway_qdisc::{Ahead, Rng, Streams};
 
     /// A stream of packets at these times, measured from 1 s to `until`.
     fn stream(until: Time, times: impl IntoIterator<Item = Time>) -> Stream {

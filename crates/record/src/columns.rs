@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use giveway_qdisc::{DropReason, Ending, FlowKind, FlowReport, Quantity};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use qdisc::{DropReason, Ending, FlowKind, FlowReport, Quantity};
 
 use crate::discipline::{Discipline, column};
 use crate::folder::{Cell, Digest, Hashing};
@@ -32,12 +32,15 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     let completed = |flow: &&FlowReport| whole_thing(flow) && flow.ending == Ending::Completed;
     let fct = |flow: &FlowReport| Some(flow).filter(completed).map(|flow| flow.end.since(flow.start).as_s());
     let in_interval = |flow: &FlowReport| record.layout.measures(flow.start);
-    let delay = |flow: &FlowReport, delay: qdisc::Span| (!flow.delay_mean.is_zero()).then_some(delay.as_s());
+    let delay =
+        |flow: &FlowReport, delay: giveway_qdisc::Span| (!flow.delay_mean.is_zero()).then_some(delay.as_s());
     // The 99th percentile and the largest are known of datagrams only.
-    let of_datagrams =
-        |flow: &FlowReport, span: qdisc::Span| delay(flow, span).filter(|_| flow.kind == FlowKind::Datagrams);
-    let pause =
-        |flow: &FlowReport, pause: qdisc::Span| (!flow.longest_pause.is_zero()).then_some(pause.as_s());
+    let of_datagrams = |flow: &FlowReport, span: giveway_qdisc::Span| {
+        delay(flow, span).filter(|_| flow.kind == FlowKind::Datagrams)
+    };
+    let pause = |flow: &FlowReport, pause: giveway_qdisc::Span| {
+        (!flow.longest_pause.is_zero()).then_some(pause.as_s())
+    };
     tables::FLOWS.batch(vec![
         text(flows, |flow| record.layout.source_name(flow.source)),
         whole(flows, |flow| flow.id),

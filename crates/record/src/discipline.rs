@@ -1,6 +1,6 @@
 //! A discipline as tables and manifests name it.
 
-use qdisc::Quantity;
+use giveway_qdisc::Quantity;
 use serde::Serialize;
 
 /// One of the compared disciplines.

@@ -1,7 +1,7 @@
 //! What traffic sources send over time, and how self-similar it is.
 
-use qdisc::{Span, Time};
-use theory::hurst::Estimate;
+use giveway_qdisc::{Span, Time};
+use giveway_theory::hurst::Estimate;
 
 use crate::layout::Layout;
 

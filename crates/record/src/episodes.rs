@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::{FlowKey, Meta, PortId};
+use giveway_qdisc::{FlowKey, Meta, PortId};
 
 use crate::meter::carries_data;
 use crate::rows::EpisodeRow;

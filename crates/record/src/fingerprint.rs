@@ -13,7 +13,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use qdisc::{DropReason, FlowReport, Meta, Time};
+use giveway_qdisc::{DropReason, FlowReport, Meta, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// 128 bits that stand for a run, a file, or several runs in order. Written as 32 hexadecimal digits.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use qdisc::{Ending, FlowReport, PortId, Rate, Span, Time};
+use giveway_qdisc::{Ending, FlowReport, PortId, Rate, Span, Time};
 
 /// Which of the measured ports flows cross: for each pair of nodes, sender first, in their order.
 #[derive(Clone)]

@@ -7,8 +7,8 @@
 //! one folder or of several, and [`findings`] says in sentences what a table shows.
 //!
 //! ```
-//! # use qdisc::{Meta, PortId, Probe, Rate, Time};
-//! use record::{Layout, Recorder};
+//! # use giveway_qdisc::{Meta, PortId, Probe, Rate, Time};
+//! use giveway_record::{Layout, Recorder};
 //!
 //! let mut recorder = Recorder::new(Layout {
 //!     measured: vec![PortId(0)],

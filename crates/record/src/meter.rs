@@ -1,6 +1,6 @@
 //! What is measured at one port while the packets go by.
 
-use qdisc::{Backlog, Books, DropReason, Meta, PortId, Rate, Span, Time};
+use giveway_qdisc::{Backlog, Books, DropReason, Meta, PortId, Rate, Span, Time};
 
 use crate::bursts::Bursts;
 use crate::episodes::Episodes;

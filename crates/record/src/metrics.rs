@@ -16,7 +16,7 @@ mod ports;
 
 use std::fmt;
 
-use qdisc::{Ending, FlowKind, FlowReport, PortId};
+use giveway_qdisc::{Ending, FlowKind, FlowReport, PortId};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

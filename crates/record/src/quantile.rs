@@ -2,8 +2,8 @@
 //! (nearest rank). Completion times keep every value and are exact; sojourn times of packets are too many and go
 //! through a histogram with three significant digits.
 
+use giveway_qdisc::Span;
 use hdrhistogram::Histogram;
-use qdisc::Span;
 
 /// Which quantiles are reported, in per mille, with the word for it in a metric's name.
 pub(crate) const REPORTED: [(u64, &str); 3] = [(500, "p50"), (950, "p95"), (990, "p99")];

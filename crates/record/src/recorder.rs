@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use qdisc::{Backlog, Books, DropReason, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
+use giveway_qdisc::{
+    Backlog, Books, DropReason, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time,
+};
 
 use crate::emissions::Emissions;
 use crate::fingerprint::Fingerprint;
@@ -401,7 +403,7 @@ impl FlowTables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Rate;
+    use giveway_qdisc::Rate;
 
     #[test]
     fn parts_have_all_counts_and_their_own_samples() {

@@ -1,6 +1,6 @@
 //! What one run leaves: rows for the tables on disk, and the summary.
 
-use qdisc::{Backlog, FlowKey, FlowReport, PortId, Rate, Span, Time};
+use giveway_qdisc::{Backlog, FlowKey, FlowReport, PortId, Rate, Span, Time};
 
 use crate::layout::Layout;
 use crate::meter::Drops;
@@ -169,7 +169,7 @@ pub struct LinkRow {
     pub marked: u64,
     /// Share of the measured time for which the link was busy, 0 to 1; only of measured ports whose rate is known.
     pub utilization: Option<f64>,
-    /// Packets lost in the whole run for each reason, in the order of [`qdisc::DropReason::ALL`].
+    /// Packets lost in the whole run for each reason, in the order of [`giveway_qdisc::DropReason::ALL`].
     pub drops: Drops,
     /// Packets lost within the measurement interval for each reason, in the same order; only of measured ports.
     pub drops_measured: Option<Drops>,

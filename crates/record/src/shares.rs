@@ -1,6 +1,6 @@
 //! Who got how much of a port over time.
 
-use qdisc::{PortId, Span, Time};
+use giveway_qdisc::{PortId, Span, Time};
 
 use crate::layout::Layout;
 use crate::rows::ShareRow;

@@ -4,7 +4,9 @@
 #[path = "../examples/document.rs"]
 mod example;
 
-use record::report::document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
+use giveway_record::report::document::{
+    Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone,
+};
 use serde_json::{Value, json};
 
 const HOSTILE: &str = "</script><script>alert(1)</script> & \"friends\" {{ 7 * 7 }} <!--";
@@ -270,7 +272,7 @@ fn colours_are_those_of_the_disciplines() {
     let colour = |figure: usize| {
         charts[format!("figure{figure}-panel1")]["spec"]["layer"][0]["encoding"]["color"]["scale"].clone()
     };
-    let looks = record::report::looks(&["efd limit 300p", "las limit 300p"]);
+    let looks = giveway_record::report::looks(&["efd limit 300p", "las limit 300p"]);
     let (efd, las) = (looks[0].colour.as_str(), looks[1].colour.as_str());
     assert_eq!(colour(1), json!({ "domain": ["EFD", "LAS", "bound"], "range": [efd, las, "var(--ink)"] }));
     let second = colour(2)["range"][1].clone();

@@ -5,13 +5,13 @@ mod support;
 use std::fs::{self, File};
 use std::path::Path;
 
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use qdisc::{Backlog, FlowKey, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time};
-use record::report::Report;
-use record::{
+use giveway_qdisc::{Backlog, FlowKey, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time};
+use giveway_record::report::Report;
+use giveway_record::{
     Cell, Existing, Fingerprint, FolderError, Kept, LOCK, Layout, Manifest, Record, Recorder, RunFolder,
     Summary, Table,
 };
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use support::transfer;
 
 const SCENARIO: &str = "duration = \"2 s\"\n";
@@ -20,7 +20,7 @@ fn manifest(version: &str) -> Manifest {
     Manifest {
         scenario: "quick".into(),
         version: version.into(),
-        disciplines: ["fifo limit 300p", "efd"].map(record::Discipline::named).into(),
+        disciplines: ["fifo limit 300p", "efd"].map(giveway_record::Discipline::named).into(),
         seeds: vec![1, 2],
         machine: "two cores".into(),
         created_by: "giveway run quick.toml".into(),
@@ -658,7 +658,7 @@ fn a_cell_that_cannot_be_written_leaves_nothing() {
 #[allow(clippy::disallowed_methods, reason = "a measurement reads a clock")]
 fn what_checking_costs() {
     let mut recorder = Recorder::new(Layout { until: Time::s(3), ..Layout::default() });
-    let mut rng = qdisc::Streams::new(1).rng();
+    let mut rng = giveway_qdisc::Streams::new(1).rng();
     for id in 0..2_000_000 {
         let mut number = || rng.below(1 << 40);
         Probe::<()>::flow(

@@ -4,11 +4,11 @@ mod support;
 
 use std::collections::VecDeque;
 
-use qdisc::{
+use giveway_qdisc::{
     Ahead, Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Next, Packet, Port,
     PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
-use record::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
+use giveway_record::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 
 fn packet(bytes: u32, arrived: Time) -> Meta {

@@ -6,11 +6,11 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use qdisc::{
+use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, Meta, Packet, PortId, Probe, Rate, Span, Streams, Time,
 };
-use record::report::{self, Report};
-use record::{Cell, Layout, Manifest, Record, Recorder, RunFolder, Summary};
+use giveway_record::report::{self, Report};
+use giveway_record::{Cell, Layout, Manifest, Record, Recorder, RunFolder, Summary};
 use support::transfer;
 
 const PORT: PortId = PortId(0);
@@ -33,7 +33,7 @@ fn manifest() -> Manifest {
     Manifest {
         scenario: "quick".into(),
         version: "0.1.0".into(),
-        disciplines: ["fifo limit 5p", "efd"].map(record::Discipline::named).into(),
+        disciplines: ["fifo limit 5p", "efd"].map(giveway_record::Discipline::named).into(),
         seeds: vec![1, 2],
         created_by: "giveway run quick".into(),
         title: HOSTILE.into(),
@@ -178,7 +178,7 @@ fn burstiness_is_drawn_where_it_was_measured() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout { bursts: true, until, ..layout() };
         let manifest = Manifest {
-            disciplines: ["efd"].map(record::Discipline::named).into(),
+            disciplines: ["efd"].map(giveway_record::Discipline::named).into(),
             seeds: vec![1],
             layout,
             ..manifest()

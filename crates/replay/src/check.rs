@@ -5,8 +5,8 @@ use std::fmt;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use disciplines::Spec;
-use qdisc::{Cx, DropReason, Next, Outbox, Packet, Qdisc, Rate, Time};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Cx, DropReason, Next, Outbox, Packet, Qdisc, Rate, Time};
 
 use crate::decode::{Item, Reader, TraceError};
 use crate::format::{Answer, Build, Call, Close, Mark, Operation, Totals};

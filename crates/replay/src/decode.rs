@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-use qdisc::{Ahead, Bytes, DropReason, Ecn, FlowKey, Label, Meta, Onward, Rate, Site, Streams, Time};
+use giveway_qdisc::{Ahead, Bytes, DropReason, Ecn, FlowKey, Label, Meta, Onward, Rate, Site, Streams, Time};
 
 use crate::format::{
     AT, Answer, BUILD, Before, Build, Call, Close, DROPPED, ECN_SHIFT, END, ENQUEUE, FILE_END, HEAD,

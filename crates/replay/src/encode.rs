@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use qdisc::{Ahead, Ecn, Label, Meta, Time};
+use giveway_qdisc::{Ahead, Ecn, Label, Meta, Time};
 
 use crate::format::{
     AT, Answer, BUILD, Before, Build, Call, Close, DROPPED, ECN_SHIFT, END, ENQUEUE, FILE_END, LABELLED,

@@ -63,7 +63,7 @@
 //! closed before. Then five varints: operations, packets enqueued, packets that left, packets dropped, marks: those in the trace,
 //! not those after it was cut.
 
-use qdisc::{DropReason, FlowKey, Label, Meta, Site, Time};
+use giveway_qdisc::{DropReason, FlowKey, Label, Meta, Site, Time};
 
 /// The first bytes of a file.
 pub const MAGIC: [u8; 8] = [0x89, b'G', b'W', b'T', 0x0d, 0x0a, 0x1a, 0x0a];
@@ -135,7 +135,7 @@ pub enum Answer {
         /// Its label as it left.
         label: Label,
         /// Its ECN field as it left.
-        ecn: qdisc::Ecn,
+        ecn: giveway_qdisc::Ecn,
     },
     /// Nothing yet: ask again then.
     At(Time),
@@ -229,7 +229,7 @@ pub fn head(kind: u8, section: u32, length: u32, content: &[u8]) -> [u8; HEAD] {
     head[1..5].copy_from_slice(&section.to_le_bytes());
     head[5..9].copy_from_slice(&length.to_le_bytes());
     let checked = [&head[..9], content].concat();
-    let check = qdisc::hash::SipHasher::new(0, 0).hash(&checked) as u32;
+    let check = giveway_qdisc::hash::SipHasher::new(0, 0).hash(&checked) as u32;
     head[9..].copy_from_slice(&check.to_le_bytes());
     head
 }

@@ -5,7 +5,7 @@
 //! the same calls at the same times, and holds the answers, drops and marks against those that were written down. A difference
 //! means that something else had a say: a clock, memory that was not set, the order of a hash map, another version.
 //!
-//! - Everything that a discipline is told is in the trace: all of [`qdisc::Meta`] and of [`qdisc::Site`], and the calls that
+//! - Everything that a discipline is told is in the trace: all of [`giveway_qdisc::Meta`] and of [`giveway_qdisc::Site`], and the calls that
 //!   were answered with no packet, too, since they may change its state.
 //! - The host's thread never waits and never allocates for a trace: [`Traced`] puts records of one size into a ring, a thread
 //!   of the trace takes them out, encodes and writes them. When the ring is full the trace ends there and says so.
@@ -15,8 +15,8 @@
 //!
 //! ```
 //! use std::io::Cursor;
-//! use disciplines::Spec;
-//! use qdisc::{FlowKey, Packet, Port, PortId, Rate, Site, Streams, Time};
+//! use giveway_disciplines::Spec;
+//! use giveway_qdisc::{FlowKey, Packet, Port, PortId, Rate, Site, Streams, Time};
 //! # use std::io::{self, Write};
 //! # use std::sync::{Arc, Mutex};
 //! # #[derive(Clone, Default)]
@@ -30,7 +30,7 @@
 //! #     }
 //! # }
 //! # let file = Memory::default();
-//! let recording = replay::Recording::start(file.clone(), "an example", replay::Options::default())?;
+//! let recording = giveway_replay::Recording::start(file.clone(), "an example", giveway_replay::Options::default())?;
 //! let spec: Spec = "fifo limit 2p".parse().unwrap();
 //! let site = Site::new(Rate::mbit(10), Streams::new(1));
 //! let traced = recording.tracer().build("eth0->eth1", &spec, &site).unwrap();
@@ -44,7 +44,7 @@
 //! recording.finish()?;
 //!
 //! # let file = file.0.lock().unwrap().clone();
-//! let outcome = replay::check(Cursor::new(file)).unwrap();
+//! let outcome = giveway_replay::check(Cursor::new(file)).unwrap();
 //! assert!(outcome.equal() && outcome.complete());
 //! assert_eq!((outcome.sections[0].totals.arrived, outcome.sections[0].totals.dropped), (3, 1));
 //! # Ok::<(), io::Error>(())

@@ -7,8 +7,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use disciplines::Spec;
-use qdisc::{Invalid, Qdisc, Site, Time};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Invalid, Qdisc, Site, Time};
 use rtrb::{Consumer, RingBuffer};
 
 use crate::encode::{Encoder, Section};

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use qdisc::{Backlog, Cx, DropReason, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Time};
+use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Time};
 use rtrb::Producer;
 
 use crate::format::{Answer, Call, Close, Mark};

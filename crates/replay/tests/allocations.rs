@@ -4,11 +4,11 @@ mod support;
 
 use std::io::Cursor;
 
-use disciplines::Spec;
-use qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Time};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Time};
 
 #[global_allocator]
-static COUNTING: counting::Counting = counting::Counting;
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 #[test]
 fn nothing_is_allocated_per_packet() {
@@ -18,13 +18,13 @@ fn nothing_is_allocated_per_packet() {
     let mut out = Outbox::default();
     let mut pass = |from: u64, until: u64| {
         // Of this thread: the writer may allocate.
-        let before = counting::calls();
+        let before = giveway_counting::calls();
         for number in from..until {
             let now = Time::us(100 * number);
             let mut pkt = Packet::new(FlowKey(number % 7), 1000, number);
             pkt.meta.arrived = now;
             if number % 2 == 0 {
-                pkt.meta.ecn = qdisc::Ecn::Ect0;
+                pkt.meta.ecn = giveway_qdisc::Ecn::Ect0;
             }
             traced.enqueue(pkt, &mut Cx::new(now, &mut out));
             if number % 3 > 0 {
@@ -33,13 +33,13 @@ fn nothing_is_allocated_per_packet() {
             out.dropped.clear();
             out.marked.clear();
         }
-        counting::calls() - before
+        giveway_counting::calls() - before
     };
     assert!(pass(0, 10_000) > 0, "the first packets find their room");
     assert_eq!(pass(10_000, 100_000), 0);
     drop(traced);
     recording.finish().unwrap();
-    let outcome = replay::check(Cursor::new(file.bytes())).unwrap();
+    let outcome = giveway_replay::check(Cursor::new(file.bytes())).unwrap();
     assert!(outcome.equal() && outcome.complete());
     let totals = outcome.sections[0].totals;
     assert!(totals.dropped > 100 && totals.marked > 100, "{totals:?}");

@@ -4,8 +4,8 @@
 mod bytes;
 mod support;
 
+use giveway_qdisc::{Rate, Streams};
 use proptest::prelude::*;
-use qdisc::{Rate, Streams};
 use support::{site, trace_of};
 
 fn seed() -> Vec<u8> {

@@ -5,15 +5,15 @@ mod support;
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Condvar, Mutex};
 
-use disciplines::Spec;
-use proptest::prelude::*;
-use qdisc::{
+use giveway_disciplines::Spec;
+use giveway_qdisc::{
     Ahead, Backlog, Cx, DropReason, Ecn, FlowKey, Label, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
 };
-use replay::{
+use giveway_replay::{
     Answer, Call, Close, Item, Mark, Operation, Options, Reader, Recording, Stamped, TraceError, Verdict,
     WhenFull, check,
 };
+use proptest::prelude::*;
 use support::{Memory, PATIENT, driven, recording, site, trace_of};
 
 fn fifo(limit: u32) -> Spec {

@@ -4,10 +4,10 @@ mod support;
 
 use std::io::Cursor;
 
-use disciplines::{ALL, Spec};
-use qdisc::contract::Event;
-use qdisc::{Rate, Site};
-use replay::{Answer, Call, Item, Reader, Verdict, check};
+use giveway_disciplines::{ALL, Spec};
+use giveway_qdisc::contract::Event;
+use giveway_qdisc::{Rate, Site};
+use giveway_replay::{Answer, Call, Item, Reader, Verdict, check};
 use support::{PATIENT, driven, recording, site, trace_of};
 
 /// Every variant of every discipline, at two rates, in one trace with a section each.

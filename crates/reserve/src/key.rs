@@ -1,6 +1,6 @@
 //! The key that routers and their users share, as text.
 
-use qdisc::hash::SipHasher;
+use giveway_qdisc::hash::SipHasher;
 
 /// Parses a key: 32 hexadecimal digits, with optional white space around them. `None` for anything else.
 pub fn key(text: &str) -> Option<SipHasher> {

@@ -2,7 +2,7 @@
 //! its time to the router, which grants or refuses it, and announces the end of the flow.
 //!
 //! [`message`] is what the control packets look like, byte by byte; [`guard`] tells whether one is new; [`table`] is who has what, and until
-//! when. All are pure code: bytes and times come in as arguments. What a flow has reserved goes to its packets as [`qdisc::Meta::reserved`]; whether a discipline does anything
+//! when. All are pure code: bytes and times come in as arguments. What a flow has reserved goes to its packets as [`giveway_qdisc::Meta::reserved`]; whether a discipline does anything
 //! with that is the discipline's business.
 //!
 //! The paper specifies only the fields: no widths, answers, reasons or authentication. The modules document the additions.

@@ -40,8 +40,8 @@
 
 use std::ops::Range;
 
-use qdisc::hash::SipHasher;
-use qdisc::{FiveTuple, Rate};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{FiveTuple, Rate};
 
 /// Length of every message, in bytes.
 pub const LENGTH: usize = 72;

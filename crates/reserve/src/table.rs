@@ -25,7 +25,7 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::Rate;
+use giveway_qdisc::Rate;
 
 use crate::message::{Kind, Message, Reason, Tuple};
 

@@ -3,11 +3,11 @@
 #[path = "support/bytes.rs"]
 mod support;
 
+use giveway_qdisc::Rate;
+use giveway_qdisc::hash::SipHasher;
+use giveway_reserve::message::LENGTH;
+use giveway_reserve::{Kind, Malformed, Message, Reason, Tuple};
 use proptest::prelude::*;
-use qdisc::Rate;
-use qdisc::hash::SipHasher;
-use reserve::message::LENGTH;
-use reserve::{Kind, Malformed, Message, Reason, Tuple};
 
 fn message() -> impl Strategy<Value = Message> {
     let kind = prop_oneof![

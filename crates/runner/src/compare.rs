@@ -11,11 +11,11 @@ mod link;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use disciplines::{ALL, Spec};
-use qdisc::{Rate, Site, Span, Streams};
-use record::Table;
-use scenario::{Scenario, Wrong};
-use workload::Local;
+use giveway_disciplines::{ALL, Spec};
+use giveway_qdisc::{Rate, Site, Span, Streams};
+use giveway_record::Table;
+use giveway_scenario::{Scenario, Wrong};
+use giveway_workload::Local;
 
 use crate::report::write_report;
 use crate::session::scenario_name;
@@ -167,7 +167,7 @@ impl Comparison {
         }
         let mut side_by_side = None;
         if let (Some(out), 2..) = (out, kept_in.len()) {
-            let place = out.join(record::REPORT);
+            let place = out.join(giveway_record::REPORT);
             let dirs: Vec<&Path> = kept_in.iter().map(PathBuf::as_path).collect();
             match write_report(&dirs, &place, *force, frontend) {
                 Ok(()) => side_by_side = Some(place),

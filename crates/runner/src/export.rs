@@ -13,7 +13,7 @@
 //!   distances have different addresses. Where its ports are used up 100.65.x.y follows.
 //! - A TCP stream begins with sequence number 0 and wraps after 4 GiB. The window is as large as it can be: a simulated
 //!   segment does not carry it. PSH is never set: what an application wrote at once is not known.
-//! - A packet that has a label (`qdisc::Label`) carries it as the option of `wire::label`, and has the label that it left
+//! - A packet that has a label (`giveway_qdisc::Label`) carries it as the option of `giveway_wire::label`, and has the label that it left
 //!   with. It is 4 bytes longer than in the simulation then, in its IP header and in the capture: a simulated label takes
 //!   no bytes, and had the packet kept its length, its data would have lost them and the numbers of TCP would have gaps.
 //!   Wireshark shows `Unknown (0x9e)` among the IP options; `ip[20:2] == 9e:04` finds labelled packets. One that has no
@@ -27,11 +27,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Transport, Writer};
-use qdisc::{Backlog, DropReason, Ecn, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
-use scenario::{Cell, Network, Queue};
-use sim::Segment;
-use wire::label;
+use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Transport, Writer};
+use giveway_qdisc::{Backlog, DropReason, Ecn, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
+use giveway_scenario::{Cell, Network, Queue};
+use giveway_sim::Segment;
+use giveway_wire::label;
 
 pub use files::{Exports, Target, places};
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use record::{Existing, FolderError};
+use giveway_record::{Existing, FolderError};
 
 use crate::{Frontend, Outcome};
 
@@ -64,7 +64,7 @@ impl Kind {
         bytes.is_empty()
             || match self {
                 Kind::Capture => bytes.starts_with(PCAPNG),
-                Kind::Trace => bytes.starts_with(&replay::format::MAGIC),
+                Kind::Trace => bytes.starts_with(&giveway_replay::format::MAGIC),
                 Kind::Ready => bytes == READY.as_bytes(),
                 Kind::Page => {
                     text.starts_with("<!DOCTYPE html>")
@@ -141,19 +141,19 @@ mod tests {
         match kind {
             Kind::Capture => {
                 let mut file = Vec::new();
-                capture::Writer::new(&mut file, "a test").unwrap().finish().unwrap();
+                giveway_capture::Writer::new(&mut file, "a test").unwrap().finish().unwrap();
                 file
             }
-            Kind::Trace => replay::format::MAGIC.to_vec(),
+            Kind::Trace => giveway_replay::format::MAGIC.to_vec(),
             Kind::Ready => READY.as_bytes().to_vec(),
             Kind::Page => {
-                let page = record::report::document::Document::default();
+                let page = giveway_record::report::document::Document::default();
                 page.html().into_bytes()
             }
             Kind::Object => b"\x7fELF\x02\x01\x01".to_vec(),
             Kind::Claims => format!("{:#}\n", serde_json::json!({"paper": "efd", "claims": []})).into_bytes(),
-            Kind::AgainstText => testbed::against::markdown("about", &[]).into_bytes(),
-            Kind::AgainstJson => format!("{:#}\n", testbed::against::json(&[])).into_bytes(),
+            Kind::AgainstText => giveway_testbed::against::markdown("about", &[]).into_bytes(),
+            Kind::AgainstJson => format!("{:#}\n", giveway_testbed::against::json(&[])).into_bytes(),
         }
     }
 

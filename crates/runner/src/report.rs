@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use record::report::{self, Report, ReportError};
+use giveway_record::report::{self, Report, ReportError};
 
 use crate::outputs::{Kind, may_write};
 use crate::{Frontend, Outcome, Refusal};

@@ -8,10 +8,10 @@ mod crossover;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use qdisc::units::nearest;
-use scenario::{Cell, Crossbar, Scenario};
-use switch::traffic::TrafficSpec;
-use switch::{Outcome as Ran, Sim, Spec};
+use giveway_qdisc::units::nearest;
+use giveway_scenario::{Cell, Crossbar, Scenario};
+use giveway_switch::traffic::TrafficSpec;
+use giveway_switch::{Outcome as Ran, Sim, Spec};
 
 use crate::frontend::{Frontend, Progress, panic_message};
 
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
 
 /// The switch with the schedulers in question, once it is known that the whole search can run.
 fn crossbar(scenario: &Scenario, question: Question<'_>, between: (f64, f64)) -> Result<Crossbar, String> {
-    let scenario::Host::Switch(crossbar) = &scenario.host else {
+    let giveway_scenario::Host::Switch(crossbar) = &scenario.host else {
         return Err("giveway search needs a switch, and this scenario runs on a network".to_owned());
     };
     let mut crossbar = crossbar.clone();

@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use papers::{layout, observe, observe_network};
+use giveway_papers::{layout, observe, observe_network};
+use giveway_record::report::Report;
+use giveway_record::{Digest, Kept, Manifest, Record, RunFolder, Summary, Table};
+use giveway_scenario::{Cell, Scenario};
 use rayon::prelude::*;
-use record::report::Report;
-use record::{Digest, Kept, Manifest, Record, RunFolder, Summary, Table};
-use scenario::{Cell, Scenario};
 
 use crate::export::Exports;
 use crate::frontend::{Frontend, Part, Progress, panic_message};
@@ -299,13 +299,14 @@ impl<'a> Session<'a> {
         name: &str,
         scenario: &Scenario,
         asked: &str,
-    ) -> Result<RunFolder, record::FolderError> {
-        let version = if scenario.live().is_some() { sources::TESTBED } else { sources::SIMULATION };
+    ) -> Result<RunFolder, giveway_record::FolderError> {
+        let version =
+            if scenario.live().is_some() { giveway_sources::TESTBED } else { giveway_sources::SIMULATION };
         let (command, created) = self.provenance.clone();
         let manifest = Manifest {
             scenario: name.to_owned(),
             version: version.to_owned(),
-            disciplines: papers::disciplines(scenario),
+            disciplines: giveway_papers::disciplines(scenario),
             seeds: scenario.seeds.clone(),
             machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             created_by: command,
@@ -316,7 +317,7 @@ impl<'a> Session<'a> {
         };
         let removing = outputs::removing(self.frontend);
         let existing = outputs::existing(self.force, &removing);
-        let commit = sources::COMMIT.map(str::to_owned);
+        let commit = giveway_sources::COMMIT.map(str::to_owned);
         let mut folder = RunFolder::open(dir, asked, manifest, existing)?.with_commit(commit);
         if let Some((name, file)) = &self.beside {
             folder.keep_file(name, file)?;
@@ -354,7 +355,13 @@ impl<'a> Session<'a> {
             match (export, trace) {
                 (None, None) => by(cell, series, &go_on),
                 (Some((target, network)), None) => Ok(observe_network(network, series, |recorder| {
-                    target.run(network, cell, &|_, spec, site| scenario::discipline(spec, site), recorder, &go_on)
+                    target.run(
+                        network,
+                        cell,
+                        &|_, spec, site| giveway_scenario::discipline(spec, site),
+                        recorder,
+                        &go_on,
+                    )
                 })),
                 (None, Some((trace, network))) => Ok(observe_network(network, series, |recorder| {
                     trace.run(&mut |build| network.run_built(cell, build, recorder, &go_on))
@@ -383,7 +390,7 @@ impl<'a> Session<'a> {
 fn keep(
     folder: RunFolder,
     findings: Option<Vec<String>>,
-    runs: &[(record::Cell, Summary)],
+    runs: &[(giveway_record::Cell, Summary)],
 ) -> Result<Option<PathBuf>, String> {
     let folder = match findings {
         Some(findings) => folder.with_findings(findings),
@@ -393,9 +400,9 @@ fn keep(
     if runs.is_empty() {
         return Ok(None);
     }
-    let place = folder.path().join(record::REPORT);
+    let place = folder.path().join(giveway_record::REPORT);
     let page = Report::of(&folder).and_then(|report| report.html()).map_err(|error| error.to_string())?;
-    record::report::write(&place, &page).map_err(|error| error.to_string())?;
+    giveway_record::report::write(&place, &page).map_err(|error| error.to_string())?;
     Ok(Some(place))
 }
 
@@ -418,6 +425,6 @@ pub fn question(scenario: &Scenario) -> String {
 }
 
 /// A trial as the run folder names it.
-fn recorded(cell: &Cell) -> record::Cell {
-    record::Cell { qdisc: cell.name.clone(), seed: cell.seed }
+fn recorded(cell: &Cell) -> giveway_record::Cell {
+    giveway_record::Cell { qdisc: cell.name.clone(), seed: cell.seed }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use papers::{Job, Results, Study};
+use giveway_papers::{Job, Results, Study};
 use rayon::prelude::*;
 
 use crate::frontend::{Frontend, Progress, panic_message};

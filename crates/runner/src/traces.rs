@@ -4,12 +4,12 @@ use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use disciplines::Spec;
-use qdisc::{Invalid, Qdisc, Site};
-use record::NewFile;
-use replay::{Options, Recording, Tracer, WhenFull};
-use scenario::{Build, Cell, Finished, Network, Port, Scenario};
-use sim::Segment;
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Invalid, Qdisc, Site};
+use giveway_record::NewFile;
+use giveway_replay::{Options, Recording, Tracer, WhenFull};
+use giveway_scenario::{Build, Cell, Finished, Network, Port, Scenario};
+use giveway_sim::Segment;
 
 use crate::export::{Target, places};
 use crate::outputs::Kind;
@@ -121,7 +121,7 @@ impl RunTraces {
         let build = |port: &Port, spec: &Spec, site: &Site| -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
             match tracer(&port.name) {
                 Some(tracer) => Ok(Box::new(tracer.build(&port.name, spec, site)?)),
-                None => scenario::discipline(spec, site),
+                None => giveway_scenario::discipline(spec, site),
             }
         };
         let finished = run(&build)?;

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use qdisc::{Bytes, Invalid, Rate, Span, Streams};
+use giveway_qdisc::{Bytes, Invalid, Rate, Span, Streams};
+use giveway_switch::options::Input;
+use giveway_switch::speed::Speedup;
+use giveway_switch::traffic::{Place, SOURCES, TrafficEntry, TrafficSpec};
+use giveway_switch::{Outcome, Plan, Sim, Spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use switch::options::Input;
-use switch::speed::Speedup;
-use switch::traffic::{Place, SOURCES, TrafficEntry, TrafficSpec};
-use switch::{Outcome, Plan, Sim, Spec};
 
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
@@ -131,10 +131,10 @@ pub(crate) fn read(reading: &mut Reading, around: &Around<'_>) -> Option<Crossba
         })
         .unwrap_or_default();
     let ports = switch.ports.unwrap_or(PORTS) as usize;
-    let right = switch::sim::PORTS.contains(&ports);
+    let right = giveway_switch::sim::PORTS.contains(&ports);
     if !right {
         let place = table.map_or_else(|| reading.end(), |table| table.place("ports"));
-        let (least, most) = (switch::sim::PORTS.start(), switch::sim::PORTS.end());
+        let (least, most) = (giveway_switch::sim::PORTS.start(), giveway_switch::sim::PORTS.end());
         reading.tell(Diagnostic::error(place, format!("ports: {ports}: a switch has {least} to {most}")));
     }
     let mut schedulers = schedulers(reading, root, right.then_some(ports));

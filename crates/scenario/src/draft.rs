@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use qdisc::units::nearest;
+use giveway_qdisc::units::nearest;
 
 use crate::diagnostic::{Diagnostic, Origin, Wrong};
 use crate::scenario::Scenario;

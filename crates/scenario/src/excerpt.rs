@@ -49,11 +49,7 @@ impl Origin {
             });
             excerpt.line(line, marked, lines.get(number + 1).is_some());
         }
-        Excerpt {
-            span: excerpt.span.unwrap_or(0..0),
-            text: excerpt.text,
-            first_line,
-        }
+        Excerpt { span: excerpt.span.unwrap_or(0..0), text: excerpt.text, first_line }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use qdisc::Span;
+use giveway_qdisc::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -67,10 +67,10 @@ pub(crate) enum Seeds {
 #[schemars(untagged, inline)]
 #[allow(dead_code, reason = "only its schema is used")]
 pub(crate) enum Disciplines {
-    One(disciplines::Spec),
-    Several(Vec<disciplines::Spec>),
-    Scheduler(switch::Spec),
-    Schedulers(Vec<switch::Spec>),
+    One(giveway_disciplines::Spec),
+    Several(Vec<giveway_disciplines::Spec>),
+    Scheduler(giveway_switch::Spec),
+    Schedulers(Vec<giveway_switch::Spec>),
 }
 
 /// How a quick check runs.

@@ -1,7 +1,7 @@
 //! Where a scenario runs, and what every place to run has.
 
-use qdisc::Quantity;
-use spelling::Spelled;
+use giveway_qdisc::Quantity;
+use giveway_spec::Spelled;
 
 use crate::crossbar::Crossbar;
 use crate::live::Live;

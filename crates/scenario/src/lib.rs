@@ -20,15 +20,15 @@
 //!     from = "home"
 //!     to = "isp"
 //! "#;
-//! let scenario = scenario::Scenario::parse(text, ".").unwrap();
+//! let scenario = giveway_scenario::Scenario::parse(text, ".").unwrap();
 //! assert_eq!(scenario.cells().len(), 1);
 //!
-//! let wrong = scenario::Scenario::parse(&text.replace("delay", "delya"), ".").unwrap_err();
+//! let wrong = giveway_scenario::Scenario::parse(&text.replace("delay", "delya"), ".").unwrap_err();
 //! assert_eq!(wrong.diagnostics[0].message, "unknown key \"delya\" of a link");
 //! ```
 //!
 //! This crate knows the hosts and the disciplines, not the records: what a run shows is told to a
-//! [`Probe`](qdisc::Probe), and [`Measured`] tells the front end how to set one up.
+//! [`Probe`](giveway_qdisc::Probe), and [`Measured`] tells the front end how to set one up.
 
 #![forbid(unsafe_code)]
 

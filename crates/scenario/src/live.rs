@@ -12,9 +12,9 @@
 use std::fmt;
 use std::ops::Range;
 
-use kernel_plan::plan::Plan as InKernel;
-use qdisc::{Bytes, PortId, Rate, Span};
-use sim::TcpConfig;
+use giveway_kernel_plan::plan::Plan as InKernel;
+use giveway_qdisc::{Bytes, PortId, Rate, Span};
+use giveway_sim::TcpConfig;
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::fields::Reading;

@@ -25,8 +25,8 @@ mod traps;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use disciplines::Spec;
-use qdisc::{Bytes, Invalid, PortId, Site, Span, Streams};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Bytes, Invalid, PortId, Site, Span, Streams};
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub(crate) use self::keys::{Common, Ends, Parts, Record, Way};

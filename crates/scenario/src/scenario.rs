@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use qdisc::{Quantity, Span};
+use giveway_qdisc::{Quantity, Span};
 
 use crate::crossbar;
 use crate::diagnostic::{Diagnostic, Origin, Wrong};

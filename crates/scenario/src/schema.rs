@@ -1,10 +1,10 @@
 //! The JSON Schema of a scenario file, put together from the types that read it and from the registries.
 
-use disciplines::Spec;
+use giveway_disciplines::Spec;
+use giveway_sim::{Placed, SOURCES, TcpConfig};
 use schemars::generate::SchemaGenerator;
 use schemars::{Schema, schema_for};
 use serde_json::{Value as Json, json};
-use sim::{Placed, SOURCES, TcpConfig};
 
 use crate::crossbar::{self, Switch};
 use crate::file::{Short, Top};
@@ -18,7 +18,7 @@ pub fn schema() -> Schema {
     adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
-    let sources = SOURCES.iter().map(source).chain(switch::traffic::SOURCES.iter().map(of_switch));
+    let sources = SOURCES.iter().map(source).chain(giveway_switch::traffic::SOURCES.iter().map(of_switch));
     let sources: Vec<Json> = sources.collect();
     put(&mut top, "traffic", json!({ "type": "array", "minItems": 1, "items": { "anyOf": sources } }));
     put(&mut top, "switch", plain(schema_for!(Switch)));
@@ -33,7 +33,7 @@ pub fn schema() -> Schema {
     top["else"] = json!({ "required": ["link"] });
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Spec>();
-    generator.subschema_for::<switch::Spec>();
+    generator.subschema_for::<giveway_switch::Spec>();
     let mut definitions = generator.take_definitions(true);
     definitions.insert("Tcp".into(), plain(schema_for!(TcpConfig)));
     top["$defs"] = Json::Object(definitions);
@@ -41,7 +41,7 @@ pub fn schema() -> Schema {
 }
 
 /// JSON Schema of the keys that every source of traffic on a network has, whatever its kind. Sources that read their nodes from
-/// a file may do without two of them ([`sim::Placed`]).
+/// a file may do without two of them ([`giveway_sim::Placed`]).
 pub fn traffic_keys() -> Schema {
     let mut keys = common();
     keys["required"] = json!(["kind", "from", "to"]);
@@ -67,7 +67,7 @@ fn link() -> Json {
 }
 
 /// The keys of one kind of traffic, the common ones included.
-fn source(entry: &sim::TrafficEntry) -> Json {
+fn source(entry: &giveway_sim::TrafficEntry) -> Json {
     let mut source = plain((entry.schema)());
     adopt(&mut source, &common());
     put(&mut source, "kind", json!({ "const": entry.name }));
@@ -82,7 +82,7 @@ fn source(entry: &sim::TrafficEntry) -> Json {
 }
 
 /// The keys of one kind of traffic of a switch, the common ones included.
-fn of_switch(entry: &switch::traffic::TrafficEntry) -> Json {
+fn of_switch(entry: &giveway_switch::traffic::TrafficEntry) -> Json {
     let mut source = plain((entry.schema)());
     adopt(&mut source, &plain(schema_for!(crossbar::Common)));
     put(&mut source, "kind", json!({ "const": entry.name }));
@@ -205,7 +205,7 @@ mod tests {
         let names: Vec<&str> =
             kinds.iter().map(|kind| kind["properties"]["kind"]["const"].as_str().unwrap()).collect();
         let network = SOURCES.iter().map(|source| source.name);
-        let of_switch = switch::traffic::SOURCES.iter().map(|source| source.name);
+        let of_switch = giveway_switch::traffic::SOURCES.iter().map(|source| source.name);
         assert_eq!(names, network.chain(of_switch).collect::<Vec<_>>());
         let network = &kinds[..SOURCES.len()];
         assert!(network.iter().all(|kind| kind["properties"]["start"]["description"].is_string()));

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use giveway_spec::Spelled;
 use serde_json::{Map, Value as Json};
-use spelling::Spelled;
 
 use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
@@ -11,7 +11,7 @@ use crate::fields::{Reading, keys_by};
 use crate::tree::{Node, Table, Value};
 
 impl Reading {
-    /// Reads one of a catalogue: a discipline where a `disciplines::Spec` is wanted.
+    /// Reads one of a catalogue: a discipline where a `giveway_disciplines::Spec` is wanted.
     pub fn spec<S: Spelled>(&mut self, node: &Node) -> Option<S> {
         let about = S::catalogue().about;
         match &node.value {

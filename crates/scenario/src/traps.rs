@@ -1,6 +1,6 @@
 //! What is legal on every host but hardly meant: bytes for bits.
 
-use qdisc::Rate;
+use giveway_qdisc::Rate;
 
 use crate::diagnostic::Diagnostic;
 use crate::fields::Reading;

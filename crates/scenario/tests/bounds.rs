@@ -1,8 +1,8 @@
 //! What reservations are worth, by hand; and that no packet of a simulation is later.
 
-use qdisc::{Bytes, FlowReport, Probe, Span};
-use scenario::{Bound, LinkBounds, Network, Scenario};
-use sim::Segment;
+use giveway_qdisc::{Bytes, FlowReport, Probe, Span};
+use giveway_scenario::{Bound, LinkBounds, Network, Scenario};
+use giveway_sim::Segment;
 
 /// A link of 8 Mbit/s, a byte a microsecond. A call and a video are reserved, best effort offers twice the link.
 const TEXT: &str = r#"

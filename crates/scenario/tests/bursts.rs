@@ -1,10 +1,10 @@
 //! What the recorder certifies of traffic that scenarios make: on/off sources with heavy tails are self-similar, Poisson
 //! streams are not.
 
-use qdisc::PortId;
-use record::{Layout, Record, Recorder};
-use scenario::Scenario;
-use theory::hurst::on_off_hurst;
+use giveway_qdisc::PortId;
+use giveway_record::{Layout, Record, Recorder};
+use giveway_scenario::Scenario;
+use giveway_theory::hurst::on_off_hurst;
 
 /// As in the reproduction of the BSQ paper: 32 sources on a line of 12.5 Mbit/s, packets of 500 bytes; and a Poisson stream
 /// of the same load: bursts of one packet and exponential pauses. Nothing is lost.
@@ -55,7 +55,7 @@ fn records(scenario: &Scenario) -> Vec<Record> {
     let measured = network.measured();
     let layout = Layout {
         measured: measured.ports,
-        crossed: Some(record::Crossed::new(measured.crossed)),
+        crossed: Some(giveway_record::Crossed::new(measured.crossed)),
         port_names: (0..).map(PortId).zip(measured.port_names).collect(),
         source_names: measured.sources,
         from: measured.from,
@@ -69,7 +69,7 @@ fn records(scenario: &Scenario) -> Vec<Record> {
             let layout = layout.clone();
             threads.spawn(move || {
                 let mut recorder =
-                    Recorder::new(layout).with_sources(|segment: &sim::Segment| segment.source);
+                    Recorder::new(layout).with_sources(|segment: &giveway_sim::Segment| segment.source);
                 network.run(cell, &mut recorder, &|_| true).expect("nobody stops it");
                 recorder.finish()
             })

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::{Label, Meta, PortId, Probe, Rate, Time};
-use scenario::Scenario;
-use sim::Segment;
-use theory::fairness::fair_share;
+use giveway_qdisc::{Label, Meta, PortId, Probe, Rate, Time};
+use giveway_scenario::Scenario;
+use giveway_sim::Segment;
+use giveway_theory::fairness::fair_share;
 
 /// Two links of 10 Mbit/s in a row. Over the first go the stream `through` and four others, over the second `through` and two
 /// others; every stream sends 6 Mbit/s.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use scenario::Scenario;
+use giveway_scenario::Scenario;
 
 /// Processor time of this thread, seconds, as Linux counts it: a busy machine does not matter. 0 elsewhere, which measures nothing.
 fn worked() -> f64 {

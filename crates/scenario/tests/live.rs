@@ -1,7 +1,7 @@
 //! Scenarios on a test bed: what they become, and what is told where one machine cannot be what they say.
 
-use qdisc::{Rate, Span};
-use scenario::{Contender, Host, Live, Scenario};
+use giveway_qdisc::{Rate, Span};
+use giveway_scenario::{Contender, Host, Live, Scenario};
 
 /// Two clients and two servers, ten milliseconds apart.
 const RIGHT: &str = r#"
@@ -170,7 +170,7 @@ fn the_same_arrivals_as_in_a_simulation() {
     let (here, there) = (on_the_bed.live().unwrap().network.clone(), simulated.unwrap());
     let there = there.network().unwrap();
     // What draws is a source, built from its name, its pairs and the seed.
-    let drawn = |network: &scenario::Network| -> Vec<(String, Vec<(u16, u16)>)> {
+    let drawn = |network: &giveway_scenario::Network| -> Vec<(String, Vec<(u16, u16)>)> {
         network.traffic.iter().map(|stream| (stream.name.clone(), stream.pairs.clone())).collect()
     };
     assert_eq!(drawn(&here), drawn(there));

@@ -1,6 +1,6 @@
 //! What a wrong scenario is told, in full. The line, what is wrong there, and what to write instead.
 
-use scenario::{Draft, Scenario};
+use giveway_scenario::{Draft, Scenario};
 
 /// A scenario in which everything is right; tests change one thing of it.
 const RIGHT: &str = r#"
@@ -56,7 +56,7 @@ fn flagged(flags: &[&str]) -> String {
 fn warned(old: &str, new: &str) -> String {
     assert!(RIGHT.contains(old), "{old:?} is in the scenario");
     let scenario = Scenario::parse(&RIGHT.replacen(old, new, 1), ".").expect("it is right");
-    scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings }.to_string()
+    giveway_scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings }.to_string()
 }
 
 #[test]

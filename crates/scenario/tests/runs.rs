@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use qdisc::{Meta, Probe, Time};
-use scenario::{Draft, Network, Scenario};
-use sim::Segment;
+use giveway_qdisc::{Meta, Probe, Time};
+use giveway_scenario::{Draft, Network, Scenario};
+use giveway_sim::Segment;
 
 const DUMBBELL: &str = r#"
 duration = "2 s"
@@ -86,7 +86,7 @@ fn links_have_two_directions_and_ranges_have_many() {
     let measured: Vec<&str> =
         network.measured.iter().map(|port| network.ports[port.0 as usize].name.as_str()).collect();
     assert_eq!(measured, ["left->right"]);
-    assert_eq!(network.sample, qdisc::Span::ms(2), "a thousandth of the duration");
+    assert_eq!(network.sample, giveway_qdisc::Span::ms(2), "a thousandth of the duration");
 }
 
 #[test]
@@ -187,9 +187,12 @@ fn flags_change_what_they_name() {
         let draft = flags.iter().fold(Draft::parse(DUMBBELL, "."), |draft, flag| draft.set(flag));
         draft.finish().expect("it is right")
     };
-    assert_eq!(changed(&["duration=5s"]).duration, qdisc::Span::s(5));
-    assert_eq!(network(&changed(&["link.1.rate = 7mbit"])).ports[6].rate, qdisc::Rate::mbit(7));
-    assert_eq!(network(&changed(&["link.left->right.back.rate=1mbit"])).ports[7].rate, qdisc::Rate::mbit(1));
+    assert_eq!(changed(&["duration=5s"]).duration, giveway_qdisc::Span::s(5));
+    assert_eq!(network(&changed(&["link.1.rate = 7mbit"])).ports[6].rate, giveway_qdisc::Rate::mbit(7));
+    assert_eq!(
+        network(&changed(&["link.left->right.back.rate=1mbit"])).ports[7].rate,
+        giveway_qdisc::Rate::mbit(1)
+    );
     assert_eq!(network(&changed(&["tcp.congestion=reno"])).traffic[0].tcp.congestion.name(), "reno");
     assert_eq!(changed(&["traffic.call.packet=500b"]).cells().len(), 4);
     assert_eq!(network(&changed(&["disciplines=fifo"])).disciplines.len(), 1);
@@ -222,13 +225,16 @@ fn flags_of_several_lines_are_written_in_one() {
 fn short_runs_keep_the_share_of_their_warmup() {
     let long = DUMBBELL.replace("\"2 s\"", "\"100 s\"").replace("\"500 ms\"", "\"20 s\"");
     let short = Scenario::parse(&long, ".").unwrap().short().unwrap();
-    assert_eq!((short.duration, short.warmup), (qdisc::Span::s(5), qdisc::Span::s(1)));
+    assert_eq!((short.duration, short.warmup), (giveway_qdisc::Span::s(5), giveway_qdisc::Span::s(1)));
     assert_eq!(short.seeds, [1]);
     let own = format!("{long}\n[short]\nduration = \"3 s\"\nwarmup = \"2 s\"\nseeds = 4");
     let own = Scenario::parse(&own, ".").unwrap().short().unwrap();
-    assert_eq!((own.duration, own.warmup, own.seeds.len()), (qdisc::Span::s(3), qdisc::Span::s(2), 4));
+    assert_eq!(
+        (own.duration, own.warmup, own.seeds.len()),
+        (giveway_qdisc::Span::s(3), giveway_qdisc::Span::s(2), 4)
+    );
     let already = dumbbell().short().unwrap();
-    assert_eq!((already.duration, already.warmup), (qdisc::Span::s(2), qdisc::Span::ms(500)));
+    assert_eq!((already.duration, already.warmup), (giveway_qdisc::Span::s(2), giveway_qdisc::Span::ms(500)));
 }
 
 #[test]
@@ -245,7 +251,7 @@ fn a_scenario_without_comparison_measures_what_it_has() {
 fn shipped_scenarios_are_right() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let files = scenarios(&root);
-    assert!(files.len() >= 2 + disciplines::ALL.len(), "{files:?}");
+    assert!(files.len() >= 2 + giveway_disciplines::ALL.len(), "{files:?}");
     for file in files {
         let scenario =
             Draft::load(&file).expect("it is there").finish().unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -253,7 +259,7 @@ fn shipped_scenarios_are_right() {
         // is run first should not begin with a warning.
         if file.parent() == Some(&root) {
             let diagnostics = scenario.warnings.clone();
-            let warnings = scenario::Wrong { origin: scenario.origin().clone(), diagnostics };
+            let warnings = giveway_scenario::Wrong { origin: scenario.origin().clone(), diagnostics };
             assert_eq!(warnings.to_string(), "", "{}", file.display());
         }
         scenario.short().unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -277,10 +283,10 @@ struct Senders {
 }
 
 impl Probe<Segment> for Senders {
-    fn sender(&mut self, sample: &qdisc::SenderSample) {
+    fn sender(&mut self, sample: &giveway_qdisc::SenderSample) {
         self.samples.push((sample.id, sample.now, sample.acked));
     }
-    fn flow(&mut self, report: &qdisc::FlowReport) {
+    fn flow(&mut self, report: &giveway_qdisc::FlowReport) {
         self.delivered.push((report.id, report.delivered));
     }
 }

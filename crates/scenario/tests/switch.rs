@@ -1,6 +1,6 @@
 //! What a wrong scenario on a switch is told, in full, and what a right one comes to.
 
-use scenario::{Host, Scenario};
+use giveway_scenario::{Host, Scenario};
 
 /// A scenario in which everything is right; tests change one thing of it.
 const RIGHT: &str = r#"

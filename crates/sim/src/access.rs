@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use qdisc::hash::mix;
-use qdisc::{List, Packet, Slots, Streams, Time};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{List, Packet, Slots, Streams, Time};
 
 use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
 use crate::segment::Segment;

@@ -1,6 +1,6 @@
 //! Distributions of small whole numbers, such as the number of objects of a page.
 
-use qdisc::Rng;
+use giveway_qdisc::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +99,7 @@ impl CountSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Streams;
+    use giveway_qdisc::Streams;
 
     fn mean_of(counts: &Counts) -> (f64, u32, u32) {
         let sampler = counts.sampler().unwrap();

@@ -12,8 +12,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use qdisc::hash::SipHasher;
-use qdisc::{DropReason, Packet, PortId, Probe, Rate, Span, Streams, Time};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{DropReason, Packet, PortId, Probe, Rate, Span, Streams, Time};
 
 use crate::access::AccessLinks;
 use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
@@ -45,7 +45,7 @@ pub struct Plan {
     /// Random streams of the run.
     pub streams: Streams,
     /// Number of next hops behind a link that are written on each packet for the disciplines
-    /// ([`qdisc::Meta::ahead`]).
+    /// ([`giveway_qdisc::Meta::ahead`]).
     pub lookahead: usize,
 }
 

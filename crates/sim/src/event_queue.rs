@@ -19,8 +19,8 @@
 //! Two events of a class at one time draw the same place with a probability of 2^-61. Such a pair has the same
 //! order whenever the same run is made, but perhaps another one in a run that is split.
 
-use qdisc::hash::mix;
-use qdisc::{Streams, Time};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{Streams, Time};
 
 /// A timer of an [`EventQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{DropReason, Next, Packet, Port, PortId, Probe, Rng, Span, Streams, Time};
+use giveway_qdisc::{DropReason, Next, Packet, Port, PortId, Probe, Rng, Span, Streams, Time};
 
 use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
 use crate::network::LinkPlan;

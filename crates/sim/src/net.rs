@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use qdisc::{Ecn, FlowKey, FlowReport, Rate, Span, Time};
+use giveway_qdisc::{Ecn, FlowKey, FlowReport, Rate, Span, Time};
 
 use crate::tcp::TcpConfig;
 
@@ -57,7 +57,7 @@ pub enum Event {
 pub struct Datagram {
     /// Length of the IP packet, in bytes.
     pub bytes: u32,
-    /// Whether it counts as a short packet ([`qdisc::Meta::short`]).
+    /// Whether it counts as a short packet ([`giveway_qdisc::Meta::short`]).
     pub short: bool,
     /// Its ECN field.
     pub ecn: Ecn,

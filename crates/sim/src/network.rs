@@ -1,6 +1,6 @@
 //! The network to simulate: nodes and links.
 
-use qdisc::{Qdisc, Rate, Share, Span, Time};
+use giveway_qdisc::{Qdisc, Rate, Share, Span, Time};
 
 use crate::routes::Routes;
 use crate::segment::Segment;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::hash::SipHasher;
-use qdisc::{FiveTuple, Streams};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{FiveTuple, Streams};
 
 use crate::engine::SourcePlan;
 use crate::event_queue::{Class, Rank};

@@ -9,7 +9,7 @@
 //! the repair the short route may be faster than the long one. Packets on the wire arrive. Where no route is
 //! left, packets are dropped as unreachable.
 
-use qdisc::Time;
+use giveway_qdisc::Time;
 
 use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
 use crate::link::Link;

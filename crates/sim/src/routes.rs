@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 
+use giveway_qdisc::Ahead;
 use petgraph::Direction::Incoming;
 use petgraph::algo::dijkstra;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{EdgeRef, Reversed};
-use qdisc::Ahead;
 
 /// The next link from each node towards each destination.
 ///

@@ -1,6 +1,6 @@
-//! The payload of a simulated packet beside its [`Meta`](qdisc::Meta): the fields of a TCP or UDP header.
+//! The payload of a simulated packet beside its [`Meta`](giveway_qdisc::Meta): the fields of a TCP or UDP header.
 
-use qdisc::{Span, Time};
+use giveway_qdisc::{Span, Time};
 
 /// The header of a TCP segment or of a UDP datagram, with the length of its data. The data itself does not
 /// exist.

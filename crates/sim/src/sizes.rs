@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use qdisc::{Bytes, Invalid, Packets, Rng};
+use giveway_qdisc::{Bytes, Invalid, Packets, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -285,7 +285,7 @@ fn round(size: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Streams;
+    use giveway_qdisc::Streams;
 
     const N: u32 = 400_000;
 

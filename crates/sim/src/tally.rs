@@ -1,7 +1,7 @@
 //! Counters of a flow in progress, shared by all carriers.
 
+use giveway_qdisc::{FlowReport, Span, Time};
 use hdrhistogram::Histogram;
-use qdisc::{FlowReport, Span, Time};
 
 /// Pauses of a transfer: times in which the receiving application gets no more data in order.
 #[derive(Clone, Copy, Debug)]

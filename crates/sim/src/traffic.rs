@@ -8,7 +8,7 @@ mod series;
 
 use std::path::PathBuf;
 
-use qdisc::{Bytes, Ending, FlowKind, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
+use giveway_qdisc::{Bytes, Ending, FlowKind, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use qdisc::hash::SipHasher;
-use qdisc::{Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{
+    Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
+};
 
 use crate::event_queue::{EventQueue, Owner, Timer};
 use crate::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};

@@ -7,10 +7,10 @@ mod support;
 
 use std::fmt::Write as _;
 
-use qdisc::{Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
+use giveway_qdisc::{Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
+use giveway_sim::engine::SourcePlan;
+use giveway_sim::{Place, Plan, SOURCES, Segment, Sim, TcpConfig};
 use serde_json::{Value, json};
-use sim::engine::SourcePlan;
-use sim::{Place, Plan, SOURCES, Segment, Sim, TcpConfig};
 use support::Lab;
 use tempfile::NamedTempFile;
 
@@ -67,7 +67,7 @@ fn lab(seed: u64, rate: Rate) -> Lab {
     lab
 }
 
-fn spec(parameters: Value) -> sim::TrafficSpec {
+fn spec(parameters: Value) -> giveway_sim::TrafficSpec {
     let entry = SOURCES.iter().find(|entry| entry.name == "applications").expect("it is registered");
     (entry.from_json)(parameters).unwrap()
 }

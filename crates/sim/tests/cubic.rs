@@ -5,9 +5,9 @@
 //! cube root, which shows where a window happens to lie at a whole byte: one byte is allowed, and nothing
 //! more.
 
-use qdisc::{Span, Time};
-use sim::tcp::controller::{Ack, Controller, Start};
-use sim::tcp::{Congestion, Counting};
+use giveway_qdisc::{Span, Time};
+use giveway_sim::tcp::controller::{Ack, Controller, Start};
+use giveway_sim::tcp::{Congestion, Counting};
 
 const TABLE: &str = include_str!("data/cubic_trace.csv");
 

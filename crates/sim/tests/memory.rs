@@ -2,13 +2,13 @@
 
 mod support;
 
-use qdisc::{Rate, Span, Time};
-use sim::engine::SourcePlan;
-use sim::{Net, Plan, Sim, Source, TcpConfig};
+use giveway_qdisc::{Rate, Span, Time};
+use giveway_sim::engine::SourcePlan;
+use giveway_sim::{Net, Plan, Sim, Source, TcpConfig};
 use support::Lab;
 
 #[global_allocator]
-static COUNTING: counting::Counting = counting::Counting;
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// Opens many connections, one each 10 µs, sends a little on each, and leaves them open.
 struct Idle {
@@ -20,7 +20,7 @@ impl Source for Idle {
         if self.left > 0 {
             self.left -= 1;
             let conn = net.connect(0, 1);
-            net.send(conn, sim::Side::Client, 1000);
+            net.send(conn, giveway_sim::Side::Client, 1000);
             net.wake_at(net.now() + Span::us(10));
         }
     }
@@ -28,13 +28,13 @@ impl Source for Idle {
 
 #[test]
 fn a_hundred_thousand_idle_connections_fit_200_megabytes() {
-    let before = counting::held();
+    let before = giveway_counting::held();
     let mut lab = Lab::new(2, 1);
     lab.wire(0, 1, Rate::gbit(10), Span::ms(1));
     lab.sources.push(SourcePlan::new("idle", Box::new(Idle { left: 100_000 })));
     let mut sim = Sim::new(plan(lab, Time::s(10)));
     sim.step_to(Time::s(10), &mut ());
-    let held = usize::try_from(counting::held() - before).expect("it holds more than before");
+    let held = usize::try_from(giveway_counting::held() - before).expect("it holds more than before");
     let (_, connections) = sim.connection_memory();
     assert_eq!(connections, 100_000);
     println!("{} bytes per idle connection", held / connections);
@@ -57,9 +57,9 @@ fn a_running_simulation_allocates_nothing_per_packet() {
     let mut sim = Sim::new(plan(lab, Time::s(60)));
     // Queues and scoreboards grow to their largest size first.
     sim.step_to(Time::s(30), &mut ());
-    let (calls, events) = (counting::calls(), sim.events());
+    let (calls, events) = (giveway_counting::calls(), sim.events());
     sim.step_to(Time::s(60), &mut ());
-    let (calls, events) = (counting::calls() - calls, sim.events() - events);
+    let (calls, events) = (giveway_counting::calls() - calls, sim.events() - events);
     assert!(events > 500_000);
     // A scoreboard with a wider hole than ever before may still grow; a packet allocates nothing.
     assert!(calls < 20, "{calls} allocations in {events} events");

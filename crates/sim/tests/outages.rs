@@ -3,9 +3,9 @@
 
 mod support;
 
-use qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Span, Time};
-use sim::traffic::cbr;
-use sim::{Plan, Segment, Sim, TcpConfig};
+use giveway_qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Span, Time};
+use giveway_sim::traffic::cbr;
+use giveway_sim::{Plan, Segment, Sim, TcpConfig};
 use support::Lab;
 
 /// What came of datagrams.

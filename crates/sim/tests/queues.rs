@@ -7,9 +7,9 @@
 
 mod support;
 
-use qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
-use sim::engine::SourcePlan;
-use sim::{Net, Segment, Source, StreamId, TcpConfig};
+use giveway_qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
+use giveway_sim::engine::SourcePlan;
+use giveway_sim::{Net, Segment, Source, StreamId, TcpConfig};
 use support::Lab;
 
 const RATE: Rate = Rate::mbit(8);
@@ -163,13 +163,14 @@ fn the_wait_is_pollaczek_and_khinchines() {
     {
         for load in [0.3, 0.6, 0.8] {
             let waits = run("fifo limit 1000000p", What::Packets(lengths), load, 2000, 11);
-            let theory = theory::queues::mg1_waiting(load / MEAN_S, MEAN_S, lengths.second_moment()).unwrap();
+            let theory =
+                giveway_theory::queues::mg1_waiting(load / MEAN_S, MEAN_S, lengths.second_moment()).unwrap();
             agrees(&format!("{name} at {load}"), &waits.waits, theory, 0.12);
         }
     }
     // The special forms say the same as the general one.
-    let md1 = theory::queues::md1_waiting(600.0, MEAN_S).unwrap();
-    assert!((md1 - theory::queues::mg1_waiting(600.0, MEAN_S, 1e-6).unwrap()).abs() < 1e-12);
+    let md1 = giveway_theory::queues::md1_waiting(600.0, MEAN_S).unwrap();
+    assert!((md1 - giveway_theory::queues::mg1_waiting(600.0, MEAN_S, 1e-6).unwrap()).abs() < 1e-12);
 }
 
 /// The source that users write: one flow, and four that share the load.
@@ -179,11 +180,11 @@ fn the_source_poisson_waits_as_md1_says() {
         let mut lab = Lab::new(2, 11);
         lab.link(0, 1, RATE, Span::ZERO, "fifo limit 1000000p");
         let rate = Rate::bit((RATE.as_bit() as f64 * load) as u64 / u64::from(flows));
-        let config = sim::traffic::poisson::Config { rate, packet: Bytes(MEAN_BYTES as u64), flows };
+        let config = giveway_sim::traffic::poisson::Config { rate, packet: Bytes(MEAN_BYTES as u64), flows };
         lab.source(&config, &[(0, 1)], &TcpConfig::default());
         let mut waits = Waits::default();
         lab.run(Time::s(2000), Time::NEVER, &mut waits);
-        let theory = theory::queues::md1_waiting(load / MEAN_S, MEAN_S).unwrap();
+        let theory = giveway_theory::queues::md1_waiting(load / MEAN_S, MEAN_S).unwrap();
         agrees(&format!("M/D/1 at {load} of {flows} flows"), &waits.waits, theory, 0.12);
     }
 }
@@ -198,7 +199,12 @@ fn a_full_buffer_loses_what_mm1k_says() {
             let waits = run(&spec, What::Packets(Lengths::Exponential), load, 100, seed);
             shares.push(waits.dropped as f64 / waits.arrived as f64);
         }
-        agrees(&format!("M/M/1/{places} at {load}"), &shares, theory::queues::mm1k_loss(load, places), 0.12);
+        agrees(
+            &format!("M/M/1/{places} at {load}"),
+            &shares,
+            giveway_theory::queues::mm1k_loss(load, places),
+            0.12,
+        );
     }
 }
 
@@ -220,7 +226,7 @@ fn drr_shares_the_processor() {
         let responses: Vec<f64> = near.map(|(_, arrived, done)| done.since(*arrived).as_s()).collect();
         let alone = packets as f64 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64;
         let arrivals = load / (20.5 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64);
-        let sharing = theory::queues::mg1_processor_sharing_response(
+        let sharing = giveway_theory::queues::mg1_processor_sharing_response(
             arrivals,
             20.5 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64,
             alone,

@@ -4,10 +4,12 @@ mod support;
 
 use std::path::Path;
 
-use qdisc::{Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time};
+use giveway_qdisc::{
+    Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time,
+};
+use giveway_sim::engine::SourcePlan;
+use giveway_sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
 use serde_json::{Value, json};
-use sim::engine::SourcePlan;
-use sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
 use support::Lab;
 
 /// Client 0, routers 1 and 2 with 10 Mbit/s between them, server 3; round trip 42 ms.
@@ -64,7 +66,13 @@ impl Probe<Segment> for Log {
     fn flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
-    fn dropped(&mut self, _: qdisc::PortId, _: Packet<Segment>, _: qdisc::DropReason, _: Time) {
+    fn dropped(
+        &mut self,
+        _: giveway_qdisc::PortId,
+        _: Packet<Segment>,
+        _: giveway_qdisc::DropReason,
+        _: Time,
+    ) {
         self.drops += 1;
     }
 }

@@ -4,13 +4,13 @@ mod support;
 
 use std::collections::VecDeque;
 
-use qdisc::{
+use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, Next, Packet, PortId, Qdisc, Rate, Rng, Share, Span, Streams, Time,
 };
-use sim::tcp::{Congestion, Counting};
-use sim::{LinkPlan, Segment, TcpConfig};
+use giveway_sim::tcp::{Congestion, Counting};
+use giveway_sim::{LinkPlan, Segment, TcpConfig};
+use giveway_theory::tcp::{Path, pftk, pftk_given_timeouts};
 use support::{Lab, Tally};
-use theory::tcp::{Path, pftk, pftk_given_timeouts};
 
 /// The TCP of the formulae: every segment acknowledged, one segment more per round.
 fn textbook() -> TcpConfig {

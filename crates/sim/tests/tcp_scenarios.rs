@@ -10,9 +10,9 @@ mod support;
 #[path = "support/trace.rs"]
 mod trace;
 
-use qdisc::{Bytes, Packets, Rate, Share, Span, Time};
-use sim::tcp::{Congestion, Counting};
-use sim::{LinkPlan, TcpConfig};
+use giveway_qdisc::{Bytes, Packets, Rate, Share, Span, Time};
+use giveway_sim::tcp::{Congestion, Counting};
+use giveway_sim::{LinkPlan, TcpConfig};
 use support::{Gate, Lab, Tally};
 use trace::Trace;
 

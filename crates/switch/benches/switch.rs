@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use qdisc::Streams;
+use giveway_qdisc::Streams;
+use giveway_switch::traffic::{Place, SOURCES, TrafficSpec};
+use giveway_switch::{Plan, Sim};
 use serde_json::json;
-use switch::traffic::{Place, SOURCES, TrafficSpec};
-use switch::{Plan, Sim};
 
 /// Slots of one measurement.
 const BATCH: u64 = 10_000;

@@ -4,7 +4,7 @@
 //! cell, a packet that holds its connection until its last cell, or a short packet that may interrupt
 //! another. The modes of the switch decide that, so every arbiter works in every mode.
 
-use qdisc::{Invalid, Streams};
+use giveway_qdisc::{Invalid, Streams};
 
 use crate::notes::Notes;
 use crate::per_port::PerPort;

@@ -1,8 +1,8 @@
 //! Discrete distributions that are drawn in constant time. Most of the time of a slot goes into arrivals, and
 //! most of that would go into logarithms; only [`Lomax`] needs one.
 
+use giveway_qdisc::Rng;
 use libm::{log, pow};
-use qdisc::Rng;
 
 /// A distribution on a few values by Walker's alias method: one of n columns is drawn, then its own value or
 /// its alias.
@@ -145,7 +145,7 @@ impl Lomax {
 
 #[cfg(test)]
 mod tests {
-    use qdisc::Streams;
+    use giveway_qdisc::Streams;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The simulation of one switch, for one width of rows.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 use crate::arbiter::Site;
 use crate::clock::Clock;

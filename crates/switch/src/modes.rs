@@ -21,7 +21,7 @@ use crate::shared::Shared;
 
 use crate::statistics::Longest;
 pub(crate) use connections::Connections;
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 /// The queues of the inputs and the connections through the fabric, with the rules of one mode.
 pub(crate) trait Fabric<const W: usize>: Send {

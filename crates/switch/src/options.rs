@@ -1,7 +1,7 @@
 //! Options that every arbiter has in addition to its own parameters: the mode, the speedup, and when a packet
 //! may begin to cross.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Packets in cells, their classes, and distributions of their sizes.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Patterns of traffic as matrices of loads from inputs to outputs.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

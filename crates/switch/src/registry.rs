@@ -1,13 +1,13 @@
 //! The registry of arbiters: one line for each. From that line come the syntax in scenarios, the JSON Schema,
 //! `giveway list` and `explain`, and the contract tests.
 
-use qdisc::{Invalid, Streams};
+use giveway_qdisc::{Invalid, Streams};
+pub use giveway_spec::Entry;
+use giveway_spec::{About, Catalogue};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-pub use spelling::Entry;
-use spelling::{About, Catalogue};
 
 use crate::arbiter::{Arbiter, Site};
 use crate::modes::{Fabric, fabric};
@@ -93,7 +93,7 @@ static CATALOGUE: Catalogue<Spec> = Catalogue::new(
     },
     ALL,
 );
-spelling::spelled!(Spec, CATALOGUE);
+giveway_spec::spelled!(Spec, CATALOGUE);
 
 /// The schema of an arbiter's own parameters together with the options.
 #[derive(JsonSchema)]
@@ -263,7 +263,7 @@ mod tests {
     fn options_without_a_meaning_are_refused() {
         let built = |text: &str| {
             let spec: Spec = text.parse().unwrap();
-            let site = Site { ports: 4, streams: qdisc::Streams::new(1) };
+            let site = Site { ports: 4, streams: giveway_qdisc::Streams::new(1) };
             spec.fabric::<1>(&site).map(|_| ()).map_err(|invalid| invalid.to_string())
         };
         assert_eq!(built("islip mode preemptive lazy 3"), Ok(()));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use qdisc::{Invalid, Streams};
+use giveway_qdisc::{Invalid, Streams};
 
 use crate::engine::{Engine, Run};
 use crate::notes::SlotTrace;

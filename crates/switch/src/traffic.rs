@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use qdisc::{Invalid, Streams};
+use giveway_qdisc::{Invalid, Streams};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

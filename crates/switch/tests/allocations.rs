@@ -2,14 +2,14 @@
 
 mod support;
 
+use giveway_switch::Spec;
+use giveway_switch::arbiter::Matching;
+use giveway_switch::options::Queueing;
+use giveway_switch::registry::ALL;
 use support::{Paper, Shape, build, variants};
-use switch::Spec;
-use switch::arbiter::Matching;
-use switch::options::Queueing;
-use switch::registry::ALL;
 
 #[global_allocator]
-static COUNTING: counting::Counting = counting::Counting;
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// Allocations in 200 slots of a switch of 32 ports, from the first slot on.
 fn allocations(spec: &Spec, filled: u64, busy: u64) -> u64 {
@@ -17,13 +17,13 @@ fn allocations(spec: &Spec, filled: u64, busy: u64) -> u64 {
     let slots: Vec<Paper<1>> = shape.slots(spec.queueing(), 200);
     let mut arbiter = build::<1>(spec, shape.ports, 7);
     let mut matching = Matching::new();
-    let before = counting::calls();
+    let before = giveway_counting::calls();
     let mut pairs = 0;
     for paper in &slots {
         paper.ask(&mut *arbiter, &mut matching);
         pairs += matching.pairs().len();
     }
-    let counted = counting::calls() - before;
+    let counted = giveway_counting::calls() - before;
     // With output and combined queueing no arbiter is called.
     let called = !matches!(spec.queueing(), Queueing::Output | Queueing::Combined);
     assert!(pairs > 0 || !called, "{spec} has decided something");
@@ -33,9 +33,9 @@ fn allocations(spec: &Spec, filled: u64, busy: u64) -> u64 {
 #[test]
 fn arbiters_do_not_allocate() {
     // The counter works: building an arbiter allocates.
-    let before = counting::calls();
+    let before = giveway_counting::calls();
     drop(build::<1>(&(ALL[0].default)(), 32, 7));
-    assert!(counting::calls() > before);
+    assert!(giveway_counting::calls() > before);
 
     for entry in ALL {
         for spec in variants(entry, 32) {

@@ -2,15 +2,15 @@
 
 mod support;
 
+use giveway_qdisc::Streams;
+use giveway_switch::arbiter::Matching;
+use giveway_switch::options::{Options, Queueing};
+use giveway_switch::packet::Class;
+use giveway_switch::registry::ALL;
+use giveway_switch::traffic::SOURCES;
+use giveway_switch::{Mode, Plan, Row, Spec};
 use proptest::prelude::*;
-use qdisc::Streams;
 use support::{Paper, Shape, build, iterated, variants};
-use switch::arbiter::Matching;
-use switch::options::{Options, Queueing};
-use switch::packet::Class;
-use switch::registry::ALL;
-use switch::traffic::SOURCES;
-use switch::{Mode, Plan, Row, Spec};
 
 /// Consecutive slots of a test.
 const SLOTS: u64 = 6;
@@ -160,7 +160,7 @@ fn every_arbiter_works_in_every_mode() {
                 streams: Streams::new(5),
                 folder: std::path::PathBuf::new(),
             };
-            let outcome = switch::run(&plan).unwrap();
+            let outcome = giveway_switch::run(&plan).unwrap();
             let (offered, carried) = (outcome.offered, outcome.throughput);
             assert!((offered - carried).abs() < 0.01, "{} {mode:?}: {carried} of {offered}", entry.name);
             for class in Class::ALL {

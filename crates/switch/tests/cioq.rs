@@ -1,10 +1,10 @@
 //! Combined input and output queueing compared with output queueing: every cell has the same delay in both.
 
+use giveway_qdisc::Streams;
+use giveway_switch::traffic::{Place, SOURCES, TrafficSpec};
+use giveway_switch::{Outcome, Plan};
 use proptest::prelude::*;
-use qdisc::Streams;
 use serde_json::json;
-use switch::traffic::{Place, SOURCES, TrafficSpec};
-use switch::{Outcome, Plan};
 
 /// Slots in which cells arrive.
 const SLOTS: u64 = 10_000;
@@ -46,7 +46,7 @@ fn run_slots(arbiter: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> 
         streams: Streams::new(5),
         folder: Default::default(),
     };
-    let outcome = switch::run(&plan).expect("it can be run");
+    let outcome = giveway_switch::run(&plan).expect("it can be run");
     assert_eq!(outcome.backlog, 0, "{arbiter}: all have crossed");
     let left: u64 = outcome.all.through.counts.iter().map(|(_, count)| count).sum();
     assert_eq!(left, outcome.all.count, "{arbiter}: all have left");

@@ -4,12 +4,12 @@
 mod bands;
 
 use bands::{assert_within, mean_and_band, throughput};
-use qdisc::Streams;
-use switch::options::Options;
-use switch::outcome::Outcome;
-use switch::registry::ALL;
-use switch::traffic::SOURCES;
-use switch::{Mode, Plan, Spec};
+use giveway_qdisc::Streams;
+use giveway_switch::options::Options;
+use giveway_switch::outcome::Outcome;
+use giveway_switch::registry::ALL;
+use giveway_switch::traffic::SOURCES;
+use giveway_switch::{Mode, Plan, Spec};
 
 /// Cells arrive independently at `load` in a pattern; the first half of the run is not measured.
 fn run_pattern(
@@ -46,7 +46,7 @@ fn run_seeded(
         streams: Streams::new(seed),
         folder: std::path::PathBuf::new(),
     };
-    switch::run(&plan).unwrap()
+    giveway_switch::run(&plan).unwrap()
 }
 
 fn run(name: &str, iterations: Option<u32>, ports: usize, load: f64, slots: u64) -> Outcome {
@@ -189,7 +189,7 @@ fn output_queues_take_whole_packets() {
         streams: Streams::new(11),
         folder: std::path::PathBuf::new(),
     };
-    let outcome = switch::run(&plan).unwrap();
+    let outcome = giveway_switch::run(&plan).unwrap();
     assert!(outcome.all.count > 4_000, "{} packets", outcome.all.count);
     assert_eq!((outcome.all.wait.max, outcome.all.delay.max), (Some(0.0), Some(1.0)));
 }

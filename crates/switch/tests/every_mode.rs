@@ -1,10 +1,10 @@
 //! Every arbiter in every mode: it carries a moderate load, and the same run gives the same result.
 
-use qdisc::Streams;
+use giveway_qdisc::Streams;
+use giveway_switch::options::{Options, Phases, Queueing};
+use giveway_switch::traffic::SOURCES;
+use giveway_switch::{ALL, Mode, Outcome, Plan, Spec};
 use serde_json::json;
-use switch::options::{Options, Phases, Queueing};
-use switch::traffic::SOURCES;
-use switch::{ALL, Mode, Outcome, Plan, Spec};
 
 const SLOTS: u64 = 6_000;
 
@@ -21,7 +21,7 @@ fn run(ports: usize, name: &str, parameters: &serde_json::Value, options: Option
         streams: Streams::new(3),
         folder: std::path::PathBuf::new(),
     };
-    switch::run(&plan).expect("this can be run")
+    giveway_switch::run(&plan).expect("this can be run")
 }
 
 /// Arbiters with virtual output queues, with parameters that change their results.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::Streams;
+use giveway_qdisc::Streams;
+use giveway_switch::Plan;
+use giveway_switch::traffic::SOURCES;
 use serde_json::json;
-use switch::Plan;
-use switch::traffic::SOURCES;
 
 /// Two inputs get a packet of one cell for output 0 in each of the slots 0 to 9. One cell a slot can leave, so
 /// that half of them are left when the interval begins with slot 10. Nothing arrives in it.
@@ -25,7 +25,7 @@ fn numbers(arbiter: &str, class: &str) -> BTreeMap<String, f64> {
         streams: Streams::new(1),
         folder: Default::default(),
     };
-    let outcome = switch::run(&plan).expect("it can be run");
+    let outcome = giveway_switch::run(&plan).expect("it can be run");
     outcome.numbers().into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 

@@ -6,11 +6,11 @@
 //! run of 10^6 slots reproduces these. In a shorter run a larger share of the packets is still waiting, and
 //! the general ones are a few thousandths lower, so the bound is 0.990 here.
 
-use qdisc::Streams;
+use giveway_qdisc::Streams;
+use giveway_switch::packet::Class;
+use giveway_switch::traffic::SOURCES;
+use giveway_switch::{Outcome, Plan};
 use serde_json::json;
-use switch::packet::Class;
-use switch::traffic::SOURCES;
-use switch::{Outcome, Plan};
 
 const SLOTS: u64 = 200_000;
 
@@ -25,7 +25,7 @@ fn run(arbiter: &str) -> Outcome {
         streams: Streams::new(1),
         folder: std::path::PathBuf::new(),
     };
-    switch::run(&plan).expect("this can be run")
+    giveway_switch::run(&plan).expect("this can be run")
 }
 
 #[test]

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use giveway_qdisc::Streams;
+use giveway_switch::traffic::SOURCES;
+use giveway_switch::{ALL, Outcome, Packets, Plan, Times};
 use proptest::prelude::*;
 use proptest::sample::select;
-use qdisc::Streams;
 use serde_json::json;
-use switch::traffic::SOURCES;
-use switch::{ALL, Outcome, Packets, Plan, Times};
 
 fn check_times(what: &str, times: &Times) {
     let counted: u64 = times.counts.iter().map(|(_, count)| count).sum();
@@ -113,6 +113,6 @@ proptest! {
             streams: Streams::new(seed),
             folder: Default::default(),
         };
-        check(&switch::run(&plan).expect("it can be run"));
+        check(&giveway_switch::run(&plan).expect("it can be run"));
     }
 }

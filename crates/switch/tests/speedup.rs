@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use giveway_qdisc::Streams;
+use giveway_switch::speed::Speedup;
+use giveway_switch::traffic::SOURCES;
+use giveway_switch::{Outcome, Plan, Times};
 use proptest::prelude::*;
-use qdisc::Streams;
 use serde_json::json;
-use switch::speed::Speedup;
-use switch::traffic::SOURCES;
-use switch::{Outcome, Plan, Times};
 
 /// A packet of the oracle.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ fn run(arbiter: &str, ports: usize, packets: &[Packet]) -> Outcome {
         streams: Streams::new(1),
         folder: Default::default(),
     };
-    let outcome = switch::run(&plan).expect("it can be run");
+    let outcome = giveway_switch::run(&plan).expect("it can be run");
     assert_eq!(outcome.all.count, packets.len() as u64, "all have crossed");
     outcome
 }
@@ -61,7 +61,7 @@ fn ticks(times: &Times, slot_ticks: u64) -> Vec<u64> {
 
 /// The measurements of the switch, in ticks: waiting times, and times to the end of the output link.
 fn measured(outcome: &Outcome, speedup: Speedup) -> (Ticks, Ticks) {
-    let of = |which: fn(&switch::Packets) -> &Times| {
+    let of = |which: fn(&giveway_switch::Packets) -> &Times| {
         outcome
             .kinds
             .iter()

@@ -1,4 +1,4 @@
-//! The switch against the formulae of `theory::crossbar`, which share no code with it.
+//! The switch against the formulae of `giveway_theory::crossbar`, which share no code with it.
 
 mod bands;
 
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use bands::{assert_within, mean_and_band, throughput};
 
-use qdisc::Streams;
+use giveway_qdisc::Streams;
+use giveway_switch::packet::Class;
+use giveway_switch::stability::Stability;
+use giveway_switch::traffic::SOURCES;
+use giveway_switch::{Outcome, Plan};
+use giveway_theory::crossbar::mix::Mix;
+use giveway_theory::crossbar::{Ports, cells, fifo, preemption, speedup};
 use serde_json::{Value, json};
-use switch::packet::Class;
-use switch::stability::Stability;
-use switch::traffic::SOURCES;
-use switch::{Outcome, Plan};
-use theory::crossbar::mix::Mix;
-use theory::crossbar::{Ports, cells, fifo, preemption, speedup};
 
 /// Runs an arbiter; the first half is not measured.
 fn run(arbiter: &str, ports: u32, source: &str, traffic: Value, slots: u64) -> Outcome {
@@ -27,7 +27,7 @@ fn run(arbiter: &str, ports: u32, source: &str, traffic: Value, slots: u64) -> O
         streams: Streams::new(5),
         folder: PathBuf::new(),
     };
-    switch::run(&plan).expect("this can be run")
+    giveway_switch::run(&plan).expect("this can be run")
 }
 
 /// Cells that arrive independently.

@@ -1,9 +1,9 @@
 //! Small cases, slot by slot, to be checked by hand against section 3 of the P-SPF paper and the iSLIP
 //! article.
 
-use qdisc::Streams;
-use switch::traffic::{SOURCES, TrafficSpec};
-use switch::{Plan, Sim};
+use giveway_qdisc::Streams;
+use giveway_switch::traffic::{SOURCES, TrafficSpec};
+use giveway_switch::{Plan, Sim};
 
 /// Packets as (slot, from, to, cells).
 fn packets(packets: &[(u64, u16, u16, u32)]) -> TrafficSpec {

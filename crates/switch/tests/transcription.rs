@@ -5,11 +5,11 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use qdisc::Streams;
-use switch::notes::Note;
-use switch::packet::{Class, Kind};
-use switch::traffic::{Arrival, Place, SOURCES, Source, TrafficSpec};
-use switch::{Plan, Sim};
+use giveway_qdisc::Streams;
+use giveway_switch::notes::Note;
+use giveway_switch::packet::{Class, Kind};
+use giveway_switch::traffic::{Arrival, Place, SOURCES, Source, TrafficSpec};
+use giveway_switch::{Plan, Sim};
 
 /// A cell that crosses: input, output, remaining cells of its packet.
 type Cell = (u16, u16, u32);

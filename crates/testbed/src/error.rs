@@ -16,7 +16,7 @@ pub enum TestbedError {
     },
     /// A discipline cannot be loaded into the kernel.
     #[error(transparent)]
-    Kernel(#[from] kernel::KernelError),
+    Kernel(#[from] giveway_kernel::KernelError),
     /// A command failed.
     #[error("{command} failed: {output}")]
     Command {

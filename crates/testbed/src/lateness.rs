@@ -1,7 +1,7 @@
 //! Wake-up latency of the load generator: the time between the requested and the actual wake-up of a source.
 
+use giveway_qdisc::Span;
 use hdrhistogram::Histogram;
-use qdisc::Span;
 
 /// A run does not count if the 99th percentile of the wake-up latency exceeds this: the machine was too busy.
 pub const LATE: Span = Span::ms(5);

@@ -27,9 +27,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use qdisc::{Probe, Span};
-use record::{Layout, Metrics, Record, Recorder};
-use scenario::{BpfQueue, Cell, Contender, Live};
+use giveway_qdisc::{Probe, Span};
+use giveway_record::{Layout, Metrics, Record, Recorder};
+use giveway_scenario::{BpfQueue, Cell, Contender, Live};
 
 pub use self::error::TestbedError;
 pub use self::lateness::{LATE, Lateness};
@@ -102,12 +102,12 @@ pub fn has_tcp(live: &Live) -> Result<(), TestbedError> {
 }
 
 /// The first kernel discipline of a scenario, and the reason, if this kernel cannot load Giveway disciplines.
-pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, kernel::KernelError)> {
+pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, giveway_kernel::KernelError)> {
     let first = live.compared.iter().find_map(|contender| match contender {
         Contender::Bpf(queue) => Some(&**queue),
         _ => None,
     })?;
-    Some((first, kernel::attach::ready().err()?))
+    Some((first, giveway_kernel::attach::ready().err()?))
 }
 
 impl Bed {

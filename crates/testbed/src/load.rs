@@ -30,10 +30,10 @@ mod token;
 
 use std::rc::Rc;
 
+use giveway_qdisc::{FlowReport, Span, Time};
+use giveway_sim::engine::SourcePlan;
+use giveway_sim::net::{Caller, Event, Net, Settings};
 use nix::sys::epoll::EpollEvent;
-use qdisc::{FlowReport, Span, Time};
-use sim::engine::SourcePlan;
-use sim::net::{Caller, Event, Net, Settings};
 
 use crate::command::run;
 use crate::error::TestbedError;
@@ -81,7 +81,7 @@ impl Load {
     ) -> Result<Option<LoadResult>, TestbedError> {
         request_realtime();
         let until = self.until;
-        let places = sim::origin::places(&self.sources);
+        let places = giveway_sim::origin::places(&self.sources);
         let sources = self.sources.into_iter().map(|plan| Running {
             settings: Settings { tcp: Rc::new(plan.tcp), class: plan.class, reserved: plan.reserved },
             source: plan.source,
@@ -102,7 +102,7 @@ impl Load {
 }
 
 struct Running {
-    source: Box<dyn sim::Source>,
+    source: Box<dyn giveway_sim::Source>,
     settings: Settings,
     /// Time of the next wake-up.
     wake: Time,
@@ -169,7 +169,7 @@ impl Drive {
     }
 
     /// Calls a source with a time that is never before an earlier one.
-    fn act(&mut self, number: u16, now: Time, act: impl FnOnce(&mut dyn sim::Source, &mut Net<'_>)) {
+    fn act(&mut self, number: u16, now: Time, act: impl FnOnce(&mut dyn giveway_sim::Source, &mut Net<'_>)) {
         let running = &mut self.sources[usize::from(number)];
         running.latest = running.latest.max(now);
         let caller = Caller { source: number, settings: &running.settings, now: running.latest };

@@ -14,12 +14,12 @@ use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use kernel::attach::{self, Attached, LoadRequest, Source};
+use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
+use giveway_qdisc::{DropReason, Rate, Span};
+use giveway_record::{Fingerprint, Metrics, Summary};
+use giveway_scenario::{BpfQueue, Contender, Direction, KernelQueue, Live, Queue};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use qdisc::{DropReason, Rate, Span};
-use record::{Fingerprint, Metrics, Summary};
-use scenario::{BpfQueue, Contender, Direction, KernelQueue, Live, Queue};
 use serde_json::Value;
 
 use crate::command::{exists, run, run_with};
@@ -41,7 +41,7 @@ pub struct Bpf {
     attached: Attached,
     wire: Option<LiveRouter>,
     /// Reads the counters at the end of the warm-up.
-    before: Mutex<Option<JoinHandle<Result<Counters, kernel::KernelError>>>>,
+    before: Mutex<Option<JoinHandle<Result<Counters, giveway_kernel::KernelError>>>>,
 }
 
 /// Counters by name.

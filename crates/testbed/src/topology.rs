@@ -28,10 +28,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
+use giveway_qdisc::Bytes;
+use giveway_scenario::Live;
+use giveway_sim::TcpConfig;
 use nix::sched::{CloneFlags, setns};
-use qdisc::Bytes;
-use scenario::Live;
-use sim::TcpConfig;
 
 use crate::command::{run, run_with};
 use crate::error::TestbedError;
@@ -412,7 +412,7 @@ pub fn remove_leftovers() -> Result<usize, TestbedError> {
         command.extend(dead.iter().map(String::as_str));
         run(&command)?;
     }
-    kernel::attach::unload_gone()?;
+    giveway_kernel::attach::unload_gone()?;
     Ok(dead.len())
 }
 

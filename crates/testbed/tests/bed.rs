@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
-use qdisc::{Ending, FlowKind, FlowReport, Probe, Time};
-use record::Layout;
-use scenario::{Cell, Live, Scenario};
-use testbed::topology::{Namespace, RouterKind, Topology, remove_leftovers};
-use testbed::{Bed, TestbedError};
+use giveway_qdisc::{Ending, FlowKind, FlowReport, Probe, Time};
+use giveway_record::Layout;
+use giveway_scenario::{Cell, Live, Scenario};
+use giveway_testbed::topology::{Namespace, RouterKind, Topology, remove_leftovers};
+use giveway_testbed::{Bed, TestbedError};
 
 /// One test bed at a time, as in real life: they measure, and there are two processors.
 fn alone() -> MutexGuard<'static, ()> {
@@ -22,7 +22,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Whether the test can run here; says so if not.
 fn possible(kind: &str) -> bool {
-    let missing = match testbed::ready() {
+    let missing = match giveway_testbed::ready() {
         Ok(()) => kernel_lacks(kind),
         Err(error) => Some(error.to_string()),
     };
@@ -109,7 +109,7 @@ fn flows(text: &str) -> Vec<FlowReport> {
 fn simulated(text: &str) -> Vec<FlowReport> {
     #[derive(Default)]
     struct Flows(Vec<FlowReport>);
-    impl Probe<sim::Segment> for Flows {
+    impl Probe<giveway_sim::Segment> for Flows {
         fn flow(&mut self, report: &FlowReport) {
             self.0.push(report.clone());
         }

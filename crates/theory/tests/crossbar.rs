@@ -3,9 +3,9 @@
 //! Every tolerance is four standard errors, from the means of batches that are long enough to be independent.
 //! Seeds are fixed, so a test that passes once passes always.
 
+use giveway_theory::crossbar::{Ports, cells, fifo, preemption};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
-use theory::crossbar::{Ports, cells, fifo, preemption};
 
 /// A number below `n`, uniform. The remainder of 2⁶⁴ by a small n leaves a bias of less than 1e-17.
 fn below(rng: &mut Pcg64, n: usize) -> usize {

@@ -1,7 +1,7 @@
 //! The estimators of the Hurst parameter, tested with noise of known Hurst parameter.
 
+use giveway_theory::hurst::{Estimate, FEWEST};
 use proptest::prelude::*;
-use theory::hurst::{Estimate, FEWEST};
 
 mod support;
 

@@ -1,14 +1,14 @@
 //! A capture of bounded length: weeks of capturing must not fill a disk.
 //!
-//! Packets are written to a pcapng file ([`capture::Writer`]) up to its limit, and then to the next file, if more than one is
+//! Packets are written to a pcapng file ([`giveway_capture::Writer`]) up to its limit, and then to the next file, if more than one is
 //! allowed. Packets after that are left out, which is reported once when it begins, and as a counter at the end. Each file
 //! is a complete capture. Lengths are counted block by block, so that no file exceeds its limit. The closure that opens the
 //! files decides about their fate (overwritten in turn, compressed, discarded).
 
 use std::io::{self, Write};
 
-use capture::{EnhancedPacket, InterfaceDescription, LinkType, Writer};
-use qdisc::DropReason;
+use giveway_capture::{EnhancedPacket, InterfaceDescription, LinkType, Writer};
+use giveway_qdisc::DropReason;
 
 /// A capture interface: an [`InterfaceDescription`] with owned texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -313,7 +313,7 @@ mod tests {
                 let longest = 12 + 20 + 44 + comment.map_or(0, |text| 8 + text.len().next_multiple_of(4));
                 assert!(file.len() as u64 <= limit, "{} of {limit}", file.len());
                 assert!(file.len() + longest > limit as usize, "there is no room left: {}", file.len());
-                for packet in capture::Reader::new(Cursor::new(file.clone())).unwrap() {
+                for packet in giveway_capture::Reader::new(Cursor::new(file.clone())).unwrap() {
                     let packet = packet.unwrap();
                     assert_eq!((packet.time, packet.interface), (next, 1));
                     next += 1;

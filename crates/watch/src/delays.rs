@@ -5,8 +5,8 @@
 //! not three, as records have: so a histogram is some 20 KB, stays in the cache beside the packets, and is read and cleared once a
 //! second by the thread that sends, without making anybody late.
 
+use giveway_qdisc::Span;
 use hdrhistogram::Histogram;
-use qdisc::Span;
 
 /// Quantiles of delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

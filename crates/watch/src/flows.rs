@@ -11,8 +11,8 @@
 //! References: Metwally, Agrawal and El Abbadi, *Efficient computation of frequent and top-k elements in data streams*, ICDT 2005,
 //! sections 3 and 4.
 
-use qdisc::blocks::FlowMap;
-use qdisc::{Backlog, FlowKey};
+use giveway_qdisc::blocks::FlowMap;
+use giveway_qdisc::{Backlog, FlowKey};
 
 /// Counts what flows send within a second. `T` is what tells who a flow is: its 5-tuple.
 #[derive(Debug)]

@@ -6,12 +6,12 @@
 //! request. [`openmetrics::render`] and [`tui::screen`] format a list of them.
 //!
 //! ```
-//! use watch::{Look, Snapshot};
+//! use giveway_watch::{Look, Snapshot};
 //!
 //! let uplink = Snapshot { from: "eth0".into(), to: "eth1".into(), ..Snapshot::default() };
-//! let screen = watch::tui::screen(&[uplink.clone()], 80, 24, Look::default());
+//! let screen = giveway_watch::tui::screen(&[uplink.clone()], 80, 24, Look::default());
 //! assert!(screen[0].starts_with("eth0 → eth1"));
-//! assert!(watch::openmetrics::render(&[uplink]).ends_with("# EOF\n"));
+//! assert!(giveway_watch::openmetrics::render(&[uplink]).ends_with("# EOF\n"));
 //! ```
 
 #![forbid(unsafe_code)]

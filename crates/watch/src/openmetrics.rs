@@ -14,7 +14,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use qdisc::{Backlog, Span};
+use giveway_qdisc::{Backlog, Span};
 
 use crate::delays::Quantiles;
 use crate::snapshot::{Fragments, Reservations, Snapshot};

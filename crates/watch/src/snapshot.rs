@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
-use qdisc::{Backlog, DropReason, FiveTuple, FlowKey, Rate};
+use giveway_qdisc::{Backlog, DropReason, FiveTuple, FlowKey, Rate};
 
 use crate::delays::Quantiles;
 

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use qdisc::{Backlog, Span};
+use giveway_qdisc::{Backlog, Span};
 
 use crate::delays::Quantiles;
 use crate::snapshot::Snapshot;
@@ -211,7 +211,7 @@ fn fitted(line: &str, width: usize, look: Look) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Rate;
+    use giveway_qdisc::Rate;
 
     #[test]
     fn numbers_at_a_glance() {

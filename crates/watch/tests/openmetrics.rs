@@ -4,9 +4,9 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use giveway_watch::openmetrics::render;
 use proptest::prelude::*;
 use support::{snapshot, two};
-use watch::openmetrics::render;
 
 #[test]
 fn two_directions() {
@@ -25,9 +25,9 @@ fn without_a_port_there_are_families_only() {
 fn reservations_of_one_direction() {
     let mut snapshots = two();
     assert!(!render(&snapshots).contains("reserv"));
-    snapshots[1].reservations = Some(watch::Reservations {
-        capacity: qdisc::Rate::kbit(9500),
-        reserved: qdisc::Rate::mbit(2),
+    snapshots[1].reservations = Some(giveway_watch::Reservations {
+        capacity: giveway_qdisc::Rate::kbit(9500),
+        reserved: giveway_qdisc::Rate::mbit(2),
         flows: 3,
         messages: vec![("granted", 7), ("forged", 0)],
     });
@@ -76,8 +76,15 @@ fn numbers_arrive() {
 fn fragments_arrive() {
     let mut both = two();
     let lost = vec![("expired", 3), ("malformed", 0)];
-    both[0].fragments =
-        Some(watch::Fragments { cut: 7, pieces: 15, spared: 2, whole: 1, joined: 12, frames: 6, lost });
+    both[0].fragments = Some(giveway_watch::Fragments {
+        cut: 7,
+        pieces: 15,
+        spared: 2,
+        whole: 1,
+        joined: 12,
+        frames: 6,
+        lost,
+    });
     let samples = check(&render(&both)).unwrap();
     let value = |name: &str, reason: Option<&str>| {
         let found = samples

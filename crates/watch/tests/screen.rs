@@ -2,10 +2,10 @@
 
 mod support;
 
+use giveway_watch::Look;
+use giveway_watch::tui::screen;
 use proptest::prelude::*;
 use support::{snapshot, two};
-use watch::Look;
-use watch::tui::screen;
 
 fn shown(width: usize, height: usize, ascii: bool) -> String {
     screen(&two(), width, height, Look { ascii }).join("\n")

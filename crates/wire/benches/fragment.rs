@@ -12,9 +12,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use qdisc::Time;
-use qdisc::hash::SipHasher;
-use wire::fragment::{Cutter, ETHER_TYPE, Plan, Reassembly, Settings, Size, Taken};
+use giveway_qdisc::Time;
+use giveway_qdisc::hash::SipHasher;
+use giveway_wire::fragment::{Cutter, ETHER_TYPE, Plan, Reassembly, Settings, Size, Taken};
 
 /// Behind the Ethernet header.
 const BYTES: usize = 1500;

@@ -78,7 +78,7 @@ mod code;
 mod ipv4;
 mod ipv6;
 
-use qdisc::Label;
+use giveway_qdisc::Label;
 
 pub use code::{decode, encode};
 

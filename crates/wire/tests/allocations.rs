@@ -1,25 +1,25 @@
 //! Cutting and joining allocate nothing per packet: once set up, 100,000 packets go through without a single allocation.
 
-use qdisc::hash::SipHasher;
-use qdisc::{Span, Time};
-use wire::fragment::{Cutter, ETHER_TYPE, Lost, Plan, Reassembly, Settings, Size, Taken};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Span, Time};
+use giveway_wire::fragment::{Cutter, ETHER_TYPE, Lost, Plan, Reassembly, Settings, Size, Taken};
 
 #[global_allocator]
-static COUNTING: counting::Counting = counting::Counting;
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// Every tenth packet loses a fragment, so that packets are given up for their age and for room as well.
 #[test]
 fn nothing_is_allocated_per_packet() {
-    let before = counting::calls();
+    let before = giveway_counting::calls();
     let settings = Settings { memory: 50_000, timeout: Span::ms(500), ..Settings::new(ETHER_TYPE, 1514) };
     let mut reassembly = Reassembly::new(settings, SipHasher::new(1, 2));
-    assert!(counting::calls() > before, "the counter works: memory was set aside");
+    assert!(giveway_counting::calls() > before, "the counter works: memory was set aside");
 
     let mut cutter = Cutter::new(Size::PUBLISHED[0], ETHER_TYPE, 0);
     let mut frame = [7; 1514];
     frame[12..15].copy_from_slice(&[8, 0, 0x45]);
     let mut fragment = [0; 1514];
-    let before = counting::calls();
+    let before = giveway_counting::calls();
     let mut whole = 0;
     for n in 0..100_000u64 {
         let Plan::Cut(cut) = cutter.plan(&frame) else { panic!("it is long enough") };
@@ -35,7 +35,7 @@ fn nothing_is_allocated_per_packet() {
             }
         }
     }
-    assert_eq!(counting::calls() - before, 0);
+    assert_eq!(giveway_counting::calls() - before, 0);
     assert_eq!(whole, 90_000);
     let lost = reassembly.counts().lost;
     assert!([Lost::Expired, Lost::CrowdedOut].iter().all(|why| lost[*why as usize] > 0), "{lost:?}");

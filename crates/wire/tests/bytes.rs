@@ -5,8 +5,8 @@ mod bytes;
 
 use std::path::PathBuf;
 
-use qdisc::{Label, Streams};
-use wire::label::LabelError;
+use giveway_qdisc::{Label, Streams};
+use giveway_wire::label::LabelError;
 
 /// Every seed with its name.
 fn corpus() -> Vec<(String, Vec<u8>)> {

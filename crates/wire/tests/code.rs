@@ -1,8 +1,8 @@
 //! Rates as values of 16 bits: where they are exact, how wrong they are elsewhere, and where they end.
 
+use giveway_qdisc::{Label, Rate};
+use giveway_wire::label::{decode, encode};
 use proptest::prelude::*;
-use qdisc::{Label, Rate};
-use wire::label::{decode, encode};
 
 fn of(bits: u64) -> Label {
     Label::of(Rate::bit(bits))

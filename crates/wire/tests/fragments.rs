@@ -3,10 +3,10 @@
 #[path = "support/fragments.rs"]
 mod support;
 
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Streams, Time};
+use giveway_wire::fragment::{Cutter, ETHER_TYPE, Plan, Reassembly, Settings, Size, Taken};
 use proptest::prelude::*;
-use qdisc::hash::SipHasher;
-use qdisc::{Streams, Time};
-use wire::fragment::{Cutter, ETHER_TYPE, Plan, Reassembly, Settings, Size, Taken};
 
 /// The longest frame here: 9,000 bytes of IP behind a link header and two VLAN tags.
 const LONGEST: usize = 9000 + 14 + 2 * 4;

@@ -6,13 +6,13 @@ mod bytes;
 #[path = "../../capture/tests/support/tshark.rs"]
 mod tshark;
 
-use capture::{EnhancedPacket, InterfaceDescription, Writer};
 use etherparse::{
     IpNumber, Ipv4Options, Ipv4Slice, Ipv6Header, Ipv6Slice, NetHeaders, PacketBuilder, PacketHeaders,
 };
+use giveway_capture::{EnhancedPacket, InterfaceDescription, Writer};
+use giveway_qdisc::{Label, Rate};
+use giveway_wire::label::{decode, encode, insert, read, remove, rewrite};
 use proptest::prelude::*;
-use qdisc::{Label, Rate};
-use wire::label::{decode, encode, insert, read, remove, rewrite};
 
 /// Packets as a library writes them: both versions, options or none, UDP, TCP or ICMP with data.
 fn packet() -> impl Strategy<Value = Vec<u8>> {

@@ -1,7 +1,7 @@
 //! Labels in packets, byte by byte.
 
-use qdisc::{Label, Rate};
-use wire::label::{LabelError, insert, read, remove, rewrite};
+use giveway_qdisc::{Label, Rate};
+use giveway_wire::label::{LabelError, insert, read, remove, rewrite};
 
 /// Bytes as they are written in a dump.
 fn bytes(dump: &str) -> Vec<u8> {

@@ -6,10 +6,10 @@
 use std::hint::black_box;
 use std::io::Cursor;
 
-use capture::{Headers, Reader, Transport};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use qdisc::Ecn;
-use workload::Extraction;
+use giveway_capture::{Headers, Reader, Transport};
+use giveway_qdisc::Ecn;
+use giveway_workload::Extraction;
 
 /// Bytes of the file, about.
 const SIZE: usize = 64 << 20;

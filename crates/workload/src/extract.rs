@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use capture::{Ip, Macs, Packet};
-use qdisc::FiveTuple;
-use qdisc::blocks::FlowMap;
-use qdisc::hash::SipHasher;
+use giveway_capture::{Ip, Macs, Packet};
+use giveway_qdisc::FiveTuple;
+use giveway_qdisc::blocks::FlowMap;
+use giveway_qdisc::hash::SipHasher;
 
 use crate::datagrams::Datagrams;
 use crate::local::{Local, Pair};
@@ -149,7 +149,14 @@ impl Extraction {
         self.tcp(place, packet, ip, (&tcp, len), now);
     }
 
-    fn tcp(&mut self, place: usize, packet: &Packet, ip: &Ip, (tcp, len): (&capture::Tcp, u32), now: u64) {
+    fn tcp(
+        &mut self,
+        place: usize,
+        packet: &Packet,
+        ip: &Ip,
+        (tcp, len): (&giveway_capture::Tcp, u32),
+        now: u64,
+    ) {
         let flow = &mut self.flows[place];
         let there = flow.count(packet, ip);
         if let Kind::Tcp(tracker) = &mut flow.kind {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-use capture::Packet;
+use giveway_capture::Packet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::model::Direction;

@@ -5,7 +5,7 @@
 //! are those at which packets passed the capture point. The reaction of an end to a packet passes it later by
 //! the round trip between the capture point and that end, which data and their acknowledgements measure.
 
-use capture::Tcp;
+use giveway_capture::Tcp;
 
 use crate::model::{Adu, Epoch, Side, Trigger};
 

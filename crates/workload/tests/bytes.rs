@@ -8,8 +8,8 @@ mod captured;
 
 use std::path::PathBuf;
 
-use capture::{Ip, LinkType, Packet, Tcp};
-use qdisc::{Ecn, FiveTuple, Streams};
+use giveway_capture::{Ip, LinkType, Packet, Tcp};
+use giveway_qdisc::{Ecn, FiveTuple, Streams};
 
 fn seeds() -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/capture");

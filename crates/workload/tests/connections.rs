@@ -344,7 +344,7 @@ fn both_open_at_once() {
         (61, S, ".", 1, 500, 301),
     ]);
     assert_eq!(found.adus().len(), 2);
-    assert_eq!(found.connection().bytes(workload::Side::Server), 500);
+    assert_eq!(found.connection().bytes(giveway_workload::Side::Server), 500);
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn retransmissions_are_not_counted_twice() {
     ]));
     // 200 ms more than the path takes, but without an acknowledgement before it: not the server's.
     assert_eq!(found.adus()[1], "server 1200 B after 300 B, 40 ms");
-    assert_eq!(found.connection().bytes(workload::Side::Client), 300);
+    assert_eq!(found.connection().bytes(giveway_workload::Side::Client), 300);
     assert_eq!(found.rtt(), Some(30), "not by the answer to a repeated request");
 }
 
@@ -447,8 +447,8 @@ fn bytes_that_the_capture_missed() {
     ]));
     assert_eq!(found.seen.missed, 1400);
     let connection = found.connection();
-    assert_eq!(connection.bytes(workload::Side::Server), 2000);
-    assert_eq!(connection.bytes(workload::Side::Client), 500);
+    assert_eq!(connection.bytes(giveway_workload::Side::Server), 2000);
+    assert_eq!(connection.bytes(giveway_workload::Side::Client), 500);
     // With the response its acknowledgement of the request is missing: the second looks like more of the
     // first.
     assert_eq!(connection.epochs.len(), 1);
@@ -463,7 +463,7 @@ fn a_single_stray_acknowledgement_is_not_believed() {
         (60, S, ".", 1, 1000, 301),
         (60, C, ".", 301, 0, 1001),
     ]));
-    assert_eq!((found.seen.missed, found.connection().bytes(workload::Side::Server)), (0, 1000));
+    assert_eq!((found.seen.missed, found.connection().bytes(giveway_workload::Side::Server)), (0, 1000));
 }
 
 #[test]
@@ -550,7 +550,7 @@ fn a_reset_ends_a_connection() {
         (62, S, ".", 1001, 1000, 301), // still on its way
     ]));
     assert!(found.connection().ended);
-    assert_eq!(found.connection().bytes(workload::Side::Server), 2000);
+    assert_eq!(found.connection().bytes(giveway_workload::Side::Server), 2000);
 }
 
 #[test]
@@ -585,7 +585,7 @@ fn times_step_back() {
         (465, C, ".", 301, 300, 501),
     ];
     let found = Trace::new().tcp(&rows).in_told_order();
-    assert_eq!(found.connection().bytes(workload::Side::Server), 500);
+    assert_eq!(found.connection().bytes(giveway_workload::Side::Server), 500);
     assert!(found.connection().adus.iter().all(|write| write.think_time == 0));
     assert!(found.epochs().iter().all(|(_, took)| *took < 500));
 }

@@ -1,7 +1,7 @@
 //! The file format of workloads.
 
+use giveway_workload::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
 use proptest::prelude::*;
-use workload::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
 
 fn way() -> impl Strategy<Value = Direction> {
     prop_oneof![Just(Direction::Up), Just(Direction::Down)]
@@ -160,7 +160,8 @@ fn wrong_files_are_told_with_the_line() {
 /// behind it has its line.
 #[test]
 fn long_lines_are_read_as_they_come() {
-    let packets: workload::Datagrams = (0..200_000u32).map(|n| (u64::from(n) * 7, n as u16)).collect();
+    let packets: giveway_workload::Datagrams =
+        (0..200_000u32).map(|n| (u64::from(n) * 7, n as u16)).collect();
     let train = Train { start: 5, direction: Direction::Up, group: "quic".to_owned(), packets };
     let workload = Workload { span: 9, connections: Vec::new(), trains: vec![train.clone(), train] };
     let mut file = Vec::new();
@@ -181,7 +182,8 @@ fn long_lines_are_read_as_they_come() {
 #[test]
 fn packets_take_few_bytes() {
     for count in [100_000u64, 1_000_000] {
-        let packets: workload::Datagrams = (0..count).map(|n| (900_000 + n % 200_000, 1228)).collect();
+        let packets: giveway_workload::Datagrams =
+            (0..count).map(|n| (900_000 + n % 200_000, 1228)).collect();
         let each = packets.memory() as f64 / count as f64;
         assert!(each < 6.5, "{each}");
         assert_eq!(packets.len() as u64, count);
@@ -191,7 +193,7 @@ fn packets_take_few_bytes() {
 proptest! {
     #[test]
     fn packets_are_those_that_were_added(packets in prop::collection::vec(any::<(u64, u16)>(), 0..9000)) {
-        let kept: workload::Datagrams = packets.iter().copied().collect();
+        let kept: giveway_workload::Datagrams = packets.iter().copied().collect();
         prop_assert_eq!(kept.iter().collect::<Vec<_>>(), packets);
     }
 }

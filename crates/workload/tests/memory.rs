@@ -3,16 +3,16 @@
 
 use std::io::{BufReader, BufWriter, Seek as _};
 
-use capture::{Ip, LinkType, Packet};
-use qdisc::{Ecn, FiveTuple};
-use workload::{Extraction, Workload};
+use giveway_capture::{Ip, LinkType, Packet};
+use giveway_qdisc::{Ecn, FiveTuple};
+use giveway_workload::{Extraction, Workload};
 
 #[global_allocator]
-static COUNTING: counting::Counting = counting::Counting;
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// The most bytes beyond what was held before that something takes, for each of so many packets.
 fn each<T>(packets: u64, what: impl FnOnce() -> T) -> (f64, T) {
-    let (most, result) = counting::most(what);
+    let (most, result) = giveway_counting::most(what);
     (most as f64 / packets as f64, result)
 }
 

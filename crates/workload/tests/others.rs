@@ -3,8 +3,8 @@
 #[path = "support/mod.rs"]
 mod support;
 
+use giveway_workload::{Connection, Direction};
 use support::{C, From, Row, S, Trace};
-use workload::{Connection, Direction};
 
 // -- trains -----------------------------------------------------------------------------------------
 

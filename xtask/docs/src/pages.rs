@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use giveway_sim::{Placed, TcpConfig};
+use giveway_switch::options::Options;
 use serde_json::Value;
-use sim::{Placed, TcpConfig};
-use switch::options::Options;
 
 use crate::parameters::table;
 
@@ -78,9 +78,9 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         "- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n",
     );
-    pages.insert(format!("{REFERENCE}/metrics.md"), record::metrics_page());
-    pages.insert(format!("{REFERENCE}/files.md"), record::tables_page());
-    let schema = scenario::schema().to_value();
+    pages.insert(format!("{REFERENCE}/metrics.md"), giveway_record::metrics_page());
+    pages.insert(format!("{REFERENCE}/files.md"), giveway_record::tables_page());
+    let schema = giveway_scenario::schema().to_value();
     pages.insert("docs/schema/scenario.schema.json".to_owned(), format!("{schema:#}\n"));
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
@@ -89,7 +89,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
 }
 
 fn disciplines() -> Vec<Entry> {
-    let entries = disciplines::ALL.iter().map(|entry| {
+    let entries = giveway_disciplines::ALL.iter().map(|entry| {
         let plain = Entry::new(entry.name, entry.summary, entry.source, "disciplines = [\"{}\"]");
         plain.with((entry.schema)().to_value())
     });
@@ -97,13 +97,13 @@ fn disciplines() -> Vec<Entry> {
 }
 
 fn congestion() -> Vec<Entry> {
-    let controllers = sim::tcp::CONTROLLERS.iter();
+    let controllers = giveway_sim::tcp::CONTROLLERS.iter();
     let usage = "[tcp]\ncongestion = \"{}\"";
     controllers.map(|entry| Entry::new(entry.name, entry.summary, entry.source, usage)).collect()
 }
 
 fn traffic() -> Vec<Entry> {
-    let entries = sim::SOURCES.iter().map(|entry| {
+    let entries = giveway_sim::SOURCES.iter().map(|entry| {
         let beside = format!("\nAnd the [keys of every source](../{TRAFFIC}.md#{}).\n", anchor(COMMON));
         let plain = Entry::new(entry.name, entry.summary, entry.source, KIND);
         Entry { beside, ..plain.with((entry.schema)().to_value()) }
@@ -114,14 +114,14 @@ fn traffic() -> Vec<Entry> {
 /// What stands beside the parameters of every source.
 fn common_keys() -> String {
     let of = |placed: Placed| {
-        let placed = sim::SOURCES.iter().filter(move |entry| entry.placed == placed);
+        let placed = giveway_sim::SOURCES.iter().filter(move |entry| entry.placed == placed);
         let names = placed.map(|entry| format!("[`{}`]({TRAFFIC}/{0}.md)", entry.name));
         names.collect::<Vec<_>>().join(", ")
     };
     format!(
         "They stand in `[[traffic]]`, beside the parameters of the source; what `tcp` takes is on [a page of its own](tcp.md).\n\n{}\n\
          Where a file names the nodes there is no `from` and no `to`: with {} always, with {} if its file does.\n",
-        table(&scenario::traffic_keys().to_value()),
+        table(&giveway_scenario::traffic_keys().to_value()),
         of(Placed::File),
         of(Placed::Either)
     )
@@ -129,7 +129,7 @@ fn common_keys() -> String {
 
 fn schedulers() -> Vec<Entry> {
     let options = schemars::schema_for!(Options).to_value();
-    let entries = switch::ALL.iter().map(|entry| {
+    let entries = giveway_switch::ALL.iter().map(|entry| {
         let mut schema = (entry.schema)().to_value();
         // What all have stands once, on the index page.
         if let (Some(own), Some(all)) =
@@ -146,7 +146,7 @@ fn schedulers() -> Vec<Entry> {
 }
 
 fn switch_traffic() -> Vec<Entry> {
-    let entries = switch::traffic::SOURCES.iter().map(|entry| {
+    let entries = giveway_switch::traffic::SOURCES.iter().map(|entry| {
         Entry::new(entry.name, entry.summary, entry.source, KIND).with((entry.schema)().to_value())
     });
     entries.collect()

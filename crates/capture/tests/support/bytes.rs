@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use capture::{CaptureError, Packet, Reader};
+use giveway_capture::{CaptureError, Packet, Reader};
 
 /// Bytes are read as a capture to their end, or to an error that points into them. Nothing is counted that is
 /// not there. Returns what was read.

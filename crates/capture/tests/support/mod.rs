@@ -6,7 +6,7 @@ pub mod tshark;
 
 use std::io::Cursor;
 
-use capture::{CaptureError, Packet, Reader};
+use giveway_capture::{CaptureError, Packet, Reader};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use record::{Estimate, Row, Style};
-use workload::Direction;
+use giveway_record::{Estimate, Row, Style};
+use giveway_workload::Direction;
 
-use runner::Results;
-use runner::compare::{Capture, Link, Mode};
+use giveway_runner::Results;
+use giveway_runner::compare::{Capture, Link, Mode};
 
 use crate::terminal;
 

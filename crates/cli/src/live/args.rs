@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, value_parser};
-use control::config::{NAMES, fragment_type};
-use control::settings::Setting;
-use qdisc::{Bytes, Span};
+use giveway_control::config::{NAMES, fragment_type};
+use giveway_control::settings::Setting;
+use giveway_qdisc::{Bytes, Span};
 
 use super::reserving;
 
@@ -175,7 +175,7 @@ Examples:
 Exit codes: 0 success, 1 a direction failed (and forwarded plainly) or an interface was removed, 2 it could not start.";
 
 fn record_every(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error: qdisc::units::UnitError| error.to_string())?;
+    let span: Span = text.parse().map_err(|error: giveway_qdisc::units::UnitError| error.to_string())?;
     if span < Span::s(1) {
         Err("write at least 1s: each time all tables are written again".to_owned())
     } else {

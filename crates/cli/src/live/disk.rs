@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use live::privilege::Identity;
+use giveway_live::privilege::Identity;
 
 use crate::show;
 

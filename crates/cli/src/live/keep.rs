@@ -17,14 +17,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use control::Controller;
-use control::config::{Direction, DirectionConfig, rate};
-use live::Frame;
-use live::clock::monotonic_ns;
-use live::files;
-use live::privilege::{self, Folder, Identity, Rights, Role};
-use qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Span, Time};
-use record::{Cell, Discipline, Existing, Layout, Manifest, QueueRow, RECORDED_BY, Recorder, RunFolder};
+use giveway_control::Controller;
+use giveway_control::config::{Direction, DirectionConfig, rate};
+use giveway_live::Frame;
+use giveway_live::clock::monotonic_ns;
+use giveway_live::files;
+use giveway_live::privilege::{self, Folder, Identity, Rights, Role};
+use giveway_qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Span, Time};
+use giveway_record::{
+    Cell, Discipline, Existing, Layout, Manifest, QueueRow, RECORDED_BY, Recorder, RunFolder,
+};
 
 use crate::show;
 
@@ -479,7 +481,7 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
     let spec = config.qdisc.to_string();
     let manifest = Manifest {
         scenario: format!("live-{name}"),
-        version: sources::TESTBED.to_owned(),
+        version: giveway_sources::TESTBED.to_owned(),
         disciplines: vec![Discipline::named(&spec)],
         seeds: vec![1],
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -498,10 +500,10 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
     record.queue = std::mem::take(&mut tables.series.rows);
     let beside = dir.path.join(format!(".{name}.new"));
     let write = || -> Result<(), String> {
-        let told = |error: record::FolderError| error.to_string();
+        let told = |error: giveway_record::FolderError| error.to_string();
         remove(&beside)?;
         let folder = RunFolder::create(&beside, &text, manifest).map_err(told)?;
-        let folder = folder.with_commit(sources::COMMIT.map(str::to_owned));
+        let folder = folder.with_commit(giveway_sources::COMMIT.map(str::to_owned));
         folder.write(&cell, &record).map_err(told)?;
         folder.finish(&[(cell.clone(), record.summary.clone())]).map_err(told)?;
         publish(dir, &beside, &dir.path.join(name))

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use capture::{EnhancedPacket, LinkType};
-use live::clock::monotonic_ns;
-use live::direction::{Outcome, Tap};
-use live::privilege::{Identity, Role, settle};
-use qdisc::{Bytes, DropReason};
+use giveway_capture::{EnhancedPacket, LinkType};
+use giveway_live::clock::monotonic_ns;
+use giveway_live::direction::{Outcome, Tap};
+use giveway_live::privilege::{Identity, Role, settle};
+use giveway_qdisc::{Bytes, DropReason};
+use giveway_watch::{Bounded, Interface, Kept};
 use rtrb::{Consumer, Producer, RingBuffer};
-use watch::{Bounded, Interface, Kept};
 
 use super::disk::{Patience, PatientFile};
 
@@ -70,7 +70,7 @@ pub struct Capture {
     snap: usize,
     missed: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<watch::CaptureSummary>>,
+    thread: JoinHandle<io::Result<giveway_watch::CaptureSummary>>,
     file: PathBuf,
     patience: Patience,
 }
@@ -180,7 +180,7 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
     mut out: PatientFile,
     mut rings: Vec<Reader>,
     until: &AtomicBool,
-) -> io::Result<watch::CaptureSummary> {
+) -> io::Result<giveway_watch::CaptureSummary> {
     let mut said = false;
     let mut bytes = Vec::with_capacity(1 << 16);
     let mut flushed = monotonic_ns();
@@ -196,7 +196,7 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
             let comment = match head.outcome {
                 SENT => None,
                 MARKED => Some("marked"),
-                why => DropReason::ALL.get(usize::from(why)).map(|why| watch::comment(*why)),
+                why => DropReason::ALL.get(usize::from(why)).map(|why| giveway_watch::comment(*why)),
             };
             let packet = EnhancedPacket {
                 interface: number as u32,

@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use control::leftovers::{self, Changed};
-use control::lock::{self, InterfaceLocks};
-use live::checks;
-use live::cleanup::Cleanup;
-use live::privilege::Identity;
+use giveway_control::leftovers::{self, Changed};
+use giveway_control::lock::{self, InterfaceLocks};
+use giveway_live::checks;
+use giveway_live::cleanup::Cleanup;
+use giveway_live::privilege::Identity;
 use nix::net::if_::if_nametoindex;
 use nix::unistd::{Uid, User, geteuid};
 

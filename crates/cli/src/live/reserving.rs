@@ -3,12 +3,12 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use control::config::{BridgeConfig, Direction, UNLIMITED};
-use control::reservations::{config_guarantees, guarantees};
-use disciplines::ALL;
-use live::reservations::Settings;
-use qdisc::{FlowHash, Rate, Share, Span};
-use reserve::{EtherTypes, Limits};
+use giveway_control::config::{BridgeConfig, Direction, UNLIMITED};
+use giveway_control::reservations::{config_guarantees, guarantees};
+use giveway_disciplines::ALL;
+use giveway_live::reservations::Settings;
+use giveway_qdisc::{FlowHash, Rate, Share, Span};
+use giveway_reserve::{EtherTypes, Limits};
 
 use crate::reserve::{ether_types, key};
 

@@ -4,9 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
-use control::ControlApi;
-use control::server::{Control, Listener, Metrics, Service, exposure, serve};
-use live::privilege::{self, Role};
+use giveway_control::ControlApi;
+use giveway_control::server::{Control, Listener, Metrics, Service, exposure, serve};
+use giveway_live::privilege::{self, Role};
 
 use crate::show;
 

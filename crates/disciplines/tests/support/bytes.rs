@@ -1,8 +1,8 @@
 //! What a fuzzer's bytes mean: shared by the fuzz targets and by a test that runs without a fuzzer.
 
-use disciplines::{ALL, Spec};
-use qdisc::contract::{Violation, drive, ops_from_bytes};
-use qdisc::{Rate, Site, Streams};
+use giveway_disciplines::{ALL, Spec};
+use giveway_qdisc::contract::{Violation, drive, ops_from_bytes};
+use giveway_qdisc::{Rate, Site, Streams};
 
 /// The first byte picks a discipline, the second its variant, the third the link; the rest is operations on it.
 ///

@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use control::config::{BridgeConfig, NAMES};
-use control::{ControlApi, protocol};
-use watch::Snapshot;
+use giveway_control::config::{BridgeConfig, NAMES};
+use giveway_control::{ControlApi, protocol};
+use giveway_watch::Snapshot;
 
 /// The most lines of an input that are read.
 const LINES: usize = 16;

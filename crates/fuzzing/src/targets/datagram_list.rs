@@ -1,7 +1,7 @@
 //! Any text is a list of datagrams or is refused with its row, and what is accepted runs. Its nodes stand in the file or in
 //! the scenario, never in both.
 
-use scenario::Draft;
+use giveway_scenario::Draft;
 
 use crate::{moment, scratch};
 

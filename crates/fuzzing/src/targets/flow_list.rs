@@ -1,6 +1,6 @@
 //! Any text is a list of transfers or is refused with its row, and what is accepted runs.
 
-use scenario::Draft;
+use giveway_scenario::Draft;
 
 use crate::{moment, scratch};
 

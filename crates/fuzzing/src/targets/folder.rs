@@ -7,9 +7,9 @@ use std::cell::OnceCell;
 use std::fs;
 use std::path::PathBuf;
 
-use record::report::Report;
-use record::{Cell, Manifest, RunFolder};
-use scenario::Scenario;
+use giveway_record::report::Report;
+use giveway_record::{Cell, Manifest, RunFolder};
+use giveway_scenario::Scenario;
 
 use crate::scratch;
 
@@ -81,7 +81,7 @@ impl Base {
         let mut runs = Vec::new();
         for cell in base.scenario.cells() {
             let (record, _) =
-                papers::observe(&base.scenario, &cell, true, &|_| true).expect("nobody stops it");
+                giveway_papers::observe(&base.scenario, &cell, true, &|_| true).expect("nobody stops it");
             let cell = Cell { qdisc: cell.name, seed: cell.seed };
             folder.write(&cell, &record).expect("the folder can be written");
             runs.push((cell, record.summary));
@@ -95,11 +95,11 @@ impl Base {
         let manifest = Manifest {
             scenario: "fuzz".to_owned(),
             version: "0".to_owned(),
-            disciplines: papers::disciplines(&self.scenario),
+            disciplines: giveway_papers::disciplines(&self.scenario),
             seeds: self.scenario.seeds.clone(),
             machine: "a machine".to_owned(),
             created_by: "giveway run fuzz.toml".to_owned(),
-            layout: papers::layout(&self.scenario, true),
+            layout: giveway_papers::layout(&self.scenario, true),
             ..Manifest::default()
         };
         RunFolder::create(&self.path, SCENARIO, manifest).expect("the folder can be written")

@@ -6,16 +6,18 @@
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
-use capture::LinkType;
-use disciplines::Spec;
-use live::device::Refused;
-use live::direction::{Core, Parts};
-use live::headers::Counting;
-use live::{
+use giveway_capture::LinkType;
+use giveway_disciplines::Spec;
+use giveway_live::device::Refused;
+use giveway_live::direction::{Core, Parts};
+use giveway_live::headers::Counting;
+use giveway_live::{
     Arrival, Build, Command, Frame, LinkEmulation, Outcome, Sender, Status, Tap, clock::Clock, fragments,
 };
-use qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time};
-use wire::fragment::{ETHER_TYPE, Size};
+use giveway_qdisc::{
+    Backlog, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time,
+};
+use giveway_wire::fragment::{ETHER_TYPE, Size};
 
 /// What may stand between the two interfaces. The first are cheap; all that change packets or keep state about flows
 /// that are not flows of frames are here.
@@ -259,7 +261,7 @@ impl Tap for Watch {
         assert_eq!(frame.length as usize, bytes.len());
         // Only a direction knows that a frame is one of its fragments.
         let behind = match frame.group {
-            0 => capture::look(self.link, bytes, frame.length).behind_link,
+            0 => giveway_capture::look(self.link, bytes, frame.length).behind_link,
             _ => frame.length - u32::from(frame.ip_at),
         };
         let charge = behind.saturating_add(self.counting.overhead).max(self.counting.mpu);

@@ -1,6 +1,6 @@
 //! Any bytes on the port for metrics get one HTTP answer.
 
-use control::http;
+use giveway_control::http;
 
 const METRICS: &str = "# EOF\n";
 

@@ -2,9 +2,9 @@
 
 use std::io::Cursor;
 
-use disciplines::Spec;
-use kernel_check::journal::{self, Entry};
-use qdisc::{Rate, Site, Streams};
+use giveway_disciplines::Spec;
+use giveway_kernel_check::journal::{self, Entry};
+use giveway_qdisc::{Rate, Site, Streams};
 
 use crate::memory::Memory;
 
@@ -31,7 +31,7 @@ pub fn run(input: &[u8]) {
     let spec = |specs: &[&'static str]| specs[usize::from(choice & 63) % specs.len()];
     match choice & 64 {
         0 => check(&entries, spec(&KERNEL)),
-        _ => drop(kernel_check::oracle::ask(&entries, spec(&ORACLE), Rate::mbit(8))),
+        _ => drop(giveway_kernel_check::oracle::ask(&entries, spec(&ORACLE), Rate::mbit(8))),
     }
 }
 
@@ -51,6 +51,6 @@ fn check(entries: &[Entry], spec: &str) {
     if journal::to_trace(entries, "fuzz", &spec, &site, memory.clone()).is_err() {
         return;
     }
-    let outcome = replay::check(Cursor::new(memory.take())).expect("it was just written");
+    let outcome = giveway_replay::check(Cursor::new(memory.take())).expect("it was just written");
     assert!(outcome.complete(), "{:?}", outcome.damage);
 }

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use live::Arrival;
-use live::reservations::{AdmissionControl, ControlFrame, Decision, Settings};
-use qdisc::hash::SipHasher;
-use qdisc::{Rate, Span};
-use reserve::{Kind, Message, Tuple};
+use giveway_live::Arrival;
+use giveway_live::reservations::{AdmissionControl, ControlFrame, Decision, Settings};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Rate, Span};
+use giveway_reserve::{Kind, Message, Tuple};
 
 use super::reserve::requests;
 

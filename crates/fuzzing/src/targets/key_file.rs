@@ -1,11 +1,11 @@
 //! Any bytes are the key of reservations or are refused.
 
-use qdisc::hash::SipHasher;
+use giveway_qdisc::hash::SipHasher;
 
 /// The input is the key file.
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
-    let Some(key) = reserve::key(text) else { return };
+    let Some(key) = giveway_reserve::key(text) else { return };
     let digits = text.trim();
     assert_eq!(digits.len(), 32, "a key has 32 digits");
     let number = u128::from_str_radix(digits, 16).expect("they are hexadecimal");

@@ -1,6 +1,6 @@
 //! Any text is a state file, which says what a killed bridge has left changed, or is refused with a sentence.
 
-use control::leftovers::Changed;
+use giveway_control::leftovers::Changed;
 
 /// The input is the file.
 pub fn run(input: &[u8]) {

@@ -1,8 +1,8 @@
 //! A discipline of any parameters is refused when it is built, or keeps the contract.
 
-use disciplines::Spec;
-use qdisc::contract::{drive, ops_from_bytes};
-use qdisc::{Rate, Site, Streams};
+use giveway_disciplines::Spec;
+use giveway_qdisc::contract::{drive, ops_from_bytes};
+use giveway_qdisc::{Rate, Site, Streams};
 
 /// The most operations that are done: more of them find nothing new and take long.
 const MOST: usize = 400;

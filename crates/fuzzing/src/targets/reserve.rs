@@ -1,8 +1,8 @@
 //! Any bytes are control packets of reservations or refused, and the table holds no more than it may.
 
-use qdisc::Rate;
-use qdisc::hash::SipHasher;
-use reserve::{Kind, Message, Tuple};
+use giveway_qdisc::Rate;
+use giveway_qdisc::hash::SipHasher;
+use giveway_reserve::{Kind, Message, Tuple};
 
 #[path = "../../../reserve/tests/support/bytes.rs"]
 mod bytes;

@@ -1,6 +1,6 @@
 //! Any `--set` changes of a scenario that is right are applied or refused with a place inside them.
 
-use scenario::Draft;
+use giveway_scenario::Draft;
 
 use super::scenario::{FOLDER, check};
 

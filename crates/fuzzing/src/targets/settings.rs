@@ -1,8 +1,8 @@
 //! Any settings file is refused, or gives a bridge whose disciplines can be built.
 
-use control::config::{Direction, LinkLimits};
-use control::{building, settings};
-use qdisc::Streams;
+use giveway_control::config::{Direction, LinkLimits};
+use giveway_control::{building, settings};
+use giveway_qdisc::Streams;
 
 use super::control_line::check;
 
@@ -25,7 +25,7 @@ pub fn run(input: &[u8]) {
         let one = config.of(side);
         let mut build = building::builder(one.qdisc.clone(), Streams::new(1), None, "fuzz");
         let qdisc = build(one.rate);
-        assert_eq!(qdisc.backlog(), qdisc::Backlog::ZERO);
+        assert_eq!(qdisc.backlog(), giveway_qdisc::Backlog::ZERO);
         assert!(building::buffers(one, &Streams::new(1)) > 0);
     }
 }

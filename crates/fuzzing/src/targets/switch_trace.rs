@@ -1,9 +1,9 @@
 //! Any capture is traffic of a switch or is refused, and what is accepted runs.
 
-use qdisc::{Bytes, Packets, Rate, Streams};
-use switch::traffic::TrafficSpec;
-use switch::traffic::trace::{Config, Inputs, Outputs};
-use switch::{Plan, Sim};
+use giveway_qdisc::{Bytes, Packets, Rate, Streams};
+use giveway_switch::traffic::TrafficSpec;
+use giveway_switch::traffic::trace::{Config, Inputs, Outputs};
+use giveway_switch::{Plan, Sim};
 
 use crate::scratch;
 

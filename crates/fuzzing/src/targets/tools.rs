@@ -1,6 +1,6 @@
 //! Whatever the programs print that speak to the kernel is understood or refused.
 
-use kernel::printed;
+use giveway_kernel::printed;
 
 /// The first byte chooses what is read; the rest is what a program printed.
 pub fn run(input: &[u8]) {

@@ -1,8 +1,8 @@
 //! Any bytes are a trace of operations, or refused with a place inside them.
 
-use disciplines::Spec;
-use qdisc::{FlowKey, Packet, Port, PortId, Rate, Site, Streams, Time};
-use replay::{Options, Recording, WhenFull};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{FlowKey, Packet, Port, PortId, Rate, Site, Streams, Time};
+use giveway_replay::{Options, Recording, WhenFull};
 
 use crate::memory::Memory;
 

@@ -1,7 +1,7 @@
 //! Any bytes are a workload or are refused with a line, and what is accepted is written, read again, and runs.
 
-use scenario::Draft;
-use workload::Workload;
+use giveway_scenario::Draft;
+use giveway_workload::Workload;
 
 use crate::{moment, scratch};
 

@@ -10,10 +10,10 @@ use std::io::{self, Cursor, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use disciplines::Spec;
-use kernel_check::journal;
-use qdisc::{Bytes, Rate, Site, Streams};
-use replay::{Totals, Verdict};
+use giveway_disciplines::Spec;
+use giveway_kernel_check::journal;
+use giveway_qdisc::{Bytes, Rate, Site, Streams};
+use giveway_replay::{Totals, Verdict};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -44,7 +44,7 @@ fn judge(file: &str, rate: &str, spelling: &str, packets: &str) -> Result<String
     let trace = Memory::default();
     journal::to_trace(&entries, file, &spec, &site, trace.clone()).map_err(|error| error.to_string())?;
     let trace = trace.0.lock().expect("nobody panicked").clone();
-    let outcome = replay::check(Cursor::new(trace)).map_err(|error| error.to_string())?;
+    let outcome = giveway_replay::check(Cursor::new(trace)).map_err(|error| error.to_string())?;
     let [section] = outcome.sections.as_slice() else { return Err("no discipline".to_owned()) };
     match &section.verdict {
         Verdict::Equal if outcome.complete() => {}

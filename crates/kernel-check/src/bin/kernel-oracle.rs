@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use kernel_check::{journal, oracle};
+use giveway_kernel_check::{journal, oracle};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

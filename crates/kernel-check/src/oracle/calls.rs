@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Time};
+use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Time};
 
 use crate::journal::{Entry, What};
 
@@ -59,8 +59,8 @@ pub fn calls(journal: &[Entry], refused_by_others: bool) -> Result<Vec<Call>, St
                     state: entry.reserved,
                 });
             }
-            What::Dropped(qdisc::DropReason::Congested) => dropped.push(number),
-            What::Dropped(qdisc::DropReason::Overlimit | qdisc::DropReason::Pushout) => {
+            What::Dropped(giveway_qdisc::DropReason::Congested) => dropped.push(number),
+            What::Dropped(giveway_qdisc::DropReason::Overlimit | giveway_qdisc::DropReason::Pushout) => {
                 match calls.last_mut().filter(|call| call.came.is_some()) {
                     // The kernel's list has the last one first.
                     Some(call) => call.dropped.insert(0, number),

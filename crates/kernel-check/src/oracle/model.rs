@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc};
+use giveway_qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc};
 
 /// Nanoseconds of a step of the kernel's clock for CoDel.
 pub const STEP_NS: u64 = 1024;

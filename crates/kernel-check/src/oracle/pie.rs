@@ -6,8 +6,8 @@
 //! to 0.85; at 8.5 everything is. The delay is that of the last update, as in the RFC; the kernel's is that of the last packet that left. In between both draw, and the drops that were to be expected are summed up. How long a burst
 //! is let pass is taken from the kernel, which counts it down when packets leave; ours does at updates, as the RFC.
 
-use disciplines::Spec;
-use qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Site, Span, Time};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Site, Span, Time};
 
 use super::Verdict;
 use super::calls::{Came, calls};
@@ -48,7 +48,7 @@ struct Update {
 }
 
 /// The law of RFC 8033, section 4.2 and 5.5, from one update to the next.
-fn law(before: Update, delay: Span, config: &disciplines::pie::Config, rules: &[Rule]) -> f64 {
+fn law(before: Update, delay: Span, config: &giveway_disciplines::pie::Config, rules: &[Rule]) -> f64 {
     let seconds = |a: Span, b: Span| a.as_s() - b.as_s();
     let step = f64::from(config.alpha) / 16.0 * seconds(delay, config.target)
         + f64::from(config.beta) / 16.0 * seconds(delay, before.delay);
@@ -79,7 +79,11 @@ fn law(before: Update, delay: Span, config: &disciplines::pie::Config, rules: &[
 ///
 /// # Errors
 /// When the discipline cannot be built: a sentence.
-pub fn ask(journal: &[Entry], config: &disciplines::pie::Config, site: &Site) -> Result<Verdict, String> {
+pub fn ask(
+    journal: &[Entry],
+    config: &giveway_disciplines::pie::Config,
+    site: &Site,
+) -> Result<Verdict, String> {
     let kernel: Vec<Update> = journal
         .iter()
         .filter(|entry| entry.what == What::Updated)
@@ -128,7 +132,7 @@ pub fn ask(journal: &[Entry], config: &disciplines::pie::Config, site: &Site) ->
 }
 
 /// Our discipline gets the same delays, and must have the odds of the law above, with the RFC's rules.
-fn ours_differs(kernel: &[Update], config: &disciplines::pie::Config, site: &Site) -> Option<String> {
+fn ours_differs(kernel: &[Update], config: &giveway_disciplines::pie::Config, site: &Site) -> Option<String> {
     let mut ours = Spec::pie(config.clone()).build_numbered(site).ok()?;
     let mut out = Outbox::default();
     let mut update = Update { delay: Span::ZERO, odds: 0.0 };
@@ -169,7 +173,7 @@ fn ours_differs(kernel: &[Update], config: &disciplines::pie::Config, site: &Sit
 fn decisions(
     journal: &[Entry],
     kernel: &[Update],
-    config: &disciplines::pie::Config,
+    config: &giveway_disciplines::pie::Config,
     site: &Site,
 ) -> Result<Result<String, String>, String> {
     // Calls and updates in the order in which they were.
@@ -281,7 +285,7 @@ fn updates_before(journal: &[Entry]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::{Bytes, Rate, Streams};
+    use giveway_qdisc::{Bytes, Rate, Streams};
 
     fn update(delay_us: u64, odds: f64) -> Entry {
         let (flow, reserved) = (delay_us * 1000 / TICK_NS, (odds * CERTAIN) as u64);
@@ -289,7 +293,7 @@ mod tests {
     }
 
     /// A kernel whose odds follow the law under these rules.
-    fn journal(rules: &[Rule], config: &disciplines::pie::Config) -> Vec<Entry> {
+    fn journal(rules: &[Rule], config: &giveway_disciplines::pie::Config) -> Vec<Entry> {
         let delays =
             [0, 8000, 16_000, 40_000, 120_000, 240_000, 320_000, 320_000, 64_000, 16_000, 0, 0, 0, 0, 0];
         let mut before = Update { delay: Span::ZERO, odds: 0.0 };
@@ -305,7 +309,7 @@ mod tests {
     #[test]
     fn updates_are_told_apart_by_their_rules() {
         let site = Site { mtu: Bytes(1514), ..Site::new(Rate::mbit(10), Streams::new(1)) };
-        let config = disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
+        let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
         let told = |journal: &[Entry]| ask(journal, &config, &site).unwrap().to_string();
         let kernel = told(&journal(&RULES, &config));
         assert!(
@@ -320,13 +324,13 @@ mod tests {
     #[test]
     fn the_law_is_that_of_ours() {
         let site = Site { mtu: Bytes(1514), ..Site::new(Rate::mbit(10), Streams::new(1)) };
-        let config = disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
+        let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
         let updates: Vec<Update> = journal(&[], &config)
             .iter()
             .map(|entry| Update { delay: Span::ns(entry.flow.saturating_mul(TICK_NS)), odds: 0.0 })
             .collect();
         assert_eq!(ours_differs(&updates, &config, &site), None);
-        let other = disciplines::pie::Config { alpha: 3, ..config };
+        let other = giveway_disciplines::pie::Config { alpha: 3, ..config };
         assert_eq!(ours_differs(&updates, &other, &site), None);
     }
 }

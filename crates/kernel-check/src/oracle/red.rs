@@ -11,8 +11,8 @@
 //! The kernel learns that the link is idle only when it is asked for a packet and has none. A parent that counts packets never asks then,
 //! and HTB is one. So here no time is ever idle.
 
-use qdisc::blocks::red::{Curve, Detector, Verdict as Decision, spread};
-use qdisc::{Backlog, Site, Time};
+use giveway_qdisc::blocks::red::{Curve, Detector, Verdict as Decision, spread};
+use giveway_qdisc::{Backlog, Site, Time};
 
 use super::Verdict;
 use super::calls::{Call, Came};
@@ -26,7 +26,11 @@ const SIGMA: f64 = 4.0;
 ///
 /// # Errors
 /// When the discipline cannot be built: a sentence.
-pub fn ask(calls: &[Call], config: &disciplines::red::Config, site: &Site) -> Result<Verdict, String> {
+pub fn ask(
+    calls: &[Call],
+    config: &giveway_disciplines::red::Config,
+    site: &Site,
+) -> Result<Verdict, String> {
     let found = Found::of(calls, config, site)?;
     let Found { arrivals, below, above, near, between, drops, ours, expected, variance, gap, wrong } = found;
     if let Some(wrong) = wrong {
@@ -63,7 +67,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(calls: &[Call], config: &disciplines::red::Config, site: &Site) -> Result<Found, String> {
+    fn of(calls: &[Call], config: &giveway_disciplines::red::Config, site: &Site) -> Result<Found, String> {
         let (curve, weight) = config.law(site).map_err(|invalid| invalid.to_string())?;
         let Curve { min, max, .. } = curve;
         let mut detector = Detector::new(curve, weight, config.probability.get(), false, None);

@@ -7,10 +7,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use giveway_qdisc::{Span, Time};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
-use qdisc::{Span, Time};
 
 use crate::device::{BATCH, Receiver, Sender};
 use crate::direction::Core;

@@ -1,6 +1,6 @@
 //! A direction that cuts, and one that joins.
 
-use wire::fragment::{ETHER_TYPE, Lost, Size};
+use giveway_wire::fragment::{ETHER_TYPE, Lost, Size};
 
 use super::*;
 use crate::fragments::Settings as Fragmenting;
@@ -152,14 +152,14 @@ fn a_pool_that_is_used_up_drops_whole_frames() {
 /// Marks every second packet.
 struct Marker(Vec<Packet<Frame>>, u32);
 impl Qdisc<Frame> for Marker {
-    fn enqueue(&mut self, mut pkt: Packet<Frame>, cx: &mut qdisc::Cx<'_, Frame>) {
+    fn enqueue(&mut self, mut pkt: Packet<Frame>, cx: &mut giveway_qdisc::Cx<'_, Frame>) {
         self.1 += 1;
         if self.1.is_multiple_of(2) {
             assert!(cx.mark(&mut pkt));
         }
         self.0.insert(0, pkt);
     }
-    fn dequeue(&mut self, _cx: &mut qdisc::Cx<'_, Frame>) -> Next<Frame> {
+    fn dequeue(&mut self, _cx: &mut giveway_qdisc::Cx<'_, Frame>) -> Next<Frame> {
         self.0.pop().map_or(Next::Empty, Next::Packet)
     }
     fn backlog(&self) -> Backlog {
@@ -167,7 +167,7 @@ impl Qdisc<Frame> for Marker {
             .iter()
             .fold(Backlog::ZERO, |sum, pkt| sum.plus(Backlog { packets: 1, bytes: pkt.bytes().into() }))
     }
-    fn reset(&mut self, _cx: &mut qdisc::Cx<'_, Frame>) {}
+    fn reset(&mut self, _cx: &mut giveway_qdisc::Cx<'_, Frame>) {}
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_mark_on_the_second_fragment_arrives_with_the_frame() {
     assert_eq!([between[0][18], between[1][18]], [0, 0x81], "index, and the mark on the second");
     let came = through(&mut far, &between);
     let mut marked = sent;
-    assert_eq!(wire::ecn::mark(&mut marked[14..]), wire::ecn::Marked::Now);
+    assert_eq!(giveway_wire::ecn::mark(&mut marked[14..]), giveway_wire::ecn::Marked::Now);
     assert_eq!(came, [marked]);
     assert_eq!(status_of(&mut near).counters.marked, 1);
 }

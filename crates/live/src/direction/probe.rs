@@ -1,6 +1,6 @@
 //! The probe of a direction's port.
 
-use qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Time};
+use giveway_qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Time};
 
 use crate::headers::Frame;
 use crate::statistics::Statistics;

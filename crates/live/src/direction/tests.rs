@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-use qdisc::{Meta, Share};
+use giveway_qdisc::{Meta, Share};
 
 use super::*;
 use crate::clock::fake;
@@ -54,8 +54,8 @@ impl Out {
 }
 
 fn build(spec: &'static str) -> Build {
-    let spec: disciplines::Spec = spec.parse().unwrap();
-    Box::new(move |rate| spec.build(&qdisc::Site::new(rate, Streams::new(1))).unwrap())
+    let spec: giveway_disciplines::Spec = spec.parse().unwrap();
+    Box::new(move |rate| spec.build(&giveway_qdisc::Site::new(rate, Streams::new(1))).unwrap())
 }
 
 fn core(build: Build, rate: Rate, emulation: LinkEmulation) -> Core {
@@ -331,16 +331,16 @@ fn setting_the_wall_clock_adds_no_sojourn_time() {
 /// A queue that keeps its packets but reports that it is empty.
 struct Liar(Vec<Packet<Frame>>);
 impl Qdisc<Frame> for Liar {
-    fn enqueue(&mut self, pkt: Packet<Frame>, _cx: &mut qdisc::Cx<'_, Frame>) {
+    fn enqueue(&mut self, pkt: Packet<Frame>, _cx: &mut giveway_qdisc::Cx<'_, Frame>) {
         self.0.push(pkt);
     }
-    fn dequeue(&mut self, _cx: &mut qdisc::Cx<'_, Frame>) -> Next<Frame> {
+    fn dequeue(&mut self, _cx: &mut giveway_qdisc::Cx<'_, Frame>) -> Next<Frame> {
         Next::Empty
     }
     fn backlog(&self) -> Backlog {
         Backlog::ZERO
     }
-    fn reset(&mut self, _cx: &mut qdisc::Cx<'_, Frame>) {}
+    fn reset(&mut self, _cx: &mut giveway_qdisc::Cx<'_, Frame>) {}
 }
 
 #[test]

@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use qdisc::{Backlog, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qdisc};
+use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qdisc};
 
 use crate::headers::Frame;
 

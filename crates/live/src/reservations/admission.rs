@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use qdisc::hash::SipHasher;
-use qdisc::{Rate, Span};
-use reserve::{
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Rate, Span};
+use giveway_reserve::{
     Counts, EtherTypes, Guard, Kind, Limits, Malformed, Message, Owner, Reason, Reservation, Table,
 };
 

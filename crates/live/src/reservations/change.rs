@@ -1,7 +1,7 @@
 //! Changes of reservations, as the forwarding threads get them.
 
-use qdisc::{FiveTuple, Rate};
-use reserve::Reservation;
+use giveway_qdisc::{FiveTuple, Rate};
+use giveway_reserve::Reservation;
 
 /// A change of the reservation of a flow: a rate and its time, or its removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

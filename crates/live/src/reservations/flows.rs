@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use qdisc::blocks::FlowMap;
-use qdisc::{FiveTuple, FlowKey, Rate};
-use reserve::EtherTypes;
+use giveway_qdisc::blocks::FlowMap;
+use giveway_qdisc::{FiveTuple, FlowKey, Rate};
+use giveway_reserve::EtherTypes;
 
 use crate::device::Arrival;
 use crate::reservations::change::Change;

@@ -1,6 +1,6 @@
 //! Ethernet frames with a control packet.
 
-use reserve::message::LENGTH;
+use giveway_reserve::message::LENGTH;
 
 use crate::device::Arrival;
 

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::SyncSender;
 
-use qdisc::Rate;
+use giveway_qdisc::Rate;
 
 use crate::reservations::admission::LinkReservations;
 use crate::reservations::frame::ControlFrame;

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use qdisc::Rate;
+use giveway_qdisc::Rate;
 
 use crate::clock::wall_ns;
 use crate::command::Command;

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{FlowKey, Meta, PortId, Probe, Rate, Site, Span, Streams, Time};
+use giveway_reserve::{EtherTypes, Kind, Limits, Malformed, Message, Reason, Tuple};
 use proptest::prelude::*;
-use qdisc::hash::SipHasher;
-use qdisc::{FlowKey, Meta, PortId, Probe, Rate, Site, Span, Streams, Time};
-use reserve::{EtherTypes, Kind, Limits, Malformed, Message, Reason, Tuple};
 
 use super::change::Change;
 use super::frame::{FRAME, HEADER};
@@ -319,7 +319,7 @@ impl Probe<Frame> for Metas {
 
 /// A direction that keeps reservations.
 fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Metas, ReservationService) {
-    let spec: disciplines::Spec = qdisc.parse().unwrap();
+    let spec: giveway_disciplines::Spec = qdisc.parse().unwrap();
     let (service, [flows, _], _) = create(generous(), [Some(Rate::mbit(8)), None], ROUTERS);
     let metas = Metas::default();
     let core = Core::new(Parts {

@@ -10,12 +10,12 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use live::Build;
-use live::bridge::{Bridge, Ended};
-use live::clock::Clock;
-use live::direction::Parts;
-use live::{DirectionSetup, LinkEmulation, headers, packet};
-use qdisc::{PortId, Rate, Site, Streams};
+use giveway_live::Build;
+use giveway_live::bridge::{Bridge, Ended};
+use giveway_live::clock::Clock;
+use giveway_live::direction::Parts;
+use giveway_live::{DirectionSetup, LinkEmulation, headers, packet};
+use giveway_qdisc::{PortId, Rate, Site, Streams};
 
 /// Two pairs of virtual interfaces; the bridge stands between `a1` and `b0`, senders and receivers at `a0` and `b1`.
 pub struct Bed {
@@ -54,7 +54,7 @@ impl Bed {
     }
 
     pub fn bridge(&self, spec: &str, rate: Rate, emulation: LinkEmulation) -> Bridge {
-        let spec: disciplines::Spec = spec.parse().expect("it is one");
+        let spec: giveway_disciplines::Spec = spec.parse().expect("it is one");
         self.bridge_of(rate, emulation, |name| {
             let (spec, place) = (spec.clone(), Streams::new(1).within(name));
             Box::new(move |rate| spec.build(&Site::new(rate, place.clone())).expect("it can be built"))
@@ -75,7 +75,7 @@ impl Bed {
     /// The same between other interfaces.
     pub fn bridge_between(
         &self,
-        (a, b): (live::Ends, live::Ends),
+        (a, b): (giveway_live::Ends, giveway_live::Ends),
         rate: Rate,
         emulation: LinkEmulation,
         build: impl Fn(&'static str) -> Build,
@@ -88,7 +88,7 @@ impl Bed {
             emulation,
             counting: headers::Counting { overhead: 14, mpu: 0 },
             ethernet,
-            fragments: live::fragments::Settings::none(),
+            fragments: giveway_live::fragments::Settings::none(),
             longest_in: 1518,
             longest_out: 1518,
             buffers: 16_384,
@@ -142,7 +142,7 @@ fn ask() -> Result<(), String> {
 
 /// A raw socket at an end: our own receiver and sender, which are what is tested, and nothing else is at hand.
 pub struct Host {
-    pub ends: live::Ends,
+    pub ends: giveway_live::Ends,
 }
 
 impl Host {

@@ -1,4 +1,4 @@
-use qdisc::Ending;
+use giveway_qdisc::Ending;
 use serde::Deserialize;
 
 use super::select::{is_of, segments, share, transfers, within};

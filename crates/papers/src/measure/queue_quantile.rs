@@ -1,4 +1,4 @@
-use qdisc::Span;
+use giveway_qdisc::Span;
 use serde::Deserialize;
 
 use super::select::queue;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use qdisc::{Backlog, Ending, FlowKind, FlowReport, Rate, Span, Time};
-use record::{QueueRow, Record};
+use giveway_qdisc::{Backlog, Ending, FlowKind, FlowReport, Rate, Span, Time};
+use giveway_record::{QueueRow, Record};
 use serde::Deserialize;
 
 /// The treatment of transfers that did not complete, in a mean of response times.
@@ -69,7 +69,7 @@ pub(super) fn throughput(flow: &FlowReport, record: &Record) -> f64 {
 /// average.
 pub(super) fn ip_bytes(flow: &FlowReport, data: u64) -> f64 {
     let arrived = flow.lost.map_or(0, |lost| flow.packets - lost);
-    let header = f64::from(sim::segment::UDP_HEADER) * arrived as f64;
+    let header = f64::from(giveway_sim::segment::UDP_HEADER) * arrived as f64;
     let share = if flow.delivered > 0 { header / flow.delivered as f64 } else { 0.0 };
     data as f64 * (1.0 + share)
 }

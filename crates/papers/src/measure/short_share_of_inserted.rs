@@ -1,4 +1,4 @@
-use qdisc::FlowReport;
+use giveway_qdisc::FlowReport;
 use serde::Deserialize;
 
 use super::select::transfers;

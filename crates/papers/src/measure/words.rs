@@ -1,6 +1,6 @@
 //! Parts of sentences that several measures share.
 
-use qdisc::Span;
+use giveway_qdisc::Span;
 
 /// The name of a source in a sentence.
 pub(super) fn called(source: &str) -> &str {

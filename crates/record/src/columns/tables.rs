@@ -390,7 +390,7 @@ fn rows(page: &mut String, columns: &[Column]) {
 #[cfg(test)]
 mod tests {
     use arrow_array::StringArray;
-    use qdisc::DropReason;
+    use giveway_qdisc::DropReason;
 
     use super::*;
 

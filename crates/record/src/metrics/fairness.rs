@@ -1,6 +1,6 @@
 //! Fairness: the shares that competing flows got, and Jain's index of them.
 
-use qdisc::{FlowKind, FlowReport};
+use giveway_qdisc::{FlowKind, FlowReport};
 
 use super::Observed;
 use super::flows::is_datagrams;
@@ -34,13 +34,13 @@ fn of_fair<'a>(streams: impl Iterator<Item = &'a FlowReport>) -> Vec<f64> {
         return vec![0.0; streams.len()];
     }
     // `None`: everything that was asked for arrived, so that the fair share of each is what it asked for.
-    let level = theory::fairness::fair_share(&asked, all).unwrap_or(f64::INFINITY);
+    let level = giveway_theory::fairness::fair_share(&asked, all).unwrap_or(f64::INFINITY);
     streams.iter().zip(asked).map(|(flow, asked)| flow.goodput_bytes as f64 / asked.min(level)).collect()
 }
 
-/// Jain's index of fairness ([`theory::fairness::jain`]) of at least two shares: whoever is alone is not treated unfairly.
+/// Jain's index of fairness ([`giveway_theory::fairness::jain`]) of at least two shares: whoever is alone is not treated unfairly.
 pub fn jain(shares: &[f64]) -> Option<f64> {
-    if shares.len() < 2 { None } else { theory::fairness::jain(shares) }
+    if shares.len() < 2 { None } else { giveway_theory::fairness::jain(shares) }
 }
 
 /// The mean rates of large transfers, bytes per second until each ended: of the completed and the others.

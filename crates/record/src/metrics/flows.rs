@@ -1,6 +1,6 @@
 //! Metrics of all flows: goodput, completion times, page load times, calls.
 
-use qdisc::{Ending, FlowKind, FlowReport};
+use giveway_qdisc::{Ending, FlowKind, FlowReport};
 
 use super::{Metrics, Observed};
 use crate::layout::Layout;
@@ -51,7 +51,7 @@ fn aged(layout: &Layout, transfers: &[&FlowReport], out: &mut Metrics) {
 }
 
 /// Flow completion times of transfers of these sizes: of all, and of each class.
-fn by_size(layout: &Layout, out: &mut Metrics, transfers: &[(u64, qdisc::Span)]) {
+fn by_size(layout: &Layout, out: &mut Metrics, transfers: &[(u64, giveway_qdisc::Span)]) {
     times(out, "fct", &Times::new(transfers.iter().map(|(_, time)| *time)));
     for (class, name) in layout.class_names().iter().enumerate() {
         let in_class = transfers.iter().filter(|(bytes, _)| layout.class_of(*bytes) == class);
@@ -62,7 +62,11 @@ fn by_size(layout: &Layout, out: &mut Metrics, transfers: &[(u64, qdisc::Span)])
 /// Returns the metrics of flow completion times and page load times for transfers that were measured elsewhere. `completed`
 /// holds the data bytes and the completion time of each completed transfer, `incomplete` counts the other transfers, and
 /// `page_times` are the load times of the completed pages.
-pub fn responses(completed: &[(u64, qdisc::Span)], incomplete: u64, page_times: &[qdisc::Span]) -> Metrics {
+pub fn responses(
+    completed: &[(u64, giveway_qdisc::Span)],
+    incomplete: u64,
+    page_times: &[giveway_qdisc::Span],
+) -> Metrics {
     let mut out = Metrics::default();
     let any = !completed.is_empty() || incomplete > 0;
     out.push("flows_completed", any.then_some(completed.len() as f64));
@@ -73,7 +77,7 @@ pub fn responses(completed: &[(u64, qdisc::Span)], incomplete: u64, page_times: 
     out
 }
 
-pub(super) fn completion_time(flow: &FlowReport) -> qdisc::Span {
+pub(super) fn completion_time(flow: &FlowReport) -> giveway_qdisc::Span {
     flow.end.since(flow.start)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use qdisc::{Ending, FlowReport};
+use giveway_qdisc::{Ending, FlowReport};
 
 use super::fairness::{jain, shares_of_group};
 use super::flows::{arrived, completion_time, goodput_bps, is_datagrams, loss, retransmitted};

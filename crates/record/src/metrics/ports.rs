@@ -1,6 +1,6 @@
 //! Metrics of the measured ports: sojourn times, backlog, losses, bursts.
 
-use qdisc::DropReason;
+use giveway_qdisc::DropReason;
 
 use super::{Metrics, Observed};
 use crate::bursts::{Stream, WINDOWS};

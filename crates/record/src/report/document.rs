@@ -2,7 +2,7 @@
 //! opens offline, prints, and has no clock: the same document gives the same page, byte by byte.
 //!
 //! ```
-//! use record::report::document::{Axis, Document, Figure, Mark, Panel, Part, Point, Series};
+//! use giveway_record::report::document::{Axis, Document, Figure, Mark, Panel, Part, Point, Series};
 //!
 //! let times = Series {
 //!     name: "EFD".into(),

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
+use giveway_qdisc::DropReason;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
-use qdisc::DropReason;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use qdisc::{Ending, FlowKind, FlowReport, PortId, Probe, Rate, Span, Time};
-use record::{Layout, Record, Recorder};
+use giveway_qdisc::{Ending, FlowKind, FlowReport, PortId, Probe, Rate, Span, Time};
+use giveway_record::{Layout, Record, Recorder};
 
 /// A transfer of 1,000 bytes in one packet, from 1.0 s to 1.1 s.
 pub fn transfer(id: u64) -> FlowReport {

@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use replay::format::{MAGIC, VERSION, head};
-use replay::{Item, Outcome, Reader, TraceError, check};
+use giveway_replay::format::{MAGIC, VERSION, head};
+use giveway_replay::{Item, Outcome, Reader, TraceError, check};
 
 /// Any bytes are a trace, or are refused with a place inside them; and as the operations of a trace, with checks that are right,
 /// they are read or refused as well, whole and cut off.

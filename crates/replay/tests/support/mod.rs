@@ -5,10 +5,10 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use disciplines::Spec;
-use qdisc::contract::{Event, drive, ops_from_bytes};
-use qdisc::{Onward, Rate, Rng, Site, Streams};
-use replay::{Options, Recording, Traced, WhenFull};
+use giveway_disciplines::Spec;
+use giveway_qdisc::contract::{Event, drive, ops_from_bytes};
+use giveway_qdisc::{Onward, Rate, Rng, Site, Streams};
+use giveway_replay::{Options, Recording, Traced, WhenFull};
 
 /// A file in memory that the test reads while the trace has it.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ pub fn driven(traced: &mut Traced<u64>, spec: &Spec, site: &Site, operations: u6
     events.unwrap_or_else(|violation| panic!("{spec}: {}", violation.0))
 }
 
-fn operations_of(rng: &mut Rng, count: u64) -> Vec<qdisc::contract::Op> {
+fn operations_of(rng: &mut Rng, count: u64) -> Vec<giveway_qdisc::contract::Op> {
     let bytes: Vec<u8> = (0..count * 4).map(|_| rng.word() as u8).collect();
     ops_from_bytes(&bytes)
 }

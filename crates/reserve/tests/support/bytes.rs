@@ -1,17 +1,17 @@
 //! What must hold for any bytes: shared by the property tests and the fuzz target.
 
-use qdisc::hash::SipHasher;
-use reserve::{Limits, Message, Owner, Table};
+use giveway_qdisc::hash::SipHasher;
+use giveway_reserve::{Limits, Message, Owner, Table};
 
 /// The first byte says with how many keys, the rest are messages, one after the other. What is read is what is written; what the table
 /// is told never makes it hold more than it may.
 pub fn messages(input: &[u8]) -> usize {
     let Some((keyed, rest)) = input.split_first() else { return 0 };
     let key = (keyed % 2 == 1).then(|| SipHasher::new(1, 2));
-    let limits = Limits { most: 8, lifetime: 1 << 40, ..Limits::of(qdisc::Rate::mbit(10)) };
-    let mut table = Table::new(Limits { capacity: qdisc::Rate::mbit(10), ..limits });
+    let limits = Limits { most: 8, lifetime: 1 << 40, ..Limits::of(giveway_qdisc::Rate::mbit(10)) };
+    let mut table = Table::new(Limits { capacity: giveway_qdisc::Rate::mbit(10), ..limits });
     let mut read = 0;
-    for (now, bytes) in (0u64..).zip(rest.chunks(reserve::message::LENGTH)) {
+    for (now, bytes) in (0u64..).zip(rest.chunks(giveway_reserve::message::LENGTH)) {
         let Ok(message) = Message::decode(bytes, key.as_ref()) else { continue };
         read += 1;
         if let Some(key) = &key {
@@ -24,7 +24,7 @@ pub fn messages(input: &[u8]) -> usize {
         }
         // The link becomes slower or faster now and then; the message says how fast.
         if read % 5 == 4 {
-            let capacity = qdisc::Rate::bit(message.rate.as_bit() % 10_000_000);
+            let capacity = giveway_qdisc::Rate::bit(message.rate.as_bit() % 10_000_000);
             for tuple in table.resize(capacity, now) {
                 assert_eq!(table.get(&tuple), None, "what was revoked has gone");
             }
@@ -32,7 +32,7 @@ pub fn messages(input: &[u8]) -> usize {
         assert!(table.sum(now) <= table.capacity());
         assert_eq!(table.iter().count(), table.len());
         assert!(table.len() <= 8);
-        assert!(table.reserved(&message.tuple, now) <= qdisc::Rate::mbit(10));
+        assert!(table.reserved(&message.tuple, now) <= giveway_qdisc::Rate::mbit(10));
     }
     read
 }

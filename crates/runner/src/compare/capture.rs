@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use ::capture::{CaptureError, Reader};
-use qdisc::Span;
+use ::giveway_capture::{CaptureError, Reader};
+use giveway_qdisc::Span;
+use giveway_workload::{Adu, Direction, Extraction, Local, Seen, Side, Workload};
 use serde_json::{Value, json};
-use workload::{Adu, Direction, Extraction, Local, Seen, Side, Workload};
 
 use super::{Mode, shown};
 use crate::{Bar, Frontend};
@@ -212,7 +212,7 @@ impl Capture {
     }
 
     /// The completion times in the capture itself, one way.
-    pub fn responses(&self, way: Direction) -> record::Metrics {
+    pub fn responses(&self, way: Direction) -> giveway_record::Metrics {
         let mut times: Vec<(u64, Span)> = Vec::new();
         let mut cut_off = 0;
         for connection in &self.workload.connections {
@@ -228,7 +228,7 @@ impl Capture {
         }
         let pages = if way == Direction::Down { &self.seen.pages[..] } else { &[] };
         let pages: Vec<Span> = pages.iter().map(|took| Span::ns(*took)).collect();
-        record::responses(&times, cut_off, &pages)
+        giveway_record::responses(&times, cut_off, &pages)
     }
 
     /// What was read, for programs.

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use disciplines::Spec;
-use qdisc::{Rate, Span};
-use record::RunFolder;
-use workload::{Direction, Workload};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Rate, Span};
+use giveway_record::RunFolder;
+use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
 use super::{Mode, shown};
@@ -60,7 +60,7 @@ impl Place {
                 .map_err(|error| (error.to_string(), outcome(&error)))?;
         }
         if links.len() > 1 {
-            may_write(&out.join(record::REPORT), Kind::Page, force, frontend)
+            may_write(&out.join(giveway_record::REPORT), Kind::Page, force, frontend)
                 .map_err(|sentence| (sentence, Outcome::Wrong))?;
         }
         fs::create_dir_all(out)

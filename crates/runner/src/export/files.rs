@@ -4,10 +4,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use qdisc::Probe;
-use record::NewFile;
-use scenario::{Build, Cell, Finished, Network, Scenario};
-use sim::Segment;
+use giveway_qdisc::Probe;
+use giveway_record::NewFile;
+use giveway_scenario::{Build, Cell, Finished, Network, Scenario};
+use giveway_sim::Segment;
 
 use super::{Both, Exporter};
 use crate::outputs::{Kind, may_write};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use capture::{Packet, Reader};
-use qdisc::{DropReason, Ecn, Label, Rate, Time};
-use record::{Layout, Record, Recorder};
-use scenario::Scenario;
+use giveway_capture::{Packet, Reader};
+use giveway_qdisc::{DropReason, Ecn, Label, Rate, Time};
+use giveway_record::{Layout, Record, Recorder};
+use giveway_scenario::Scenario;
 
 use super::*;
 
@@ -233,7 +233,7 @@ fn labels_travel_as_an_ip_option() {
         exporter.sent(PortId(0), &Meta { bytes, label, to: 1, ..Meta::default() }, &segment, Time::ZERO);
     }
     let dropped = Meta { bytes: 500, label: megabit, to: 1, ..Meta::default() };
-    let dropped = qdisc::Packet { meta: dropped, payload: segment };
+    let dropped = giveway_qdisc::Packet { meta: dropped, payload: segment };
     exporter.dropped(PortId(0), dropped, DropReason::Overlimit, Time::ZERO);
     let (file, _) = exporter.finish().unwrap();
 

@@ -1,8 +1,8 @@
 //! The largest load at which the queues of a switch do not grow.
 
+use giveway_switch::stability::{Stability, bisect};
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use switch::stability::{Stability, bisect};
 
 use super::{Search, Stop, aligned};
 

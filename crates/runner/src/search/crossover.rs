@@ -1,8 +1,8 @@
 //! The load at which two schedulers are equal in a metric.
 
+use giveway_switch::stability::bisect;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use switch::stability::bisect;
 
 use super::{Search, Stop, aligned};
 

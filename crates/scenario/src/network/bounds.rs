@@ -1,16 +1,16 @@
 //! What reservations are worth: for each reserved flow and each link on its way the longest that a packet of it may wait there, under each
 //! discipline.
 //!
-//! A discipline says of which kind it is ([`Guarantee`]); [`theory::latency_rate`] has the formulae. A bound is about a flow that
+//! A discipline says of which kind it is ([`Guarantee`]); [`giveway_theory::latency_rate`] has the formulae. A bound is about a flow that
 //! keeps to its reservation, all but a burst, and about packets that are not dropped. It counts from the arrival of a packet to its last bit on the
 //! wire, without propagation.
 //!
 //! What is not reserved delays by a packet of the link's largest size. Turns go to every flow alike: there the number of flows must be
 //! known, and a flow is as safe as the turn that it gets, whatever it has reserved.
 
-use disciplines::Spec;
-use qdisc::{Bytes, Guarantee, Rate, Site, Streams};
-use theory::latency_rate::{Flow, Scheduler, Server};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Bytes, Guarantee, Rate, Site, Streams};
+use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 
 use super::topology::onward;
 use super::{Network, Queue, Stream};

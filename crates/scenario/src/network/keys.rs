@@ -1,6 +1,6 @@
 //! The keys of a scenario on a network.
 
-use qdisc::{Bytes, Rate, Share, Span};
+use giveway_qdisc::{Bytes, Rate, Share, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;

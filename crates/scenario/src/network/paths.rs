@@ -1,6 +1,6 @@
 //! The paths that packets take: the ports between two nodes.
 
-use sim::Routes;
+use giveway_sim::Routes;
 
 use super::topology::Port;
 

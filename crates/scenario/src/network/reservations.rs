@@ -1,6 +1,6 @@
 //! What is reserved must fit: every link carries the reservations of all traffic that crosses it at the same time.
 
-use qdisc::Rate;
+use giveway_qdisc::Rate;
 
 use super::Paths;
 use super::topology::Topology;

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use disciplines::Spec;
-use qdisc::{Bytes, Invalid, PortId, Probe, Qdisc, Rate, Site, Streams, Time};
-use sim::engine::SourcePlan;
-use sim::{LinkPlan, Plan, Segment, Sim, Totals};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Bytes, Invalid, PortId, Probe, Qdisc, Rate, Site, Streams, Time};
+use giveway_sim::engine::SourcePlan;
+use giveway_sim::{LinkPlan, Plan, Segment, Sim, Totals};
 
 use super::topology::{Port, onward};
 use super::{Network, Paths};
@@ -126,7 +126,7 @@ impl Network {
     pub fn plan_built(&self, cell: &Cell, build: Build<'_>) -> Plan {
         let compared = self.discipline(cell);
         let streams = Streams::new(cell.seed);
-        let mut network = sim::Network::new(self.nodes.len());
+        let mut network = giveway_sim::Network::new(self.nodes.len());
         let onward = onward(&self.ports);
         for port in &self.ports {
             let qdisc = build(port, port.queue.spec(compared), &port.site(&streams, &onward));

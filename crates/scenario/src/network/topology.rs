@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use disciplines::Spec;
-use qdisc::{Bytes, Onward, Rate, Share, Site, Span, Streams, Time};
-use sim::Network;
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Bytes, Onward, Rate, Share, Site, Span, Streams, Time};
+use giveway_sim::Network;
 
 use super::keys::{Ends, Outage, Way};
 use crate::diagnostic::Diagnostic;
@@ -334,7 +334,7 @@ fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Directi
     let queue = qdisc.and_then(|node| match node.text() {
         Some("compare") => Some(Queue::Compare),
         // A slip in this one word would otherwise be told as an unknown discipline.
-        Some(word) if qdisc::units::nearest(word, ["compare"]).is_some() => {
+        Some(word) if giveway_qdisc::units::nearest(word, ["compare"]).is_some() => {
             let wrong = Diagnostic::error(node.span.clone(), format!("unknown discipline \"{word}\""));
             reading.tell(wrong.help(choices(word, &["compare"])));
             None

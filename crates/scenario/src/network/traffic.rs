@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
-use qdisc::{Rate, Span, Streams, Time};
+use giveway_qdisc::{Rate, Span, Streams, Time};
+use giveway_sim::{Place, Placed, SOURCES, TcpConfig, TrafficEntry, TrafficSpec};
 use serde_json::{Map, Value as Json};
-use sim::{Place, Placed, SOURCES, TcpConfig, TrafficEntry, TrafficSpec};
 
 use super::Paths;
 use super::keys::Common;
@@ -272,14 +272,14 @@ fn pairs(
     }
     let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
     let (from, to) = (from?, to?);
-    if every_pair && from.len() * to.len() > sim::traffic::MOST_FLOWS {
+    if every_pair && from.len() * to.len() > giveway_sim::traffic::MOST_FLOWS {
         let message = format!(
             "{what}: {} senders with {} receivers are {} pairs",
             grouped(from.len()),
             grouped(to.len()),
             grouped(from.len() * to.len())
         );
-        let most = grouped(sim::traffic::MOST_FLOWS);
+        let most = grouped(giveway_sim::traffic::MOST_FLOWS);
         let wrong = Diagnostic::error(table.place("every_pair"), message);
         reading.tell(wrong.help(format!("an entry has at most {most}: name fewer nodes")));
         return None;

@@ -1,9 +1,9 @@
 //! What is legal in a network but hardly meant: buffers out of proportion, queues made for packets of another length, runs that
 //! end before they begin.
 
-use disciplines::Spec;
-use qdisc::{Bytes, Limit, Onward, Span, Streams, Time};
-use sim::SOURCES;
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Bytes, Limit, Onward, Span, Streams, Time};
+use giveway_sim::SOURCES;
 
 use super::topology::{Port, Queue, Topology};
 use super::traffic::Stream;
@@ -93,7 +93,7 @@ fn packet(stream: &Stream) -> Option<Bytes> {
 
 /// The IP packet of a full segment of the stream's TCP.
 fn full_segment(stream: &Stream) -> Bytes {
-    Bytes(stream.tcp.mss.0.saturating_add(sim::segment::TCP_HEADER.into()))
+    Bytes(stream.tcp.mss.0.saturating_add(giveway_sim::segment::TCP_HEADER.into()))
 }
 
 /// Buffers against the bandwidth-delay product, and what disciplines themselves find strange.
@@ -167,7 +167,7 @@ fn proportion(port: &Port, trip: Span) -> String {
 
 /// Whether a discipline has a set point of its own, so that its limit is only a last resort.
 fn controls_its_delay(spec: &Spec) -> bool {
-    let entry = disciplines::ALL.iter().find(|entry| entry.name == spec.name());
+    let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == spec.name());
     let parameters = entry.map(|entry| crate::fields::keys_by(entry.schema)).unwrap_or_default();
     ["target", "max", "th_max"].iter().any(|name| parameters.iter().any(|parameter| parameter == name))
 }

@@ -1,6 +1,6 @@
 //! Parameters of a TCP connection. The defaults follow the RFCs and, where those leave a choice, Linux.
 
-use qdisc::{Bytes, Invalid, Packets, Span};
+use giveway_qdisc::{Bytes, Invalid, Packets, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 //! A controller has no packets and no timers. It receives acknowledgements and congestion signals with their
 //! times, and returns a window in bytes. Loss detection and recovery belong to the sender.
 
-use qdisc::{Rate, Span, Time};
+use giveway_qdisc::{Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

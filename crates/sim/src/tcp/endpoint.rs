@@ -3,7 +3,7 @@
 //! Read in this order: `segment` (an arriving segment), `acknowledged` and `recovery` (its acknowledgement),
 //! `send` (the segments that may leave), `on_timer` (retransmission and delayed acknowledgements).
 
-use qdisc::{Ecn, FlowKey, Meta, Packet, Rate, Span, Time};
+use giveway_qdisc::{Ecn, FlowKey, Meta, Packet, Rate, Span, Time};
 
 use super::TcpConfig;
 use super::controller::{Ack, Controller, Start};

@@ -20,7 +20,7 @@
 //! # References
 //! - RFC 9406, sections 4.2 and 4.3, with their constants.
 
-use qdisc::Span;
+use giveway_qdisc::Span;
 
 use super::controller::Ack;
 
@@ -113,7 +113,7 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Time;
+    use giveway_qdisc::Time;
 
     /// The phases that a round of ten acknowledgements with this round-trip time returns.
     fn round(hystart: &mut HyStart, number: u64, rtt: Span) -> Vec<Phase> {

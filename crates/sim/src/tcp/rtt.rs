@@ -1,6 +1,6 @@
 //! The retransmission timeout of RFC 6298, in integers.
 
-use qdisc::Span;
+use giveway_qdisc::Span;
 
 use super::TcpConfig;
 

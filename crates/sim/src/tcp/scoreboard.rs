@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use qdisc::Time;
+use giveway_qdisc::Time;
 
 /// One outstanding segment.
 #[derive(Clone, Copy, Debug)]

@@ -32,10 +32,10 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-use qdisc::{Ending, FlowKind, FlowReport, Invalid, Span, Time};
+use giveway_qdisc::{Ending, FlowKind, FlowReport, Invalid, Span, Time};
+use giveway_workload::{Adu, Connection, Cursor, Direction, Side as End, Train, Trigger, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Adu, Connection, Cursor, Direction, Side as End, Train, Trigger, Workload};
 
 use super::{Place, Source, Traffic, flow};
 use crate::net::{ConnId, Event, Net, Side, StreamId};

@@ -20,7 +20,7 @@
 //! - RFC 7587, sections 3.1.1 and 4.2: rates and frames of Opus over RTP.
 //! - ITU-T P.59 table 1: mean talk spurt 1.004 s, mean pause 1.587 s.
 
-use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
+use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

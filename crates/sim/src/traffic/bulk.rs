@@ -21,7 +21,7 @@
 //! # References
 //! - "Bulk transfer" of RFC 5166, section 2.3; ns-2's FTP over TCP.
 
-use qdisc::{Bytes, Invalid, Span, Time};
+use giveway_qdisc::{Bytes, Invalid, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

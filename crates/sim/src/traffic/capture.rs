@@ -24,13 +24,13 @@
 
 use std::path::{Path, PathBuf};
 
-use capture::{CaptureError, Ip, Packet, Reader};
-use qdisc::blocks::FlowMap;
-use qdisc::hash::SipHasher;
-use qdisc::{Ecn, FlowKey, Invalid, Packets, Span, Time};
+use giveway_capture::{CaptureError, Ip, Packet, Reader};
+use giveway_qdisc::blocks::FlowMap;
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Ecn, FlowKey, Invalid, Packets, Span, Time};
+use giveway_workload::{Direction, Local};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Direction, Local};
 
 use super::{Place, Source, Traffic};
 use crate::net::{Datagram, Net, StreamId};

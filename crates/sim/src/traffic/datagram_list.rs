@@ -25,7 +25,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use qdisc::{Invalid, Time};
+use giveway_qdisc::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -161,7 +161,7 @@ fn length(row: &Row<'_>) -> Result<u32, String> {
 mod tests {
     use super::*;
     use crate::tcp::TcpConfig;
-    use qdisc::Streams;
+    use giveway_qdisc::Streams;
 
     /// Reads it for the pairs 0 to 2 and 1 to 2, from second 1 to second 10.
     fn read_text(text: &str) -> Result<DatagramList, String> {

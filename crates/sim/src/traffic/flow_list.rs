@@ -18,7 +18,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use qdisc::{Invalid, Time};
+use giveway_qdisc::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -31,7 +31,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
+use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -445,7 +445,7 @@ impl Burst {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Streams;
+    use giveway_qdisc::Streams;
 
     /// The mean of rounded Pareto bursts is not a / (a - 1): for a shape of 1.7 and one packet at least it is
     /// 2.37.

@@ -25,7 +25,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
+use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

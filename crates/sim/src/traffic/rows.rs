@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use qdisc::units::nearest;
-use qdisc::{Span, Time};
+use giveway_qdisc::units::nearest;
+use giveway_qdisc::{Span, Time};
 
 /// A row, and the names of its columns.
 pub(super) struct Row<'a> {

@@ -3,7 +3,7 @@
 //! Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes
 //! them, then the second of each pair, and so on.
 
-use qdisc::{Invalid, Span, Time};
+use giveway_qdisc::{Invalid, Span, Time};
 
 use super::Place;
 

@@ -24,7 +24,7 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{Ending, Invalid, Rate, Rng, Span, Time};
+use giveway_qdisc::{Ending, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -226,5 +226,5 @@ fn report(arrival: Arrival, ending: Ending, net: &mut Net<'_>) {
     let pair = (arrival.from, arrival.to);
     let whole = flow(id, pair, arrival.at, arrival.bytes);
     let (longest_pause, paused) = Pauses::since(arrival.at).until(net.now());
-    net.report(qdisc::FlowReport { end: net.now(), ending, longest_pause, paused, ..whole });
+    net.report(giveway_qdisc::FlowReport { end: net.now(), ending, longest_pause, paused, ..whole });
 }

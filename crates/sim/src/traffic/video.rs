@@ -18,7 +18,7 @@
 //! # References
 //! - RFC 8593, models of video traffic for the evaluation of congestion control; RFC 8868, that evaluation.
 
-use qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
+use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

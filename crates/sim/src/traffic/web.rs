@@ -38,7 +38,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use qdisc::{Bytes, Ending, FlowReport, Invalid, Rng, Span, Time};
+use giveway_qdisc::{Bytes, Ending, FlowReport, Invalid, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

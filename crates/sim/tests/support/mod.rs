@@ -2,11 +2,13 @@
 
 #![allow(dead_code, missing_docs)]
 
-use disciplines::Spec;
-use qdisc::{DropReason, FlowReport, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time};
-use sim::engine::SourcePlan;
-use sim::traffic::bulk;
-use sim::{LinkPlan, Network, Place, Plan, Segment, Sim, TcpConfig, Traffic};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{
+    DropReason, FlowReport, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time,
+};
+use giveway_sim::engine::SourcePlan;
+use giveway_sim::traffic::bulk;
+use giveway_sim::{LinkPlan, Network, Place, Plan, Segment, Sim, TcpConfig, Traffic};
 
 /// Builds networks link by link.
 pub struct Lab {
@@ -93,12 +95,20 @@ impl Lab {
     }
 
     pub fn bulk(&mut self, pairs: &[(u16, u16)], size: Option<u64>, tcp: &TcpConfig) {
-        let config =
-            bulk::Config { size: size.map(qdisc::Bytes), spread: Some(Span::ZERO), ..Default::default() };
+        let config = bulk::Config {
+            size: size.map(giveway_qdisc::Bytes),
+            spread: Some(Span::ZERO),
+            ..Default::default()
+        };
         self.source(&config, pairs, tcp);
     }
 
-    pub fn run<R: Probe<Segment>>(self, until: Time, measured_from: Time, probe: &mut R) -> sim::Totals {
+    pub fn run<R: Probe<Segment>>(
+        self,
+        until: Time,
+        measured_from: Time,
+        probe: &mut R,
+    ) -> giveway_sim::Totals {
         let mut sim = Sim::new(Plan {
             network: self.network,
             sources: self.sources,
@@ -170,8 +180,8 @@ impl Gate {
     }
 }
 
-impl qdisc::Qdisc<Segment> for Gate {
-    fn enqueue(&mut self, mut pkt: Packet<Segment>, cx: &mut qdisc::Cx<'_, Segment>) {
+impl giveway_qdisc::Qdisc<Segment> for Gate {
+    fn enqueue(&mut self, mut pkt: Packet<Segment>, cx: &mut giveway_qdisc::Cx<'_, Segment>) {
         let segment = &pkt.payload;
         let number = if segment.has(Segment::SYN) { 0 } else { (segment.seq.max(1) - 1) / self.mss + 1 };
         if segment.seq_len() > 0 && Gate::listed(&mut self.lose, number) {
@@ -182,14 +192,14 @@ impl qdisc::Qdisc<Segment> for Gate {
         }
         self.queue.push_back(pkt);
     }
-    fn dequeue(&mut self, _: &mut qdisc::Cx<'_, Segment>) -> qdisc::Next<Segment> {
-        self.queue.pop_front().map_or(qdisc::Next::Empty, qdisc::Next::Packet)
+    fn dequeue(&mut self, _: &mut giveway_qdisc::Cx<'_, Segment>) -> giveway_qdisc::Next<Segment> {
+        self.queue.pop_front().map_or(giveway_qdisc::Next::Empty, giveway_qdisc::Next::Packet)
     }
-    fn backlog(&self) -> qdisc::Backlog {
+    fn backlog(&self) -> giveway_qdisc::Backlog {
         let bytes = self.queue.iter().map(|pkt| u64::from(pkt.bytes())).sum();
-        qdisc::Backlog { packets: self.queue.len() as u64, bytes }
+        giveway_qdisc::Backlog { packets: self.queue.len() as u64, bytes }
     }
-    fn reset(&mut self, cx: &mut qdisc::Cx<'_, Segment>) {
+    fn reset(&mut self, cx: &mut giveway_qdisc::Cx<'_, Segment>) {
         for pkt in self.queue.drain(..) {
             cx.drop(pkt, DropReason::Reset);
         }

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
-use sim::Segment;
+use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
+use giveway_sim::Segment;
 
 /// Writes one line for each packet that node `at` sends or receives, with data counted in segments of `mss`,
 /// and one per loss.
@@ -77,7 +77,7 @@ impl Probe<Segment> for Trace {
     }
     fn delivered(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
-            let ecn = if meta.ecn == qdisc::Ecn::Marked { " marked" } else { "" };
+            let ecn = if meta.ecn == giveway_qdisc::Ecn::Marked { " marked" } else { "" };
             let what = if segment.has(Segment::SYN) {
                 "SYN ACK".into()
             } else if segment.has(Segment::FIN) {

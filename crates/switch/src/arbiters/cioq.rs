@@ -41,7 +41,7 @@
 //! first, theorem 1; D. Gale, L. Shapley, College Admissions and the Stability of Marriage, The American
 //! Mathematical Monthly 69(1), 1962.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::oq::NoArbiter;

@@ -24,7 +24,7 @@
 //! H. J. Chao, Saturn: A Terabit Packet Switch Using Dual Round-Robin, IEEE Communications Magazine
 //! 38(12), 2000.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::round_robin::Pointers;

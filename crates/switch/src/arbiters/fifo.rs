@@ -15,7 +15,7 @@
 //! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE
 //! Transactions on Communications 35(12), 1987.
 
-use qdisc::{Invalid, Rng};
+use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};

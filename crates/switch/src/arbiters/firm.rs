@@ -21,7 +21,7 @@
 //! D. Serpanos, P. Antoniadis, FIRM: A Class of Distributed Scheduling Algorithms for High-Speed ATM Switches
 //! with Multiple Input Queues, INFOCOM 2000.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::round_robin::{Both, RoundRobin, Rule};

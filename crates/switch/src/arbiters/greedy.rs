@@ -21,7 +21,7 @@
 //! - J. Dai, B. Prabhakar, The Throughput of Data Switches with and without Speedup, INFOCOM 2000: maximal
 //!   matchings at a speedup of 2.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

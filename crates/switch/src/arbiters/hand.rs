@@ -4,7 +4,7 @@ use crate::arbiter::{Arbiter, Demand, Matching, Site, Weights};
 use crate::notes::{Note, Notes};
 use crate::queues::Requests;
 use crate::row::Row;
-use qdisc::Streams;
+use giveway_qdisc::Streams;
 
 /// Queues by input (a line) and output.
 #[derive(Clone)]

@@ -20,7 +20,7 @@
 //! # References
 //! N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis, Berkeley, 1995.
 
-use qdisc::{Invalid, Rng};
+use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
 use super::rounds::{Choice, Rounds, heaviest};

@@ -19,7 +19,7 @@
 //! Mekkittikul, N. McKeown, A Starvation-Free Algorithm for Achieving 100% Throughput in an Input-Queued
 //! Switch, ICCCN 1996 (the maximum weight matching by age, which this approximates).
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::ilqf::{Heaviest, Weight};

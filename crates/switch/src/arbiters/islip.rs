@@ -20,7 +20,7 @@
 //! N. McKeown, The iSLIP Scheduling Algorithm for Input-Queued Switches, IEEE/ACM Transactions on Networking
 //! 7(2), 1999.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

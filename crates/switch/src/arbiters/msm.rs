@@ -22,7 +22,7 @@
 //! Switch, IEEE Transactions on Communications 47(8), 1999: why it is unstable where traffic is not uniform,
 //! and unfair.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 use super::config::config;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};

@@ -33,7 +33,7 @@
 //! - M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued
 //!   Cell-Based Switches, IEEE/ACM Transactions on Networking 10(5), 2002: in packet mode.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -14,7 +14,7 @@
 //! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE
 //! Transactions on Communications 35(12), 1987: mean waiting times, equation (1) of the P-SPF paper.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 use super::config::config;
 use crate::arbiter::{Arbiter, Demand, Matching, Site};

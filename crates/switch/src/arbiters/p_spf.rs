@@ -30,7 +30,7 @@
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,
 //! IWQoS 2005.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -20,7 +20,7 @@
 //! T. Anderson, S. Owicki, J. Saxe, C. Thacker, High-Speed Switch Scheduling for Local-Area Networks, ACM
 //! Transactions on Computer Systems 11(4), 1993.
 
-use qdisc::{Invalid, Rng};
+use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
 use super::rounds::{Choice, Rounds, any};

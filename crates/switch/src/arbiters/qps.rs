@@ -30,7 +30,7 @@
 //! Scheduling for Input-Queued Switches, Proceedings of the ACM on Measurement and Analysis of Computing
 //! Systems 1(1), 2017.
 
-use qdisc::{Invalid, Rng};
+use giveway_qdisc::{Invalid, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

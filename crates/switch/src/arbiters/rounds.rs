@@ -1,7 +1,7 @@
 //! Iterations of request, grant and accept, which parallel iterative matching and its descendants have in
 //! common. They differ in the choices of the ports.
 
-use qdisc::Rng;
+use giveway_qdisc::Rng;
 
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Notes;

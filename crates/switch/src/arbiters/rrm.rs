@@ -27,7 +27,7 @@
 //! 7(2), 1999, section II; N. McKeown, Scheduling Algorithms for Input-Queued Cell Switches, PhD thesis,
 //! Berkeley, 1995.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::round_robin::{Both, RoundRobin, Rule};

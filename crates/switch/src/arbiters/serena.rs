@@ -29,7 +29,7 @@
 //! P. Giaccone, B. Prabhakar, D. Shah, Randomized Scheduling Algorithms for High-Aggregate Bandwidth
 //! Switches, IEEE Journal on Selected Areas in Communications 21(4), 2003.
 
-use qdisc::{Invalid, Rng};
+use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
 use super::islip::{self, Islip};

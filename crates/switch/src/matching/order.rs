@@ -1,6 +1,6 @@
 //! The order in which matchings take ports. It decides between matchings that are equally good.
 
-use qdisc::{Rng, Streams};
+use giveway_qdisc::{Rng, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use qdisc::Streams;
+use giveway_qdisc::Streams;
 
 use crate::arbiter::{Arbiter, Demand, Matching, Site, Weights};
 use crate::notes::Notes;

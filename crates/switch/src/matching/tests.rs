@@ -1,10 +1,10 @@
 //! Matchings compared with those of other libraries: `petgraph` for size, `pathfinding` for weight.
 
+use giveway_qdisc::{Rng, Streams};
 use pathfinding::kuhn_munkres::kuhn_munkres;
 use pathfinding::matrix::Matrix;
 use petgraph::algo::maximum_matching;
 use petgraph::graph::{NodeIndex, UnGraph};
-use qdisc::{Rng, Streams};
 
 use super::table::Table;
 use super::{Ties, Weight};

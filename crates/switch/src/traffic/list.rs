@@ -3,7 +3,7 @@
 //! Cells arrive one after the other, one per slot. A packet whose link is still busy with another one begins
 //! when that has ended.
 
-use qdisc::Invalid;
+use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

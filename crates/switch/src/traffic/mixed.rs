@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use qdisc::{Invalid, Rng};
+use giveway_qdisc::{Invalid, Rng};
 
 use super::Place;
 use crate::draws::Alias;

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use qdisc::{Invalid, Rng};
+use giveway_qdisc::{Invalid, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

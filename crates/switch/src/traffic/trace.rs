@@ -38,7 +38,7 @@ mod reading;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use qdisc::{Bytes, Invalid, Packets, Rate};
+use giveway_qdisc::{Bytes, Invalid, Packets, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

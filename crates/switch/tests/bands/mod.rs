@@ -1,7 +1,7 @@
 //! Measured means with a band that contains the true mean, for tests with a known mean.
 
-use switch::Outcome;
-use switch::outcome::Batch;
+use giveway_switch::Outcome;
+use giveway_switch::outcome::Batch;
 
 /// The mean over batches, and four times its standard error.
 pub fn mean_and_band(outcome: &Outcome, of: impl Fn(&Batch) -> f64) -> (f64, f64) {

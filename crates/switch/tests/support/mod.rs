@@ -1,12 +1,12 @@
 //! Random demands, for tests of arbiters without a switch around them.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use qdisc::{Rng, Streams};
-use switch::arbiter::{Arbiter, Demand, Matching, Site, Weights};
-use switch::notes::Notes;
-use switch::options::Queueing;
-use switch::registry::Entry;
-use switch::{Requests, Row, Spec};
+use giveway_qdisc::{Rng, Streams};
+use giveway_switch::arbiter::{Arbiter, Demand, Matching, Site, Weights};
+use giveway_switch::notes::Notes;
+use giveway_switch::options::Queueing;
+use giveway_switch::registry::Entry;
+use giveway_switch::{Requests, Row, Spec};
 
 /// The state of one slot: queues, free ports and arrivals.
 pub struct Paper<const W: usize> {

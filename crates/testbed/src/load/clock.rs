@@ -1,7 +1,7 @@
 //! The clock of a run.
 
+use giveway_qdisc::{Span, Time};
 use nix::sys::time::{TimeSpec, TimeValLike};
-use qdisc::{Span, Time};
 
 /// Time since the start of the run.
 #[derive(Clone, Copy)]

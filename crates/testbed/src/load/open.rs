@@ -5,13 +5,13 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 
+use giveway_qdisc::Ecn;
+use giveway_sim::net::Settings;
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{Ipv4Tos, RcvBufForce, TcpCongestion};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
 };
-use qdisc::Ecn;
-use sim::net::Settings;
 
 /// Port of servers, for connections and for datagrams.
 const PORT: u16 = 5000;

@@ -6,15 +6,15 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStr
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 
+use giveway_qdisc::{Ending, FlowKey, FlowKind, FlowReport, Span, Time};
+use giveway_sim::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
+use giveway_sim::segment::UDP_HEADER;
+use giveway_sim::tally::{Datagrams, Pauses};
+use giveway_sim::traffic::flow;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use qdisc::{Ending, FlowKey, FlowKind, FlowReport, Span, Time};
-use sim::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
-use sim::segment::UDP_HEADER;
-use sim::tally::{Datagrams, Pauses};
-use sim::traffic::flow;
 
 use super::GRACE;
 use super::clock::Clock;

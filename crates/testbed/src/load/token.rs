@@ -1,6 +1,6 @@
 //! The user data of epoll events.
 
-use sim::net::Side;
+use giveway_sim::net::Side;
 
 /// The user data of an epoll event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
+use giveway_qdisc::{Backlog, DropReason, FlowKey, Rate, Span};
+use giveway_watch::{Direction, Drops, Flow, Fragments, Quantiles, Recent, Reservations, Snapshot};
 use proptest::prelude::*;
-use qdisc::{Backlog, DropReason, FlowKey, Rate, Span};
-use watch::{Direction, Drops, Flow, Fragments, Quantiles, Recent, Reservations, Snapshot};
 
 fn quantiles(count: u64, us: u64) -> Quantiles {
     Quantiles {

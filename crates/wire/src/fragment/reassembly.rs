@@ -12,8 +12,8 @@
 //! # Cost
 //! - A fragment: one keyed hash, one copy of its piece. No allocation.
 
-use qdisc::hash::SipHasher;
-use qdisc::{Span, Time};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Span, Time};
 
 use super::{HEAD, HEADER, MARK, MOST, header_at, ip_type};
 use crate::ecn;

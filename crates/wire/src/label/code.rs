@@ -1,6 +1,6 @@
 //! Labels as numbers of 16 bits: 5 bits of exponent, 11 of mantissa, gradual underflow.
 
-use qdisc::{Label, Rate};
+use giveway_qdisc::{Label, Rate};
 
 const MANTISSA_BITS: u32 = 11;
 /// The first number that needs an exponent, and the bit that numbers with one do not write.

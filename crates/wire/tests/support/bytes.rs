@@ -1,7 +1,7 @@
 //! What a fuzzer's bytes mean: shared by the fuzz target and by tests that run without a fuzzer.
 
-use qdisc::{Label, Rate};
-use wire::label::{self, LabelError};
+use giveway_qdisc::{Label, Rate};
+use giveway_wire::label::{self, LabelError};
 
 /// Any bytes are a packet that has a label, has none, or is refused; and what one function says holds for the others.
 /// Returns what was read.

@@ -1,8 +1,8 @@
 //! What must hold for any bytes that come as fragments: shared by the property tests and the fuzz target.
 
-use qdisc::hash::SipHasher;
-use qdisc::{Span, Time};
-use wire::fragment::{ETHER_TYPE, Reassembly, Settings, Taken, header_at};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Span, Time};
+use giveway_wire::fragment::{ETHER_TYPE, Reassembly, Settings, Taken, header_at};
 
 /// The longest frame.
 const LONGEST: usize = 314;
@@ -55,7 +55,7 @@ pub fn fragments(input: &[u8]) -> u64 {
         let counts = reassembly.counts();
         let lost: u64 = counts.lost.iter().sum();
         assert_eq!(counts.fragments, counts.joined + lost + reassembly.waiting(), "{counts:?}");
-        assert!(reassembly.waiting() <= (most * wire::fragment::MOST) as u64);
+        assert!(reassembly.waiting() <= (most * giveway_wire::fragment::MOST) as u64);
     }
     reassembly.expire(now + Span::s(1));
     assert_eq!(reassembly.waiting(), 0, "nothing waits for ever");

@@ -1,7 +1,7 @@
 //! What a fuzzer's bytes mean: shared by the fuzz target and by tests that run without a fuzzer.
 
-use capture::Packet;
-use workload::{Connection, Extraction, Side, Workload};
+use giveway_capture::Packet;
+use giveway_workload::{Connection, Extraction, Side, Workload};
 
 /// A workload is taken out of any packets, holds no more than they do, and can be written and read again.
 ///
@@ -14,7 +14,7 @@ pub fn extract(packets: &[Packet]) -> Workload {
     }
     let local =
         extraction.guess().map_or_else(|| "192.168.0.0/16".parse().expect("a prefix"), |(local, _)| local);
-    let again: workload::Local = local.to_string().parse().expect("what is told can be written");
+    let again: giveway_workload::Local = local.to_string().parse().expect("what is told can be written");
     assert_eq!(again, local);
     let (workload, seen) = extraction.finish(&local);
     assert_eq!(seen.packets, packets.len() as u64);
@@ -49,7 +49,7 @@ fn whole(connection: &Connection, span: u64) {
         let (mine, theirs) =
             if write.side == Side::Client { (&mut client, server) } else { (&mut server, client) };
         *mine += write.bytes;
-        if let workload::Trigger::Peer(bytes) = write.trigger {
+        if let giveway_workload::Trigger::Peer(bytes) = write.trigger {
             assert!(bytes <= theirs, "{connection:?}");
         }
     }

@@ -7,9 +7,9 @@
 
 use std::io::Cursor;
 
-use capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
-use qdisc::Ecn;
-use workload::{Connection, Extraction, Local, Seen, Side, Train, Trigger, Workload};
+use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
+use giveway_qdisc::Ecn;
+use giveway_workload::{Connection, Extraction, Local, Seen, Side, Train, Trigger, Workload};
 
 pub use self::From::{Client as C, Server as S};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use giveway_theory::hurst::{FEWEST, Scales};
 use serde_json::{Value, json};
-use theory::hurst::{FEWEST, Scales};
 
 use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, extent, logarithmic, over_seeds, plot};
 use crate::bursts::WINDOWS;

@@ -1,6 +1,6 @@
 //! Drops by reason.
 
-use qdisc::DropReason;
+use giveway_qdisc::DropReason;
 use serde_json::json;
 
 use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, over_seeds, plot};

@@ -32,7 +32,7 @@
 //! - RFC 9438, sections 4.1 to 4.8; constants C = 0.4 and beta = 0.7 from RFC 9438, sections 5.1 and 4.6. RFC
 //!   3465, section 2.3.
 
-use qdisc::Time;
+use giveway_qdisc::Time;
 
 use super::{Ack, Controller, Start};
 use crate::tcp::Counting;
@@ -232,7 +232,7 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Span;
+    use giveway_qdisc::Span;
 
     fn ack(at_ms: u64, bytes: u64) -> Ack {
         Ack {

@@ -16,7 +16,7 @@
 //! # References
 //! - RFC 5681, sections 3.1, 3.2 and 4.1; RFC 3465; RFC 6582, section 3.2.
 
-use qdisc::Time;
+use giveway_qdisc::Time;
 
 use super::{Ack, Controller, Start};
 use crate::tcp::Counting;
@@ -131,7 +131,7 @@ impl Controller for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::Span;
+    use giveway_qdisc::Span;
 
     fn ack(bytes: u64) -> Ack {
         Ack {

@@ -1,6 +1,6 @@
 //! Birkhoff-von Neumann decomposition: from rates to slots of a frame, and from these to permutations.
 
-use qdisc::Streams;
+use giveway_qdisc::Streams;
 
 use crate::arbiter::{Demand, Weights};
 use crate::matching::Ties;

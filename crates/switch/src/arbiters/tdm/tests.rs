@@ -73,7 +73,7 @@ fn pairs_are_served_at_their_rates() {
     ] {
         let rates = Rates::new(&pattern, ports, 1.0).unwrap();
         let rows = (0..ports).map(|input| rates.row(input).to_vec()).collect();
-        let matrix = theory::crossbar::rates::RateMatrix::new(rows).unwrap();
+        let matrix = giveway_theory::crossbar::rates::RateMatrix::new(rows).unwrap();
         let schedule = matrix.schedule().unwrap();
         let theirs = served(ports, schedule.into_iter().map(|each| (each.outputs, each.share)));
         let (ours, count, slots) = own(ports, &rates);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use capture::{CaptureError, Packet, Reader};
-use qdisc::hash::SipHasher;
-use qdisc::{Invalid, Streams};
+use giveway_capture::{CaptureError, Packet, Reader};
+use giveway_qdisc::hash::SipHasher;
+use giveway_qdisc::{Invalid, Streams};
 
 use super::{Config, Inputs, Outputs};
 use crate::packet::{Class, Kind, MOST_CELLS};

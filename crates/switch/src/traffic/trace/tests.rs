@@ -1,8 +1,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use capture::{EnhancedPacket, Headers, InterfaceDescription, Reader, Transport, Writer};
-use qdisc::{Ecn, Streams};
+use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, Reader, Transport, Writer};
+use giveway_qdisc::{Ecn, Streams};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -42,7 +42,8 @@ const EVERY: [Line; 6] = [
 /// A folder with a capture named `c.pcapng`.
 fn capture(lines: &[Line]) -> TempDir {
     let mut writer = Writer::new(Vec::new(), "test").unwrap();
-    let ethernet = InterfaceDescription { link: capture::LinkType(1), ..InterfaceDescription::default() };
+    let ethernet =
+        InterfaceDescription { link: giveway_capture::LinkType(1), ..InterfaceDescription::default() };
     for _ in 0..3 {
         writer.interface(&ethernet).unwrap();
     }

@@ -1,6 +1,6 @@
 //! Parameters as numbers in basic units, for tables.
 
-use qdisc::{Bytes, Limit, Packets, Quantity, Rate, Share, Span};
+use giveway_qdisc::{Bytes, Limit, Packets, Quantity, Rate, Share, Span};
 use serde_json::Value;
 
 use crate::kind::Kind;

@@ -1,9 +1,9 @@
 //! A registry of something that is no discipline, and of which none stands inside another.
 
+use giveway_spec::{About, Catalogue, Entry};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use spelling::{About, Catalogue, Entry};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Random {}
@@ -88,7 +88,7 @@ static CATALOGUE: Catalogue<Spec> = Catalogue::new(
     ALL,
 );
 
-spelling::spelled!(Spec, CATALOGUE);
+giveway_spec::spelled!(Spec, CATALOGUE);
 
 fn read(text: &str) -> Spec {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -1,6 +1,6 @@
 //! Values of parameters: what a schema takes, and one word read as that.
 
-use qdisc::units::nearest;
+use giveway_qdisc::units::nearest;
 use serde_json::Value;
 
 use crate::SpecError;
@@ -96,12 +96,12 @@ impl Kind {
             Kind::Text(format) => {
                 // Read it here, so that the error points at the word.
                 let read = match format.as_str() {
-                    "span" => word.text.parse::<qdisc::Span>().err(),
-                    "rate" => word.text.parse::<qdisc::Rate>().err(),
-                    "bytes" => word.text.parse::<qdisc::Bytes>().err(),
-                    "packets" => word.text.parse::<qdisc::Packets>().err(),
-                    "limit" => word.text.parse::<qdisc::Limit>().err(),
-                    "share" => word.text.parse::<qdisc::Share>().err(),
+                    "span" => word.text.parse::<giveway_qdisc::Span>().err(),
+                    "rate" => word.text.parse::<giveway_qdisc::Rate>().err(),
+                    "bytes" => word.text.parse::<giveway_qdisc::Bytes>().err(),
+                    "packets" => word.text.parse::<giveway_qdisc::Packets>().err(),
+                    "limit" => word.text.parse::<giveway_qdisc::Limit>().err(),
+                    "share" => word.text.parse::<giveway_qdisc::Share>().err(),
                     _ => None,
                 };
                 match read {

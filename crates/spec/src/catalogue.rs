@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use qdisc::units::nearest;
+use giveway_qdisc::units::nearest;
 use schemars::{Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;

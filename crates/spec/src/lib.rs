@@ -12,7 +12,7 @@
 //! only counts packets); where a number could mean two things, its unit must be written.
 //!
 //! ```
-//! use spelling::{About, Catalogue, Entry};
+//! use giveway_spec::{About, Catalogue, Entry};
 //!
 //! /// Rounds of request and grant.
 //! #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -63,7 +63,7 @@
 //!     },
 //!     ALL,
 //! );
-//! spelling::spelled!(Spec, CATALOGUE);
+//! giveway_spec::spelled!(Spec, CATALOGUE);
 //!
 //! let spec: Spec = "islip iterations 4".parse().unwrap();
 //! assert_eq!(spec.to_string(), "islip iterations 4");
