@@ -14,7 +14,9 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, check_limit};
+use qdisc::{
+    Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, check_limit,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,13 +40,13 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "one line for lists";
     type Qdisc<P: 'static> = NewDiscipline<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<NewDiscipline<P>, Invalid> {
+    fn build<P: 'static>(&self, site: &LinkContext) -> Result<NewDiscipline<P>, Invalid> {
         check_limit("limit", self.limit, site.mtu)?;
         Ok(NewDiscipline { limit: self.limit, queue: VecDeque::new(), held: Backlog::ZERO })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn nature(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {

@@ -85,5 +85,5 @@ fn summary(scenario: &Scenario) -> String {
         Host::Network(_) | Host::Live(_) => scenario.duration.to_string(),
         Host::Switch(crossbar) => format!("{} slots", crossbar.slots),
     };
-    format!("right: {}, {} of {}", parts.join(", "), count(scenario.cells().len(), "run"), duration)
+    format!("right: {}, {} of {}", parts.join(", "), count(scenario.trials().len(), "run"), duration)
 }

@@ -9,7 +9,7 @@ use clap::value_parser;
 use giveway_papers::layout;
 use giveway_qdisc::Span;
 use giveway_runner::{Observe, Outcome, Results, Session, question, scenario_name};
-use giveway_scenario::{Cell, Contender, Diagnostic, Live, Scenario, Severity};
+use giveway_scenario::{Contender, Diagnostic, Live, Scenario, Severity, Trial};
 use giveway_testbed::{Bed, LATE, against};
 
 use crate::frontend::Terminal;
@@ -182,7 +182,7 @@ fn ms(span: Span) -> String {
     format!("{:.2} ms", span.as_s() * 1e3)
 }
 
-/// Every cell on the test bed, and whether the machine lacks something that they need.
+/// Every trial on the test bed, and whether the machine lacks something that they need.
 fn reality(
     session: &Session<'_>,
     bed: &Bed,
@@ -197,17 +197,17 @@ fn reality(
     let mark = |sentence: String| marks.lock().expect("nobody panics while holding it").push(sentence);
     let worst: Mutex<Worst> = Mutex::default();
     let missing = AtomicBool::new(false);
-    let on_the_bed: &Observe<'_> = &|cell, keep_series, go_on| {
+    let on_the_bed: &Observe<'_> = &|trial, keep_series, go_on| {
         if missing.load(Ordering::Relaxed) {
             return Ok(None); // it was said, and would be said again
         }
         let plan = layout(scenario, keep_series);
-        match bed.run(live, cell, &plan, go_on) {
+        match bed.run(live, trial, &plan, go_on) {
             Ok(Some(ran)) => {
                 let (sources, router) = (ran.lateness.p99(), ran.router_late.unwrap_or_default());
                 worst.lock().expect("nobody panics while holding it").see(sources, router);
                 let (sources, router) = (ms(sources), ms(router));
-                let Cell { name, seed, .. } = cell;
+                let Trial { name, seed, .. } = trial;
                 if ran.too_late() {
                     mark(format!(
                         "{name}, seed {seed}: the machine was too busy in all {} attempts (one source in a hundred \

@@ -18,11 +18,11 @@ pub fn slots(scenarios: &[Scenario], count: u32, out: &mut dyn Write) -> io::Res
     let mut first = true;
     for scenario in scenarios {
         let Host::Switch(crossbar) = &scenario.host else { continue };
-        for cell in scenario.cells().iter().filter(|cell| cell.seed == scenario.seeds[0]) {
-            let mut sim = match Sim::new(&crossbar.plan(cell)) {
+        for trial in scenario.trials().iter().filter(|trial| trial.seed == scenario.seeds[0]) {
+            let mut sim = match Sim::new(&crossbar.plan(trial)) {
                 Ok(sim) => sim,
                 Err(invalid) => {
-                    show::sentence(&format!("{}: {invalid}", cell.name));
+                    show::sentence(&format!("{}: {invalid}", trial.name));
                     return Ok(Outcome::Wrong);
                 }
             };
@@ -30,7 +30,7 @@ pub fn slots(scenarios: &[Scenario], count: u32, out: &mut dyn Write) -> io::Res
                 writeln!(out)?;
             }
             first = false;
-            writeln!(out, "{}", terminal::bold(&format!("{}, seed {}", cell.name, cell.seed)))?;
+            writeln!(out, "{}", terminal::bold(&format!("{}, seed {}", trial.name, trial.seed)))?;
             for _ in 0..count {
                 writeln!(out, "{}", sim.trace_slot())?;
             }

@@ -184,7 +184,7 @@ fn folders_keep_runs_and_take_more() {
     let first = json(path, &["run", "home.toml", "--json", "--out", "kept", "--seeds", "1"]);
     let summary = path.join("kept/summary.parquet");
     assert!(summary.is_file() && path.join("kept/manifest.json").is_file());
-    // A cell that is taken up again keeps the time of its file.
+    // A trial that is taken up again keeps the time of its file.
     let cells = || {
         let mut found: Vec<_> = walk(&path.join("kept/cells"));
         found.retain(|file| file.ends_with("summary.json"));

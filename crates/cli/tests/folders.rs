@@ -308,10 +308,10 @@ fn a_damaged_folder_is_noticed_and_mended() {
                 fs::write(kept.join(name), content).unwrap();
                 continue;
             }
-            let cell = name.starts_with("cells/");
+            let trial = name.starts_with("trials/");
             let told = said.contains(&format!("kept/{name} is damaged: "));
-            assert_eq!(told, cell || name == "manifest.json", "{name}: {said}");
-            assert_eq!(cell, said.contains(" with seed 1 again\n"), "{said}");
+            assert_eq!(told, trial || name == "manifest.json", "{name}: {said}");
+            assert_eq!(trial, said.contains(" with seed 1 again\n"), "{said}");
             assert!(files(&kept) == right, "byte {byte} of {name} is not mended: {said}");
         }
     }

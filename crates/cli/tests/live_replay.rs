@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bed::{Bed, Host, NONE, nap};
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Rate, Site, Span, Streams};
+use giveway_qdisc::{LinkContext, Rate, Span, Streams};
 
 /// A file in memory.
 #[derive(Clone, Default)]
@@ -62,8 +62,8 @@ fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
         let (spec, tracer, mut built) = (spec.clone(), tracer.clone(), 0);
         Box::new(move |rate| {
             built += 1;
-            let site = Site::new(rate, Streams::new(built).within(name));
-            Box::new(tracer.build(name, &spec, &site).expect("it can be built"))
+            let context = LinkContext::new(rate, Streams::new(built).within(name));
+            Box::new(tracer.build(name, &spec, &context).expect("it can be built"))
         })
     });
     let handles = bridge.handles();

@@ -108,16 +108,16 @@ fn a_simulation_runs_again_from_its_trace() {
 #[test]
 fn a_difference_is_told_and_is_a_failure() {
     use giveway_disciplines::Spec;
-    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+    use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
     let folder = folder();
     let path = folder.path();
     let file = std::fs::File::create(path.join("other.trace")).unwrap();
     let recording =
         giveway_replay::Recording::start(file, "a test", giveway_replay::Options::default()).unwrap();
-    let site = Site::new(Rate::mbit(10), Streams::new(1));
-    let inner = "fifo limit 9p".parse::<Spec>().unwrap().build(&site).unwrap();
-    let mut queue = recording.tracer().wrap("up", "fifo limit 10p", &site, inner);
+    let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+    let inner = "fifo limit 9p".parse::<Spec>().unwrap().build(&context).unwrap();
+    let mut queue = recording.tracer().wrap("up", "fifo limit 10p", &context, inner);
     for at in 1..=10 {
         let pkt = Packet::new(FlowKey(1), 100, ());
         queue.enqueue(pkt, &mut Cx::new(Time::ms(at), &mut Outbox::default()));

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use giveway_qdisc::hash::SipHasher;
-use giveway_qdisc::{Rate, Site, Streams};
+use giveway_qdisc::{LinkContext, Rate, Streams};
 use giveway_reserve::{Message, Reason};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server, delay};
 
@@ -276,7 +276,7 @@ fn what_is_reserved_is_kept_in_a_flood() {
     let told = live.end();
 
     // What the discipline counts of a slot: the time of the largest packet that its site may have.
-    let slot = link.time_for(Site::new(link, Streams::new(0)).mtu.0).as_s();
+    let slot = link.time_for(LinkContext::new(link, Streams::new(0)).mtu.0).as_s();
     let flows = streams
         .iter()
         .map(|stream| Flow { rate: stream.rate.as_bit() as f64, packet: stream.counted() as f64 });

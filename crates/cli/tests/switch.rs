@@ -84,7 +84,7 @@ fn names_of_both_hosts_are_explained_twice() {
 }
 
 /// Followed by hand. In slot 0 all three ask output 0, whose pointer is at 0: it takes input 0. In slot 1 the pointer is at 1:
-/// in cell mode input 1 is next, although the packet of input 0 has not ended; in packet mode output 0 stays with input 0, and
+/// in trial mode input 1 is next, although the packet of input 0 has not ended; in packet mode output 0 stays with input 0, and
 /// input 1 sends its second packet past it. P-SPF lets the short packet of input 1 interrupt in slot 0.
 #[test]
 fn slots_are_told_step_by_step() {

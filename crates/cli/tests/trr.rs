@@ -36,7 +36,7 @@ use std::time::Duration;
 use giveway_disciplines::Spec;
 use giveway_live::clock::wall_ns;
 use giveway_live::station::EVERYONE;
-use giveway_qdisc::{Guarantee, Rate, Site, Streams};
+use giveway_qdisc::{Guarantee, LinkContext, Rate, Streams};
 use giveway_reserve::{EtherTypes, Kind, Message, Tuple};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 use serde_json::Value;
@@ -131,7 +131,7 @@ impl Trial<'_> {
 
     /// Until all packets of the probe that came within a time have left, or those that have not never will.
     fn await_probe(&self, taps: &mut Taps, watched: &mut [Watched], window: &Range<u64>, patience: Duration) {
-        let in_order = self.spec().nature(&Site::new(self.link, Streams::new(0))).keeps_flow_order;
+        let in_order = self.spec().properties(&LinkContext::new(self.link, Streams::new(0))).keeps_flow_order;
         let step = Duration::from_millis(100);
         for _ in 0..=patience.as_millis() / step.as_millis() {
             taps.watch(watched, step);
@@ -150,7 +150,7 @@ impl Trial<'_> {
     /// Θ for the first flow, in seconds, and whether that is from its reservation. There is no best effort.
     fn latency(&self) -> Option<(f64, bool)> {
         let (spec, flows) = (self.spec(), self.flows());
-        let site = Site::new(self.link, Streams::new(0));
+        let context = LinkContext::new(self.link, Streams::new(0));
         let link = self.link.as_bit() as f64;
         let server = |rate: &dyn Fn(&Stream) -> f64| Server {
             link,
@@ -161,12 +161,12 @@ impl Trial<'_> {
             let server = server(&|of| of.rate.as_bit() as f64);
             server.latency(scheduler, 0).map(|theta| (theta, true))
         };
-        match spec.nature(&site).guarantee {
+        match spec.properties(&context).guarantee {
             Guarantee::Reserved => reserved(Scheduler::Wfq),
             Guarantee::ReservedInSlots(width) => reserved(Scheduler::TimestampRoundRobin(width.as_s())),
             Guarantee::Turns => {
                 let share = link / flows.len() as f64;
-                let quanta = vec![spec.turn(0, &site).0 as f64; flows.len()];
+                let quanta = vec![spec.turn(0, &context).0 as f64; flows.len()];
                 let theta = server(&|_| share).latency(Scheduler::DrrThatForgets(&quanta), 0)?;
                 (share >= flows[0].rate.as_bit() as f64).then_some((theta, false))
             }

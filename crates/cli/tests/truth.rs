@@ -108,12 +108,12 @@ impl Probe<Segment> for Truth {
     }
 }
 
-/// Runs the only cell of a scenario with a probe.
+/// Runs the only trial of a scenario with a probe.
 fn heard(text: &str, folder: &Path) -> Truth {
     let scenario = Scenario::parse(text, folder.to_owned()).expect("it is right");
     let mut truth = Truth::default();
     let network = scenario.network().expect("it runs on one");
-    network.run(&scenario.cells()[0], &mut truth, &|_| true).expect("nobody stops it");
+    network.run(&scenario.trials()[0], &mut truth, &|_| true).expect("nobody stops it");
     truth
 }
 
@@ -424,11 +424,11 @@ fn the_example_takes_as_long_as_it_took() {
     let text = std::fs::read_to_string(kept.join("scenario.toml")).unwrap();
     let scenario = Scenario::parse(&text, kept.clone()).expect("it was just run");
     let runs: Vec<Heard> = scenario
-        .cells()
+        .trials()
         .iter()
-        .map(|cell| {
+        .map(|trial| {
             let mut heard = Heard::default();
-            scenario.network().unwrap().run(cell, &mut heard, &|_| true).expect("nobody stops it");
+            scenario.network().unwrap().run(trial, &mut heard, &|_| true).expect("nobody stops it");
             heard
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use giveway_disciplines::Spec;
 use giveway_live::Build;
-use giveway_qdisc::{Limit, Rate, Site, Streams};
+use giveway_qdisc::{Limit, LinkContext, Rate, Streams};
 use giveway_replay::Tracer;
 
 use crate::config::DirectionConfig;
@@ -14,11 +14,11 @@ pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'sta
     Box::new(move |rate| {
         built += 1;
         let place = streams.within("qdisc").within(&built.to_string());
-        let site = Site::new(rate, place);
+        let context = LinkContext::new(rate, place);
         let right = "it was built when it was asked for";
         match &tracer {
-            Some(tracer) => Box::new(tracer.build(name, &spec, &site).expect(right)),
-            None => spec.build(&site).expect(right),
+            Some(tracer) => Box::new(tracer.build(name, &spec, &context).expect(right)),
+            None => spec.build(&context).expect(right),
         }
     })
 }
@@ -27,8 +27,8 @@ pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'sta
 pub fn buffers(config: &DirectionConfig, streams: &Streams) -> u32 {
     /// Frames of this length are taken for what limits in bytes and lines hold.
     const SMALL: u64 = 256;
-    let site = Site::new(config.rate, streams.clone());
-    let queued = match config.qdisc.nature(&site).limit {
+    let context = LinkContext::new(config.rate, streams.clone());
+    let queued = match config.qdisc.properties(&context).limit {
         Some(Limit::Packets(packets)) => packets,
         Some(Limit::Bytes(bytes)) => bytes / SMALL,
         None => 10_240,

@@ -3,7 +3,7 @@
 
 use giveway_disciplines::Spec;
 use giveway_live::LinkEmulation;
-use giveway_qdisc::{Bytes, Rate, Share, Site, Span, Streams, units};
+use giveway_qdisc::{Bytes, LinkContext, Rate, Share, Span, Streams, units};
 pub use giveway_watch::Direction;
 use giveway_wire::fragment::{self, Size};
 
@@ -112,8 +112,8 @@ impl BridgeConfig {
                     wrong(&format!("{}{help}", error.message))
                 })?;
                 // Build it once here, so that an error is reported now and not in the forwarding thread.
-                let site = Site::new(config.rate, Streams::new(0));
-                spec.build::<giveway_live::Frame>(&site).map_err(|invalid| wrong(&invalid))?;
+                let context = LinkContext::new(config.rate, Streams::new(0));
+                spec.build::<giveway_live::Frame>(&context).map_err(|invalid| wrong(&invalid))?;
                 config.qdisc = spec;
             }
             "delay" => config.emulation.delay = time(value).map_err(|error| wrong(&error))?,
@@ -129,8 +129,8 @@ impl BridgeConfig {
             _ => config.emulation.loss = value.parse::<Share>().map_err(|error| wrong(&error))?,
         }
         // A discipline that is valid for the old rate may be invalid for the new one.
-        let site = Site::new(config.rate, Streams::new(0));
-        config.qdisc.build::<giveway_live::Frame>(&site).map_err(|invalid| wrong(&invalid)).map(|_| ())
+        let context = LinkContext::new(config.rate, Streams::new(0));
+        config.qdisc.build::<giveway_live::Frame>(&context).map_err(|invalid| wrong(&invalid)).map(|_| ())
     }
 
     /// Checks that interfaces with these limits can carry out this configuration.

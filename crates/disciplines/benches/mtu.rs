@@ -18,7 +18,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use giveway_disciplines::{Discipline, Spec, Visit};
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
 use giveway_theory::pages::{PAGE, TABLE_1, packets_in_page};
 
 const LINK: Rate = Rate::gbit(1000);
@@ -147,8 +147,8 @@ impl Visit for Timed<'_> {
     type Out = ();
 
     fn visit<D: Discipline>(self, config: &D) {
-        let site = Site::new(LINK, Streams::new(5).within("mtu"));
-        let qdisc = config.build::<u32>(&site).expect("the specification is right");
+        let context = LinkContext::new(LINK, Streams::new(5).within("mtu"));
+        let qdisc = config.build::<u32>(&context).expect("the specification is right");
         let payload = Payload::new(self.mtu, self.carried);
         let out = Outbox::default();
         let mut traffic = Traffic { qdisc, payload, out, now: Time::ms(1), mtu: self.mtu, serial: 0 };

@@ -22,7 +22,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use giveway_disciplines::{ALL, Discipline, Entry, Spec, Visit};
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Ahead, Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Ahead, Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
 const LINK: Rate = Rate::gbit(1000);
 const BYTES: u32 = 1000;
@@ -51,7 +51,7 @@ fn raised(entry: &Entry, packets: u64) -> Spec {
     ];
     for more in more {
         let candidate = format!("{text} {more}");
-        let builds = |spec: Spec| spec.build::<u64>(&site()).is_ok();
+        let builds = |spec: Spec| spec.build::<u64>(&context()).is_ok();
         if candidate.parse::<Spec>().is_ok_and(builds) {
             text = candidate;
         }
@@ -59,8 +59,8 @@ fn raised(entry: &Entry, packets: u64) -> Spec {
     text.parse().expect("it was just read")
 }
 
-fn site() -> Site {
-    Site::new(LINK, Streams::new(5).within("pair"))
+fn context() -> LinkContext {
+    LinkContext::new(LINK, Streams::new(5).within("pair"))
 }
 
 /// A discipline under steady traffic.
@@ -153,7 +153,7 @@ impl Visit for Timed<'_> {
     type Out = ();
 
     fn visit<D: Discipline>(self, config: &D) {
-        let qdisc = config.build::<u64>(&site()).expect("it was built to see whether it can be");
+        let qdisc = config.build::<u64>(&context()).expect("it was built to see whether it can be");
         let population = if self.flows < self.packets { self.flows } else { 2 * self.flows };
         let mut traffic = Traffic::new(qdisc, population);
         let fill = if self.full { 3 * self.packets } else { self.packets };

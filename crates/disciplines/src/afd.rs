@@ -40,8 +40,8 @@ use std::num::NonZeroU64;
 
 use giveway_qdisc::blocks::{Buffer, FlowMap};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rng,
-    Site, Span, Time, check_limit,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Packets,
+    Properties, Qdisc, Rng, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -118,8 +118,8 @@ impl Discipline for Config {
         "approximate fair dropping: drops flows down to their share, by a sample of arrivals";
     type Qdisc<P: 'static> = Afd<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Afd<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Afd<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let (unit, target) = self.target()?;
         if !(1..=MOST_SHADOW).contains(&self.shadow.0) {
             return Err(Invalid::new(
@@ -149,7 +149,7 @@ impl Discipline for Config {
         }
         let one = match unit {
             Unit::Packets => 1,
-            Unit::Bytes => site.mtu.0,
+            Unit::Bytes => context.mtu.0,
         };
         let most = (self.shadow.0 * one) as f64;
         Ok(Afd {
@@ -158,7 +158,7 @@ impl Discipline for Config {
             interval: self.interval,
             sample: u64::from(self.sample),
             ecn: self.ecn,
-            rng: site.streams.rng(),
+            rng: context.streams.rng(),
             fair: Fair { m_fair: most, length: 0.0 },
             due: None,
             shadow: Shadow::new(self.shadow.0 as usize),
@@ -166,8 +166,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -194,16 +194,16 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         let room = match self.limit {
-            Limit::Packets(packets) => packets.saturating_mul(site.mtu.0),
+            Limit::Packets(packets) => packets.saturating_mul(context.mtu.0),
             Limit::Bytes(bytes) => bytes,
         };
-        if site.rate.bytes_in(self.interval) > room {
+        if context.rate.bytes_in(self.interval) > room {
             warnings.push(format!(
                 "interval: in {} the whole buffer of {} passes at {}: it runs full and empty between two updates",
-                self.interval, self.limit, site.rate
+                self.interval, self.limit, context.rate
             ));
         }
         if self.shadow.0 < FEW_SAMPLES {
@@ -417,13 +417,13 @@ mod tests {
     use giveway_qdisc::{Ecn, Outbox, Rate, Rng, Streams};
     use proptest::prelude::*;
 
-    fn site() -> Site {
-        Site::new(Rate::mbit(8), Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
     fn built(spec: &str) -> Afd<u32> {
         let crate::Spec::afd(config) = spec.parse().unwrap() else { panic!("{spec} is afd") };
-        config.build(&site()).unwrap()
+        config.build(&context()).unwrap()
     }
 
     fn offer(q: &mut Afd<u32>, flow: u64, bytes: u32, ecn: Ecn, now: Time) -> (usize, Option<DropReason>) {
@@ -559,7 +559,7 @@ mod tests {
     fn wrong_and_doubtful_parameters_are_named() {
         let wrong = |spec: &str| {
             let crate::Spec::afd(config) = spec.parse().unwrap() else { panic!("{spec} is afd") };
-            config.build::<()>(&site()).map(|_| ()).unwrap_err().parameter
+            config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
         };
         assert_eq!(wrong("afd target 0p"), "target");
         assert_eq!(wrong("afd target 300p"), "target");
@@ -570,7 +570,7 @@ mod tests {
         assert_eq!(wrong("afd alpha -1"), "alpha");
         assert_eq!(wrong("afd beta 1.7"), "beta");
         let warnings = |spec: &str, rate| {
-            spec.parse::<crate::Spec>().unwrap().warnings(&Site::new(rate, Streams::new(1)))
+            spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
         };
         assert!(warnings("afd", Rate::mbit(10)).is_empty());
         assert!(warnings("afd", Rate::gbit(10))[0].starts_with("interval: in 6250us the whole buffer"));
@@ -703,7 +703,7 @@ mod tests {
                 beta: 2.0,
                 ecn: false,
             };
-            let place = Site::new(Rate::mbit(8), Streams::new(seed));
+            let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
             let mut q: Afd<u64> = config.build(&place).unwrap();
             let (unit, target) = amount(target);
             let most = (shadow * if bytes { 1500 } else { 1 }) as f64;

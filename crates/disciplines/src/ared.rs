@@ -25,7 +25,7 @@
 //!   Management", sections 3 (adaptation) and 4 (automatic parameters).
 
 use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, weight_for_rate};
-use giveway_qdisc::{Bytes, Invalid, Limit, Nature, Share, Site, Span, check_limit};
+use giveway_qdisc::{Bytes, Invalid, Limit, LinkContext, Properties, Share, Span, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,28 +95,28 @@ const TOO_LARGE: u64 = 2;
 
 impl Config {
     /// C: average packets per second.
-    fn packets_per_s(&self, site: &Site) -> f64 {
-        site.rate.bytes_per_s() / self.avpkt.0.max(1) as f64
+    fn packets_per_s(&self, context: &LinkContext) -> f64 {
+        context.rate.bytes_per_s() / self.avpkt.0.max(1) as f64
     }
 
-    fn curve(&self, site: &Site) -> Curve {
-        let min = (self.packets_per_s(site) * self.target.as_s() / 2.0).max(LEAST_MIN);
+    fn curve(&self, context: &LinkContext) -> Curve {
+        let min = (self.packets_per_s(context) * self.target.as_s() / 2.0).max(LEAST_MIN);
         Curve { min, max: 3.0 * min, gentle: self.gentle }
     }
 
     /// The delay at which the queue stands there, with packets of this length: the middle between the thresholds.
-    fn standing(&self, packet: Bytes, site: &Site) -> Span {
-        site.rate.time_for((2.0 * self.curve(site).min * packet.0 as f64) as u64)
+    fn standing(&self, packet: Bytes, context: &LinkContext) -> Span {
+        context.rate.time_for((2.0 * self.curve(context).min * packet.0 as f64) as u64)
     }
 
     /// How much it holds there.
-    pub(crate) fn limit(&self, site: &Site) -> Limit {
-        self.limit.unwrap_or_else(|| Limit::Packets(libm::ceil(4.0 * self.curve(site).max) as u64))
+    pub(crate) fn limit(&self, context: &LinkContext) -> Limit {
+        self.limit.unwrap_or_else(|| Limit::Packets(libm::ceil(4.0 * self.curve(context).max) as u64))
     }
 
     /// What decides about packets there.
-    pub(crate) fn detector(&self, site: &Site) -> Result<Detector, Invalid> {
-        check_limit("limit", self.limit(site), site.mtu)?;
+    pub(crate) fn detector(&self, context: &LinkContext) -> Result<Detector, Invalid> {
+        check_limit("limit", self.limit(context), context.mtu)?;
         if self.avpkt.0 == 0 {
             return Err(Invalid::new("avpkt", "no packet has 0 bytes: 500b is usual"));
         }
@@ -133,8 +133,8 @@ impl Config {
             bottom: self.bottom.get(),
             top: self.top.get(),
         };
-        let weight = weight_for_rate(self.packets_per_s(site));
-        Ok(Detector::new(self.curve(site), weight, self.probability.get(), self.wait, Some(adapt)))
+        let weight = weight_for_rate(self.packets_per_s(context));
+        Ok(Detector::new(self.curve(context), weight, self.probability.get(), self.wait, Some(adapt)))
     }
 }
 
@@ -142,25 +142,25 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "Adaptive RED: thresholds from a target delay, odds that adapt";
     type Qdisc<P: 'static> = Red<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Red<P>, Invalid> {
-        let limit = self.limit(site);
-        let detector = self.detector(site)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Red<P>, Invalid> {
+        let limit = self.limit(context);
+        let detector = self.detector(context)?;
         let setup = Setup {
             limit,
             unit: Unit::Packets,
             avpkt: self.avpkt.0,
-            bandwidth: site.rate,
+            bandwidth: context.rate,
             bytemode: false,
             ecn: self.ecn,
             harddrop: false,
             nodrop: false,
             victim: self.drop,
         };
-        Ok(Red::new(setup, detector, site.streams.rng()))
+        Ok(Red::new(setup, detector, context.streams.rng()))
     }
 
-    fn nature(&self, site: &Site) -> Nature {
-        Nature::plain(self.limit(site))
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties::plain(self.limit(context))
     }
 
     fn variants() -> Vec<Config> {
@@ -178,34 +178,34 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
-        let curve = self.curve(site);
+        let curve = self.curve(context);
         if curve.min <= LEAST_MIN {
             warnings.push(format!(
                 "target: {} is out of reach at {}: min is at its floor of 5 packets, and the queue stands near {}",
                 self.target,
-                site.rate,
-                self.standing(self.avpkt, site)
+                context.rate,
+                self.standing(self.avpkt, context)
             ));
         }
-        let packets = match self.limit(site) {
+        let packets = match self.limit(context) {
             Limit::Packets(packets) => packets as f64,
             Limit::Bytes(bytes) => bytes as f64 / self.avpkt.0.max(1) as f64,
         };
         if packets < curve.max {
             warnings.push(format!(
                 "limit: {} are fewer packets than max ({:.1}): the buffer overflows before the odds have risen",
-                self.limit(site),
+                self.limit(context),
                 curve.max
             ));
         }
         warnings
     }
 
-    fn advice(&self, largest: Bytes, site: &Site) -> Vec<Advice> {
+    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
         // At the floor the thresholds do not depend on `avpkt`, and a warning of its own says where the queue stands.
-        let matters = self.curve(site).min > LEAST_MIN;
+        let matters = self.curve(context).min > LEAST_MIN;
         if !matters || largest.0 < self.avpkt.0.saturating_mul(TOO_LARGE) {
             return Vec::new();
         }
@@ -214,7 +214,7 @@ impl Discipline for Config {
             warning: format!(
                 "packets of {largest} are {times:.1} times avpkt ({}): the queue stands near {:.1} ms, not at target ({})",
                 self.avpkt,
-                self.standing(largest, site).as_s() * 1e3,
+                self.standing(largest, context).as_s() * 1e3,
                 self.target
             ),
             help: format!("write avpkt {largest}"),
@@ -227,29 +227,29 @@ mod tests {
     use super::*;
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
-    fn site(rate: Rate) -> Site {
-        Site::new(rate, Streams::new(1))
+    fn context(rate: Rate) -> LinkContext {
+        LinkContext::new(rate, Streams::new(1))
     }
 
     /// The link of BSQ's comparison: 12.5 Mbit/s, packets of 500 bytes, 3,125 of them per second.
     #[test]
     fn parameters_follow_from_rate_and_target() {
         let config = Config::default();
-        let place = site(Rate::kbit(12_500));
+        let place = context(Rate::kbit(12_500));
         assert_eq!(config.packets_per_s(&place), 3125.0);
         let curve = config.curve(&place);
         assert_eq!((curve.min, curve.max), (7.8125, 23.4375));
         assert_eq!(Adapt::band(&curve), (14.0625, 17.1875));
         assert_eq!(config.limit(&place), Limit::Packets(94));
         // A slow link has the floor.
-        let slow = config.curve(&site(Rate::mbit(1)));
+        let slow = config.curve(&context(Rate::mbit(1)));
         assert_eq!((slow.min, slow.max), (5.0, 15.0));
     }
 
     /// The thresholds of that link, and averages of 20, 10 and 15 packets at the moments of adaptation.
     #[test]
     fn max_p_follows_the_average() {
-        let curve = Config::default().curve(&site(Rate::kbit(12_500)));
+        let curve = Config::default().curve(&context(Rate::kbit(12_500)));
         let averages = [20.0, 20.0, 20.0, 10.0, 10.0, 15.0];
         let steps = averages.iter().scan(0.1, |max_p, average| {
             *max_p = Adapt::default().step(*max_p, *average, &curve);
@@ -264,7 +264,7 @@ mod tests {
     /// falls to its bottom when the load is gone.
     #[test]
     fn max_p_climbs_under_load_and_falls_after() {
-        let place = site(Rate::kbit(12_500));
+        let place = context(Rate::kbit(12_500));
         let mut q: Red<()> = Config::default().build(&place).unwrap();
         let mut out = Outbox::default();
         let mut now = Time::ms(1);
@@ -294,13 +294,13 @@ mod tests {
 
     #[test]
     fn known_traps_are_named() {
-        let warnings = |spec: &str, rate| spec.parse::<crate::Spec>().unwrap().warnings(&site(rate));
+        let warnings = |spec: &str, rate| spec.parse::<crate::Spec>().unwrap().warnings(&context(rate));
         assert!(warnings("ared", Rate::kbit(12_500)).is_empty());
         assert!(warnings("ared", Rate::mbit(1))[0].starts_with("target: 5ms is out of reach at 1mbit"));
         assert!(warnings("ared limit 20p", Rate::kbit(12_500))[0].starts_with("limit: 20p are fewer"));
         // Packets of 1,500 bytes are three times what the default is made for; twice is the least that is told.
         let told =
-            |spec: &str, largest, rate| spec.parse::<crate::Spec>().unwrap().advice(largest, &site(rate));
+            |spec: &str, largest, rate| spec.parse::<crate::Spec>().unwrap().advice(largest, &context(rate));
         let advice = told("ared", Bytes(1500), Rate::mbit(100));
         assert_eq!(
             advice[0].warning,
@@ -323,7 +323,7 @@ mod tests {
         }
         let upside_down = Config { bottom: Share::new(0.6).unwrap(), ..Config::default() };
         assert_eq!(
-            upside_down.build::<()>(&site(Rate::mbit(1))).map(|_| ()).unwrap_err().parameter,
+            upside_down.build::<()>(&context(Rate::mbit(1))).map(|_| ()).unwrap_err().parameter,
             "bottom"
         );
     }

@@ -44,8 +44,8 @@
 
 use giveway_qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
 use giveway_qdisc::{
-    Ahead, Backlog, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng, Site, Span,
-    check_limit,
+    Ahead, Backlog, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
+    Rng, Span, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -137,8 +137,8 @@ impl Discipline for Config {
         "burst shaping queueing: sub-queues by the hops beyond the next router, in turn";
     type Qdisc<P: 'static> = Bsq<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Bsq<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Bsq<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let pick = match self.drop {
             Victim::Head if self.descend => Some(Pick::HeadOfHeaviest),
             Victim::Head => Some(Pick::HeadOfLargest),
@@ -151,7 +151,7 @@ impl Discipline for Config {
             order: self.order,
             inner: self.inner,
             weighted: self.weighted,
-            most: site.mtu.0.min(u64::from(u32::MAX)) as u32,
+            most: context.mtu.0.min(u64::from(u32::MAX)) as u32,
             largest: (self.drop == Victim::Head).then_some(self.measure),
             branches: check_branches(self.branches)?,
         };
@@ -159,14 +159,14 @@ impl Discipline for Config {
             limit: self.limit,
             pick,
             // Never no time at all, so that an answer lies in the future.
-            look_again: site.rate.time_for(site.mtu.0).max(Span::from_ps(1)),
-            tree: HopTree::new(shape, site.onward.clone(), self.limit.most_packets(64).min(1 << 12)),
-            rng: site.streams.rng(),
+            look_again: context.rate.time_for(context.mtu.0).max(Span::from_ps(1)),
+            tree: HopTree::new(shape, context.onward.clone(), self.limit.most_packets(64).min(1 << 12)),
+            rng: context.streams.rng(),
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature { work_conserving: self.finds(), ..Nature::plain(self.limit) }
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties { work_conserving: self.finds(), ..Properties::plain(self.limit) }
     }
 
     fn looks_ahead(&self) -> usize {
@@ -196,7 +196,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         if !self.finds() {
             warnings.push(
@@ -270,10 +270,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// The link from node 1 to node 3, beyond which are 4, 5 and 6. Its largest packet has 500 bytes.
-    fn site() -> Site {
+    fn context() -> LinkContext {
         let links = [((3, 4), Rate::mbit(4)), ((3, 5), Rate::mbit(4)), ((3, 6), Rate::mbit(4))];
         let onward = Onward::new(3, links);
-        Site { mtu: Bytes(500), onward, ..Site::new(Rate::bit(500 * 8000), Streams::new(1)) }
+        LinkContext { mtu: Bytes(500), onward, ..LinkContext::new(Rate::bit(500 * 8000), Streams::new(1)) }
     }
 
     /// A goes on to 4, B to 5, C to 6; Z is for node 3 itself.
@@ -283,7 +283,7 @@ mod tests {
 
     /// At 500 bytes per millisecond.
     fn traced(spec: &str, arrivals: &str) -> String {
-        trace_on(spec.parse::<Spec>().unwrap().build(&site()).unwrap(), 500, arrivals, towards)
+        trace_on(spec.parse::<Spec>().unwrap().build(&context()).unwrap(), 500, arrivals, towards)
     }
 
     const NINE: &str = "0 A1 500, A2 500, A3 500, B1 500, B2 500, Z1 500, C1 500, A4 500";
@@ -331,7 +331,7 @@ mod tests {
     /// When its route changes a flow's packets that wait stay where they are: nothing is lost, and the order may be.
     #[test]
     fn a_changed_route_loses_nothing() {
-        let mut bsq = Config::default().build::<u32>(&site()).unwrap();
+        let mut bsq = Config::default().build::<u32>(&context()).unwrap();
         let mut out = giveway_qdisc::Outbox::default();
         let mut cx = Cx::new(giveway_qdisc::Time::ZERO, &mut out);
         for number in 0..6 {
@@ -355,9 +355,9 @@ mod tests {
     }
 
     fn events(text: &str, ops: &[Op]) -> Vec<Event> {
-        let site = Site::new(Rate::mbit(10), Streams::new(1));
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let spec: Spec = text.parse().unwrap();
-        drive(&mut spec.build::<u64>(&site).unwrap(), spec.nature(&site), ops).unwrap()
+        drive(&mut spec.build::<u64>(&context).unwrap(), spec.properties(&context), ops).unwrap()
     }
 
     fn limit() -> impl Strategy<Value = String> {
@@ -414,13 +414,13 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_or_told() {
         let refused = |text: &str| {
-            let built = text.parse::<Spec>().unwrap().build::<()>(&site());
+            let built = text.parse::<Spec>().unwrap().build::<()>(&context());
             built.err().map(|invalid| invalid.to_string())
         };
         assert_eq!(refused("bsq level 7").unwrap(), "level: packets carry 6 hops, not 7: write at most 6");
         assert!(refused("bsq branches 1").unwrap().starts_with("branches: "));
         assert!(refused("bsq limit 0p").unwrap().starts_with("limit: "));
-        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&site());
+        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context());
         assert!(warnings("bsq").is_empty());
         assert!(warnings("bsq order double")[0].starts_with("order: "));
         assert!(warnings("bsq drop tail descend")[0].starts_with("descend: "));

@@ -27,8 +27,8 @@
 use giveway_qdisc::blocks::red::{Detector, Verdict};
 use giveway_qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng, Share, Site,
-    Span,
+    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
+    Rng, Share, Span,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -141,9 +141,9 @@ impl Discipline for Config {
         "burst shaping queueing with Adaptive RED: early drops from the largest sub-queue";
     type Qdisc<P: 'static> = Bsqred<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Bsqred<P>, Invalid> {
-        let detector = self.red().detector(site)?;
-        let limit = self.red().limit(site);
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Bsqred<P>, Invalid> {
+        let detector = self.red().detector(context)?;
+        let limit = self.red().limit(context);
         let pick = match self.drop {
             Victim::RandomInLargest => Some(Pick::RandomInLargest),
             Victim::RandomAny => Some(Pick::Random),
@@ -155,7 +155,7 @@ impl Discipline for Config {
             order: Order::Corrected,
             inner: self.inner,
             weighted: self.weighted,
-            most: site.mtu.0.min(u64::from(u32::MAX)) as u32,
+            most: context.mtu.0.min(u64::from(u32::MAX)) as u32,
             largest: matches!(self.drop, Victim::RandomInLargest | Victim::HeadOfLargest)
                 .then_some(self.measure),
             branches: bsq::check_branches(self.branches)?,
@@ -164,14 +164,14 @@ impl Discipline for Config {
             limit,
             pick,
             detector,
-            idle: Idle::new(site.rate, self.avpkt.0),
-            tree: HopTree::new(shape, site.onward.clone(), limit.most_packets(64).min(1 << 12)),
-            rng: site.streams.rng(),
+            idle: Idle::new(context.rate, self.avpkt.0),
+            tree: HopTree::new(shape, context.onward.clone(), limit.most_packets(64).min(1 << 12)),
+            rng: context.streams.rng(),
         })
     }
 
-    fn nature(&self, site: &Site) -> Nature {
-        Nature::plain(self.red().limit(site))
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties::plain(self.red().limit(context))
     }
 
     fn looks_ahead(&self) -> usize {
@@ -195,12 +195,12 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
-        self.red().warnings(site)
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        self.red().warnings(context)
     }
 
-    fn advice(&self, largest: Bytes, site: &Site) -> Vec<Advice> {
-        self.red().advice(largest, site)
+    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+        self.red().advice(largest, context)
     }
 }
 
@@ -297,8 +297,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn site(seed: u64) -> Site {
-        Site::new(Rate::kbit(12_500), Streams::new(seed))
+    fn context(seed: u64) -> LinkContext {
+        LinkContext::new(Rate::kbit(12_500), Streams::new(seed))
     }
 
     /// A packet of 500 bytes towards a next hop.
@@ -316,7 +316,7 @@ mod tests {
             let config = Config { drop, ..Config::default() };
             let mut gone: BTreeMap<&str, u32> = BTreeMap::new();
             for seed in 0..300 {
-                let mut queue: Bsqred<&str> = config.build(&site(seed)).unwrap();
+                let mut queue: Bsqred<&str> = config.build(&context(seed)).unwrap();
                 let mut out = Outbox::default();
                 let mut cx = Cx::new(Time::ms(1), &mut out);
                 for pkt in [towards(4, "a1"), towards(4, "a2"), towards(4, "a3"), towards(5, "b1")] {
@@ -362,8 +362,8 @@ mod tests {
             let no = if wait { "" } else { "no" };
             let more = format!("limit {limit}p target {target}us {no}wait");
             let run = |text: &str| -> Vec<Event> {
-                let (spec, site): (Spec, _) = (text.parse().unwrap(), site(7));
-                drive(&mut spec.build::<u64>(&site).unwrap(), spec.nature(&site), &ops).unwrap()
+                let (spec, context): (Spec, _) = (text.parse().unwrap(), context(7));
+                drive(&mut spec.build::<u64>(&context).unwrap(), spec.properties(&context), &ops).unwrap()
             };
             prop_assert_eq!(run(&format!("bsqred level 0 drop arriving {more}")), run(&format!("ared {more}")));
         }
@@ -386,7 +386,7 @@ mod tests {
                 ..Config::default()
             };
             // A weight at which a few packets are enough for the average: a slow link.
-            let slow = Site::new(Rate::kbit(8), Streams::new(seed));
+            let slow = LinkContext::new(Rate::kbit(8), Streams::new(seed));
             let mut queue: Bsqred<u64> = config.build(&slow).unwrap();
             let mut out = Outbox::default();
             let mut waiting: BTreeMap<u64, (u16, u32)> = BTreeMap::new();
@@ -424,14 +424,14 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_or_told() {
         let refused = |text: &str| {
-            let built = text.parse::<Spec>().unwrap().build::<()>(&site(1));
+            let built = text.parse::<Spec>().unwrap().build::<()>(&context(1));
             built.map(|_| ()).unwrap_err().parameter
         };
         assert_eq!(refused("bsqred level 7"), "level");
         assert_eq!(refused("bsqred limit 0p"), "limit");
         assert_eq!(refused("bsqred avpkt 0b"), "avpkt");
         assert_eq!(refused("bsqred branches 0"), "branches");
-        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&site(1));
+        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context(1));
         assert!(warnings("bsqred").is_empty());
         assert!(warnings("bsqred limit 20p")[0].starts_with("limit: 20p are fewer"));
     }

@@ -38,8 +38,8 @@
 use giveway_qdisc::blocks::DenseFifo;
 use giveway_qdisc::blocks::red::{Detector, Verdict};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rate, Rng,
-    Share, Site, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties,
+    Qdisc, Rate, Rng, Share, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,8 +116,8 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "CHOKe: RED, and packets that meet their own flow in the queue go with it";
     type Qdisc<P: 'static> = Choke<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Choke<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Choke<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let thresholds = self.thresholds();
         thresholds.check_avpkt()?;
         if self.candidates == 0 {
@@ -138,7 +138,7 @@ impl Discipline for Config {
             return Err(Invalid::new("weight", message));
         }
         let (unit, curve) = thresholds.curve()?;
-        let bandwidth = bandwidth(self.bandwidth, site)?;
+        let bandwidth = bandwidth(self.bandwidth, context)?;
         let weight = thresholds.weight(unit, &curve, bandwidth)?;
         Ok(Choke {
             limit: self.limit,
@@ -148,15 +148,15 @@ impl Discipline for Config {
             ecn: self.ecn,
             detector: Detector::new(curve, weight, self.probability.get(), false, None),
             idle: Idle::new(bandwidth, self.avpkt.0),
-            rng: site.streams.rng(),
+            rng: context.streams.rng(),
             queue: DenseFifo::with_capacity(self.limit.most_packets(64).min(1 << 12)),
             held: Backlog::ZERO,
             met: 0,
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -176,8 +176,8 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
-        self.thresholds().warnings(site)
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        self.thresholds().warnings(context)
     }
 }
 
@@ -277,13 +277,13 @@ mod tests {
     use giveway_qdisc::{Ecn, Outbox, Rng, Span, Streams, Time};
     use proptest::prelude::*;
 
-    fn site() -> Site {
-        Site::new(Rate::mbit(8), Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
     fn built(spec: &str) -> Choke<u32> {
         let crate::Spec::choke(config) = spec.parse().unwrap() else { panic!("{spec} is choke") };
-        config.build(&site()).unwrap()
+        config.build(&context()).unwrap()
     }
 
     /// A packet arrives; the names of the packets that were dropped, and how many were marked.
@@ -407,7 +407,7 @@ mod tests {
     fn wrong_and_doubtful_parameters_are_named() {
         let wrong = |spec: &str| {
             let crate::Spec::choke(config) = spec.parse().unwrap() else { panic!("{spec} is choke") };
-            config.build::<()>(&site()).map(|_| ()).unwrap_err().parameter
+            config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
         };
         assert_eq!(wrong("choke candidates 0"), "candidates");
         assert_eq!(wrong("choke candidates 17"), "candidates");
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!(wrong("choke burst 3"), "burst");
         assert_eq!(wrong("choke weight 0.002 burst 50"), "weight");
         assert_eq!(wrong("choke avpkt 0"), "avpkt");
-        let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&site());
+        let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&context());
         assert!(warnings("choke").is_empty());
         assert!(warnings("choke min 50p")[0].starts_with("max: 75 is less than twice min"));
     }
@@ -524,7 +524,7 @@ mod tests {
                 gentle,
                 ..Config::default()
             };
-            let place = Site::new(Rate::mbit(8), Streams::new(seed));
+            let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
             let mut q: Choke<u64> = config.build(&place).unwrap();
             let curve = Curve { min: 3.0, max: 9.0, gentle };
             let mut plain = Plain {
@@ -554,7 +554,7 @@ mod tests {
         /// The odds of meeting are the flow's part of the queue, whatever was taken out of it before.
         #[test]
         fn the_draw_is_even(own in 1..20u64, others in 1..20u64, seed: u64) {
-            let place = Site::new(Rate::mbit(8), Streams::new(seed));
+            let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
             let config = Config {
                 min: Some(Limit::Packets(1)),
                 max: Some(Limit::Packets(100)),

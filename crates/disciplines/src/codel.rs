@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::codel::{Codel as State, Law};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Site, Span,
+    Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Span,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,8 +69,8 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "CoDel: drops from the head when delay stands above a target (RFC 8289)";
     type Qdisc<P: 'static> = Codel<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Codel<P>, Invalid> {
-        let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, site)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Codel<P>, Invalid> {
+        let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, context)?;
         let room = (self.limit.0 as usize).min(1 << 12);
         Ok(Codel {
             limit: self.limit.0,
@@ -81,8 +81,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(Limit::Packets(self.limit.0))
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(Limit::Packets(self.limit.0))
     }
 
     fn variants() -> Vec<Config> {
@@ -94,13 +94,13 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
-        let mut warnings = law_warnings(self.target, self.interval, self.ce_threshold, site);
-        let drains = site.rate.time_for(self.limit.0.saturating_mul(site.mtu.0));
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = law_warnings(self.target, self.interval, self.ce_threshold, context);
+        let drains = context.rate.time_for(self.limit.0.saturating_mul(context.mtu.0));
         if drains < self.target {
             warnings.push(format!(
                 "limit: {} drain in {drains} at {}, before the target of {}: the queue overflows before CoDel acts",
-                self.limit, site.rate, self.target
+                self.limit, context.rate, self.target
             ));
         }
         warnings
@@ -114,13 +114,13 @@ pub(crate) fn law(
     interval: Span,
     ecn: bool,
     ce_threshold: Option<Span>,
-    site: &Site,
+    context: &LinkContext,
 ) -> Result<Law, Invalid> {
-    giveway_qdisc::check_limit("limit", Limit::Packets(limit.0), site.mtu)?;
+    giveway_qdisc::check_limit("limit", Limit::Packets(limit.0), context.mtu)?;
     if interval.is_zero() {
         return Err(Invalid::new("interval", "no time at all: write for example \"100ms\""));
     }
-    Ok(Law { target, interval, mtu: site.mtu, ecn, ce_threshold })
+    Ok(Law { target, interval, mtu: context.mtu, ecn, ce_threshold })
 }
 
 /// The usual mistakes with these.
@@ -128,15 +128,15 @@ pub(crate) fn law_warnings(
     target: Span,
     interval: Span,
     ce_threshold: Option<Span>,
-    site: &Site,
+    context: &LinkContext,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    let packet = site.rate.time_for(site.mtu.0);
+    let packet = context.rate.time_for(context.mtu.0);
     // RFC 8289 section 4.3 and RFC 8290 section 5.2.2: the target is at least the time of one packet.
     if target < packet {
         warnings.push(format!(
             "target: {target} is less than one packet of {} bytes takes at {} ({packet}): write at least that",
-            site.mtu.0, site.rate
+            context.mtu.0, context.rate
         ));
     }
     if interval <= target {
@@ -147,7 +147,7 @@ pub(crate) fn law_warnings(
     if let Some(threshold) = ce_threshold.filter(|threshold| *threshold < packet) {
         warnings.push(format!(
             "ce_threshold: {threshold} is less than one packet takes at {} ({packet}): every packet that waits at all is marked",
-            site.rate
+            context.rate
         ));
     }
     warnings
@@ -263,9 +263,9 @@ mod tests {
 
     #[test]
     fn marks_instead_of_dropping() {
-        let site = Site::new(Rate::mbit(8), Streams::new(1));
+        let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
         let capable = |spec: &str| {
-            let qdisc = spec.parse::<crate::Spec>().unwrap().build::<String>(&site).unwrap();
+            let qdisc = spec.parse::<crate::Spec>().unwrap().build::<String>(&context).unwrap();
             trace_on(qdisc, 1000, &overload(0, 300), |meta| meta.ecn = Ecn::Ect0)
         };
         assert_eq!(drops(&capable("codel ecn")), "");
@@ -281,15 +281,15 @@ mod tests {
     #[test]
     fn known_traps_are_named() {
         let warnings = |spec: &str, rate| {
-            spec.parse::<crate::Spec>().unwrap().warnings(&Site::new(rate, Streams::new(1)))
+            spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
         };
         assert!(warnings("codel", Rate::mbit(10)).is_empty());
         assert!(warnings("codel", Rate::mbit(1))[0].starts_with("target: 5ms is less than one packet"));
         assert!(warnings("codel limit 3p", Rate::mbit(10))[0].starts_with("limit: 3p drain in 3600us"));
         assert!(warnings("codel interval 5ms", Rate::mbit(10))[0].starts_with("interval: "));
         assert!(warnings("codel ce_threshold 1ms", Rate::mbit(10))[0].starts_with("ce_threshold: "));
-        let site = Site::new(Rate::mbit(10), Streams::new(1));
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let zero = Config { interval: Span::ZERO, ..Config::default() };
-        assert_eq!(zero.build::<()>(&site).map(|_| ()).unwrap_err().parameter, "interval");
+        assert_eq!(zero.build::<()>(&context).map(|_| ()).unwrap_err().parameter, "interval");
     }
 }

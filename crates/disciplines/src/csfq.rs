@@ -32,8 +32,8 @@
 
 use giveway_qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, SameInstant};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc, Rate, Rng, Share,
-    Site, Span, Time, check_limit,
+    Backlog, Cx, DropReason, FlowTable, Invalid, Label, Limit, LinkContext, Next, Packet, Properties, Qdisc,
+    Rate, Rng, Share, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,12 +109,12 @@ impl Discipline for Config {
         "core-stateless fair queueing: drops by the rate that an edge wrote on the packet";
     type Qdisc<P: 'static> = Csfq<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Csfq<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Csfq<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         let flows = Averaging::new("window", self.window, self.same_instant)?;
         let core = Core {
-            capacity: site.rate.as_bit() as f64,
+            capacity: context.rate.as_bit() as f64,
             averaging: Averaging::new("core_window", self.core_window, self.same_instant)?,
             update: self.update,
             overflow_step: self.overflow_step.get(),
@@ -126,13 +126,13 @@ impl Discipline for Config {
             edge: self.edge.then(|| Edge::new(flows, memory)),
             core,
             threshold: self.threshold,
-            rng: site.streams.rng(),
+            rng: context.streams.rng(),
             queue: Buffer::new(self.limit),
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -151,7 +151,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::from_iter(above_limit("threshold", self.threshold, self.limit));
         if self.reload == Reload::Transition {
             warnings.push(
@@ -349,7 +349,7 @@ mod tests {
 
     fn built(spec: &str) -> Csfq<u64> {
         let Spec::csfq(config) = spec.parse().unwrap() else { panic!("{spec} is csfq") };
-        config.build(&Site::new(LINK, Streams::new(1))).unwrap()
+        config.build(&LinkContext::new(LINK, Streams::new(1))).unwrap()
     }
 
     fn rate(mbit: u64) -> Label {
@@ -511,11 +511,11 @@ mod tests {
                 1..300,
             ),
         ) {
-            let site = Site::new(LINK, Streams::new(1));
+            let context = LinkContext::new(LINK, Streams::new(1));
             let run = |spec: &str| {
                 let spec = spec.parse::<Spec>().unwrap();
-                let mut qdisc = spec.build::<u64>(&site).unwrap();
-                drive(&mut qdisc, spec.nature(&site), &ops).unwrap()
+                let mut qdisc = spec.build::<u64>(&context).unwrap();
+                drive(&mut qdisc, spec.properties(&context), &ops).unwrap()
             };
             prop_assert_eq!(run("csfq noedge limit 20p threshold 5p"), run("fifo limit 20p"));
         }
@@ -523,12 +523,13 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let site = Site::new(LINK, Streams::new(1));
-        let wrong = |text: &str| text.parse::<Spec>().unwrap().build::<()>(&site).err().unwrap().to_string();
+        let context = LinkContext::new(LINK, Streams::new(1));
+        let wrong =
+            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
         assert!(wrong("csfq window 0ms").starts_with("window: a rate needs some time"));
         assert!(wrong("csfq core_window 0ms").starts_with("core_window: a rate needs some time"));
         assert!(wrong("csfq flows 0").starts_with("flows: 0 is not between"));
-        let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&site).join("; ");
+        let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warned("csfq"), "");
         assert!(warned("csfq limit 30kb").contains("threshold: the queue never is as long as"));
         assert!(warned("csfq reload transition").contains("for good"));

@@ -36,8 +36,8 @@
 
 use giveway_qdisc::blocks::{FlowMap, LongestQueue, Rank};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Guarantee, Invalid, Limit, List, Meta, Nature, Next,
-    Packet, Place, Qdisc, Site,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Guarantee, Invalid, Limit, LinkContext, List, Meta,
+    Next, Packet, Place, Properties, Qdisc,
 };
 use giveway_qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
@@ -131,15 +131,15 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "deficit round robin: exact per-flow queues that share the link by bytes";
     type Qdisc<P: 'static> = Drr<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Drr<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Drr<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Drr {
             limit: self.limit,
             victim: self.drop,
             key: self.key,
             buckets: self.buckets,
-            quantum: quantum("quantum", self.quantum.unwrap_or(site.mtu))?,
+            quantum: quantum("quantum", self.quantum.unwrap_or(context.mtu))?,
             quanta: self.quanta.iter().map(|bytes| quantum("quanta", *bytes)).collect::<Result<_, _>>()?,
             by_key: FlowMap::with_capacity(room),
             flows: Slots::with_capacity(room),
@@ -152,15 +152,15 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
+    fn properties(&self, _: &LinkContext) -> Properties {
         // Flows that share a queue cannot rely on a turn of their own.
         let own_turn = self.key == Key::Flow && self.buckets == 0;
-        Nature::plain(self.limit).with(if own_turn { Guarantee::Turns } else { Guarantee::Nothing })
+        Properties::plain(self.limit).with(if own_turn { Guarantee::Turns } else { Guarantee::Nothing })
     }
 
-    fn turn(&self, class: u16, site: &Site) -> Bytes {
+    fn turn(&self, class: u16, context: &LinkContext) -> Bytes {
         let of_class = self.quanta.get(usize::from(class)).copied();
-        of_class.or(self.quantum).unwrap_or(site.mtu)
+        of_class.or(self.quantum).unwrap_or(context.mtu)
     }
 
     fn variants() -> Vec<Config> {
@@ -191,15 +191,20 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
-        let smallest =
-            self.quanta.iter().copied().chain([self.quantum.unwrap_or(site.mtu)]).min().unwrap_or(site.mtu);
-        if smallest >= site.mtu {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let smallest = self
+            .quanta
+            .iter()
+            .copied()
+            .chain([self.quantum.unwrap_or(context.mtu)])
+            .min()
+            .unwrap_or(context.mtu);
+        if smallest >= context.mtu {
             return Vec::new();
         }
         vec![format!(
             "a quantum of {smallest} is below the largest packet, {}: a flow needs several rounds for one packet",
-            site.mtu
+            context.mtu
         )]
     }
 }
@@ -466,10 +471,11 @@ mod tests {
     #[test]
     fn the_head_of_the_longest_goes_when_told_to() {
         // The packets of this trace are so small that the limit is below an ordinary MTU.
-        let site = Site { mtu: Bytes(200), ..Site::new(Rate::bit(800_000), Streams::new(1)) };
+        let context =
+            LinkContext { mtu: Bytes(200), ..LinkContext::new(Rate::bit(800_000), Streams::new(1)) };
         let drr: Spec = "drr quantum 100b limit 600b drop head".parse().unwrap();
         assert_eq!(
-            trace_on(drr.build(&site).unwrap(), 100, MIXED, |_| {}),
+            trace_on(drr.build(&context).unwrap(), 100, MIXED, |_| {}),
             "A2[0-1] B1[1-2] C2[2-3] A3[3-4] B2[4-5] A4[5-6] D1[6-7] B3[7-8] | A1@0 C1@0"
         );
     }
@@ -491,8 +497,11 @@ mod tests {
     #[test]
     fn hosts_are_flows_when_told_to() {
         let served = |spec: &str| {
-            let drr =
-                spec.parse::<Spec>().unwrap().build(&Site::new(Rate::mbit(8), Streams::new(1))).unwrap();
+            let drr = spec
+                .parse::<Spec>()
+                .unwrap()
+                .build(&LinkContext::new(Rate::mbit(8), Streams::new(1)))
+                .unwrap();
             let arrivals = "0 A1 1500, A2 1500, B1 1500, B2 1500, C1 1500, C2 1500";
             trace_on(drr, 1500, arrivals, |meta| {
                 meta.from = 1 + meta.class / 2;
@@ -594,7 +603,7 @@ mod tests {
                 drop,
                 ..Config::default()
             };
-            let mut drr = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut drr = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut reference = Reference { config, round: VecDeque::new(), granted: false };
             let mut out = Outbox::default();
             for (serial, op) in (0u64..).zip(ops) {
@@ -621,7 +630,7 @@ mod tests {
         #[test]
         fn deficits_stay_below_a_packet(ops in ops(), quantum in 1..3000u64) {
             let config = Config { quantum: Some(Bytes(quantum)), limit: Limit::Packets(30), ..Config::default() };
-            let mut drr = config.build::<u64>(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut drr = config.build::<u64>(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut out = Outbox::default();
             for (serial, op) in (0u64..).zip(ops) {
                 let mut cx = Cx::new(Time::ZERO, &mut out);
@@ -647,7 +656,7 @@ mod tests {
             lengths in prop::collection::vec(prop::collection::vec(40..=1500u32, 40), 3), quantum in 100..4000u64,
         ) {
             let config = Config { quantum: Some(Bytes(quantum)), ..Config::default() };
-            let mut drr = config.build::<usize>(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut drr = config.build::<usize>(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut out = Outbox::default();
             let mut cx = Cx::new(Time::ZERO, &mut out);
             for (flow, of_flow) in lengths.iter().enumerate() {
@@ -685,11 +694,11 @@ mod tests {
                 other => other,
             };
             let ops: Vec<Op> = ops.iter().map(one).collect();
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             let limit = Limit::Packets(limit);
             let drr = Spec::drr(Config { limit, quantum: Some(Bytes(quantum)), ..Config::default() });
             let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap() };
+            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap() };
             prop_assert_eq!(run(&drr), run(&fifo));
         }
     }

@@ -34,8 +34,8 @@ use std::num::NonZeroU32;
 
 use giveway_qdisc::blocks::{FlowMap, Level, TwoLevel};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site,
-    check_limit,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties,
+    Qdisc, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,8 +65,8 @@ impl Discipline for Config {
         "early flow discard: short flows first, and state only for flows that are queued";
     type Qdisc<P: 'static> = Efd<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Efd<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Efd<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Efd {
             limit: self.limit,
@@ -77,8 +77,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -91,7 +91,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         match (self.limit, self.threshold) {
             (Limit::Packets(limit), Limit::Packets(threshold))
             | (Limit::Bytes(limit), Limit::Bytes(threshold))
@@ -309,7 +309,7 @@ mod tests {
     }
 
     fn built(config: &Config) -> Efd<u64> {
-        config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap()
+        config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap()
     }
 
     proptest! {
@@ -411,10 +411,10 @@ mod tests {
         #[test]
         fn without_a_threshold_it_is_a_fifo(ops in ops(), limit in 1..20u64, in_bytes in any::<bool>()) {
             let limit = if in_bytes { Limit::Bytes(limit * 1500) } else { Limit::Packets(limit) };
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             let efd = Spec::efd(Config { limit, threshold: Limit::Packets(u64::MAX), count_first: true });
             let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap() };
+            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap() };
             let (efd, fifo) = (run(&efd), run(&fifo));
             prop_assert_eq!(efd, fifo);
         }

@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, check_limit,
+    Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,8 +57,8 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "first in, first out, with a limit in packets or bytes";
     type Qdisc<P: 'static> = Fifo<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Fifo<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Fifo<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Fifo {
             limit: self.limit,
@@ -68,8 +68,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {

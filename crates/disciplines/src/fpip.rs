@@ -55,8 +55,8 @@
 use giveway_qdisc::blocks::pip::{Length, Pip};
 use giveway_qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, RecentFlows, SameInstant, Step};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Label, Limit, Nature, Next, Packet, Qdisc,
-    Rate, Rng, Share, Site, Span, Time, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Label, Limit, LinkContext, Next, Packet,
+    Properties, Qdisc, Rate, Rng, Share, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,8 +173,8 @@ impl Config {
         crate::pip::Config { limit, target, avpkt, t, tau, kh, max_dt, clamp, ecn: false }
     }
 
-    fn core(&self, site: &Site, pip: Pip) -> Result<Core, Invalid> {
-        let capacity = site.rate.as_bit() as f64;
+    fn core(&self, context: &LinkContext, pip: Pip) -> Result<Core, Invalid> {
+        let capacity = context.rate.as_bit() as f64;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         let short = Averaging::new("short_window", self.short_window, self.same_instant)?;
         let accepted = Averaging::new("accepted_window", self.accepted_window, self.same_instant)?;
@@ -200,26 +200,26 @@ impl Discipline for Config {
         "FPIP: short flows first, equal shares of the rest for long ones, by labels from an edge";
     type Qdisc<P: 'static> = Fpip<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Fpip<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Fpip<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let (pip, length) = self.pip().controller()?;
-        let core = self.core(site, pip)?;
+        let core = self.core(context, pip)?;
         let memory = Memory::checked(self.sweep, self.edge_idle, self.flows)?;
         let averaging = Averaging::new("window", self.window, self.same_instant)?;
-        let most = threshold(self.threshold, site.mtu);
-        let least = if self.adaptive { most.min(threshold(Limit::Packets(3), site.mtu)) } else { most };
+        let most = threshold(self.threshold, context.mtu);
+        let least = if self.adaptive { most.min(threshold(Limit::Packets(3), context.mtu)) } else { most };
         Ok(Fpip {
             edge: self.edge.then(|| Edge::new(averaging, memory)),
             threshold: Threshold { least: f64::from(least), most: f64::from(most) },
             core,
             length,
-            rng: site.streams.rng(),
+            rng: context.streams.rng(),
             queue: Buffer::new(self.limit),
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -256,8 +256,8 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
-        let mut warnings = self.pip().warnings(site);
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = self.pip().warnings(context);
         if self.floor.get() == 0.0 {
             warnings
                 .push("floor: with none, a burst of short flows can starve long ones for ever".to_owned());
@@ -543,12 +543,12 @@ mod tests {
 
     const LINK: Rate = Rate::mbit(10);
 
-    fn site() -> Site {
-        Site::new(LINK, Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(LINK, Streams::new(1))
     }
     fn built(spec: &str) -> Fpip<u64> {
         let Spec::fpip(config) = spec.parse().unwrap() else { panic!("{spec} is fpip") };
-        config.build(&site()).unwrap()
+        config.build(&context()).unwrap()
     }
     fn with(spec: &str, flows: &[Flow]) -> Outcome {
         offer(spec, LINK, flows, 22)
@@ -715,7 +715,7 @@ mod tests {
     /// then says "congested", equation (4) gives 0. How many of the flow's next fifty packets, five seconds of them, get through.
     fn after_a_burst(spec: &str, seed: u64) -> usize {
         let Spec::fpip(config) = spec.parse().unwrap() else { panic!("{spec} is fpip") };
-        let mut fpip = config.build::<u64>(&Site::new(LINK, Streams::new(seed))).unwrap();
+        let mut fpip = config.build::<u64>(&LinkContext::new(LINK, Streams::new(seed))).unwrap();
         let mut out = Outbox::default();
         let mut got = 0;
         for n in 0..100 {
@@ -817,8 +817,8 @@ mod tests {
         ) {
             let run = |spec: &str| {
                 let spec = spec.parse::<Spec>().unwrap();
-                let mut qdisc = spec.build::<u64>(&site()).unwrap();
-                drive(&mut qdisc, spec.nature(&site()), &ops).unwrap()
+                let mut qdisc = spec.build::<u64>(&context()).unwrap();
+                drive(&mut qdisc, spec.properties(&context()), &ops).unwrap()
             };
             prop_assert_eq!(run("fpip threshold 4gb limit 20p target 5p"), run("fifo limit 20p"));
         }
@@ -862,12 +862,12 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let wrong =
-            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&site()).err().unwrap().to_string();
+            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context()).err().unwrap().to_string();
         assert!(wrong("fpip window 0ms").starts_with("window: a rate needs some time"));
         assert!(wrong("fpip accepted_window 0ms").starts_with("accepted_window: a rate needs some time"));
         assert_eq!(wrong("fpip t 0"), "t: 0 is no integral time: the paper has 200 (packet-seconds)");
         assert!(wrong("fpip flows 0").starts_with("flows: 0 is not between"));
-        let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&site()).join("; ");
+        let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context()).join("; ");
         assert_eq!(warned("fpip"), "");
         assert!(warned("fpip floor 0%").contains("starve long ones for ever"));
         assert!(warned("fpip floor_each").contains("with more than 1000 long flows"));

@@ -24,7 +24,8 @@
 
 use giveway_qdisc::blocks::{Averaging, Buffer, Edge, Memory, SameInstant};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span, check_limit,
+    Backlog, Bytes, Cx, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, Span,
+    check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,20 +86,20 @@ impl Discipline for Config {
         "labels packets of long flows with their rate, as an edge router of FPIP or CSFQ";
     type Qdisc<P: 'static> = FpipEdge<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<FpipEdge<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<FpipEdge<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         let averaging = Averaging::new("window", self.window, self.same_instant)?;
         Ok(FpipEdge {
-            threshold: threshold(self.threshold, site.mtu),
+            threshold: threshold(self.threshold, context.mtu),
             trust: self.trust,
             edge: Edge::new(averaging, memory),
             queue: Buffer::new(self.limit),
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -156,8 +157,8 @@ mod tests {
 
     /// The labels with which packets of one flow leave: milliseconds, bytes and the label that each came with.
     fn labels(spec: &str, packets: &[(u64, u32, Label)]) -> Vec<Label> {
-        let site = Site::new(Rate::mbit(10), Streams::new(1));
-        let mut edge = spec.parse::<Spec>().unwrap().build::<()>(&site).unwrap();
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let mut edge = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
         let mut out = Outbox::default();
         let mut through = |(ms, bytes, label): &(u64, u32, Label)| {
             let mut pkt = Packet::new(FlowKey(1), *bytes, ());

@@ -34,8 +34,8 @@ use std::collections::VecDeque;
 use giveway_qdisc::blocks::codel::{Codel as State, Law};
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets,
-    Qdisc, Site, Slots, Span,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Next, Packet,
+    Packets, Properties, Qdisc, Slots, Span,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,8 +92,8 @@ const MOST_FLOWS: u32 = 65_536;
 const MOST_QUANTUM: u64 = 1 << 20;
 
 impl Config {
-    fn quantum(&self, site: &Site) -> Bytes {
-        self.quantum.unwrap_or(Bytes(site.mtu.0 + HEADER))
+    fn quantum(&self, context: &LinkContext) -> Bytes {
+        self.quantum.unwrap_or(Bytes(context.mtu.0 + HEADER))
     }
 }
 
@@ -101,10 +101,10 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "a queue per flow in turns, new flows first, CoDel in each (RFC 8290)";
     type Qdisc<P: 'static> = FqCodel<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<FqCodel<P>, Invalid> {
-        let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, site)?;
-        giveway_qdisc::check_limit("memory_limit", Limit::Bytes(self.memory_limit.0), site.mtu)?;
-        let quantum = self.quantum(site).0;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<FqCodel<P>, Invalid> {
+        let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, context)?;
+        giveway_qdisc::check_limit("memory_limit", Limit::Bytes(self.memory_limit.0), context.mtu)?;
+        let quantum = self.quantum(context).0;
         if !(LEAST_QUANTUM..=MOST_QUANTUM).contains(&quantum) {
             return Err(Invalid::new(
                 "quantum",
@@ -127,7 +127,7 @@ impl Discipline for Config {
             quantum: quantum as i32,
             drop_batch: self.drop_batch,
             law,
-            perturbation: site.streams.rng().word(),
+            perturbation: context.streams.rng().word(),
             flows: vec![Flow::default(); flows],
             bytes: vec![0; flows],
             new: VecDeque::with_capacity(flows),
@@ -137,8 +137,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(Limit::Packets(self.limit.0))
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(Limit::Packets(self.limit.0))
     }
 
     fn variants() -> Vec<Config> {
@@ -151,21 +151,21 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
-        let mut warnings = law_warnings(self.target, self.interval, self.ce_threshold, site);
-        let quantum = self.quantum(site);
-        if quantum.0 < site.mtu.0 {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = law_warnings(self.target, self.interval, self.ce_threshold, context);
+        let quantum = self.quantum(context);
+        if quantum.0 < context.mtu.0 {
             warnings.push(format!(
                 "quantum: {quantum} is less than a packet of {} bytes: large packets wait for several turns, which favours small ones and costs time",
-                site.mtu.0
+                context.mtu.0
             ));
         }
-        let most = Bytes(self.memory_limit.0.min(self.limit.0.saturating_mul(site.mtu.0)));
-        let drains = site.rate.time_for(most.0);
+        let most = Bytes(self.memory_limit.0.min(self.limit.0.saturating_mul(context.mtu.0)));
+        let drains = context.rate.time_for(most.0);
         if drains < self.target {
             warnings.push(format!(
                 "limit: {most} drain in {drains} at {}, before the target of {}: the buffer overflows before CoDel acts",
-                site.rate, self.target
+                context.rate, self.target
             ));
         }
         warnings
@@ -345,12 +345,12 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn site() -> Site {
-        Site::new(Rate::mbit(8), Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
     fn built(config: &Config) -> FqCodel<u32> {
-        config.build(&site()).unwrap()
+        config.build(&context()).unwrap()
     }
 
     /// Deterministic and small: packets without a port.
@@ -471,7 +471,7 @@ mod tests {
         let (_, drops) = out.split_once('|').unwrap();
         assert!(drops.contains("A") && !drops.contains("B"), "{drops}");
         // ECN is on unless it is switched off: capable senders lose nothing.
-        let qdisc = "fq_codel".parse::<crate::Spec>().unwrap().build::<String>(&site()).unwrap();
+        let qdisc = "fq_codel".parse::<crate::Spec>().unwrap().build::<String>(&context()).unwrap();
         let marked = trace_on(qdisc, 1000, &arrivals.join("; "), |meta| meta.ecn = Ecn::Ect0);
         assert!(marked.ends_with('|'));
     }
@@ -479,7 +479,7 @@ mod tests {
     #[test]
     fn collisions_differ_from_one_instance_to_the_next() {
         let buckets = |seed| {
-            let place = Site::new(Rate::mbit(8), Streams::new(seed));
+            let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
             let q: FqCodel<u32> = Config::default().build(&place).unwrap();
             (0..1000).map(|flow| q.bucket(FlowKey(flow))).collect::<Vec<_>>()
         };
@@ -493,7 +493,7 @@ mod tests {
     #[test]
     fn known_traps_are_named() {
         let warnings = |spec: &str, rate| {
-            spec.parse::<crate::Spec>().unwrap().warnings(&Site::new(rate, Streams::new(1)))
+            spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
         };
         assert!(warnings("fq_codel", Rate::mbit(10)).is_empty());
         assert!(
@@ -507,7 +507,7 @@ mod tests {
             (Config { drop_batch: 0, ..Config::default() }, "drop_batch"),
             (Config { memory_limit: Bytes(100), ..Config::default() }, "memory_limit"),
         ] {
-            assert_eq!(wrong.build::<()>(&site()).map(|_| ()).unwrap_err().parameter, parameter);
+            assert_eq!(wrong.build::<()>(&context()).map(|_| ()).unwrap_err().parameter, parameter);
         }
     }
 

@@ -15,8 +15,8 @@
 
 use giveway_qdisc::blocks::{FlowIndex, LongestQueue, Memory, Rank, Ticks};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Next, Packet, Place, Qdisc,
-    Rate, Site, Slots, Span, Time, check_limit,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Meta, Next, Packet,
+    Place, Qdisc, Rate, Slots, Span, Time, check_limit,
 };
 
 use crate::Discipline;
@@ -168,8 +168,12 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
     ///
     /// # Errors
     /// A limit or a table that hold nothing.
-    pub(crate) fn new(common: &Common, schedule: S, site: &Site) -> Result<Guaranteed<P, S>, Invalid> {
-        check_limit("limit", common.limit, site.mtu)?;
+    pub(crate) fn new(
+        common: &Common,
+        schedule: S,
+        context: &LinkContext,
+    ) -> Result<Guaranteed<P, S>, Invalid> {
+        check_limit("limit", common.limit, context.mtu)?;
         if common.flows == 0 {
             let message = "with 0 flows everything is best effort: write for example 4096";
             return Err(Invalid::new("flows", message));
@@ -181,7 +185,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
         Ok(Guaranteed {
             schedule,
             limit: common.limit,
-            link: site.rate,
+            link: context.rate,
             most,
             by_key: FlowIndex::with_capacity(flows),
             flows: Slots::with_capacity(flows),
@@ -191,7 +195,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             packets: Slots::with_capacity(room),
             longest: LongestQueue::with_capacity(flows),
             held: Backlog::ZERO,
-            best_effort: best_effort.build(&site.child("best_effort"))?,
+            best_effort: best_effort.build(&context.child("best_effort"))?,
             admitted: Rate::default(),
             refused: 0,
         })
@@ -482,13 +486,13 @@ impl<T: Default> Numbered<T> {
 mod tests {
     use crate::Spec;
     use crate::reserved::reserved_trace_with;
-    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+    use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
     /// The disciplines that are built on this.
     const ALL: [&str; 9] = ["vc", "wfq", "wf2q", "tss", "trr", "trr_round", "trr_sound", "vtrr", "qfq"];
 
-    fn site() -> Site {
-        Site::new(Rate::mbit(8), Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
     fn gauge(qdisc: &impl Qdisc<()>, wanted: &str) -> f64 {
@@ -568,7 +572,7 @@ mod tests {
                     .map(|pkt| pkt.payload)
                     .collect()
             };
-            let mut qdisc: Box<dyn Qdisc<u32>> = name.parse::<Spec>().unwrap().build(&site()).unwrap();
+            let mut qdisc: Box<dyn Qdisc<u32>> = name.parse::<Spec>().unwrap().build(&context()).unwrap();
             // 0 and 1 reserved, 2 and 3 of X, 4, 5 and 6 of A without.
             come(&mut qdisc, &[(a, some), (a, some), (x, none), (x, none), (a, none), (a, none), (a, none)]);
             assert_eq!(leave(&mut qdisc, 2), [0, 1], "{name}");
@@ -578,7 +582,7 @@ mod tests {
             // 7 with a reservation, behind 5 and 6 of its flow and before 3 of X.
             come(&mut qdisc, &[(a, some)]);
             let mut left = leave(&mut qdisc, 9);
-            if !name.parse::<Spec>().unwrap().nature(&site()).keeps_flow_order {
+            if !name.parse::<Spec>().unwrap().properties(&context()).keeps_flow_order {
                 left[..3].sort_unstable();
             }
             assert_eq!(left, [5, 6, 7, 3], "{name}");
@@ -588,7 +592,7 @@ mod tests {
     #[test]
     fn refusals_are_counted() {
         for name in ALL {
-            let mut qdisc = name.parse::<Spec>().unwrap().build::<()>(&site()).unwrap();
+            let mut qdisc = name.parse::<Spec>().unwrap().build::<()>(&context()).unwrap();
             let mut out = Outbox::default();
             let mut cx = Cx::new(Time::ms(1), &mut out);
             qdisc.enqueue(packet(1, Rate::mbit(5)), &mut cx);
@@ -616,7 +620,7 @@ mod tests {
     fn the_table_is_bounded() {
         for name in ALL {
             let spec = format!("{name} flows 50");
-            let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&site()).unwrap();
+            let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context()).unwrap();
             let mut out = Outbox::default();
             for flow in 0..100_000u64 {
                 // A packet of a flow of 1 bit/s takes 8,000 s.

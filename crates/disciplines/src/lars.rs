@@ -38,7 +38,8 @@ use std::num::NonZeroU32;
 
 use giveway_qdisc::blocks::{Memory, RankedPackets, RecentFlows};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties,
+    Qdisc, Span,
 };
 use giveway_qdisc::{Time, check_limit};
 use schemars::JsonSchema;
@@ -81,8 +82,8 @@ impl Discipline for Config {
         "least attained recent service: LAS whose memory fades, with a bound on the lock-out";
     type Qdisc<P: 'static> = Lars<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Lars<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Lars<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         Ok(Lars {
             limit: self.limit,
@@ -92,8 +93,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -111,13 +112,13 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
-        let packet = site.rate.time_for(site.mtu.0);
+        let packet = context.rate.time_for(context.mtu.0);
         if !self.lockout.is_zero() && self.lockout < packet * 10 {
             warnings.push(format!(
                 "lockout {} is shorter than ten of the largest packets at {}: hardly anything is remembered",
-                self.lockout, site.rate
+                self.lockout, context.rate
             ));
         }
         if self.idle < self.lockout {
@@ -285,8 +286,8 @@ mod tests {
     use giveway_qdisc::{Outbox, Rate, Streams};
     use proptest::prelude::*;
 
-    fn site() -> Site {
-        Site::new(Rate::mbit(8), Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
     fn halving_in(lockout: Span) -> (Fading, impl Fn(u64, Time) -> f64) {
@@ -336,7 +337,7 @@ mod tests {
     /// 0, 933, 1,804 and 175: as tags, they would let the fourth overtake two others.
     #[test]
     fn a_packet_does_not_overtake_because_of_fading() {
-        let mut lars = Config { lockout: Span::ms(1), ..Config::default() }.build(&site()).unwrap();
+        let mut lars = Config { lockout: Span::ms(1), ..Config::default() }.build(&context()).unwrap();
         let (_, volume) = halving_in(Span::ms(1));
         let mut out = Outbox::default();
         let mut tags = Vec::new();
@@ -359,13 +360,13 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let built = |text: &str| {
-            text.parse::<Spec>().unwrap().build::<()>(&site()).map(drop).unwrap_err().to_string()
+            text.parse::<Spec>().unwrap().build::<()>(&context()).map(drop).unwrap_err().to_string()
         };
         assert_eq!(
             built("lars lockout 100us"),
             "lockout: 100us is too short: write at least \"1ms\", or \"0s\" for no fading"
         );
-        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&site()).join("; ");
+        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context()).join("; ");
         assert_eq!(warnings("lars") + &warnings("lars lockout 0s"), "");
         assert!(warnings("lars lockout 1min").contains("idle 30s is shorter than lockout 60s"));
         assert!(warnings("lars lockout 10ms").contains("shorter than ten of the largest packets"));
@@ -399,7 +400,7 @@ mod tests {
     /// newcomer sends `eager` packets for each that leaves. When A's packet is dropped, it tries again.
     fn lockout(config: &Config, past: u64, eager: u64) -> u64 {
         let (old, new) = (FlowKey(0), FlowKey(1));
-        let mut lars = config.build::<()>(&site()).unwrap();
+        let mut lars = config.build::<()>(&context()).unwrap();
         let mut out = Outbox::default();
         let mut waited = 0;
         for ms in 1.. {
@@ -430,7 +431,7 @@ mod tests {
             let (sweep, idle) = (Span::ms(sweep), Span::ms(40));
             let lars = Spec::lars(Config { limit, lockout: Span::ZERO, sweep, idle, flows });
             let las = Spec::las(crate::las::Config { limit, sweep, idle, flows, ..Default::default() });
-            let run = |spec: &Spec| drive(&mut spec.build(&site()).unwrap(), spec.nature(&site()), &ops).unwrap();
+            let run = |spec: &Spec| drive(&mut spec.build(&context()).unwrap(), spec.properties(&context()), &ops).unwrap();
             prop_assert_eq!(run(&lars), run(&las));
         }
 

@@ -36,7 +36,8 @@ use std::num::NonZeroU32;
 
 use giveway_qdisc::blocks::{Memory, RankedPackets, RecentFlows};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties,
+    Qdisc, Span,
 };
 use giveway_qdisc::{Time, check_limit};
 use schemars::JsonSchema;
@@ -77,8 +78,8 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "least attained service: the flow that has sent least goes first";
     type Qdisc<P: 'static> = Las<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Las<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Las<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         Ok(Las {
             limit: self.limit,
@@ -88,8 +89,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -101,7 +102,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         if !self.sweep.is_zero() && self.idle < self.sweep {
             warnings.push(format!(
@@ -271,12 +272,12 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let site = Site::new(Rate::mbit(10), Streams::new(1));
-        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&site).join("; ");
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warnings("las"), "");
         assert!(warnings("las idle 1s").contains("idle 1s is shorter than sweep 5s"));
         assert!(warnings("las flows 200").contains("200 flows are fewer than limit 300p"));
-        let none = "las flows 0".parse::<Spec>().unwrap().build::<()>(&site).err().unwrap();
+        let none = "las flows 0".parse::<Spec>().unwrap().build::<()>(&context).err().unwrap();
         assert_eq!(none.to_string(), "flows: 0 is not between 1 and 4194304: write for example 65536");
     }
 
@@ -359,7 +360,7 @@ mod tests {
                 idle: Span::ms(70),
                 ..Config::default()
             };
-            let mut las = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut las = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut reference = Reference { include_self, sweep, idle: 70, ..Reference::default() };
             let mut out = Outbox::default();
             let mut ms = 1;
@@ -386,7 +387,7 @@ mod tests {
         /// Equal flows that always have packets are served in turns, to within one packet.
         #[test]
         fn equal_flows_take_turns(flows in 2..8u64, each in 2..20u64, bytes in 40..1500u32) {
-            let mut las = Config::default().build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut las = Config::default().build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut out = Outbox::default();
             let mut cx = Cx::new(Time::ms(1), &mut out);
             for flow in 0..flows {
@@ -407,11 +408,11 @@ mod tests {
                 .into_iter()
                 .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
                 .collect();
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             let limit = Limit::Packets(limit);
             let las = Spec::las(Config { limit, ..Config::default() });
             let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap();
+            let run = |spec: &Spec| drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap();
             prop_assert_eq!(run(&las), run(&fifo));
         }
     }
@@ -420,7 +421,7 @@ mod tests {
     #[test]
     fn the_table_is_bounded() {
         let config = Config { limit: Limit::Packets(50), flows: 100, ..Config::default() };
-        let mut las = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+        let mut las = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
         let mut out = Outbox::default();
         for flow in 0..10_000 {
             let mut cx = Cx::new(Time::us(flow), &mut out);

@@ -28,8 +28,8 @@
 
 use giveway_qdisc::blocks::{Level, Levels, Memory};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
-    check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
+    Span, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,8 +88,8 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "a flow sinks through strict priorities by what it has sent";
     type Qdisc<P: 'static> = Pias<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Pias<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pias<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         if self.thresholds.len() >= MOST {
             let message =
                 format!("{} thresholds are more than {}: leave some out", self.thresholds.len(), MOST - 1);
@@ -109,9 +109,9 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
+    fn properties(&self, _: &LinkContext) -> Properties {
         // Packets that carry an earlier place in their flow than those before them may overtake.
-        Nature { keeps_flow_order: self.source == Source::Table, ..Nature::plain(self.limit) }
+        Properties { keeps_flow_order: self.source == Source::Table, ..Properties::plain(self.limit) }
     }
 
     fn variants() -> Vec<Config> {
@@ -131,7 +131,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.thresholds.is_empty() {
             warnings.push("without thresholds there is one level, and pias is a fifo".to_owned());
@@ -227,8 +227,9 @@ mod tests {
 
     #[test]
     fn thresholds_must_rise() {
-        let site = Site::new(Rate::mbit(10), Streams::new(1));
-        let refuse = |text: &str| text.parse::<Spec>().unwrap().build::<()>(&site).err().unwrap().to_string();
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let refuse =
+            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
         assert_eq!(
             refuse("pias thresholds [30kb 30kb]"),
             "thresholds: 30kb is not more than 30kb before it: write them in rising order"
@@ -237,7 +238,7 @@ mod tests {
             refuse("pias thresholds [1b 2b 3b 4b 5b 6b 7b 8b]"),
             "thresholds: 8 thresholds are more than 7: leave some out"
         );
-        let warn = |text: &str| text.parse::<Spec>().unwrap().warnings(&site);
+        let warn = |text: &str| text.parse::<Spec>().unwrap().warnings(&context);
         assert_eq!(warn("pias thresholds []"), ["without thresholds there is one level, and pias is a fifo"]);
         assert_eq!(
             warn("pias thresholds [1kb 5gb]"),
@@ -260,7 +261,7 @@ mod tests {
                 source: if table { Source::Table } else { Source::Carried },
                 ..Config::default()
             };
-            let mut pias = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut pias = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut sent: BTreeMap<u64, u64> = BTreeMap::new();
             same_as_the_line(&mut pias, limit, &ops, |flow, bytes, _| {
                 let sent = sent.entry(flow).or_default();

@@ -37,8 +37,8 @@
 use std::collections::VecDeque;
 
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rng, Share, Site, Span,
-    Time, check_limit,
+    Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Rng,
+    Share, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,8 +100,8 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "PIE: random drops at arrival, odds controlled by delay (RFC 8033)";
     type Qdisc<P: 'static> = Pie<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Pie<P>, Invalid> {
-        check_limit("limit", Limit::Packets(self.limit.0), site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pie<P>, Invalid> {
+        check_limit("limit", Limit::Packets(self.limit.0), context.mtu)?;
         if self.tupdate.is_zero() {
             return Err(Invalid::new("tupdate", "no time at all: write for example \"15ms\""));
         }
@@ -122,8 +122,8 @@ impl Discipline for Config {
                 max_burst: self.max_burst,
             },
             config: self.clone(),
-            mtu: site.mtu.0,
-            rng: site.streams.rng(),
+            mtu: context.mtu.0,
+            rng: context.streams.rng(),
             state: State::new(self.max_burst),
             update_at: None,
             sojourn: Span::ZERO,
@@ -134,8 +134,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(Limit::Packets(self.limit.0))
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(Limit::Packets(self.limit.0))
     }
 
     fn variants() -> Vec<Config> {
@@ -155,20 +155,20 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
-        let untouched = site.rate.time_for(2 * site.mtu.0);
+        let untouched = context.rate.time_for(2 * context.mtu.0);
         if self.target < untouched {
             warnings.push(format!(
                 "target: {} is less than two packets of {} bytes take at {} ({untouched}), and those are left alone",
-                self.target, site.mtu.0, site.rate
+                self.target, context.mtu.0, context.rate
             ));
         }
-        let drains = site.rate.time_for(self.limit.0.saturating_mul(site.mtu.0));
+        let drains = context.rate.time_for(self.limit.0.saturating_mul(context.mtu.0));
         if drains < self.target {
             warnings.push(format!(
                 "limit: {} drain in {drains} at {}, before the target of {}: the queue overflows before PIE acts",
-                self.limit, site.rate, self.target
+                self.limit, context.rate, self.target
             ));
         }
         if self.alpha == 0 {
@@ -443,12 +443,12 @@ mod tests {
         max_burst: Span::ms(150),
     };
 
-    fn site() -> Site {
-        Site::new(Rate::mbit(8), Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
     fn built(config: &Config) -> Pie<u32> {
-        config.build(&site()).unwrap()
+        config.build(&context()).unwrap()
     }
 
     fn offer(q: &mut Pie<u32>, bytes: u32, ecn: Ecn, now: Time) -> (usize, Option<DropReason>) {
@@ -704,7 +704,7 @@ mod tests {
     #[test]
     fn known_traps_are_named() {
         let warnings = |spec: &str, rate| {
-            spec.parse::<crate::Spec>().unwrap().warnings(&Site::new(rate, Streams::new(1)))
+            spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
         };
         assert!(warnings("pie", Rate::mbit(10)).is_empty());
         assert!(warnings("pie", Rate::mbit(1))[0].starts_with("target: 15ms is less than two packets"));
@@ -715,7 +715,7 @@ mod tests {
             (Config { beta: 33, ..Config::default() }, "beta"),
             (Config { limit: Packets(0), ..Config::default() }, "limit"),
         ] {
-            assert_eq!(wrong.build::<()>(&site()).map(|_| ()).unwrap_err().parameter, parameter);
+            assert_eq!(wrong.build::<()>(&context()).map(|_| ()).unwrap_err().parameter, parameter);
         }
     }
 

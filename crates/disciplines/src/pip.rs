@@ -27,7 +27,8 @@
 use giveway_qdisc::blocks::Buffer;
 use giveway_qdisc::blocks::pip::{Gains, Length, Pip as Controller};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng, Site, Span, check_limit,
+    Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, Rng, Span,
+    check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,21 +93,21 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "PIP: random drops at arrival, odds controlled by the queue's length";
     type Qdisc<P: 'static> = Pip<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Pip<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pip<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let (controller, length) = self.controller()?;
         Ok(Pip {
             fresh: controller,
             controller,
             length,
             ecn: self.ecn,
-            rng: site.streams.rng(),
+            rng: context.streams.rng(),
             queue: Buffer::new(self.limit),
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -118,7 +119,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = self.gains(0.0).warnings();
         warnings.extend(above_limit("target", self.target, self.limit));
         warnings
@@ -216,12 +217,13 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let site = Site::new(Rate::mbit(10), Streams::new(1));
-        let wrong = |text: &str| text.parse::<Spec>().unwrap().build::<()>(&site).err().unwrap().to_string();
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let wrong =
+            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
         assert_eq!(wrong("pip t 0"), "t: 0 is no integral time: the paper has 200 (packet-seconds)");
         assert_eq!(wrong("pip kh -1"), "kh: -1 is no gain: the paper has 0.0014 (per packet)");
         assert_eq!(wrong("pip avpkt 0b"), "avpkt: no packet has 0 bytes: 1000b is a good value");
-        let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&site).join("; ");
+        let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warned("pip"), "");
         assert!(warned("pip noclamp").contains("not seen for as long"));
         assert!(warned("pip kh 0.1").contains("a growing queue lowers the odds"));

@@ -19,7 +19,7 @@
 //! - Linux: tc-prio(8), whose three bands are the default.
 
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, Nature, Next, Packet, Qdisc, Site, Time,
+    Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "strict priority between bands, each with a discipline of its own";
     type Qdisc<P: 'static> = Prio<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Prio<P>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Prio<P>, Invalid> {
         if !(1..=MOST).contains(&self.bands) {
             return Err(Invalid::new("bands", format!("{} is not between 1 and {MOST}", self.bands)));
         }
@@ -79,18 +79,18 @@ impl Discipline for Config {
             return Err(Invalid::new("children", message));
         }
         let band = |(spec, at): (Spec, u16)| {
-            let child = spec.build(&site.child(&format!("band{at}")));
+            let child = spec.build(&context.child(&format!("band{at}")));
             child
                 .map_err(|invalid| Invalid::new("children", format!("band {at}, {}: {invalid}", spec.name())))
         };
         Ok(Prio { bands: self.specs().zip(0..).map(band).collect::<Result<_, _>>()? })
     }
 
-    fn nature(&self, site: &Site) -> Nature {
-        Nature {
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties {
             // A flow whose packets have several classes is in several bands.
             keeps_flow_order: false,
-            work_conserving: self.specs().all(|spec| spec.nature(site).work_conserving),
+            work_conserving: self.specs().all(|spec| spec.properties(context).work_conserving),
             limit: None,
             guarantee: Guarantee::Nothing,
         }
@@ -112,12 +112,12 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
-        self.specs().flat_map(|spec| spec.warnings(site)).collect()
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        self.specs().flat_map(|spec| spec.warnings(context)).collect()
     }
 
-    fn advice(&self, largest: Bytes, site: &Site) -> Vec<Advice> {
-        self.specs().flat_map(|spec| spec.advice(largest, site)).collect()
+    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+        self.specs().flat_map(|spec| spec.advice(largest, context)).collect()
     }
 }
 
@@ -230,8 +230,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let refuse = |text: &str| {
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
-            text.parse::<Spec>().unwrap().build::<()>(&site).err().map(|invalid| invalid.to_string())
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.to_string())
         };
         assert_eq!(refuse("prio bands 17").unwrap(), "bands: 17 is not between 1 and 16");
         assert_eq!(

@@ -27,7 +27,7 @@
 //!   has it as `sch_qfq`: tc-qfq(8).
 
 use giveway_qdisc::blocks::Ticks;
-use giveway_qdisc::{Guarantee, Invalid, Limit, List, Nature, Place, Rate, Site, Slots, Time};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, List, Place, Properties, Rate, Slots, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,13 +55,13 @@ impl Discipline for Config {
         "quick fair queueing: WF2Q+ with stamps rounded by groups, at a constant cost";
     type Qdisc<P: 'static> = Guaranteed<P, Qfq>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Qfq>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Qfq>, Invalid> {
         let Config { limit, flows } = *self;
-        Guaranteed::new(&Common { limit, flows }, Qfq::new(site), site)
+        Guaranteed::new(&Common { limit, flows }, Qfq::new(context), context)
     }
 
-    fn nature(&self, site: &Site) -> Nature {
-        Nature::plain(self.limit).with(Guarantee::ReservedInGroups(site.mtu))
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::ReservedInGroups(context.mtu))
     }
 
     fn variants() -> Vec<Config> {
@@ -126,9 +126,9 @@ impl Group {
 }
 
 impl Qfq {
-    fn new(site: &Site) -> Qfq {
+    fn new(context: &LinkContext) -> Qfq {
         Qfq {
-            largest: u32::try_from(site.mtu.0).unwrap_or(u32::MAX),
+            largest: u32::try_from(context.mtu.0).unwrap_or(u32::MAX),
             virtual_time: Ticks::ZERO,
             as_of: Time::ZERO,
             flows: Numbered::default(),
@@ -333,8 +333,8 @@ mod tests {
         #[test]
         fn equals_its_definition(ops in prop::collection::vec((0..9000u64, 0..5u16, 1..15u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];
-            let site = Site::new(Rate::kbit(2400), Streams::new(1));
-            let mut qfq = Config::default().build::<u32>(&site).unwrap();
+            let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
+            let mut qfq = Config::default().build::<u32>(&context).unwrap();
             let mut out = Outbox::default();
             let group = rates.map(|rate| {
                 let time = Ticks::to_send(1500, Rate::bit(rate * 8000)).raw();

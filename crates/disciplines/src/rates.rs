@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{
-    Backlog, DropReason, FlowKey, Meta, Packet, Port, PortId, Probe, Rate, Rng, Site, Span, Streams, Time,
+    Backlog, DropReason, FlowKey, LinkContext, Meta, Packet, Port, PortId, Probe, Rate, Rng, Span, Streams,
+    Time,
 };
 
 use crate::Spec;
@@ -56,8 +57,8 @@ pub fn offer(spec: &str, link: Rate, flows: &[Flow], seconds: u64) -> Outcome {
 
 /// The same, each flow from its start on.
 pub fn offer_from(spec: &str, link: Rate, flows: &[Flow], starts: &[Span], seconds: u64) -> Outcome {
-    let site = Site::new(link, Streams::new(3).within("discipline"));
-    let qdisc = spec.parse::<Spec>().unwrap().build::<()>(&site).unwrap();
+    let context = LinkContext::new(link, Streams::new(3).within("discipline"));
+    let qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
     let mut run = Run {
         port: Port::new(PortId(0), qdisc, link),
         heard: Heard { from: Time::s(2), got: vec![0; flows.len()], dropped: 0 },

@@ -39,8 +39,8 @@ use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, Verdict};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc, Rate, Rng, Share,
-    Site, check_limit,
+    Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc,
+    Rate, Rng, Share, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,9 +147,9 @@ impl Config {
     ///
     /// # Errors
     /// Parameters that make no sense.
-    pub fn law(&self, site: &Site) -> Result<(Curve, f64), Invalid> {
+    pub fn law(&self, context: &LinkContext) -> Result<(Curve, f64), Invalid> {
         let (unit, curve) = self.curve()?;
-        let weight = self.thresholds().weight(unit, &curve, bandwidth(self.bandwidth, site)?)?;
+        let weight = self.thresholds().weight(unit, &curve, bandwidth(self.bandwidth, context)?)?;
         Ok((curve, weight))
     }
 }
@@ -158,8 +158,8 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "random early detection: random drops by average queue length";
     type Qdisc<P: 'static> = Red<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Red<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Red<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         self.thresholds().check_avpkt()?;
         if self.nodrop && !self.ecn {
             return Err(Invalid::new(
@@ -168,7 +168,7 @@ impl Discipline for Config {
             ));
         }
         let (unit, curve) = self.curve()?;
-        let bandwidth = bandwidth(self.bandwidth, site)?;
+        let bandwidth = bandwidth(self.bandwidth, context)?;
         let weight = self.thresholds().weight(unit, &curve, bandwidth)?;
         let adapt = self.adaptive.then(Adapt::default);
         let setup = Setup {
@@ -183,11 +183,11 @@ impl Discipline for Config {
             victim: self.drop,
         };
         let detector = Detector::new(curve, weight, self.probability.get(), self.wait, adapt);
-        Ok(Red::new(setup, detector, site.streams.rng()))
+        Ok(Red::new(setup, detector, context.streams.rng()))
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -218,8 +218,8 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
-        let mut warnings = self.thresholds().warnings(site);
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = self.thresholds().warnings(context);
         if self.curve().is_ok() && self.probability.get() == 0.0 {
             warnings.push("probability: 0 tells nobody below max".into());
         }
@@ -341,13 +341,13 @@ mod tests {
     use giveway_qdisc::{Ecn, FlowKey, Outbox, Span, Streams, Time};
     use proptest::prelude::*;
 
-    fn site() -> Site {
-        Site::new(Rate::mbit(8), Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
     fn built(spec: &str) -> Red<u32> {
         let crate::Spec::red(config) = spec.parse().unwrap() else { panic!("{spec} is red") };
-        config.build(&site()).unwrap()
+        config.build(&context()).unwrap()
     }
 
     fn gauge(q: &Red<u32>, wanted: &str) -> f64 {
@@ -447,7 +447,7 @@ mod tests {
     fn can_be_set_as_in_fpips_comparison() {
         let spec = "red limit 300000b min 25000b max 75000b probability 0.1 avpkt 500b weight 0.002 gentle wait bytemode";
         let crate::Spec::red(config) = spec.parse().unwrap() else { panic!("{spec} is red") };
-        assert_eq!(config.build::<()>(&site()).unwrap().setup.avpkt, 500);
+        assert_eq!(config.build::<()>(&context()).unwrap().setup.avpkt, 500);
         let defaults = Config { min: None, max: None, ..config };
         assert!(
             <Config as Discipline>::variants().contains(&defaults),
@@ -598,7 +598,7 @@ mod tests {
     fn wrong_and_doubtful_parameters_are_named() {
         let wrong = |spec: &str| {
             let crate::Spec::red(config) = spec.parse().unwrap() else { panic!("{spec} is red") };
-            config.build::<()>(&site()).map(|_| ()).unwrap_err().parameter
+            config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
         };
         assert_eq!(wrong("red min 30p"), "min");
         assert_eq!(wrong("red min 80000b"), "min");
@@ -607,7 +607,7 @@ mod tests {
         assert_eq!(wrong("red burst 3"), "burst");
         assert_eq!(wrong("red weight 0.002 burst 50"), "weight");
         assert_eq!(wrong("red avpkt 0"), "avpkt");
-        let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&site());
+        let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&context());
         assert!(warnings("red").is_empty());
         assert!(warnings("red min 50000b")[0].starts_with("max: 75000 is less than twice min"));
         assert!(warnings("red limit 100000b max 75000b")[0].starts_with("limit: "));
@@ -619,7 +619,7 @@ mod tests {
         #[test]
         fn nothing_is_lost_below_min(ops in prop::collection::vec((any::<bool>(), 40..1500u32), 1..300), seed: u64) {
             let config = Config { limit: Limit::Packets(40), weight: Share::new(0.3), ..Config::default() };
-            let place = Site::new(Rate::mbit(8), Streams::new(seed));
+            let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
             let mut q: Red<u32> = config.build(&place).unwrap();
             let mut out = Outbox::default();
             let mut now = Time::ms(1);

@@ -1,6 +1,6 @@
 //! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is made from it.
 
-use giveway_qdisc::{Bytes, Invalid, Nature, Qdisc, Site};
+use giveway_qdisc::{Bytes, Invalid, LinkContext, Properties, Qdisc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,14 +17,14 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     ///
     /// # Errors
     /// The parameter that makes no sense there, and what to write instead.
-    fn build<P: 'static>(&self, site: &Site) -> Result<Self::Qdisc<P>, Invalid>;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Self::Qdisc<P>, Invalid>;
 
     /// What it promises beyond the contract, built so for that site.
-    fn nature(&self, site: &Site) -> Nature;
+    fn properties(&self, context: &LinkContext) -> Properties;
 
     /// How many bytes a flow of a class may send in a round, where [`giveway_qdisc::Guarantee::Turns`] is what it promises.
-    fn turn(&self, _class: u16, site: &Site) -> Bytes {
-        site.mtu
+    fn turn(&self, _class: u16, context: &LinkContext) -> Bytes {
+        context.mtu
     }
 
     /// How many hops beyond the link it looks: a host fills in so much of [`giveway_qdisc::Meta::ahead`].
@@ -38,13 +38,13 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     }
 
     /// Parameters that are legal but usually a mistake, each in a sentence.
-    fn warnings(&self, _site: &Site) -> Vec<String> {
+    fn warnings(&self, _site: &LinkContext) -> Vec<String> {
         Vec::new()
     }
 
     /// Parameters that are legal but do not go with the packets that come there, the largest of which has this length. A host
     /// that knows its traffic asks.
-    fn advice(&self, _largest: Bytes, _site: &Site) -> Vec<Advice> {
+    fn advice(&self, _largest: Bytes, _site: &LinkContext) -> Vec<Advice> {
         Vec::new()
     }
 }
@@ -115,10 +115,10 @@ macro_rules! registry {
             /// The parameter that makes no sense at that site.
             pub fn build<P: 'static>(
                 &self,
-                site: &giveway_qdisc::Site,
+                context: &giveway_qdisc::LinkContext,
             ) -> Result<Box<dyn giveway_qdisc::Qdisc<P>>, giveway_qdisc::Invalid> {
                 match self {
-                    $(Spec::$name(config) => Ok(Box::new(config.build::<P>(site)?))),*
+                    $(Spec::$name(config) => Ok(Box::new(config.build::<P>(context)?))),*
                 }
             }
 
@@ -131,9 +131,9 @@ macro_rules! registry {
             /// The parameter that makes no sense at that site.
             pub fn build_numbered(
                 &self,
-                site: &giveway_qdisc::Site,
+                context: &giveway_qdisc::LinkContext,
             ) -> Result<Box<dyn giveway_qdisc::Qdisc<u64>>, giveway_qdisc::Invalid> {
-                self.build(site)
+                self.build(context)
             }
 
             /// Does something with its type known.
@@ -144,16 +144,16 @@ macro_rules! registry {
             }
 
             /// What it promises beyond the contract.
-            pub fn nature(&self, site: &giveway_qdisc::Site) -> giveway_qdisc::Nature {
+            pub fn properties(&self, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Properties {
                 match self {
-                    $(Spec::$name(config) => config.nature(site)),*
+                    $(Spec::$name(config) => config.properties(context)),*
                 }
             }
 
             /// How many bytes a flow of a class may send in a round, where there are rounds.
-            pub fn turn(&self, class: u16, site: &giveway_qdisc::Site) -> giveway_qdisc::Bytes {
+            pub fn turn(&self, class: u16, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Bytes {
                 match self {
-                    $(Spec::$name(config) => config.turn(class, site)),*
+                    $(Spec::$name(config) => config.turn(class, context)),*
                 }
             }
 
@@ -165,16 +165,16 @@ macro_rules! registry {
             }
 
             /// Parameters that are legal but usually a mistake, each in a sentence.
-            pub fn warnings(&self, site: &giveway_qdisc::Site) -> Vec<String> {
+            pub fn warnings(&self, context: &giveway_qdisc::LinkContext) -> Vec<String> {
                 match self {
-                    $(Spec::$name(config) => config.warnings(site)),*
+                    $(Spec::$name(config) => config.warnings(context)),*
                 }
             }
 
             /// Parameters that are legal but do not go with the packets that come, the largest of which has this length.
-            pub fn advice(&self, largest: giveway_qdisc::Bytes, site: &giveway_qdisc::Site) -> Vec<$crate::Advice> {
+            pub fn advice(&self, largest: giveway_qdisc::Bytes, context: &giveway_qdisc::LinkContext) -> Vec<$crate::Advice> {
                 match self {
-                    $(Spec::$name(config) => config.advice(largest, site)),*
+                    $(Spec::$name(config) => config.advice(largest, context)),*
                 }
             }
 

@@ -1,7 +1,7 @@
 //! Traces of flows with reservations, for the tests of the disciplines that guarantee rates.
 
 use giveway_qdisc::blocks::Ticks;
-use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Span, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Rate, Span, Streams, Time};
 use proptest::prelude::*;
 
 use crate::Spec;
@@ -17,8 +17,8 @@ pub fn reserved_trace(spec: &str, arrivals: &str) -> String {
 
 /// A trace at a link of `bytes_per_ms`; the flows A, B and so on have reserved so many bytes per ms each, the others nothing.
 pub fn reserved_trace_with(spec: &str, bytes_per_ms: u64, rates: &[u64], arrivals: &str) -> String {
-    let site = Site::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
-    let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&site).unwrap();
+    let context = LinkContext::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
+    let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
     trace_on(qdisc, bytes_per_ms, arrivals, |meta| reserve(meta, rates))
 }
 
@@ -55,8 +55,8 @@ pub fn before_the_wrapped(spec: &str) -> usize {
 /// Packets of 300 bytes at a link that takes one per ms. Here, unlike in the other traces, what comes at the instant in which the link
 /// finishes a packet is there when it looks for the next: so the specification has it.
 fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
-    let site = Site::new(Rate::bit(300 * 8000), Streams::new(1));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<String>(&site).unwrap();
+    let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
     let mut out = Outbox::default();
     let mut sent = [0; 26];
     let mut names = Vec::new();
@@ -83,8 +83,8 @@ fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
 /// How many of the first departures are of each of four flows with rates 100, 50, 75 and 75 at a link of 300, which have 400 packets
 /// of 300 queued each.
 pub fn first_departures(spec: &str, departures: usize) -> [u32; 4] {
-    let site = Site::new(Rate::bit(300 * 8000), Streams::new(1));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&site).unwrap();
+    let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
     let mut out = Outbox::default();
     for _ in 0..400 {
         for class in 0..4 {
@@ -125,8 +125,8 @@ pub fn follows(
     ops: &[(u64, bool, u16, u32)],
 ) -> Result<(), TestCaseError> {
     let rates = [100, 6, 60, 5, 50];
-    let site = Site::new(Rate::kbit(2400), Streams::new(1));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<u32>(&site).unwrap();
+    let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<u32>(&context).unwrap();
     let mut out = Outbox::default();
     let mut known: Vec<u16> = Vec::new();
     let mut now = Time::ZERO;

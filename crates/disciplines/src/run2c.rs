@@ -34,8 +34,8 @@
 
 use giveway_qdisc::blocks::{Level, Memory, TwoLevel};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
-    check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
+    Span, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,8 +80,8 @@ impl Discipline for Config {
         "the first bytes of every flow go ahead, by what the flow sent since it began";
     type Qdisc<P: 'static> = Run2c<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Run2c<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Run2c<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Run2c {
             limit: self.limit,
@@ -91,9 +91,9 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
+    fn properties(&self, _: &LinkContext) -> Properties {
         // Packets that carry an earlier place in their flow than those before them may overtake.
-        Nature { keeps_flow_order: self.source == Source::Table, ..Nature::plain(self.limit) }
+        Properties { keeps_flow_order: self.source == Source::Table, ..Properties::plain(self.limit) }
     }
 
     fn variants() -> Vec<Config> {
@@ -109,7 +109,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.threshold.0 >= u64::from(u32::MAX) {
             let threshold = self.threshold;
@@ -184,7 +184,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn built(config: &Config) -> Run2c<u64> {
-        config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap()
+        config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap()
     }
 
     /// Of A, 2,000 bytes go ahead, and what follows is low whether or not A has anything queued: A6 is, although A was
@@ -238,13 +238,14 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_or_told() {
-        let site = Site::new(Rate::mbit(10), Streams::new(1));
-        let refuse = |text: &str| text.parse::<Spec>().unwrap().build::<()>(&site).err().unwrap().to_string();
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let refuse =
+            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
         assert_eq!(
             refuse("run2c source table flows 0"),
             "flows: 0 is not between 1 and 4194304: write for example 65536"
         );
-        let warn = |text: &str| text.parse::<Spec>().unwrap().warnings(&site);
+        let warn = |text: &str| text.parse::<Spec>().unwrap().warnings(&context);
         assert_eq!(
             warn("run2c threshold 5gb"),
             ["threshold 5gb is never exceeded: no packet is ever low, and run2c is a fifo"]

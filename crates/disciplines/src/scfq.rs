@@ -35,8 +35,8 @@
 
 use giveway_qdisc::blocks::{FlowMap, LongestQueue, Rank, Ranked, Weights};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Place, Qdisc,
-    Site,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Next, Packet, Place,
+    Properties, Qdisc,
 };
 use giveway_qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
@@ -79,8 +79,8 @@ impl Discipline for Config {
         "self-clocked fair queueing: the earliest virtual finish first, flows weighted by class";
     type Qdisc<P: 'static> = Scfq<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Scfq<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Scfq<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Scfq {
             limit: self.limit,
@@ -97,8 +97,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -348,8 +348,8 @@ mod tests {
             trace("scfq weights [1 2]", 100, "0 A1 100, A2 100, A3 100, B1 100, B2 100, B3 100, B4 100"),
             "B1[0-1] A1[1-2] B2[2-3] B3[3-4] A2[4-5] B4[5-6] A3[6-7] |"
         );
-        let site = Site::new(Rate::mbit(8), Streams::new(1));
-        let error = "scfq weights [1 0]".parse::<Spec>().unwrap().build::<()>(&site).err().unwrap();
+        let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
+        let error = "scfq weights [1 0]".parse::<Spec>().unwrap().build::<()>(&context).err().unwrap();
         assert_eq!(error.to_string(), "weights: a weight of 0 never sends: write at least 1");
     }
 
@@ -423,7 +423,7 @@ mod tests {
             drop in prop_oneof![Just(Victim::Tail), Just(Victim::MaxTag), Just(Victim::Longest)],
         ) {
             let config = Config { limit: Limit::Packets(limit), drop, ..Config::default() };
-            let mut scfq = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut scfq = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut reference = Reference::default();
             let mut out = Outbox::default();
             for (serial, (kind, flow, bytes)) in (0u64..).zip(ops) {
@@ -461,7 +461,7 @@ mod tests {
         /// With equal lengths it is a round robin: between two packets of a flow, each other flow that has some sends one.
         #[test]
         fn equal_lengths_make_it_a_round_robin(flows in 2..8u64, each in 1..20u64, bytes in 40..1500u32) {
-            let mut scfq = Config::default().build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut scfq = Config::default().build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut out = Outbox::default();
             let mut cx = Cx::new(Time::ZERO, &mut out);
             for flow in 0..flows {
@@ -479,9 +479,9 @@ mod tests {
                 .into_iter()
                 .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
                 .collect();
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             let limit = Limit::Packets(limit);
-            let run = |spec: &Spec| drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap();
+            let run = |spec: &Spec| drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap();
             let fifo = run(&Spec::fifo(fifo::Config { limit, ..Default::default() }));
             for drop in [Victim::Tail, Victim::MaxTag, Victim::Longest] {
                 prop_assert_eq!(run(&Spec::scfq(Config { limit, drop, ..Config::default() })), fifo.clone());

@@ -44,8 +44,8 @@
 use giveway_qdisc::blocks::{Buffer, TokenBucket};
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Packets, Qdisc,
-    Rate, Rng, Share, Site, Span, Time, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Packets,
+    Properties, Qdisc, Rate, Rng, Share, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,8 +126,8 @@ impl Discipline for Config {
         "Stochastic Fair Blue: drops by bins of flows, and limits who does not listen";
     type Qdisc<P: 'static> = Sfb<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Sfb<P>, Invalid> {
-        check_limit("limit", Limit::Packets(self.limit.0), site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Sfb<P>, Invalid> {
+        check_limit("limit", Limit::Packets(self.limit.0), context.mtu)?;
         let (target, max) = self.sizes();
         if target == 0 {
             return Err(Invalid::new("target", "0 packets: the odds would only rise: write for example 20"));
@@ -146,7 +146,7 @@ impl Discipline for Config {
                 return Err(Invalid::new(parameter, message));
             }
         }
-        let mut rng = site.streams.rng();
+        let mut rng = context.streams.rng();
         let secret = rng.word();
         let bins = (self.levels * self.bins) as usize;
         let penalty = (self.penalty_rate > 0).then(|| {
@@ -169,8 +169,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(Limit::Packets(self.limit.0))
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(Limit::Packets(self.limit.0))
     }
 
     fn variants() -> Vec<Config> {
@@ -200,7 +200,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         let (target, max) = self.sizes();
         if max.saturating_mul(2) > target.saturating_mul(3) {
@@ -470,13 +470,13 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn site() -> Site {
-        Site::new(Rate::mbit(8), Streams::new(1))
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
     fn built(spec: &str) -> Sfb<u32> {
         let crate::Spec::sfb(config) = spec.parse().unwrap() else { panic!("{spec} is sfb") };
-        config.build(&site()).unwrap()
+        config.build(&context()).unwrap()
     }
 
     fn offer(q: &mut Sfb<u32>, flow: u64, ecn: Ecn, now: Time) -> (usize, Option<DropReason>) {
@@ -659,7 +659,7 @@ mod tests {
         assert_eq!(sizes("sfb target 8p"), (8, 10));
         let wrong = |spec: &str| {
             let crate::Spec::sfb(config) = spec.parse().unwrap() else { panic!("{spec} is sfb") };
-            config.build::<()>(&site()).map(|_| ()).unwrap_err().parameter
+            config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
         };
         assert_eq!(wrong("sfb target 0p max 5p"), "target");
         assert_eq!(wrong("sfb target 8p max 7p"), "max");
@@ -667,7 +667,7 @@ mod tests {
         assert_eq!(wrong("sfb bins 1"), "bins");
         assert_eq!(wrong("sfb bins 1000000"), "bins");
         assert_eq!(wrong("sfb limit 0p"), "limit");
-        let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&site());
+        let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&context());
         assert!(warnings("sfb").is_empty());
         assert!(warnings("sfb target 10p max 20p")[0].starts_with("max: 20 is more than"));
         assert!(warnings("sfb limit 10p")[0].starts_with("limit: "));
@@ -797,7 +797,7 @@ mod tests {
                 bins: 4,
                 ecn: false,
             };
-            let place = Site::new(Rate::mbit(8), Streams::new(seed));
+            let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
             let mut q: Sfb<u64> = config.build(&place).unwrap();
             let mut rng = place.streams.rng();
             let mut plain = Plain {

@@ -32,10 +32,10 @@
 use giveway_qdisc::blocks::{LongestQueue, Rank};
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Packets,
-    Place,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Next, Packet, Packets, Place,
+    Properties,
 };
-use giveway_qdisc::{Qdisc, Site, Slots, Span, Time, check_limit};
+use giveway_qdisc::{LinkContext, Qdisc, Slots, Span, Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,9 +82,9 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "stochastic fairness: flows hashed into queues that take turns";
     type Qdisc<P: 'static> = Sfq<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Sfq<P>, Invalid> {
-        check_limit("limit", Limit::Packets(self.limit.0), site.mtu)?;
-        check_limit("depth", Limit::Packets(self.depth.0), site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Sfq<P>, Invalid> {
+        check_limit("limit", Limit::Packets(self.limit.0), context.mtu)?;
+        check_limit("depth", Limit::Packets(self.depth.0), context.mtu)?;
         if self.flows == 0 {
             return Err(Invalid::new("flows", "0 queues hold nothing: write for example 127"));
         }
@@ -97,7 +97,7 @@ impl Discipline for Config {
                 format!("{} is not a power of two up to 65536: write for example 1024", self.divisor);
             return Err(Invalid::new("divisor", message));
         }
-        let quantum = self.quantum.unwrap_or(site.mtu);
+        let quantum = self.quantum.unwrap_or(context.mtu);
         let usable = i64::try_from(quantum.0).ok().filter(|bytes| (1..=i64::from(u32::MAX)).contains(bytes));
         let quantum = usable.ok_or_else(|| {
             Invalid::new("quantum", format!("{quantum} is no quantum: write for example \"1500b\""))
@@ -105,7 +105,7 @@ impl Discipline for Config {
         let room = usize::try_from(self.limit.0).unwrap_or(usize::MAX).min(1 << 12);
         // After a perturbation there may be more queues than `flows`, though never more than buckets or packets.
         let queues = room.min(self.divisor as usize);
-        let secret = site.streams.rng().word();
+        let secret = context.streams.rng().word();
         Ok(Sfq {
             config: self.clone(),
             quantum,
@@ -123,8 +123,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(Limit::Packets(self.limit.0))
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(Limit::Packets(self.limit.0))
     }
 
     fn variants() -> Vec<Config> {
@@ -143,14 +143,14 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(quantum) = self.quantum
-            && quantum < site.mtu
+            && quantum < context.mtu
         {
             warnings.push(format!(
                 "a quantum of {quantum} is below the largest packet, {}: turns are wasted",
-                site.mtu
+                context.mtu
             ));
         }
         if !self.perturb.is_zero() && self.perturb < Span::s(1) {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     fn built(config: &Config) -> Sfq<u64> {
-        config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap()
+        config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap()
     }
 
     proptest! {
@@ -510,11 +510,11 @@ mod tests {
                 other => other,
             };
             let ops: Vec<Op> = ops.iter().map(one).collect();
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             let sfq = Spec::sfq(Config { limit: Packets(limit), headdrop, perturb: Span::ms(perturb), ..Config::default() });
             let drop = if headdrop { fifo::Victim::Head } else { fifo::Victim::Tail };
             let fifo = Spec::fifo(fifo::Config { limit: Limit::Packets(limit), drop });
-            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap() };
+            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap() };
             let order = |events: Vec<Event>| -> Vec<(bool, u64)> {
                 events.into_iter().map(|event| match event {
                     Event::Sent(serial, _) => (true, serial),
@@ -528,8 +528,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let refuse = |text: &str| {
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
-            text.parse::<Spec>().unwrap().build::<()>(&site).err().map(|invalid| invalid.parameter)
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)
         };
         assert_eq!(refuse("sfq divisor 1000"), Some("divisor"));
         assert_eq!(refuse("sfq flows 0"), Some("flows"));

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use giveway_qdisc::{Cx, Ecn, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Cx, Ecn, FlowKey, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
 use crate::Spec;
 
@@ -47,8 +47,8 @@ struct Window {
 
 /// Runs the flows through a discipline.
 pub fn run(spec: &str, flows: &[Sender], slots: u64) -> Vec<Flow> {
-    let site = Site::new(Rate::mbit(8), Streams::new(1).within("link"));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&site).unwrap();
+    let context = LinkContext::new(Rate::mbit(8), Streams::new(1).within("link"));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
     let mut rng = Streams::new(2).within("senders").rng();
     let mut out = Outbox::default();
     let mut books = vec![Flow::default(); flows.len()];

@@ -31,8 +31,8 @@
 
 use giveway_qdisc::blocks::{FlowMap, Ranked};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Meta, Nature, Next, Packet, Place,
-    Qdisc, Site,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Meta, Next, Packet,
+    Place, Properties, Qdisc,
 };
 use giveway_qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
@@ -59,8 +59,8 @@ impl Discipline for Config {
         "shortest remaining processing time: the flow with the least left to send, as its sender says";
     type Qdisc<P: 'static> = Srpt<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Srpt<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Srpt<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Srpt {
             limit: self.limit,
@@ -71,8 +71,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -210,7 +210,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn built<P: 'static>(limit: Limit) -> Srpt<P> {
-        Config { limit }.build(&Site::new(Rate::mbit(8), Streams::new(1))).unwrap()
+        Config { limit }.build(&LinkContext::new(Rate::mbit(8), Streams::new(1))).unwrap()
     }
 
     /// Flow A is 4,000 bytes long in all, B 1,500, C 500, and the senders of D and E say nothing.

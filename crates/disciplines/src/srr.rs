@@ -34,8 +34,8 @@ use std::num::NonZeroU32;
 
 use giveway_qdisc::blocks::{FlowMap, LongestQueue, Memory, Rank, Turn, Turns};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, List, Nature, Next, Packet, Qdisc,
-    Site, Slots, Span, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Next, Packet,
+    Properties, Qdisc, Slots, Span, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,8 +75,8 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "smoothed round robin: turns by weight, spread out";
     type Qdisc<P: 'static> = Srr<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Srr<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Srr<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         if self.weights.contains(&0) {
             return Err(Invalid::new("weights", "a weight of 0 never sends: write at least 1"));
         }
@@ -89,7 +89,7 @@ impl Discipline for Config {
         Ok(Srr {
             limit: self.limit,
             victim: self.drop,
-            quantum: u64::from(quantum("quantum", self.quantum.unwrap_or(site.mtu))?),
+            quantum: u64::from(quantum("quantum", self.quantum.unwrap_or(context.mtu))?),
             weights: self.weights.clone(),
             remembered: self.flows as usize,
             full: self.flows as usize,
@@ -104,8 +104,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -119,11 +119,11 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         match self.quantum {
-            Some(quantum) if quantum < site.mtu => vec![format!(
+            Some(quantum) if quantum < context.mtu => vec![format!(
                 "a quantum of {quantum} is below the largest packet, {}: a flow needs several turns for one packet",
-                site.mtu
+                context.mtu
             )],
             _ => Vec::new(),
         }
@@ -483,7 +483,7 @@ mod tests {
     }
 
     fn built<P: 'static>(config: &Config) -> Srr<P> {
-        config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap()
+        config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap()
     }
 
     fn packet(flow: u8, bytes: u32, serial: u64) -> Packet<u64> {
@@ -572,13 +572,13 @@ mod tests {
                 other => other,
             };
             let ops: Vec<Op> = ops.iter().map(one).collect();
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             let limit = Limit::Packets(limit);
             let srr = Spec::srr(Config {
                 limit, quantum: Some(Bytes(quantum)), weights: vec![weight], ..Config::default()
             });
             let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap() };
+            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap() };
             prop_assert_eq!(run(&srr), run(&fifo));
         }
     }
@@ -586,8 +586,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let refused = |text: &str| {
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
-            text.parse::<Spec>().unwrap().build::<()>(&site).err().map(|invalid| invalid.parameter)
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)
         };
         assert_eq!(refused("srr weights [1 0]"), Some("weights"));
         assert_eq!(refused("srr quantum 0b"), Some("quantum"));

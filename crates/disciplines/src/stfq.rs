@@ -31,8 +31,8 @@
 
 use giveway_qdisc::blocks::{FlowMap, Memory, RankedPackets, Weights};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Site, Span,
-    check_limit,
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties,
+    Qdisc, Span, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,8 +62,8 @@ impl Discipline for Config {
         "start-time fair queueing: the earliest virtual start first, flows weighted by class";
     type Qdisc<P: 'static> = Stfq<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Stfq<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Stfq<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let remembered = Memory::checked(Span::ZERO, Span::ZERO, self.flows)?.flows;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(Stfq {
@@ -78,8 +78,8 @@ impl Discipline for Config {
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -90,7 +90,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         match self.limit {
             Limit::Packets(limit) if u64::from(self.flows) < limit => vec![format!(
                 "{} flows are fewer than limit {} can hold: flows are forgotten that are ahead of their share",
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn the_table_is_bounded_while_virtual_time_stands_still() {
         let config = Config { flows: 1000, ..Config::default() };
-        let mut stfq = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+        let mut stfq = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
         (0..10).for_each(|_| stfq.enqueue(Packet::new(FlowKey(0), 1000, 0), &mut cx));
@@ -302,7 +302,7 @@ mod tests {
     /// Entries that virtual time has passed go, so that the table stays near what is queued.
     #[test]
     fn passed_flows_are_forgotten() {
-        let mut stfq = Config::default().build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+        let mut stfq = Config::default().build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
         for flow in 0..10_000 {
@@ -361,7 +361,7 @@ mod tests {
         #[test]
         fn equals_the_reference(ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400), limit in 1..20u64) {
             let config = Config { limit: Limit::Packets(limit), ..Config::default() };
-            let mut stfq = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+            let mut stfq = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut reference = Reference::default();
             let mut out = Outbox::default();
             for (serial, (kind, flow, bytes)) in (0u64..).zip(ops) {
@@ -398,11 +398,11 @@ mod tests {
                 .into_iter()
                 .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
                 .collect();
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             let limit = Limit::Packets(limit);
             let stfq = Spec::stfq(Config { limit, ..Config::default() });
             let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| drive(&mut spec.build(&site).unwrap(), spec.nature(&site), &ops).unwrap();
+            let run = |spec: &Spec| drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap();
             prop_assert_eq!(run(&stfq), run(&fifo));
         }
     }

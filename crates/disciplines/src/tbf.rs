@@ -26,8 +26,8 @@
 use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
 use giveway_qdisc::check_limit;
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, MOST_PACKETS, Nature, Next, Packet,
-    Qdisc, Rate, Site, Span,
+    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next,
+    Packet, Properties, Qdisc, Rate, Span,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,22 +65,22 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "token bucket filter: shapes to a rate and a burst";
     type Qdisc<P: 'static> = Tbf<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Tbf<P>, Invalid> {
-        let limit = self.own_limit(site)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Tbf<P>, Invalid> {
+        let limit = self.own_limit(context)?;
         if let Some(limit) = limit {
-            check_limit(if self.latency.is_some() { "latency" } else { "limit" }, limit, site.mtu)?;
+            check_limit(if self.latency.is_some() { "latency" } else { "limit" }, limit, context.mtu)?;
         }
-        let child = self.waiting().build(&site.child("child"));
+        let child = self.waiting().build(&context.child("child"));
         let child = child.map_err(|invalid| Invalid::new("child", invalid.to_string()))?;
-        let sustained = bucket("rate", self.rate(site), "burst", self.burst)?;
+        let sustained = bucket("rate", self.rate(context), "burst", self.burst)?;
         let peak = match self.peakrate {
-            Some(rate) if rate < self.rate(site) => {
+            Some(rate) if rate < self.rate(context) => {
                 return Err(Invalid::new(
                     "peakrate",
-                    format!("{rate} is below the rate of {}", self.rate(site)),
+                    format!("{rate} is below the rate of {}", self.rate(context)),
                 ));
             }
-            Some(rate) => Some(bucket("peakrate", rate, "mtu", self.mtu.unwrap_or(site.mtu))?),
+            Some(rate) => Some(bucket("peakrate", rate, "mtu", self.mtu.unwrap_or(context.mtu))?),
             None if self.mtu.is_some() => {
                 return Err(Invalid::new(
                     "mtu",
@@ -92,11 +92,16 @@ impl Discipline for Config {
         Ok(Tbf { limit, sustained, peak, queue: Lookahead::new(child) })
     }
 
-    fn nature(&self, site: &Site) -> Nature {
-        let child = self.waiting().nature(&site.child("child"));
+    fn properties(&self, context: &LinkContext) -> Properties {
+        let child = self.waiting().properties(&context.child("child"));
         // What waits inside was promised the rate of the link.
         let guarantee = Guarantee::Nothing;
-        Nature { work_conserving: false, limit: self.own_limit(site).ok().flatten(), guarantee, ..child }
+        Properties {
+            work_conserving: false,
+            limit: self.own_limit(context).ok().flatten(),
+            guarantee,
+            ..child
+        }
     }
 
     fn looks_ahead(&self) -> usize {
@@ -115,36 +120,36 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
-        if self.rate(site) >= site.rate {
+        if self.rate(context) >= context.rate {
             warnings.push(format!(
                 "rate {} is no less than the link's {}: nothing is shaped",
-                self.rate(site),
-                site.rate
+                self.rate(context),
+                context.rate
             ));
         }
         let largest = self.peakrate.and(self.mtu).map_or(self.burst, |mtu| mtu.min(self.burst));
-        if largest < site.mtu {
+        if largest < context.mtu {
             warnings.push(format!(
                 "packets of more than {largest} can never leave, and the link carries {}",
-                site.mtu
+                context.mtu
             ));
         }
         if let Some(child) = &self.child {
-            warnings.extend(child.warnings(site));
+            warnings.extend(child.warnings(context));
         }
         warnings
     }
 
-    fn advice(&self, largest: Bytes, site: &Site) -> Vec<Advice> {
-        self.child.iter().flat_map(|child| child.advice(largest, site)).collect()
+    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+        self.child.iter().flat_map(|child| child.advice(largest, context)).collect()
     }
 }
 
 impl Config {
-    fn rate(&self, site: &Site) -> Rate {
-        self.rate.unwrap_or(site.rate)
+    fn rate(&self, context: &LinkContext) -> Rate {
+        self.rate.unwrap_or(context.rate)
     }
 
     /// Where packets wait. The filter itself sees to its limit, so its own fifo has none.
@@ -158,7 +163,7 @@ impl Config {
     }
 
     /// How much the filter holds; `None` when that is the child's affair.
-    fn own_limit(&self, site: &Site) -> Result<Option<Limit>, Invalid> {
+    fn own_limit(&self, context: &LinkContext) -> Result<Option<Limit>, Invalid> {
         match (self.limit, self.latency, &self.child) {
             (Some(_), Some(_), _) => {
                 Err(Invalid::new("latency", "it is another way to give the limit: leave one out"))
@@ -169,17 +174,17 @@ impl Config {
             }
             (None, None, Some(_)) => Ok(None),
             (Some(limit), None, None) => Ok(Some(limit)),
-            (None, Some(latency), None) => Ok(Some(Limit::Bytes(self.filled_in(latency, site)))),
+            (None, Some(latency), None) => Ok(Some(Limit::Bytes(self.filled_in(latency, context)))),
             (None, None, None) => Ok(Some(fifo::Config::default().limit)),
         }
     }
 
     /// Bytes of which the last leaves after `latency` when the buckets are full, tc-tbf(8).
-    fn filled_in(&self, latency: Span, site: &Site) -> u64 {
-        let sustained = self.rate(site).bytes_in(latency).saturating_add(self.burst.0);
+    fn filled_in(&self, latency: Span, context: &LinkContext) -> u64 {
+        let sustained = self.rate(context).bytes_in(latency).saturating_add(self.burst.0);
         match self.peakrate {
             Some(rate) => {
-                sustained.min(rate.bytes_in(latency).saturating_add(self.mtu.unwrap_or(site.mtu).0))
+                sustained.min(rate.bytes_in(latency).saturating_add(self.mtu.unwrap_or(context.mtu).0))
             }
             None => sustained,
         }
@@ -335,8 +340,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let refuse = |text: &str| {
-            let site = Site::new(Rate::mbit(10), Streams::new(1));
-            text.parse::<Spec>().unwrap().build::<()>(&site).err().map(|invalid| invalid.parameter)
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)
         };
         assert_eq!(refuse("tbf rate 1mbit limit 10p latency 5ms"), Some("latency"));
         assert_eq!(refuse("tbf rate 1mbit limit 10p child (fifo)"), Some("limit"));
@@ -357,7 +362,7 @@ mod tests {
             packets in prop::collection::vec((40u32..=1500, 0u64..3000), 1..60),
         ) {
             let config = Config { rate: Some(Rate::bit(rate)), burst: Bytes(burst), ..Config::default() };
-            let mut tbf = config.build::<()>(&Site::new(Rate::gbit(10), Streams::new(1))).unwrap();
+            let mut tbf = config.build::<()>(&LinkContext::new(Rate::gbit(10), Streams::new(1))).unwrap();
             let mut out = Outbox::default();
             let mut now = Time::ZERO;
             let mut sent: Vec<(Time, u128, bool)> = Vec::new();

@@ -2,7 +2,7 @@
 //! send.
 
 use giveway_qdisc::blocks::red::{Curve, weight_for_burst, weight_for_rate};
-use giveway_qdisc::{Backlog, Bytes, Invalid, Limit, Packets, Rate, Share, Site, Time};
+use giveway_qdisc::{Backlog, Bytes, Invalid, Limit, LinkContext, Packets, Rate, Share, Time};
 
 /// What the average counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Thresholds {
     }
 
     /// What is legal and usually a mistake; nothing when it is not even legal.
-    pub fn warnings(&self, site: &Site) -> Vec<String> {
+    pub fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         let Ok((unit, curve)) = self.curve() else { return warnings };
         if curve.max < 2.0 * curve.min {
@@ -140,7 +140,7 @@ impl Thresholds {
                 self.limit, curve.max
             ));
         }
-        let least = if unit == Unit::Bytes { site.mtu.0 as f64 } else { self.mean(unit) };
+        let least = if unit == Unit::Bytes { context.mtu.0 as f64 } else { self.mean(unit) };
         if curve.min < 2.0 * least {
             warnings.push(format!(
                 "min: {} is less than two packets: hardly any queue is left to keep the link busy",
@@ -152,8 +152,8 @@ impl Thresholds {
 }
 
 /// The rate of the link whose idle time counts: as written, or the port's.
-pub(crate) fn bandwidth(written: Option<Rate>, site: &Site) -> Result<Rate, Invalid> {
-    match written.unwrap_or(site.rate) {
+pub(crate) fn bandwidth(written: Option<Rate>, context: &LinkContext) -> Result<Rate, Invalid> {
+    match written.unwrap_or(context.rate) {
         rate if rate == Rate::bit(0) => {
             Err(Invalid::new("bandwidth", "a link has a rate: write for example \"10mbit\""))
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, Meta, Outbox, Packet, PortId, Probe, Qdisc, Rate, Site, Span, Streams,
-    Time,
+    Backlog, Cx, DropReason, FlowKey, LinkContext, Meta, Outbox, Packet, PortId, Probe, Qdisc, Rate, Span,
+    Streams, Time,
 };
 use giveway_qdisc::{Next, Port};
 
@@ -28,8 +28,8 @@ pub const MIXED: &str =
 /// flow's class, too). Arrivals separated by ";" are taken one at a time, and the link takes a packet as soon as it
 /// can; those separated by "," come together, before the link looks. At one instant the link finishes first.
 pub fn trace(spec: &str, bytes_per_ms: u64, arrivals: &str) -> String {
-    let site = Site::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
-    let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&site).unwrap();
+    let context = LinkContext::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
+    let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
     trace_on(qdisc, bytes_per_ms, arrivals, |_| {})
 }
 
@@ -96,8 +96,8 @@ fn advance(port: &mut Port<String>, log: &mut Log, last: Time, until: Time) {
 /// Packets are (flow 0 to 3, bytes), offered `ahead` before the link starts and then one per departure. A flow's class is
 /// its number.
 pub fn furthest_apart(spec: &str, packets: &[(u8, u32)], ahead: usize, weights: [u32; 4]) -> (f64, f64) {
-    let site = Site::new(Rate::mbit(8), Streams::new(1));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&site).unwrap();
+    let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
     let mut out = Outbox::default();
     let mut cx = Cx::new(Time::ms(1), &mut out);
     let mut queued = [0u32; 4];

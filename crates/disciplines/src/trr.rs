@@ -34,7 +34,7 @@
 //!   Taiwan University of Science and Technology, about 2000: sections 2.1 to 2.3, equations (3-1) and (3-2).
 
 use giveway_qdisc::blocks::{Chains, FlowHeap, Ticks};
-use giveway_qdisc::{Invalid, Limit, Nature, Rate, Site, Span, Time};
+use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,24 +68,24 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "timestamp round robin as published: stamps modulo a prime, which wrap round; trr_sound is the one to use";
     type Qdisc<P: 'static> = Guaranteed<P, Trr>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Trr>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Trr>, Invalid> {
         let Config { limit, flows, slots, unit, scan } = *self;
         let (slots, unit) = array(slots, "unit", unit)?;
-        Guaranteed::new(&Common { limit, flows }, Trr::new(slots, unit, scan), site)
+        Guaranteed::new(&Common { limit, flows }, Trr::new(slots, unit, scan), context)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature { keeps_flow_order: false, ..Nature::plain(self.limit) }
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties { keeps_flow_order: false, ..Properties::plain(self.limit) }
     }
 
-    fn warnings(&self, site: &Site) -> Vec<String> {
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let window = self.unit * u64::from(self.slots);
-        let ps = u128::from(site.mtu.0) * 8_000_000_000_000 / u128::from(window.as_ps().max(1));
+        let ps = u128::from(context.mtu.0) * 8_000_000_000_000 / u128::from(window.as_ps().max(1));
         let slowest = Rate::bit(u64::try_from(ps).unwrap_or(u64::MAX));
         vec![format!(
             "stamps {window} or more ahead wrap round, as those of one packet of {} at {slowest} or less do, and of several at more: \
              trr_sound has no such limit",
-            site.mtu
+            context.mtu
         )]
     }
 

@@ -34,7 +34,7 @@
 //!   Taiwan University of Science and Technology, about 2000: sections 2.1 and 2.2, figure 2.
 
 use giveway_qdisc::blocks::{Chains, Ticks};
-use giveway_qdisc::{Invalid, Limit, Nature, Site, Span, Time};
+use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,14 +66,14 @@ impl Discipline for Config {
         "timestamp round robin read literally: a stamp per flow and round; shares are equal, not as reserved";
     type Qdisc<P: 'static> = Guaranteed<P, Rounds>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Rounds>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Rounds>, Invalid> {
         let Config { limit, flows, slots, unit } = *self;
         let (slots, unit) = array(slots, "unit", unit)?;
-        Guaranteed::new(&Common { limit, flows }, Rounds::new(slots, unit), site)
+        Guaranteed::new(&Common { limit, flows }, Rounds::new(slots, unit), context)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -232,8 +232,8 @@ mod tests {
     /// Figure 2(b): packets of 300, rates 100, 50, 75 and 75; which flows have a packet in which round, and the stamps.
     #[test]
     fn figure_2_stamp_by_stamp() {
-        let site = Site::new(Rate::bit(300 * 8000), Streams::new(1));
-        let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&site).unwrap();
+        let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
+        let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&context).unwrap();
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
         // What comes before each round. Flow 2 has one packet in round 2, and two that come after it left; flow 3's second
@@ -279,8 +279,8 @@ mod tests {
     /// Had flow 2 not been empty for a moment, its stamps would be 9, 15 and 21.
     #[test]
     fn a_pause_lowers_the_stamps() {
-        let site = Site::new(Rate::bit(300 * 8000), Streams::new(1));
-        let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&site).unwrap();
+        let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
+        let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&context).unwrap();
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
         let mut arrive = |trr: &mut Guaranteed<(), Rounds>, flow: u16| {

@@ -41,7 +41,7 @@
 //!   D. Stiliadis, A. Varma, "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar: [`giveway_qdisc::blocks::Calendar`].
 
 use giveway_qdisc::blocks::{Calendar, SlotCounts, Ticks};
-use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,8 +70,8 @@ impl Default for Config {
 }
 
 impl Config {
-    fn width(&self, site: &Site) -> Span {
-        self.width.unwrap_or_else(|| site.rate.time_for(site.mtu.0))
+    fn width(&self, context: &LinkContext) -> Span {
+        self.width.unwrap_or_else(|| context.rate.time_for(context.mtu.0))
     }
 }
 
@@ -80,14 +80,14 @@ impl Discipline for Config {
         "timestamp round robin put right: reserved rates with a bound on delay, at a constant cost";
     type Qdisc<P: 'static> = Guaranteed<P, Sound>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Sound>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Sound>, Invalid> {
         let Config { limit, flows, slots, .. } = *self;
-        let (slots, width) = array(slots, "width", self.width(site))?;
-        Guaranteed::new(&Common { limit, flows }, Sound::new(slots, width), site)
+        let (slots, width) = array(slots, "width", self.width(context))?;
+        Guaranteed::new(&Common { limit, flows }, Sound::new(slots, width), context)
     }
 
-    fn nature(&self, site: &Site) -> Nature {
-        Nature::plain(self.limit).with(Guarantee::ReservedInSlots(self.width(site)))
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::ReservedInSlots(self.width(context)))
     }
 
     fn variants() -> Vec<Config> {
@@ -313,9 +313,9 @@ mod tests {
     #[test]
     fn what_is_beyond_the_window_is_counted() {
         let beyond = |slots| {
-            let site = Site::new(Rate::bit(300 * 8000), Streams::new(1));
+            let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
             let config = Config { slots, width: Some(Span::ms(1)), ..Config::default() };
-            let mut trr = config.build::<()>(&site).unwrap();
+            let mut trr = config.build::<()>(&context).unwrap();
             let mut out = Outbox::default();
             let mut pkt = Packet::new(FlowKey(0), 300, ());
             // L/ρ is 50 slots.
@@ -337,9 +337,9 @@ mod tests {
             width in prop_oneof![Just(500u64), Just(1000), Just(3000)],
         ) {
             let rates = [100, 6, 60, 5, 50];
-            let site = Site::new(Rate::kbit(2400), Streams::new(1));
+            let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
             let config = Config { slots, width: Some(Span::us(width)), ..Config::default() };
-            let mut trr = config.build::<u32>(&site).unwrap();
+            let mut trr = config.build::<u32>(&context).unwrap();
             let delta = Ticks::of(Span::us(width));
             let mut out = Outbox::default();
             let mut queues = vec![Vec::<(u32, Ticks)>::new(); 5];

@@ -24,7 +24,7 @@
 //!   6(3), 1998: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000: section 2.1, equation (3-1).
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
-use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,13 +52,13 @@ impl Discipline for Config {
         "time-shift scheduling: Virtual Clock that does not punish who used idle capacity";
     type Qdisc<P: 'static> = Guaranteed<P, TimeShift>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, TimeShift>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, TimeShift>, Invalid> {
         let Config { limit, flows } = *self;
-        Guaranteed::new(&Common { limit, flows }, TimeShift::default(), site)
+        Guaranteed::new(&Common { limit, flows }, TimeShift::default(), context)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit).with(Guarantee::Reserved)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::Reserved)
     }
 
     fn variants() -> Vec<Config> {
@@ -234,8 +234,8 @@ mod tests {
         #[test]
         fn equals_its_definition(ops in prop::collection::vec((0..3u64, 0..5u16, 1..10u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];
-            let site = Site::new(Rate::kbit(2400), Streams::new(1));
-            let mut tss = Config::default().build::<u32>(&site).unwrap();
+            let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
+            let mut tss = Config::default().build::<u32>(&context).unwrap();
             let mut out = Outbox::default();
             // Per flow: what waits, the last T, and S of the first that waits.
             let mut queues = vec![Vec::<(u32, Ticks)>::new(); 5];

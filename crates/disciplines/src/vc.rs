@@ -26,7 +26,7 @@
 //!   A. Varma, "Latency-Rate Servers", IEEE/ACM ToN 6(5), 1998. Both from secondary sources.
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
-use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,13 +54,13 @@ impl Discipline for Config {
         "Virtual Clock: reserved flows by the time when their rate would send each packet";
     type Qdisc<P: 'static> = Guaranteed<P, VirtualClock>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, VirtualClock>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, VirtualClock>, Invalid> {
         let Config { limit, flows } = *self;
-        Guaranteed::new(&Common { limit, flows }, VirtualClock::default(), site)
+        Guaranteed::new(&Common { limit, flows }, VirtualClock::default(), context)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit).with(Guarantee::Reserved)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::Reserved)
     }
 
     fn variants() -> Vec<Config> {

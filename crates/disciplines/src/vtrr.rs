@@ -29,7 +29,7 @@
 //!   1998; Computer Communications 22(12), 1999: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000: appendix, table 1.
 
 use giveway_qdisc::blocks::{Calendar, Ticks};
-use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Span, Time};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +58,8 @@ impl Default for Config {
 }
 
 impl Config {
-    fn width(&self, site: &Site) -> Span {
-        self.width.unwrap_or_else(|| site.rate.time_for(site.mtu.0))
+    fn width(&self, context: &LinkContext) -> Span {
+        self.width.unwrap_or_else(|| context.rate.time_for(context.mtu.0))
     }
 }
 
@@ -67,14 +67,14 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "virtual-time round robin: reserved flows by classes of finish times";
     type Qdisc<P: 'static> = Guaranteed<P, Classes>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Classes>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Classes>, Invalid> {
         let Config { limit, flows, slots, .. } = *self;
-        let (slots, width) = array(slots, "width", self.width(site))?;
-        Guaranteed::new(&Common { limit, flows }, Classes::new(slots, width), site)
+        let (slots, width) = array(slots, "width", self.width(context))?;
+        Guaranteed::new(&Common { limit, flows }, Classes::new(slots, width), context)
     }
 
-    fn nature(&self, site: &Site) -> Nature {
-        Nature::plain(self.limit).with(Guarantee::ReservedInClasses(self.width(site)))
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::ReservedInClasses(self.width(context)))
     }
 
     fn variants() -> Vec<Config> {
@@ -214,9 +214,9 @@ mod tests {
             width in prop_oneof![Just(500u64), Just(5000)],
         ) {
             let rates = [100, 6, 60, 5, 50];
-            let site = Site::new(Rate::kbit(2400), Streams::new(1));
+            let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
             let config = Config { slots, width: Some(Span::us(width)), ..Config::default() };
-            let mut vtrr = config.build::<u32>(&site).unwrap();
+            let mut vtrr = config.build::<u32>(&context).unwrap();
             let delta = Ticks::of(Span::us(width));
             let mut out = Outbox::default();
             let mut cx = Cx::new(Time::ZERO, &mut out);

@@ -27,7 +27,7 @@
 //!   (27) to (29). From secondary sources.
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
-use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Site, Time};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,13 +55,13 @@ impl Discipline for Config {
         "WF2Q+: reserved flows as a fluid link would finish them, none before it would start";
     type Qdisc<P: 'static> = Guaranteed<P, Wf2q>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Wf2q>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Wf2q>, Invalid> {
         let Config { limit, flows } = *self;
-        Guaranteed::new(&Common { limit, flows }, Wf2q::default(), site)
+        Guaranteed::new(&Common { limit, flows }, Wf2q::default(), context)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit).with(Guarantee::Reserved)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::Reserved)
     }
 
     fn variants() -> Vec<Config> {

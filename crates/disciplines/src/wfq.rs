@@ -29,7 +29,7 @@
 //!   names RFC 970 for it, which has no weights and no stamps.
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
-use giveway_qdisc::{Guarantee, Invalid, Limit, Nature, Rate, Site, Time};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,13 +57,13 @@ impl Discipline for Config {
         "weighted fair queueing: reserved flows as a fluid link would finish them, exactly";
     type Qdisc<P: 'static> = Guaranteed<P, Gps>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<Guaranteed<P, Gps>, Invalid> {
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Gps>, Invalid> {
         let Config { limit, flows } = *self;
-        Guaranteed::new(&Common { limit, flows }, Gps::new(site.rate), site)
+        Guaranteed::new(&Common { limit, flows }, Gps::new(context.rate), context)
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit).with(Guarantee::Reserved)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::Reserved)
     }
 
     fn variants() -> Vec<Config> {
@@ -240,8 +240,8 @@ mod tests {
     /// The discriminating stamp of that trace: 85/8 ms.
     #[test]
     fn virtual_time_runs_faster_when_the_fluid_serves_fewer() {
-        let site = Site::new(Rate::kbit(800), Streams::new(1));
-        let mut wfq = Config::default().build::<()>(&site).unwrap();
+        let context = LinkContext::new(Rate::kbit(800), Streams::new(1));
+        let mut wfq = Config::default().build::<()>(&context).unwrap();
         let mut out = Outbox::default();
         let mut arrive = |us, flow, bytes| {
             let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, ());
@@ -348,15 +348,15 @@ mod tests {
             let Some(expected) = fluid(100, &rates.map(i128::from), &exact) else {
                 return Err(TestCaseError::reject("the fractions become too large"));
             };
-            let site = Site::new(Rate::kbit(800), Streams::new(1));
-            let mut wfq = Config::default().build::<u64>(&site).unwrap();
+            let context = LinkContext::new(Rate::kbit(800), Streams::new(1));
+            let mut wfq = Config::default().build::<u64>(&context).unwrap();
             let mut out = Outbox::default();
             let mut wire = Time::ZERO;
             for ((ms, flow, bytes), Exact(up, down)) in packets.into_iter().zip(expected) {
                 // The link works meanwhile: what it serves does not change the fluid.
                 while wire <= Time::ms(ms) {
                     match wfq.dequeue(&mut Cx::new(wire, &mut out)) {
-                        Next::Packet(pkt) => wire += site.rate.time_for(u64::from(pkt.bytes())),
+                        Next::Packet(pkt) => wire += context.rate.time_for(u64::from(pkt.bytes())),
                         _ => break,
                     }
                 }

@@ -41,8 +41,8 @@
 
 use giveway_qdisc::blocks::{Level, Memory, RecentFlows, TwoLevel};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, Nature, Next, Packet, Qdisc, Rng,
-    Share, Site, Span, Time, check_limit,
+    Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet,
+    Properties, Qdisc, Rng, Share, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,8 +106,8 @@ impl Discipline for Config {
         "run2c for flows that a coin noticed; Sift and threshold sampling are settings of it";
     type Qdisc<P: 'static> = XProtect<P>;
 
-    fn build<P: 'static>(&self, site: &Site) -> Result<XProtect<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<XProtect<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         let room = self.limit.most_packets(64).min(1 << 12);
         Ok(XProtect {
@@ -116,14 +116,14 @@ impl Discipline for Config {
             probability: self.probability.get(),
             threshold: self.threshold.0,
             retest: self.retest,
-            draws: Draws::Stream(site.streams.rng()),
+            draws: Draws::Stream(context.streams.rng()),
             flows: RecentFlows::new(memory, |flow| flow.low > 0),
             queue: TwoLevel::with_capacity(room),
         })
     }
 
-    fn nature(&self, _: &Site) -> Nature {
-        Nature::plain(self.limit)
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -143,7 +143,7 @@ impl Discipline for Config {
         ]
     }
 
-    fn warnings(&self, _: &Site) -> Vec<String> {
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.probability.get() == 0.0 {
             warnings.push("probability 0: no flow is ever noticed, and xprotect is a fifo".to_owned());
@@ -296,7 +296,7 @@ mod tests {
 
     /// With the coin of `draws`, or of stream 1.
     fn built<P: 'static>(config: &Config, draws: Option<Vec<f64>>) -> XProtect<P> {
-        let mut built = config.build(&Site::new(Rate::mbit(10), Streams::new(1))).unwrap();
+        let mut built = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
         if let Some(draws) = draws {
             built.draws = Draws::Written(draws.into_iter());
         }
@@ -383,8 +383,8 @@ mod tests {
 
     #[test]
     fn what_is_hardly_meant_is_told() {
-        let site = Site::new(Rate::mbit(10), Streams::new(1));
-        let warn = |text: &str| text.parse::<Spec>().unwrap().warnings(&site);
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let warn = |text: &str| text.parse::<Spec>().unwrap().warnings(&context);
         assert_eq!(
             warn("xprotect probability 0 sweep 0s"),
             [

@@ -1,7 +1,9 @@
 //! No discipline allocates per packet: once warm, 100,000 packets go in and out without a single allocation.
 
 use giveway_disciplines::{ALL, Discipline, Spec, Visit};
-use giveway_qdisc::{Ahead, Cx, FlowKey, Label, Next, Outbox, Packet, Qdisc, Rate, Rng, Site, Streams, Time};
+use giveway_qdisc::{
+    Ahead, Cx, FlowKey, Label, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Rng, Streams, Time,
+};
 
 #[global_allocator]
 static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
@@ -79,8 +81,8 @@ impl Visit for Allocations {
 
     fn visit<D: Discipline>(self, config: &D) -> u64 {
         let link = Rate::mbit(10);
-        let site = Site::new(link, Streams::new(3).within("allocations"));
-        let qdisc = config.build::<u64>(&site).expect("variants can be built");
+        let context = LinkContext::new(link, Streams::new(3).within("allocations"));
+        let qdisc = config.build::<u64>(&context).expect("variants can be built");
         let mut traffic = Traffic {
             qdisc,
             rng: Streams::new(4).rng(),

@@ -8,7 +8,7 @@
 //! `cargo xtask bounds` tries 100,000 cases with each discipline.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -112,8 +112,8 @@ struct Departure {
 
 /// Runs a case through a discipline. What comes in the instant in which the link looks for a packet is there.
 fn departures(spec: &str, case: &Case) -> Vec<Departure> {
-    let site = Site::new(LINK, Streams::new(1).within("bounds"));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<(usize, i128)>(&site).unwrap();
+    let context = LinkContext::new(LINK, Streams::new(1).within("bounds"));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<(usize, i128)>(&context).unwrap();
     let mut out = Outbox::default();
     let mut finish = vec![0i128; case.shares.len()];
     let mut queued = vec![0u32; case.shares.len() + 1];

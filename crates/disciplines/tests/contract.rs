@@ -2,10 +2,10 @@
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::{Op, Violation, drive};
-use giveway_qdisc::{Onward, Rate, Site, Streams};
+use giveway_qdisc::{LinkContext, Onward, Rate, Streams};
 use proptest::prelude::*;
 
-fn site() -> Site {
+fn context() -> LinkContext {
     // Some of the links beyond are known: those of the ways that the contract's flows take.
     let links = [
         ((0, 1), Rate::mbit(30)),
@@ -14,7 +14,7 @@ fn site() -> Site {
         ((1, 2), Rate::gbit(1)),
     ];
     let onward = Onward::new(0, links);
-    Site { onward, ..Site::new(Rate::mbit(10), Streams::new(42).within("contract")) }
+    LinkContext { onward, ..LinkContext::new(Rate::mbit(10), Streams::new(42).within("contract")) }
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -51,8 +51,8 @@ proptest! {
     #[test]
     fn the_contract_holds(ops in prop::collection::vec(op(), 1..300)) {
         every_variant(|spec| {
-            let mut qdisc = spec.build::<u64>(&site()).expect("variants can be built");
-            drive(&mut qdisc, spec.nature(&site()), &ops).map(drop)
+            let mut qdisc = spec.build::<u64>(&context()).expect("variants can be built");
+            drive(&mut qdisc, spec.properties(&context()), &ops).map(drop)
         });
     }
 
@@ -61,8 +61,8 @@ proptest! {
     fn the_same_again_is_the_same(ops in prop::collection::vec(op(), 1..300)) {
         every_variant(|spec| {
             let run = || {
-                let mut qdisc = spec.build::<u64>(&site()).expect("variants can be built");
-                drive(&mut qdisc, spec.nature(&site()), &ops)
+                let mut qdisc = spec.build::<u64>(&context()).expect("variants can be built");
+                drive(&mut qdisc, spec.properties(&context()), &ops)
             };
             if run()? == run()? { Ok(()) } else { Err(Violation("two runs differ".into())) }
         });

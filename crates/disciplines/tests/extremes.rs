@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::{Op, drive, ops_from_bytes};
-use giveway_qdisc::{Bytes, Rate, Site, Streams};
+use giveway_qdisc::{Bytes, LinkContext, Rate, Streams};
 use serde_json::{Map, Value, json};
 
 /// What a discipline may take, with the packets of the test.
@@ -77,21 +77,25 @@ fn operations() -> Vec<Op> {
     ops_from_bytes(&bytes)
 }
 
-fn sites() -> Vec<Site> {
-    let site = |rate, mtu| Site { mtu: Bytes(mtu), ..Site::new(rate, Streams::new(1).within("extremes")) };
+fn sites() -> Vec<LinkContext> {
+    let context = |rate, mtu| LinkContext {
+        mtu: Bytes(mtu),
+        ..LinkContext::new(rate, Streams::new(1).within("extremes"))
+    };
     vec![
-        site(Rate::mbit(10), 1500),
-        site(Rate::bit(1), 1500),
-        site(Rate::bit(u64::MAX), 65_535),
-        site(Rate::gbit(400), 68),
+        context(Rate::mbit(10), 1500),
+        context(Rate::bit(1), 1500),
+        context(Rate::bit(u64::MAX), 65_535),
+        context(Rate::gbit(400), 68),
     ]
 }
 
 /// What is wrong with a discipline, if anything.
-fn judge(spec: &Spec, site: &Site, operations: &[Op]) -> Result<(), String> {
+fn judge(spec: &Spec, context: &LinkContext, operations: &[Op]) -> Result<(), String> {
     let began = worked();
-    let (most, result) =
-        giveway_counting::most(|| catch_unwind(AssertUnwindSafe(|| build_and_drive(spec, site, operations))));
+    let (most, result) = giveway_counting::most(|| {
+        catch_unwind(AssertUnwindSafe(|| build_and_drive(spec, context, operations)))
+    });
     let work = worked() - began;
     let result = result.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -105,14 +109,14 @@ fn judge(spec: &Spec, site: &Site, operations: &[Op]) -> Result<(), String> {
 }
 
 /// Builds a discipline and drives it. Nothing is wrong with one that cannot be built: it says why.
-fn build_and_drive(spec: &Spec, site: &Site, operations: &[Op]) -> Result<(), String> {
-    let (built, qdisc) = giveway_counting::most(|| spec.build::<u64>(site));
+fn build_and_drive(spec: &Spec, context: &LinkContext, operations: &[Op]) -> Result<(), String> {
+    let (built, qdisc) = giveway_counting::most(|| spec.build::<u64>(context));
     let Ok(mut qdisc) = qdisc else { return Ok(()) };
     if built > MEMORY {
         return Err(format!("takes {} MB before the first packet", built >> 20));
     }
-    let _ = spec.warnings(site);
-    drive(&mut qdisc, spec.nature(site), operations).map(drop).map_err(|violation| violation.0)
+    let _ = spec.warnings(context);
+    drive(&mut qdisc, spec.properties(context), operations).map(drop).map_err(|violation| violation.0)
 }
 
 #[test]
@@ -122,10 +126,10 @@ fn extreme_parameters_are_refused_or_bounded() {
     let mut tried = 0;
     for entry in ALL {
         for spec in (entry.variants)() {
-            for site in &sites {
+            for context in &sites {
                 tried += 1;
-                if let Err(why) = judge(&spec, site, &operations) {
-                    wrong.push(format!("{spec} at {} with {}: {why}", site.rate, site.mtu));
+                if let Err(why) = judge(&spec, context, &operations) {
+                    wrong.push(format!("{spec} at {} with {}: {why}", context.rate, context.mtu));
                 }
             }
         }

@@ -7,7 +7,7 @@
 
 use giveway_disciplines::{ALL, Discipline, Spec, Visit};
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Ahead, Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Ahead, Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
 const LINK: Rate = Rate::gbit(1);
 const BYTES: u32 = 1000;
@@ -69,8 +69,8 @@ impl Visit for Hostile {
 
     fn visit<D: Discipline>(self, config: &D) -> Vec<String> {
         let Hostile(name) = self;
-        let site = Site::new(LINK, Streams::new(6).within("hostile"));
-        let qdisc = config.build::<()>(&site).expect("the defaults can be built");
+        let context = LinkContext::new(LINK, Streams::new(6).within("hostile"));
+        let qdisc = config.build::<()>(&context).expect("the defaults can be built");
         let mut stream = Stream { qdisc, out: Outbox::default(), now: Time::ms(1), held: 0 };
         for stranger in 0..STRANGERS / 2 {
             stream.arrive(FlowKey(mix(2 * stranger, 0x5bd1)), 0);

@@ -21,7 +21,7 @@
 use std::fmt::Write as _;
 
 use giveway_disciplines::{Discipline, Spec, Visit};
-use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Rate, Site, Slots, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Rate, Slots, Streams, Time};
 
 #[global_allocator]
 static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
@@ -40,10 +40,10 @@ impl Visit for Filled {
     type Out = i64;
 
     fn visit<D: Discipline>(self, config: &D) -> i64 {
-        let site = Site::new(Rate::gbit(1000), Streams::new(3).within("budget"));
+        let context = LinkContext::new(Rate::gbit(1000), Streams::new(3).within("budget"));
         let mut out: Outbox<Handle> = Outbox::default();
         let before = giveway_counting::held();
-        let mut qdisc = config.build::<Handle>(&site).expect("it can be built");
+        let mut qdisc = config.build::<Handle>(&context).expect("it can be built");
         for flow in 0..self.0 {
             let key = FlowKey(giveway_qdisc::hash::mix(flow, 0x5bd1));
             let mut pkt = Packet::new(key, PACKET, Handle([flow; 3]));

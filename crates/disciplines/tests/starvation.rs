@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Cx, FlowKey, Label, Outbox, Packet, Qdisc, Rate, Rng, Site, Span, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, Label, LinkContext, Outbox, Packet, Qdisc, Rate, Rng, Span, Streams, Time};
 use proptest::prelude::*;
 
 const LINK: Rate = Rate::mbit(1);
@@ -87,8 +87,8 @@ fn story() -> impl Strategy<Value = Vec<Sender>> {
 
 /// What each sender got while it was watched, bytes.
 fn told(spec: &str, senders: &[Sender], seed: u64) -> Vec<u64> {
-    let site = Site::new(LINK, Streams::new(seed).within("discipline"));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<usize>(&site).unwrap();
+    let context = LinkContext::new(LINK, Streams::new(seed).within("discipline"));
+    let mut qdisc = spec.parse::<Spec>().unwrap().build::<usize>(&context).unwrap();
     let mut rng = Streams::new(seed).within("senders").rng();
     let mut out = Outbox::default();
     let mut got = vec![0; senders.len()];

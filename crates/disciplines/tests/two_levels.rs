@@ -2,11 +2,11 @@
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::contract::{Event, Op, drive};
-use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
 use proptest::prelude::*;
 
-fn site() -> Site {
-    Site::new(Rate::mbit(10), Streams::new(1))
+fn context() -> LinkContext {
+    LinkContext::new(Rate::mbit(10), Streams::new(1))
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -33,7 +33,7 @@ fn limit() -> impl Strategy<Value = String> {
 /// Everything that leaves and everything that is dropped.
 fn events(text: &str, ops: &[Op]) -> Vec<Event> {
     let spec: Spec = text.parse().unwrap();
-    drive(&mut spec.build::<u64>(&site()).unwrap(), spec.nature(&site()), ops).unwrap()
+    drive(&mut spec.build::<u64>(&context()).unwrap(), spec.properties(&context()), ops).unwrap()
 }
 
 proptest! {
@@ -87,7 +87,7 @@ proptest! {
         name in prop::sample::select(&["efd threshold 3p", "run2c threshold 3000b source table", "xprotect probability 30% threshold 2000b"]),
         limit in 1..30u64,
     ) {
-        let mut qdisc = format!("{name} limit {limit}p").parse::<Spec>().unwrap().build::<u64>(&site()).unwrap();
+        let mut qdisc = format!("{name} limit {limit}p").parse::<Spec>().unwrap().build::<u64>(&context()).unwrap();
         let high = |qdisc: &dyn Qdisc<u64>| {
             let mut packets = 0.0;
             qdisc.gauges(&mut |name, value| if name == "high_packets" { packets = value });

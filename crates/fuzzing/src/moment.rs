@@ -19,7 +19,7 @@ const SLOTS: u64 = 200;
 /// The largest switch that is run.
 const SWITCH: usize = 32;
 
-/// Runs the first cell of `scenario`, which was made of `draft`. A larger one is left alone.
+/// Runs the first trial of `scenario`, which was made of `draft`. A larger one is left alone.
 ///
 /// # Panics
 /// When the run does: a scenario that was accepted must run.
@@ -33,7 +33,7 @@ pub fn run(draft: &Draft, scenario: &Scenario) {
             };
             let Host::Switch(crossbar) = &short.host else { return };
             if crossbar.slots <= SLOTS {
-                let _ = crossbar.run(&short.cells()[0], &|_| true);
+                let _ = crossbar.run(&short.trials()[0], &|_| true);
             }
         }
         Host::Switch(_) => {}
@@ -53,9 +53,9 @@ fn over(draft: &Draft, scenario: &Scenario, network: &Network) {
     let simulated = short.simulated();
     let short = simulated.as_ref().unwrap_or(&short);
     let Some(network) = short.network() else { return };
-    let cell = &short.cells()[0];
+    let trial = &short.trials()[0];
     let mut count = Count { left: PACKETS };
-    let ran = catch_unwind(AssertUnwindSafe(|| network.run(cell, &mut count, &|_| true)));
+    let ran = catch_unwind(AssertUnwindSafe(|| network.run(trial, &mut count, &|_| true)));
     if let Err(payload) = ran
         && !payload.is::<Enough>()
     {

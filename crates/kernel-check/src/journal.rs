@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{
-    Ahead, Backlog, Cx, DropReason, FlowKey, Meta, Next, Outbox, Packet, Qdisc, Rate, Site, Time,
+    Ahead, Backlog, Cx, DropReason, FlowKey, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
 };
 use giveway_replay::{Options, Recording, Stamped, WhenFull, Written};
 
@@ -111,7 +111,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
     (1..=entries as usize).map(one).collect()
 }
 
-/// Writes the trace of a journal: `spec` at `site` is what it should be, `name` says where it stood. The trace is for
+/// Writes the trace of a journal: `spec` at `context` is what it should be, `name` says where it stood. The trace is for
 /// [`giveway_replay::check()`].
 ///
 /// # Errors
@@ -120,14 +120,14 @@ pub fn to_trace(
     journal: &[Entry],
     name: &str,
     spec: &Spec,
-    site: &Site,
+    context: &LinkContext,
     out: impl Write + Send + 'static,
 ) -> Result<Written, JournalError> {
     let options = Options { when_full: WhenFull::Wait, ..Options::default() };
     let recording = Recording::start(out, "the kernel", options)?;
     let script = Rc::new(RefCell::new(Script::default()));
     let puppet = Puppet { script: Rc::clone(&script), held: BTreeMap::new(), came: 0 };
-    let mut traced = recording.tracer().wrap(name, &spec.to_string(), site, Box::new(puppet));
+    let mut traced = recording.tracer().wrap(name, &spec.to_string(), context, Box::new(puppet));
     let mut told = Outbox::default();
     let mut at = 0;
     while let Some(entry) = journal.get(at) {
@@ -286,11 +286,11 @@ mod tests {
 
     /// Whether the discipline does the same, and what it says otherwise.
     fn judged(spec: &str, entries: &[Entry]) -> Result<(), String> {
-        let site = Site::new(Rate::mbit(8), Streams::new(1));
+        let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
         let trace = Memory::default();
         let journal = read(&written(entries)).map_err(|error| error.to_string())?;
         assert_eq!(journal, entries);
-        to_trace(&journal, "here", &spec.parse().unwrap(), &site, trace.clone())
+        to_trace(&journal, "here", &spec.parse().unwrap(), &context, trace.clone())
             .map_err(|error| error.to_string())?;
         let trace = trace.0.lock().unwrap().clone();
         let outcome = giveway_replay::check(Cursor::new(trace)).unwrap();

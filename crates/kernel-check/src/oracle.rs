@@ -21,7 +21,7 @@ use std::fmt;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Bytes, FlowKey, Rate, Site, Span, Streams};
+use giveway_qdisc::{Bytes, FlowKey, LinkContext, Rate, Span, Streams};
 
 use crate::journal::{Entry, What};
 use calls::{Call, Difference, calls, compare};
@@ -81,33 +81,33 @@ impl fmt::Display for Verdict {
 pub fn ask(journal: &[Entry], spelling: &str, rate: Rate) -> Result<Answer, String> {
     let spec: Spec = spelling.parse().map_err(|error| format!("{error}"))?;
     // The kernel counts the header of the link.
-    let site = Site { mtu: Bytes(1514), ..Site::new(rate, Streams::new(1)) };
+    let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(rate, Streams::new(1)) };
     let count = |what: fn(&What) -> bool| journal.iter().filter(|entry| what(&entry.what)).count() as u64;
     let came = count(|what| *what == What::Enqueued);
     let sent = count(|what| *what == What::Sent);
     let dropped = count(|what| matches!(what, What::Dropped(_)));
     let calls = calls(journal, matches!(spec, Spec::drr(_)))?;
     let verdict = match &spec {
-        Spec::red(config) => red::ask(&calls, config, &site)?,
-        Spec::pie(config) => pie::ask(journal, config, &site)?,
-        _ => same(&calls, &spec, &site)?,
+        Spec::red(config) => red::ask(&calls, config, &context)?,
+        Spec::pie(config) => pie::ask(journal, config, &context)?,
+        _ => same(&calls, &spec, &context)?,
     };
     Ok(Answer { came, sent, dropped, verdict })
 }
 
 /// One that decides by what it was told alone.
-fn same(calls: &[Call], spec: &Spec, site: &Site) -> Result<Verdict, String> {
-    let keys = keys(spec, site);
+fn same(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<Verdict, String> {
+    let keys = keys(spec, context);
     let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
-    let mut ours = spec.build_numbered(site).map_err(|invalid| invalid.to_string())?;
+    let mut ours = spec.build_numbered(context).map_err(|invalid| invalid.to_string())?;
     let flows = keys.len() as u64;
     let marks = calls.iter().filter_map(|call| Some(call.came?.mark));
     if let Some(mark) = marks.max().filter(|mark| flows > 0 && *mark >= flows) {
         return Err(format!("a packet has mark {mark}, and {spec} has flows 0 to {}", flows - 1));
     }
     let Some(difference) = compare(calls, &mut *ours, &key) else { return Ok(Verdict::Equal) };
-    match setup(spec, site) {
-        Some(setup) => Ok(explain(calls, difference, spec, site, &key, setup)),
+    match setup(spec, context) {
+        Some(setup) => Ok(explain(calls, difference, spec, context, &key, setup)),
         None => Ok(Verdict::Different(difference.to_string())),
     }
 }
@@ -117,13 +117,13 @@ fn explain(
     calls: &[Call],
     difference: Difference,
     spec: &Spec,
-    site: &Site,
+    context: &LinkContext,
     key: &dyn Fn(u64) -> FlowKey,
     setup: Setup,
 ) -> Verdict {
     let modelled = |rules: &[Rule]| compare(calls, &mut Model::new(setup, rules), &FlowKey);
     // With our rules the model does what ours does, beyond where the kernel does something else.
-    let mut ours = spec.build_numbered(site).expect("it was built before");
+    let mut ours = spec.build_numbered(context).expect("it was built before");
     let answers = calls::answers(calls, &mut *ours, key);
     if let Some(wrong) = compare(&answers, &mut Model::new(setup, &[]), &FlowKey) {
         return Verdict::Different(format!("{difference}; and the model is not ours: {wrong}"));
@@ -141,8 +141,8 @@ fn explain(
 }
 
 /// A flow for each bucket of ours, in their order; none where flows are told apart exactly.
-fn keys(spec: &Spec, site: &Site) -> Vec<FlowKey> {
-    let secret = site.streams.rng().word();
+fn keys(spec: &Spec, context: &LinkContext) -> Vec<FlowKey> {
+    let secret = context.streams.rng().word();
     let (buckets, bucket): (u32, Box<dyn Fn(u64) -> u64>) = match spec {
         Spec::sfq(config) => {
             let (key, mask) = (mix(0, secret), u64::from(config.divisor - 1));
@@ -170,9 +170,9 @@ fn keys(spec: &Spec, site: &Site) -> Vec<FlowKey> {
 }
 
 /// What the model is told.
-fn setup(spec: &Spec, site: &Site) -> Option<Setup> {
+fn setup(spec: &Spec, context: &LinkContext) -> Option<Setup> {
     let steps = |span: Span| span.as_ps() / 1000 / STEP_NS;
-    let mtu = site.mtu.0;
+    let mtu = context.mtu.0;
     match spec {
         Spec::codel(config) => Some(Setup {
             limit: config.limit.0,
@@ -232,8 +232,8 @@ mod tests {
         calls
     }
 
-    fn site() -> Site {
-        Site { mtu: Bytes(1514), ..Site::new(Rate::mbit(10), Streams::new(1)) }
+    fn context() -> LinkContext {
+        LinkContext { mtu: Bytes(1514), ..LinkContext::new(Rate::mbit(10), Streams::new(1)) }
     }
 
     const SPECS: [&str; 4] = [
@@ -256,14 +256,14 @@ mod tests {
         let calls = traffic(20_000);
         for text in SPECS {
             let spec: Spec = text.parse().unwrap();
-            let keys = keys(&spec, &site());
+            let keys = keys(&spec, &context());
             let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
-            let answers = answers(&calls, &mut *spec.build(&site()).unwrap(), &key);
+            let answers = answers(&calls, &mut *spec.build(&context()).unwrap(), &key);
             let dropped: usize = answers.iter().map(|call| call.dropped.len()).sum();
             assert!(dropped > 100, "{text}: {dropped}");
-            let setup = setup(&spec, &site()).unwrap();
+            let setup = setup(&spec, &context()).unwrap();
             assert_eq!(compare(&answers, &mut Model::new(setup, &[]), &FlowKey), None, "{text}");
-            assert!(matches!(same(&answers, &spec, &site()), Ok(Verdict::Equal)), "{text}");
+            assert!(matches!(same(&answers, &spec, &context()), Ok(Verdict::Equal)), "{text}");
         }
     }
 
@@ -276,9 +276,11 @@ mod tests {
             (SPECS[2], vec![Rule::Root, Rule::Behind, Rule::Alone, Rule::Half, Rule::Count]),
         ] {
             let spec: Spec = text.parse().unwrap();
-            let mut kernel = Model::new(setup(&spec, &site()).unwrap(), &Rule::ALL);
+            let mut kernel = Model::new(setup(&spec, &context()).unwrap(), &Rule::ALL);
             let answers = answers(&calls, &mut kernel, &FlowKey);
-            let Ok(Verdict::Explained(_, found)) = same(&answers, &spec, &site()) else { panic!("{text}") };
+            let Ok(Verdict::Explained(_, found)) = same(&answers, &spec, &context()) else {
+                panic!("{text}")
+            };
             assert_eq!(found, rules, "{text}");
         }
     }
@@ -286,19 +288,19 @@ mod tests {
     #[test]
     fn what_no_rule_explains_is_different() {
         let spec: Spec = SPECS[2].parse().unwrap();
-        let mut kernel = Model::new(setup(&spec, &site()).unwrap(), &Rule::ALL);
+        let mut kernel = Model::new(setup(&spec, &context()).unwrap(), &Rule::ALL);
         let mut answers = answers(&traffic(5000), &mut kernel, &FlowKey);
         let last = answers.iter_mut().rfind(|call| call.sent.is_some()).unwrap();
         last.sent = Some(0);
-        let verdict = same(&answers, &spec, &site()).unwrap();
+        let verdict = same(&answers, &spec, &context()).unwrap();
         assert!(!verdict.holds() && verdict.to_string().contains("the kernel sends 0"), "{verdict}");
     }
 
     #[test]
     fn each_bucket_has_a_flow() {
         let spec: Spec = "sfq divisor 64".parse().unwrap();
-        let keys = keys(&spec, &site());
-        let secret = mix(0, site().streams.rng().word());
+        let keys = keys(&spec, &context());
+        let secret = mix(0, context().streams.rng().word());
         let buckets: Vec<u64> = keys.iter().map(|key| mix(key.0, secret) & 63).collect();
         assert_eq!(buckets, (0..64).collect::<Vec<_>>());
     }
@@ -337,11 +339,11 @@ mod tests {
         let text = "red limit 10mb min 20000b max 60000b avpkt 1000b weight 0.015625 probability 0.02";
         let Spec::red(config) = text.parse().unwrap() else { panic!("it is red") };
         let mut calls = red(&traffic(20_000));
-        let verdict = red::ask(&calls, &config, &site()).unwrap();
+        let verdict = red::ask(&calls, &config, &context()).unwrap();
         let told = verdict.to_string();
         assert!(told.contains("averages within") && !told.contains("of 0 between"), "{told}");
         let kept = calls.iter_mut().filter(|call| call.came.is_some() && call.dropped.is_empty());
         kept.last().unwrap().state += 2 << 6;
-        assert!(!red::ask(&calls, &config, &site()).unwrap().holds());
+        assert!(!red::ask(&calls, &config, &context()).unwrap().holds());
     }
 }

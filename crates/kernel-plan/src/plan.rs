@@ -5,7 +5,7 @@
 
 use giveway_disciplines::{Spec, bsq, drr, fifo};
 use giveway_qdisc::blocks::{Inner, Measure, Order};
-use giveway_qdisc::{Bytes, Limit, Rate, Site, Streams};
+use giveway_qdisc::{Bytes, Limit, LinkContext, Rate, Streams};
 
 use crate::PlanError;
 use crate::way::Way;
@@ -151,13 +151,16 @@ impl Plan {
             return Err(PlanError::new(what));
         }
         // Without a rate nothing below depends on it; sites have one.
-        let site = Site { mtu: Bytes(mtu), ..Site::new(rate.unwrap_or(Rate::gbit(1)), Streams::new(1)) };
-        spec.build_numbered(&site).map_err(|invalid| PlanError::new(format!("{spec}: {invalid}")))?;
+        let context = LinkContext {
+            mtu: Bytes(mtu),
+            ..LinkContext::new(rate.unwrap_or(Rate::gbit(1)), Streams::new(1))
+        };
+        spec.build_numbered(&context).map_err(|invalid| PlanError::new(format!("{spec}: {invalid}")))?;
         let mut params = Params { rate: rate.map_or(0, Rate::as_bit), ..Params::default() };
         if params.rate >= FASTEST {
             return Err(PlanError::new(format!(
                 "{} is more than the kernel's disciplines count to",
-                site.rate
+                context.rate
             )));
         }
         let mut flows = 0;
@@ -175,7 +178,7 @@ impl Plan {
                 )?;
                 only(config.key == drr::Key::Flow, "key", "a flow is a connection")?;
                 only(config.buckets == 0, "buckets", "each flow has a queue of its own")?;
-                params.quantum = config.quantum.unwrap_or(site.mtu).0;
+                params.quantum = config.quantum.unwrap_or(context.mtu).0;
                 config.limit
             }
             Spec::efd(config) => {
@@ -187,7 +190,7 @@ impl Plan {
                 config.limit
             }
             Spec::trr_sound(config) => {
-                let width = config.width.unwrap_or_else(|| site.rate.time_for(site.mtu.0)).as_ps();
+                let width = config.width.unwrap_or_else(|| context.rate.time_for(context.mtu.0)).as_ps();
                 only(config.slots <= SLOTS, "slots", &format!("there are at most {SLOTS}"))?;
                 only(width < WIDEST_PS, "width", "a slot is at most 8 s")?;
                 flows = u64::from(config.flows).min(ROOM.end() / 8);

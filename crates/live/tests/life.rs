@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, ip, nap};
 use giveway_live::{Command, LinkEmulation};
-use giveway_qdisc::{Rate, Share, Site, Span, Streams};
+use giveway_qdisc::{LinkContext, Rate, Share, Span, Streams};
 
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("Linux has it").count()
@@ -61,7 +61,8 @@ fn nothing_leaks() {
         for handle in &handles {
             let spec = spec.clone();
             handle.send(Command::Qdisc(Box::new(move |rate| {
-                spec.build(&Site::new(rate, Streams::new(u64::from(second)))).expect("it was built before")
+                spec.build(&LinkContext::new(rate, Streams::new(u64::from(second))))
+                    .expect("it was built before")
             })));
             handle.set_rate(Rate::mbit(10 + u64::from(second % 5) * 20));
             let loss = Share::new(f64::from(second % 2) * 0.01).expect("it is one");

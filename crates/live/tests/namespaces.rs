@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bed::{Bed, Host, NONE, frame, ip, nap, no_loss};
 use giveway_live::{Command, LinkEmulation};
-use giveway_qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc, Rate, Share, Site, Span, Streams};
+use giveway_qdisc::{Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Share, Span, Streams};
 
 /// 20,000 frames of mixed lengths each way at once: each arrives once, in order, with the same bytes.
 #[test]
@@ -120,7 +120,7 @@ fn changes_lose_and_reorder_nothing() {
         let spec: giveway_disciplines::Spec =
             if round % 2 == 0 { "drr limit 9000p" } else { "fifo limit 9000p" }.parse().unwrap();
         handle.send(Command::Qdisc(Box::new(move |rate| {
-            spec.build(&Site::new(rate, Streams::new(u64::from(round)))).unwrap()
+            spec.build(&LinkContext::new(rate, Streams::new(u64::from(round)))).unwrap()
         })));
         handle.set_rate(Rate::mbit(10 + 10 * u64::from(round)));
         let delay = if round % 3 == 0 { Span::ms(3) } else { Span::ZERO };
@@ -229,7 +229,7 @@ fn a_tun_interface_that_is_removed_is_told() {
     let ends = (open(&names[0]), open(&names[1]));
     let mut bridge = bed.bridge_between(ends, Rate::mbit(10), NONE(), |_| {
         let spec: giveway_disciplines::Spec = "fifo".parse().unwrap();
-        Box::new(move |rate| spec.build(&Site::new(rate, Streams::new(1))).unwrap())
+        Box::new(move |rate| spec.build(&LinkContext::new(rate, Streams::new(1))).unwrap())
     });
     for state in ["down", "up"] {
         ip(&["link", "set", &names[0], state]);

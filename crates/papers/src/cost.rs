@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
 use serde::Deserialize;
 
 /// An experiment that times, as it is written: numbers, or `{at}`.
@@ -68,18 +68,18 @@ impl Case {
     /// # Errors
     /// Why not.
     pub fn check(self, spec: &Spec) -> Result<(), String> {
-        let built = spec.build_numbered(&self.site());
+        let built = spec.build_numbered(&self.context());
         built.map(|_| ()).map_err(|invalid| format!("{}: {invalid}", spec.name()))
     }
 
-    fn site(self) -> Site {
-        Site::new(self.link(), Streams::new(1).within("cost"))
+    fn context(self) -> LinkContext {
+        LinkContext::new(self.link(), Streams::new(1).within("cost"))
     }
 
     /// Nanoseconds per enqueue and dequeue; `None` when the discipline does not hold a packet of each flow.
     pub fn pair_ns(self, spec: &Spec) -> Option<f64> {
         let link = self.link();
-        let mut qdisc = spec.build_numbered(&self.site()).expect("it was checked");
+        let mut qdisc = spec.build_numbered(&self.context()).expect("it was checked");
         let mut out = Outbox::default();
         let mut now = Time::ms(1);
         for flow in 0..self.flows {

@@ -13,7 +13,7 @@
 //! `measured.toml` says of each number by which command, where and when it was measured. A study cannot do that again: it has no privileges.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Rate, Site, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Rate, Streams, Time};
 use giveway_theory::pages;
 use serde::Deserialize;
 
@@ -74,9 +74,9 @@ pub(crate) fn compute(name: &str, at: Option<f64>) -> Option<f64> {
 fn figure_2_rounds() -> u32 {
     // A unit of time is a millisecond, one of length a byte.
     let rate = |units: u64| Rate::bit(units * 8000);
-    let site = Site::new(rate(300), Streams::new(1));
+    let context = LinkContext::new(rate(300), Streams::new(1));
     let spec: Spec = "trr_round slots 101 unit 1ms".parse().expect("it is written right");
-    let mut trr = spec.build_numbered(&site).expect("it can be built");
+    let mut trr = spec.build_numbered(&context).expect("it can be built");
     let mut out = Outbox::default();
     let mut cx = Cx::new(Time::ZERO, &mut out);
     // What comes before each round, as flow and packets; the clock that is printed; the flows by their printed stamps.

@@ -4,7 +4,7 @@ use giveway_qdisc::{Backlog, PortId, Time};
 use giveway_record::{
     Crossed, DelayRow, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, Summary,
 };
-use giveway_scenario::{Cell, Compared, Crossbar, Finished, Host, Network, Scenario};
+use giveway_scenario::{Compared, Crossbar, Finished, Host, Network, Scenario, Trial};
 use giveway_sim::Segment;
 use giveway_switch::Outcome;
 
@@ -13,20 +13,20 @@ use giveway_switch::Outcome;
 /// is kept, too.
 ///
 /// # Panics
-/// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read; and when
+/// When the trial is of another scenario, or a file that the scenario names has changed since the scenario was read; and when
 /// the scenario is of a test bed, which is no simulation.
 pub fn observe(
     scenario: &Scenario,
-    cell: &Cell,
+    trial: &Trial,
     keep_series: bool,
     go_on: &dyn Fn(f64) -> bool,
 ) -> Option<(Record, Vec<String>)> {
     match &scenario.host {
         Host::Network(network) => {
-            observe_network(network, keep_series, |recorder| network.run(cell, recorder, go_on))
+            observe_network(network, keep_series, |recorder| network.run(trial, recorder, go_on))
         }
         Host::Switch(crossbar) => {
-            let outcome = crossbar.run(cell, go_on)?;
+            let outcome = crossbar.run(trial, go_on)?;
             Some((of_outcome(&outcome, crossbar, of_crossbar(crossbar, keep_series)), Vec::new()))
         }
         Host::Live(_) => panic!("a test bed is no simulation: the crate testbed runs it"),

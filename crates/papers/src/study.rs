@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Rate, Span};
 use giveway_record::Estimate;
-use giveway_scenario::{Bound, Cell, Draft, Scenario};
+use giveway_scenario::{Bound, Draft, Scenario, Trial};
 
 use crate::claim::{Against, Claim, How, Place, Test, Value};
 use crate::cost;
@@ -66,17 +66,17 @@ impl Setting {
         }
     }
 
-    fn cells(&self) -> Vec<Cell> {
+    fn trials(&self) -> Vec<Trial> {
         match self {
-            Setting::Scenario(scenario) => scenario.cells(),
+            Setting::Scenario(scenario) => scenario.trials(),
             Setting::Cost { specs, seeds, .. } => {
-                let cell = |discipline: usize, seed: u64| Cell {
+                let trial = |discipline: usize, seed: u64| Trial {
                     discipline,
                     name: specs[discipline].to_string(),
                     seed,
                 };
                 let seeds = 1..=u64::from(*seeds);
-                (0..specs.len()).flat_map(|at| seeds.clone().map(move |seed| cell(at, seed))).collect()
+                (0..specs.len()).flat_map(|at| seeds.clone().map(move |seed| trial(at, seed))).collect()
             }
         }
     }
@@ -118,7 +118,7 @@ fn once<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
 #[derive(Clone, Debug)]
 pub struct Job {
     scene: usize,
-    cell: Cell,
+    trial: Trial,
 }
 
 /// What one run came to.
@@ -360,7 +360,7 @@ impl Study {
         let mut scenes: Vec<usize> = (0..self.scenes.len()).collect();
         scenes.sort_by_key(|scene| std::cmp::Reverse(self.scenes[*scene].setting.duration()));
         let cells = |scene: usize| {
-            self.scenes[scene].setting.cells().into_iter().map(move |cell| Job { scene, cell })
+            self.scenes[scene].setting.trials().into_iter().map(move |trial| Job { scene, trial })
         };
         scenes.into_iter().flat_map(cells).collect()
     }
@@ -378,7 +378,7 @@ impl Study {
     /// What a run is called.
     pub fn name(&self, job: &Job) -> String {
         let Scene { experiment, variant, disciplines, .. } = &self.scenes[job.scene];
-        format!("{} in {experiment} ({variant}), seed {}", disciplines[job.cell.discipline], job.cell.seed)
+        format!("{} in {experiment} ({variant}), seed {}", disciplines[job.trial.discipline], job.trial.seed)
     }
 
     /// Does one run. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false there is no result.
@@ -390,7 +390,7 @@ impl Study {
                 if !go_on(0.0) {
                     return None;
                 }
-                let ns = case.pair_ns(&specs[job.cell.discipline]);
+                let ns = case.pair_ns(&specs[job.trial.discipline]);
                 let numbers = scene.measures.iter().map(|measure| measure.of_cost(ns?, case.bytes)).collect();
                 return Some(Observed { numbers, data: vec![Data::Nothing; scene.curves.len()] });
             }
@@ -399,15 +399,15 @@ impl Study {
             let links = scenario.network()?.bounds(None);
             let streams = links.iter().flat_map(|link| &link.streams);
             let stream = streams.into_iter().find(|stream| stream.name == source)?;
-            match stream.bounds.get(job.cell.discipline) {
+            match stream.bounds.get(job.trial.discipline) {
                 Some(Bound::Delay(seconds)) => Some(*seconds),
                 _ => None,
             }
         };
         let series = scene.curves.iter().any(Curve::needs_series)
             || scene.measures.iter().any(|measure| measure.needs().series);
-        let (record, _) = crate::observe(scenario, &job.cell, series, go_on)?;
-        let first = Some(&job.cell.seed) == scenario.seeds.first();
+        let (record, _) = crate::observe(scenario, &job.trial, series, go_on)?;
+        let first = Some(&job.trial.seed) == scenario.seeds.first();
         let run = Run { record: &record, ideal: scene.ideal, bound: &bound };
         Some(Observed {
             numbers: scene.measures.iter().map(|measure| measure.of(&run)).collect(),
@@ -431,7 +431,7 @@ impl Study {
             let Some(observed) = observed else { continue };
             results.finished += 1;
             let scene = &self.scenes[job.scene];
-            let discipline = scene.disciplines[job.cell.discipline].clone();
+            let discipline = scene.disciplines[job.trial.discipline].clone();
             let key = (scene.experiment.clone(), scene.variant.clone(), discipline);
             let several = results.cells.entry(key).or_default();
             if several.numbers.is_empty() && several.data.is_empty() {
@@ -443,7 +443,7 @@ impl Study {
                     *all = std::mem::replace(all, Data::Nothing).with(more);
                 }
             }
-            let seed = (job.cell.seed - 1) as usize;
+            let seed = (job.trial.seed - 1) as usize;
             for ((_, numbers), number) in several.numbers.iter_mut().zip(observed.numbers) {
                 numbers.resize(numbers.len().max(seed + 1), None);
                 numbers[seed] = number;

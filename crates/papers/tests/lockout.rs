@@ -5,14 +5,14 @@ use giveway_scenario::Scenario;
 /// How long the first transfer stood still, in seconds, under each discipline.
 fn pauses() -> Vec<(String, f64)> {
     let scenario = Scenario::parse(include_str!("../../../scenarios/lockout.toml"), "").unwrap();
-    let pause = |cell: &giveway_scenario::Cell| {
-        let (record, _) = giveway_papers::observe(&scenario, cell, false, &|_| true).unwrap();
+    let pause = |trial: &giveway_scenario::Trial| {
+        let (record, _) = giveway_papers::observe(&scenario, trial, false, &|_| true).unwrap();
         let first =
             record.flows.iter().find(|flow| record.layout.source_name(flow.source) == "first").unwrap();
-        let name = scenario.network().unwrap().discipline(cell).name();
+        let name = scenario.network().unwrap().discipline(trial).name();
         (name.to_owned(), first.longest_pause.as_s())
     };
-    scenario.cells().iter().map(pause).collect()
+    scenario.trials().iter().map(pause).collect()
 }
 
 #[test]

@@ -51,8 +51,8 @@ impl Dumbbell {
 
     fn run(&self, order: &[usize]) -> Record {
         let scenario = self.scenario(order);
-        let cell = scenario.cells().remove(0);
-        giveway_papers::observe(&scenario, &cell, true, &|_| true).expect("nobody stops it").0
+        let trial = scenario.trials().remove(0);
+        giveway_papers::observe(&scenario, &trial, true, &|_| true).expect("nobody stops it").0
     }
 
     fn in_order(&self) -> Vec<usize> {
@@ -201,8 +201,8 @@ fn a_longer_warmup_changes_nothing_of_steady_traffic() {
             warmup_ms + 2_000
         );
         let scenario = Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
-        let cell = scenario.cells().remove(0);
-        giveway_papers::observe(&scenario, &cell, false, &|_| true).expect("nobody stops it").0
+        let trial = scenario.trials().remove(0);
+        giveway_papers::observe(&scenario, &trial, false, &|_| true).expect("nobody stops it").0
     };
     let whole_run = ["bottleneck_packets"];
     let (short, long) = (run(1_000), run(5_000));
@@ -238,8 +238,8 @@ fn a_longer_warmup_moves_no_mean_of_stationary_traffic() {
             warmup + 20
         );
         let scenario = Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
-        let cell = scenario.cells().remove(0);
-        giveway_papers::observe(&scenario, &cell, false, &|_| true).expect("nobody stops it").0
+        let trial = scenario.trials().remove(0);
+        giveway_papers::observe(&scenario, &trial, false, &|_| true).expect("nobody stops it").0
     };
     const SEEDS: u64 = 16;
     let pairs: Vec<(Record, Record)> =
@@ -269,9 +269,10 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
     let text = include_str!("../../../scenarios/quickstart.toml");
     let page = include_str!("../../../docs/book/numbers.md").replace('\n', " ");
     let scenario = Scenario::parse(text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
-    let cell = scenario.cells().into_iter().find(|cell| cell.name == "fifo limit 300p" && cell.seed == 1);
+    let trial =
+        scenario.trials().into_iter().find(|trial| trial.name == "fifo limit 300p" && trial.seed == 1);
     let record =
-        giveway_papers::observe(&scenario, &cell.unwrap(), true, &|_| true).expect("nobody stops it").0;
+        giveway_papers::observe(&scenario, &trial.unwrap(), true, &|_| true).expect("nobody stops it").0;
     let says = |fact: &str| assert!(page.contains(fact), "docs/book/numbers.md does not say {fact:?}");
     let grouped = |number: u64| {
         let digits = number.to_string();

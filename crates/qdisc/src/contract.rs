@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::label::Label;
 use crate::packet::{Ahead, Ecn, FlowKey, Meta, Packet};
-use crate::qdisc::{Backlog, Nature, Next, Qdisc};
+use crate::qdisc::{Backlog, Next, Properties, Qdisc};
 use crate::units::{Rate, Span, Time};
 
 /// One thing that happens to a discipline.
@@ -65,8 +65,12 @@ pub const LENGTHS: std::ops::RangeInclusive<u32> = 40..=1500;
 ///
 /// # Errors
 /// The first promise that was broken.
-pub fn drive(qdisc: &mut impl Qdisc<u64>, nature: Nature, ops: &[Op]) -> Result<Vec<Event>, Violation> {
-    let mut run = Run::new(qdisc, nature);
+pub fn drive(
+    qdisc: &mut impl Qdisc<u64>,
+    properties: Properties,
+    ops: &[Op],
+) -> Result<Vec<Event>, Violation> {
+    let mut run = Run::new(qdisc, properties);
     for (step, op) in ops.iter().enumerate() {
         run.apply(*op).map_err(|v| Violation(format!("step {step} ({op:?}): {}", v.0)))?;
     }
@@ -76,7 +80,7 @@ pub fn drive(qdisc: &mut impl Qdisc<u64>, nature: Nature, ops: &[Op]) -> Result<
 
 struct Run<'a, Q> {
     qdisc: &'a mut Q,
-    nature: Nature,
+    properties: Properties,
     now: Time,
     out: Outbox<u64>,
     /// What is held, by number: its flow and length.
@@ -90,10 +94,10 @@ struct Run<'a, Q> {
 }
 
 impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
-    fn new(qdisc: &'a mut Q, nature: Nature) -> Run<'a, Q> {
+    fn new(qdisc: &'a mut Q, properties: Properties) -> Run<'a, Q> {
         Run {
             qdisc,
-            nature,
+            properties,
             // Not zero, so that a discipline that confuses "never" with "at the epoch" is found out.
             now: Time::ms(1),
             out: Outbox::default(),
@@ -183,7 +187,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 ensure(pkt.meta.bytes == meta.bytes && pkt.meta.flow == meta.flow, || {
                     format!("packet {} was changed on its way", pkt.payload)
                 })?;
-                if self.nature.keeps_flow_order {
+                if self.properties.keeps_flow_order {
                     let last = self.last_sent.insert(meta.flow, pkt.payload).unwrap_or(0);
                     ensure(last < pkt.payload, || {
                         format!("packet {} of flow {} left after packet {last}", pkt.payload, meta.flow.0)
@@ -197,7 +201,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 ensure(at > self.now, || {
                     format!("asks to be asked at {at}, which is not after {}", self.now)
                 })?;
-                ensure(!self.nature.work_conserving, || {
+                ensure(!self.properties.work_conserving, || {
                     "holds packets and sends none, but is not a shaper".into()
                 })?;
                 self.ask_at = Some(at);
@@ -232,7 +236,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         }
         let says = self.qdisc.backlog();
         ensure(says == self.backlog, || format!("says it holds {says:?}, holds {:?}", self.backlog))?;
-        match self.nature.limit {
+        match self.properties.limit {
             Some(limit) => {
                 ensure(limit.allows(says), || format!("holds {says:?}, more than its limit of {limit}"))
             }

@@ -78,7 +78,8 @@ pub use packet::{Ahead, Ecn, FlowKey, Meta, Packet};
 pub use port::{Books, Port, Wire};
 pub use probe::{Ending, FlowKind, FlowReport, PortId, Probe, SenderSample};
 pub use qdisc::{
-    Backlog, FlowTable, Guarantee, Invalid, MOST_PACKETS, Nature, Next, Onward, Qdisc, Site, check_limit,
+    Backlog, FlowTable, Guarantee, Invalid, LinkContext, MOST_PACKETS, Next, Onward, Properties, Qdisc,
+    check_limit,
 };
 pub use rng::{Rng, Streams};
 pub use store::{List, Place, Slots};

@@ -139,7 +139,7 @@ impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
 
 /// What a discipline may know about the place where it is put, when it is built.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct LinkContext {
     /// The rate of the link behind it.
     pub rate: Rate,
     /// The largest packet on that link, IP length.
@@ -186,21 +186,21 @@ impl Onward {
     }
 }
 
-impl Site {
+impl LinkContext {
     /// A link of `rate` with an MTU of 1,500 bytes.
-    pub fn new(rate: Rate, streams: Streams) -> Site {
-        Site { rate, mtu: Bytes(1500), streams, onward: Onward::default() }
+    pub fn new(rate: Rate, streams: Streams) -> LinkContext {
+        LinkContext { rate, mtu: Bytes(1500), streams, onward: Onward::default() }
     }
 
     /// The site of a child: the same link, other random numbers.
-    pub fn child(&self, name: &str) -> Site {
-        Site { streams: self.streams.within(name), ..self.clone() }
+    pub fn child(&self, name: &str) -> LinkContext {
+        LinkContext { streams: self.streams.within(name), ..self.clone() }
     }
 }
 
 /// What a discipline promises beyond the contract, so that the contract suite can hold it to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nature {
+pub struct Properties {
     /// Packets of one flow leave in the order in which they came.
     pub keeps_flow_order: bool,
     /// A packet leaves whenever one is held. False for shapers.
@@ -211,10 +211,10 @@ pub struct Nature {
     pub guarantee: Guarantee,
 }
 
-impl Nature {
+impl Properties {
     /// Keeps order within flows, keeps the link busy, holds at most `limit`, and guarantees no flow anything.
-    pub fn plain(limit: Limit) -> Nature {
-        Nature {
+    pub fn plain(limit: Limit) -> Properties {
+        Properties {
             keeps_flow_order: true,
             work_conserving: true,
             limit: Some(limit),
@@ -223,8 +223,8 @@ impl Nature {
     }
 
     /// The same with a guarantee.
-    pub fn with(self, guarantee: Guarantee) -> Nature {
-        Nature { guarantee, ..self }
+    pub fn with(self, guarantee: Guarantee) -> Properties {
+        Properties { guarantee, ..self }
     }
 }
 

@@ -18,7 +18,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::discipline::{Discipline, column};
-use crate::folder::{Cell, Digest, Hashing};
+use crate::folder::{Digest, Hashing, Trial};
 use crate::metrics::{Named, Summary, named, unnamed};
 use crate::rows::Record;
 
@@ -187,14 +187,14 @@ pub(crate) fn bursts(record: &Record) -> Result<RecordBatch, ArrowError> {
 /// runs has.
 pub(crate) fn summary(
     disciplines: &[Discipline],
-    runs: &[(Cell, Summary)],
+    runs: &[(Trial, Summary)],
 ) -> Result<RecordBatch, ArrowError> {
     let mut names: Vec<&str> = Vec::new();
     let mut known: BTreeSet<&str> = BTreeSet::new();
     for (_, run) in runs {
         names.extend(run.metrics.iter().map(|(name, _)| name).filter(|name| known.insert(name)));
     }
-    let of = |cell: &Cell| disciplines.iter().find(|discipline| discipline.qdisc == cell.qdisc);
+    let of = |trial: &Trial| disciplines.iter().find(|discipline| discipline.qdisc == trial.qdisc);
     let [qdisc, discipline, seed, fingerprint] = tables::SUMMARY.columns else {
         unreachable!("the summary has these columns")
     };
@@ -204,16 +204,16 @@ pub(crate) fn summary(
         fields.push(field);
         columns.push(values);
     };
-    push(qdisc.field(&DataType::Utf8), text(runs, |(cell, _)| cell.qdisc.clone()));
-    let written = |cell: &Cell| of(cell).map_or(&cell.qdisc, |discipline| &discipline.written).clone();
-    push(discipline.field(&DataType::Utf8), text(runs, |(cell, _)| written(cell)));
+    push(qdisc.field(&DataType::Utf8), text(runs, |(trial, _)| trial.qdisc.clone()));
+    let written = |trial: &Trial| of(trial).map_or(&trial.qdisc, |discipline| &discipline.written).clone();
+    push(discipline.field(&DataType::Utf8), text(runs, |(trial, _)| written(trial)));
     for (field, values) in parameters(runs, &of) {
         push(field, values);
     }
-    push(seed.field(&DataType::UInt64), whole(runs, |(cell, _)| cell.seed));
+    push(seed.field(&DataType::UInt64), whole(runs, |(trial, _)| trial.seed));
     push(fingerprint.field(&DataType::Utf8), text(runs, |(_, run)| run.fingerprint.to_string()));
     for name in names {
-        let value = |(_, run): &(Cell, Summary)| run.metrics.entry(name).unwrap_or_else(|| unnamed(name));
+        let value = |(_, run): &(Trial, Summary)| run.metrics.entry(name).unwrap_or_else(|| unnamed(name));
         let field = Field::new(name, DataType::Float64, true);
         let field = match named(name) {
             Some(Named { definition, .. }) => {
@@ -228,30 +228,30 @@ pub(crate) fn summary(
 
 /// The columns of the disciplines' parameters: one for each name and unit.
 fn parameters<'a>(
-    runs: &[(Cell, Summary)],
-    of: &impl Fn(&Cell) -> Option<&'a Discipline>,
+    runs: &[(Trial, Summary)],
+    of: &impl Fn(&Trial) -> Option<&'a Discipline>,
 ) -> Vec<(Field, ArrayRef)> {
     const WHAT: &str = "A parameter of the discipline; null of those that have none of this name.";
     let mut known: Vec<(String, &'static str, bool)> = Vec::new();
-    for parameter in runs.iter().filter_map(|(cell, _)| of(cell)).flat_map(|one| &one.parameters) {
+    for parameter in runs.iter().filter_map(|(trial, _)| of(trial)).flat_map(|one| &one.parameters) {
         let new = column(parameter);
         if !known.contains(&new) {
             known.push(new);
         }
     }
     let values = |wanted: &(String, &'static str, bool)| {
-        let found = |cell: &Cell| {
-            let parameter = of(cell)?.parameters.iter().find(|parameter| column(parameter) == *wanted);
+        let found = |trial: &Trial| {
+            let parameter = of(trial)?.parameters.iter().find(|parameter| column(parameter) == *wanted);
             parameter.map(|(_, value)| value)
         };
         let (name, unit, is_text) = wanted;
         let values: ArrayRef = if *is_text {
-            Arc::new(StringArray::from_iter(runs.iter().map(|(cell, _)| match found(cell)? {
+            Arc::new(StringArray::from_iter(runs.iter().map(|(trial, _)| match found(trial)? {
                 Quantity::Text(text) => Some(text),
                 Quantity::Number(..) => None,
             })))
         } else {
-            real(runs, |(cell, _)| match found(cell)? {
+            real(runs, |(trial, _)| match found(trial)? {
                 Quantity::Number(number, _) => Some(*number),
                 Quantity::Text(_) => None,
             })
@@ -263,9 +263,9 @@ fn parameters<'a>(
 }
 
 /// One row per metric and run.
-pub(crate) fn metrics(runs: &[(Cell, Summary)]) -> Result<RecordBatch, ArrowError> {
-    let all = runs.iter().flat_map(|(cell, run)| {
-        run.metrics.iter().filter_map(move |(name, value)| Some((cell, name, named(name), value?)))
+pub(crate) fn metrics(runs: &[(Trial, Summary)]) -> Result<RecordBatch, ArrowError> {
+    let all = runs.iter().flat_map(|(trial, run)| {
+        run.metrics.iter().filter_map(move |(name, value)| Some((trial, name, named(name), value?)))
     });
     let rows: Vec<_> = all.collect();
     let maybe = |value: &dyn Fn(&Named<'_>) -> Option<String>| -> ArrayRef {
@@ -274,8 +274,8 @@ pub(crate) fn metrics(runs: &[(Cell, Summary)]) -> Result<RecordBatch, ArrowErro
     let unit =
         |named: &Option<Named<'_>>| named.map_or("1", |named| named.definition.unit.symbol()).to_owned();
     tables::METRICS.batch(vec![
-        text(&rows, |(cell, ..)| cell.qdisc.clone()),
-        whole(&rows, |(cell, ..)| cell.seed),
+        text(&rows, |(trial, ..)| trial.qdisc.clone()),
+        whole(&rows, |(trial, ..)| trial.seed),
         maybe(&|named| named.source.map(str::to_owned)),
         maybe(&|named| named.port.map(str::to_owned)),
         text(&rows, |(_, name, named, _)| named.map_or(*name, |named| named.metric).to_owned()),
@@ -295,7 +295,7 @@ pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<Digest, ParquetEr
 /// one row group at a time.
 pub(crate) fn merge<'a>(
     path: &Path,
-    parts: impl IntoIterator<Item = (&'a Cell, std::path::PathBuf)>,
+    parts: impl IntoIterator<Item = (&'a Trial, std::path::PathBuf)>,
 ) -> Result<Digest, ParquetError> {
     without_panics(|| merge_parts(path, parts))
 }
@@ -309,17 +309,17 @@ pub(crate) fn without_panics<T>(read: impl FnOnce() -> Result<T, ParquetError>) 
 
 fn merge_parts<'a>(
     path: &Path,
-    parts: impl IntoIterator<Item = (&'a Cell, std::path::PathBuf)>,
+    parts: impl IntoIterator<Item = (&'a Trial, std::path::PathBuf)>,
 ) -> Result<Digest, ParquetError> {
     let mut merged: Option<ArrowWriter<Hashing<File>>> = None;
-    for (cell, part) in parts {
+    for (trial, part) in parts {
         let file =
             File::open(&part).map_err(|e| ParquetError::General(format!("{}: {e}", part.display())))?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
         // A table without rows has no batches, but its columns still count.
         let empty = RecordBatch::new_empty(reader.schema().clone());
         for rows in std::iter::once(Ok(empty)).chain(reader.build()?) {
-            let rows = with_cell(cell, &rows?)?;
+            let rows = with_trial(trial, &rows?)?;
             let writer = match &mut merged {
                 Some(writer) => writer,
                 None => merged.insert(writer(path, &rows)?),
@@ -330,12 +330,13 @@ fn merge_parts<'a>(
     close(merged.ok_or_else(|| ParquetError::General("there is nothing to merge".to_owned()))?)
 }
 
-fn with_cell(cell: &Cell, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+fn with_trial(trial: &Trial, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let each = vec![(); rows.num_rows()];
     let [qdisc, seed] = tables::OF_RUN;
     let mut fields = vec![qdisc.field(&DataType::Utf8), seed.field(&DataType::UInt64)];
     fields.extend(rows.schema().fields().iter().map(|field| field.as_ref().clone()));
-    let mut columns: Vec<ArrayRef> = vec![text(&each, |()| cell.qdisc.clone()), whole(&each, |()| cell.seed)];
+    let mut columns: Vec<ArrayRef> =
+        vec![text(&each, |()| trial.qdisc.clone()), whole(&each, |()| trial.seed)];
     columns.extend(rows.columns().iter().cloned());
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }

@@ -253,7 +253,7 @@ fn list(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cell, Fingerprint, Metrics, Summary};
+    use crate::{Fingerprint, Metrics, Summary, Trial};
 
     /// A metric with its value for each seed.
     type Seeds<'a> = (&'a str, &'a [f64]);
@@ -265,8 +265,8 @@ mod tests {
             for seed in 0..metrics[0].1.len() {
                 let mut named = Metrics::default();
                 metrics.iter().for_each(|(name, values)| named.push(*name, Some(values[seed])));
-                let cell = Cell { qdisc: (*qdisc).to_owned(), seed: seed as u64 + 1 };
-                runs.push((cell, Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics: named }));
+                let trial = Trial { qdisc: (*qdisc).to_owned(), seed: seed as u64 + 1 };
+                runs.push((trial, Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics: named }));
             }
         }
         Table::new(&runs)

@@ -16,20 +16,20 @@
 //! bursts.parquet            a row per measured port and link beyond it: how bursty what goes on is, where that is measured
 //! summary.parquet           a row per run: parameters of its discipline, and its metrics
 //! metrics.parquet           the same in the long form: a row per run and metric
-//! cells/efd-limit-300p-HASH/seed-1/  the same tables of one run, and summary.json
+//! trials/efd-limit-300p-HASH/seed-1/  the same tables of one run, and summary.json
 //! .giveway.lock             who writes the folder just now, if anybody does
 //! ```
 //!
 //! The tables at the top hold all runs, with the columns `qdisc` and `seed` in front. `columns/tables.rs` lists every column.
 //!
-//! A cell, one discipline under one seed, is written beside its place, handed to the disk, and then renamed: it is there
+//! A trial, one discipline under one seed, is written beside its place, handed to the disk, and then renamed: it is there
 //! whole or not at all. Files at the top are replaced in the same way. The manifest is the first file of a folder, so that
 //! a folder with anything else in it and no manifest is known to be somebody else's.
 //!
 //! One process writes a folder at a time, and holds its lock from [`RunFolder::open`] on until the [`RunFolder`] is dropped
-//! (`folder/lock.rs`). Threads of that process may write different cells at the same time.
+//! (`folder/lock.rs`). Threads of that process may write different trials at the same time.
 //!
-//! Nothing in a folder is believed without a check (`folder/seal.rs`). The summary of a cell has the length and the SHA-256 of
+//! Nothing in a folder is believed without a check (`folder/seal.rs`). The summary of a trial has the length and the SHA-256 of
 //! each table; the manifest has those of the files at the top and the SHA-256 of each summary; summaries and the manifest
 //! have that of their own content. Parquet's own checksums of pages would not do: they leave out the footer, and the
 //! library does not write them.
@@ -77,7 +77,7 @@ pub(crate) use seal::{Hashing, open as open_sealed};
 
 /// One run of a comparison: a discipline under a seed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Cell {
+pub struct Trial {
     /// The discipline, as it is spelled with its parameters.
     pub qdisc: String,
     /// The seed.
@@ -127,7 +127,7 @@ pub struct Manifest {
 /// which was in `queue`, `sojourn`, which was `delays`, and `metrics`; in `summary` the columns of parameters; in the manifest
 /// how the scenario spells each discipline, and the command with its flags. Measures count otherwise: see the table of
 /// metrics.
-pub(crate) const FORMAT: u64 = 6;
+pub(crate) const FORMAT: u64 = 7;
 
 /// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -263,7 +263,7 @@ pub struct RunFolder {
     _lock: Arc<Lock>,
 }
 
-/// What there is of a cell.
+/// What there is of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kept {
     /// It was finished earlier, for this scenario and by this version, and not a bit of it has changed.
@@ -276,7 +276,7 @@ pub enum Kept {
     Damaged(Damage),
 }
 
-/// What `summary.json` of a cell holds.
+/// What `summary.json` of a trial holds.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Finished {
     pub giveway: String,
@@ -285,7 +285,7 @@ pub(crate) struct Finished {
     pub format: u64,
     pub scenario_hash: Fingerprint,
     #[serde(flatten)]
-    pub cell: Cell,
+    pub trial: Trial,
     #[serde(flatten)]
     pub summary: Summary,
     /// The tables beside it, by name.
@@ -293,7 +293,7 @@ pub(crate) struct Finished {
     pub tables: BTreeMap<String, Digest>,
 }
 
-/// The tables of a cell, each with what makes it. They are merged at the top under the same names.
+/// The tables of a trial, each with what makes it. They are merged at the top under the same names.
 const TABLES: [(&str, MakeTable); 9] = [
     (tables::FLOWS.file, columns::flows),
     (tables::QUEUE.file, columns::queue),
@@ -312,7 +312,7 @@ const BURSTS: &str = tables::BURSTS.file;
 type MakeTable = fn(&Record) -> Result<RecordBatch, ArrowError>;
 
 /// The folder of the single runs.
-const CELLS: &str = "cells";
+const TRIALS: &str = "trials";
 pub(crate) const SUMMARY: &str = "summary.json";
 /// The tables at the top that are made of the summaries of all runs.
 const SUMMARY_TABLES: [&str; 2] = [tables::SUMMARY.file, tables::METRICS.file];
@@ -377,7 +377,7 @@ impl RunFolder {
         folder.clear_leftovers()?;
         // The manifest before anything else: a folder without one is somebody else's.
         folder.write_manifest(&[], &BTreeMap::new(), false)?;
-        make_dir(&folder.cells())?;
+        make_dir(&folder.trials())?;
         replace(&folder.path.join(SCENARIO), scenario_text.as_bytes())?;
         Ok(folder)
     }
@@ -411,7 +411,7 @@ impl RunFolder {
         RunFolder { findings: Some(findings), ..self }
     }
 
-    /// The commit of the sources, for people: which cells are run again depends on the version alone.
+    /// The commit of the sources, for people: which trials are run again depends on the version alone.
     pub fn with_commit(self, commit: Option<String>) -> RunFolder {
         RunFolder { commit, ..self }
     }
@@ -442,21 +442,21 @@ impl RunFolder {
         self.repaired.as_ref()
     }
 
-    /// The result of a cell, if it was finished earlier, for this scenario and by this version, and is whole.
-    pub fn finished(&self, cell: &Cell) -> Option<Summary> {
-        match self.look(cell) {
+    /// The result of a trial, if it was finished earlier, for this scenario and by this version, and is whole.
+    pub fn finished(&self, trial: &Trial) -> Option<Summary> {
+        match self.look(trial) {
             Kept::Finished(summary) => Some(summary),
             _ => None,
         }
     }
 
-    /// What there is of a cell. Every byte of it is checked.
-    pub fn look(&self, cell: &Cell) -> Kept {
-        let dir = self.cell_path(cell);
+    /// What there is of a trial. Every byte of it is checked.
+    pub fn look(&self, trial: &Trial) -> Kept {
+        let dir = self.cell_path(trial);
         if !dir.exists() {
             return Kept::Missing;
         }
-        match self.sealed(cell, &dir).and_then(|(found, _)| {
+        match self.sealed(trial, &dir).and_then(|(found, _)| {
             if found.giveway != self.manifest.version {
                 return Ok(Kept::Outdated(found.giveway));
             }
@@ -468,16 +468,16 @@ impl RunFolder {
         }
     }
 
-    /// What the summary of a cell says, and its digest.
-    fn sealed(&self, cell: &Cell, dir: &Path) -> Result<(Finished, String), Damage> {
+    /// What the summary of a trial says, and its digest.
+    fn sealed(&self, trial: &Trial, dir: &Path) -> Result<(Finished, String), Damage> {
         let place = dir.join(SUMMARY);
         let (found, digest) = read_summary(&place)?;
         let wrong = |why: String| Err(Damage::new(&place, why));
         if found.format != FORMAT {
             return wrong(format!("it is in format {}, and {FORMAT} is that of its folder", found.format));
         }
-        if found.cell != *cell {
-            let Cell { qdisc, seed } = &found.cell;
+        if found.trial != *trial {
+            let Trial { qdisc, seed } = &found.trial;
             return wrong(format!(
                 "it is of {qdisc} with seed {seed}, and stands in the place of another run"
             ));
@@ -491,14 +491,14 @@ impl RunFolder {
         Ok((found, digest))
     }
 
-    /// Writes a cell, whole or not at all.
+    /// Writes a trial, whole or not at all.
     ///
     /// # Errors
     /// When it cannot be written; nothing of it is left then.
-    pub fn write(&self, cell: &Cell, record: &Record) -> Result<(), FolderError> {
-        let place = self.cell_path(cell);
+    pub fn write(&self, trial: &Trial, record: &Record) -> Result<(), FolderError> {
+        let place = self.cell_path(trial);
         let beside = beside(&place, "tmp");
-        let written = self.write_cell(cell, record, &beside).and_then(|()| exchange(&beside, &place));
+        let written = self.write_cell(trial, record, &beside).and_then(|()| exchange(&beside, &place));
         if written.is_err() {
             // The first error is the one to tell; what cannot be removed is cleared by the next attempt.
             let _ = fs::remove_dir_all(&beside);
@@ -506,12 +506,12 @@ impl RunFolder {
         written
     }
 
-    /// Merges the cells of these runs, in this order, into the tables at the top and completes the manifest. Also right
+    /// Merges the trials of these runs, in this order, into the tables at the top and completes the manifest. Also right
     /// for a run that was cut short: then the manifest says so. Returns the fingerprint of all.
     ///
     /// # Errors
-    /// When a table cannot be written, or a cell is not there. Until the manifest is complete it says that the run is not.
-    pub fn finish(&self, runs: &[(Cell, Summary)]) -> Result<Fingerprint, FolderError> {
+    /// When a table cannot be written, or a trial is not there. Until the manifest is complete it says that the run is not.
+    pub fn finish(&self, runs: &[(Trial, Summary)]) -> Result<Fingerprint, FolderError> {
         let mut written = Vec::new();
         let merged = self.merge(runs, &mut written);
         let put = merged.and_then(|()| written.iter().try_for_each(|(name, _)| self.put(name)));
@@ -524,9 +524,9 @@ impl RunFolder {
         put?;
         sync_dir(&self.path).map_err(|source| write_error(&self.path, source))?;
         let planned = self.manifest.disciplines.iter().flat_map(|discipline| {
-            self.manifest.seeds.iter().map(|seed| Cell { qdisc: discipline.qdisc.clone(), seed: *seed })
+            self.manifest.seeds.iter().map(|seed| Trial { qdisc: discipline.qdisc.clone(), seed: *seed })
         });
-        let complete = planned.into_iter().all(|cell| runs.iter().any(|(run, _)| *run == cell));
+        let complete = planned.into_iter().all(|trial| runs.iter().any(|(run, _)| *run == trial));
         let tables = written.into_iter().filter_map(|(name, digest)| Some((name.to_owned(), digest?)));
         self.write_manifest(runs, &tables.collect(), complete)
     }
@@ -535,7 +535,7 @@ impl RunFolder {
     /// it is whole.
     fn merge(
         &self,
-        runs: &[(Cell, Summary)],
+        runs: &[(Trial, Summary)],
         written: &mut Vec<(&'static str, Option<Digest>)>,
     ) -> Result<(), FolderError> {
         if runs.is_empty() {
@@ -553,7 +553,7 @@ impl RunFolder {
                 };
                 rows.map_err(ParquetError::from).and_then(|rows| columns::write(&beside, &rows))
             } else {
-                let parts = runs.iter().map(|(cell, _)| (cell, self.cell_path(cell).join(name)));
+                let parts = runs.iter().map(|(trial, _)| (trial, self.cell_path(trial).join(name)));
                 columns::merge(&beside, parts)
             };
             let digest = digest.map_err(|source| FolderError::Table { path: place, source })?;
@@ -568,14 +568,14 @@ impl RunFolder {
         fs::rename(beside(&place, "tmp"), &place).map_err(|source| write_error(&place, source))
     }
 
-    /// `cells/efd-limit-300p-HASH/seed-1`: readable, and different for every spelling.
-    fn cell_path(&self, cell: &Cell) -> PathBuf {
-        let qdisc = format!("{}-{}", slug(&cell.qdisc), Fingerprint::of(&cell.qdisc).short());
-        self.cells().join(qdisc).join(format!("seed-{}", cell.seed))
+    /// `trials/efd-limit-300p-HASH/seed-1`: readable, and different for every spelling.
+    fn cell_path(&self, trial: &Trial) -> PathBuf {
+        let qdisc = format!("{}-{}", slug(&trial.qdisc), Fingerprint::of(&trial.qdisc).short());
+        self.trials().join(qdisc).join(format!("seed-{}", trial.seed))
     }
 
-    fn cells(&self) -> PathBuf {
-        self.path.join(CELLS)
+    fn trials(&self) -> PathBuf {
+        self.path.join(TRIALS)
     }
 
     /// Those that its runs have.
@@ -589,7 +589,7 @@ impl RunFolder {
         })
     }
 
-    fn write_cell(&self, cell: &Cell, record: &Record, dir: &Path) -> Result<(), FolderError> {
+    fn write_cell(&self, trial: &Trial, record: &Record, dir: &Path) -> Result<(), FolderError> {
         // What a killed run left here.
         remove_dir(dir)?;
         make_dir(dir)?;
@@ -605,7 +605,7 @@ impl RunFolder {
             giveway: self.manifest.version.clone(),
             format: FORMAT,
             scenario_hash: self.scenario_hash,
-            cell: cell.clone(),
+            trial: trial.clone(),
             summary: record.summary.clone(),
             tables,
         };
@@ -617,23 +617,23 @@ impl RunFolder {
     /// Writes the manifest, with the digests of the `tables` at the top.
     fn write_manifest(
         &self,
-        runs: &[(Cell, Summary)],
+        runs: &[(Trial, Summary)],
         tables: &BTreeMap<String, Digest>,
         complete: bool,
     ) -> Result<Fingerprint, FolderError> {
         let total = Fingerprint::combined(runs.iter().map(|(_, run)| run.fingerprint));
-        let mut cells = Vec::new();
-        for (cell, run) in runs {
-            let path = self.cell_path(cell);
-            let (found, digest) = self.sealed(cell, &path).map_err(FolderError::Damaged)?;
+        let mut trials = Vec::new();
+        for (trial, run) in runs {
+            let path = self.cell_path(trial);
+            let (found, digest) = self.sealed(trial, &path).map_err(FolderError::Damaged)?;
             if found.summary != *run {
                 let why = "it is not the result of this run";
                 return Err(FolderError::Damaged(Damage::new(&path.join(SUMMARY), why)));
             }
-            let inside = path.strip_prefix(&self.path).expect("cells are inside the folder");
-            cells.push(json!({
-                "qdisc": cell.qdisc,
-                "seed": cell.seed,
+            let inside = path.strip_prefix(&self.path).expect("trials are inside the folder");
+            trials.push(json!({
+                "qdisc": trial.qdisc,
+                "seed": trial.seed,
                 "folder": inside.to_string_lossy().replace('\\', "/"),
                 "fingerprint": run.fingerprint,
                 "events": run.events,
@@ -667,7 +667,7 @@ impl RunFolder {
             "complete": complete,
             "findings": self.findings,
             "fingerprint": (!runs.is_empty()).then_some(total),
-            "cells": cells,
+            "trials": trials,
             "files": files,
         });
         let (text, _) = seal::seal(&manifest);
@@ -688,7 +688,7 @@ impl RunFolder {
         {
             remove_file(&beside(&self.path.join(name), "tmp"))?;
         }
-        for discipline in place::folders(&self.cells()) {
+        for discipline in place::folders(&self.trials()) {
             for run in place::folders(&discipline) {
                 let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 if name.starts_with(".seed-") && (name.ends_with(".tmp") || name.ends_with(".old")) {

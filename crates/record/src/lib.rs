@@ -62,8 +62,8 @@ pub use discipline::Discipline;
 pub use findings::findings;
 pub use fingerprint::Fingerprint;
 pub use folder::{
-    Cell, Damage, Digest, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
-    RunFolder,
+    Damage, Digest, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
+    RunFolder, Trial,
 };
 pub use layout::{Crossed, Layout};
 pub use metrics::{

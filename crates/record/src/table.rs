@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::fingerprint::Fingerprint;
-use crate::folder::Cell;
+use crate::folder::Trial;
 use crate::metrics::{Summary, unnamed};
 use crate::student::t_quantile;
 
@@ -46,11 +46,11 @@ pub struct Estimate {
 impl Table {
     /// The table of these runs. Give them in the order of the scenario, discipline by discipline and seed by seed,
     /// whatever order they ran in: rows, sums and the fingerprint follow it.
-    pub fn new(runs: &[(Cell, Summary)]) -> Table {
+    pub fn new(runs: &[(Trial, Summary)]) -> Table {
         let mut qdiscs: Vec<&str> = Vec::new();
-        for (cell, _) in runs {
-            if !qdiscs.contains(&cell.qdisc.as_str()) {
-                qdiscs.push(&cell.qdisc);
+        for (trial, _) in runs {
+            if !qdiscs.contains(&trial.qdisc.as_str()) {
+                qdiscs.push(&trial.qdisc);
             }
         }
         Table {
@@ -93,8 +93,8 @@ impl Table {
 }
 
 impl Row {
-    fn new(qdisc: &str, runs: &[(Cell, Summary)]) -> Row {
-        let mine: Vec<&(Cell, Summary)> = runs.iter().filter(|(cell, _)| cell.qdisc == qdisc).collect();
+    fn new(qdisc: &str, runs: &[(Trial, Summary)]) -> Row {
+        let mine: Vec<&(Trial, Summary)> = runs.iter().filter(|(trial, _)| trial.qdisc == qdisc).collect();
         let mut names: Vec<&str> = Vec::new();
         for (_, summary) in &mine {
             merge_names(&mut names, summary.metrics.iter().map(|(name, _)| name));
@@ -104,7 +104,7 @@ impl Row {
         };
         Row {
             qdisc: qdisc.to_owned(),
-            seeds: mine.iter().map(|(cell, _)| cell.seed).collect(),
+            seeds: mine.iter().map(|(trial, _)| trial.seed).collect(),
             metrics: names
                 .into_iter()
                 .map(|name| (name.to_owned(), Estimate::over(per_seed(name))))
@@ -163,13 +163,13 @@ mod tests {
     use super::*;
     use crate::metrics::Metrics;
 
-    fn run(qdisc: &str, seed: u64, metrics: &[(&str, Option<f64>)]) -> (Cell, Summary) {
+    fn run(qdisc: &str, seed: u64, metrics: &[(&str, Option<f64>)]) -> (Trial, Summary) {
         let mut named = Metrics::default();
         for (name, value) in metrics {
             named.push(*name, *value);
         }
         let fingerprint = Fingerprint::of(&format!("{qdisc}{seed}"));
-        (Cell { qdisc: qdisc.into(), seed }, Summary { fingerprint, events: 10 * seed, metrics: named })
+        (Trial { qdisc: qdisc.into(), seed }, Summary { fingerprint, events: 10 * seed, metrics: named })
     }
 
     /// 1, 2, 3: mean 2, deviation 1, and t = 4.3027 for two degrees: 4.3027/√3 = 2.4841.

@@ -145,7 +145,7 @@ fn right(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cell, Fingerprint, Metrics, Summary};
+    use crate::{Fingerprint, Metrics, Summary, Trial};
 
     const NAMES: [&str; 15] = [
         "utilization",
@@ -184,12 +184,12 @@ mod tests {
     const EFD: [f64; 15] =
         [0.991, 9.71e6, 0.874, 0.0523, 1.12, 6.4, 3.0, 8.2e6, 0.0021, 0.0874, 0.42, 171.0, 4950.0, 0.0, 23.4];
 
-    fn run(qdisc: &str, seed: u64, values: &[f64], factor: f64) -> (Cell, Summary) {
+    fn run(qdisc: &str, seed: u64, values: &[f64], factor: f64) -> (Trial, Summary) {
         let mut metrics = Metrics::default();
         for (name, value) in NAMES.iter().zip(values) {
             metrics.push(*name, Some(value * factor));
         }
-        (Cell { qdisc: qdisc.into(), seed }, Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics })
+        (Trial { qdisc: qdisc.into(), seed }, Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics })
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::path::Path;
 use giveway_qdisc::{Backlog, FlowKey, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time};
 use giveway_record::report::Report;
 use giveway_record::{
-    Cell, Existing, Fingerprint, FolderError, Kept, LOCK, Layout, Manifest, Record, Recorder, RunFolder,
-    Summary, Table,
+    Existing, Fingerprint, FolderError, Kept, LOCK, Layout, Manifest, Record, Recorder, RunFolder, Summary,
+    Table, Trial,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use support::transfer;
@@ -29,13 +29,13 @@ fn manifest(version: &str) -> Manifest {
     }
 }
 
-fn cell(qdisc: &str, seed: u64) -> Cell {
-    Cell { qdisc: qdisc.into(), seed }
+fn trial(qdisc: &str, seed: u64) -> Trial {
+    Trial { qdisc: qdisc.into(), seed }
 }
 
-fn plan() -> Vec<Cell> {
+fn plan() -> Vec<Trial> {
     let m = manifest("0.1.0");
-    m.disciplines.iter().flat_map(|one| m.seeds.iter().map(|seed| cell(&one.qdisc, *seed))).collect()
+    m.disciplines.iter().flat_map(|one| m.seeds.iter().map(|seed| trial(&one.qdisc, *seed))).collect()
 }
 
 /// A run with as many flows as its seed, two samples, and one third as a metric.
@@ -73,16 +73,16 @@ fn create(dir: &Path) -> RunFolder {
 }
 
 /// Runs what is not finished; returns all summaries in order, and how many had to run.
-fn run_all(folder: &RunFolder) -> (Vec<(Cell, Summary)>, usize) {
+fn run_all(folder: &RunFolder) -> (Vec<(Trial, Summary)>, usize) {
     let mut ran = 0;
-    let runs = plan().into_iter().map(|cell| {
-        let summary = folder.finished(&cell).unwrap_or_else(|| {
+    let runs = plan().into_iter().map(|trial| {
+        let summary = folder.finished(&trial).unwrap_or_else(|| {
             ran += 1;
-            let fresh = record(cell.seed);
-            folder.write(&cell, &fresh).expect("a cell that can be written");
+            let fresh = record(trial.seed);
+            folder.write(&trial, &fresh).expect("a trial that can be written");
             fresh.summary
         });
-        (cell, summary)
+        (trial, summary)
     });
     (runs.collect(), ran)
 }
@@ -145,7 +145,7 @@ fn tables_that_were_asked_for() {
             rtt: Span::ZERO,
         },
     );
-    let (run, record) = (cell("efd", 1), recorder.finish());
+    let (run, record) = (trial("efd", 1), recorder.finish());
     folder.write(&run, &record).unwrap();
     folder.finish(&[(run.clone(), record.summary.clone())]).unwrap();
 
@@ -226,7 +226,7 @@ fn a_whole_run() {
     assert_eq!(told["complete"], true);
     assert_eq!(told["fingerprint"], total.to_string());
     assert_eq!(told["scenario_hash"], Fingerprint::of(SCENARIO).to_string());
-    assert_eq!(told["cells"][3]["seed"], 2);
+    assert_eq!(told["trials"][3]["seed"], 2);
     assert_eq!(fs::read_to_string(dir.path().join("scenario.toml")).unwrap(), SCENARIO);
 }
 
@@ -242,20 +242,20 @@ fn a_killed_run_resumes() {
     let dir = tempfile::tempdir().unwrap();
     let killed = create(dir.path());
     let cells = plan();
-    for cell in &cells[..2] {
-        killed.write(cell, &record(cell.seed)).unwrap();
+    for trial in &cells[..2] {
+        killed.write(trial, &record(trial.seed)).unwrap();
     }
     let efd = dir.path().join(format!("cells/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
     fs::create_dir_all(efd.join(".seed-1.tmp")).unwrap();
     fs::write(efd.join(".seed-1.tmp/flows.parquet"), b"PAR1 half").unwrap();
     fs::write(dir.path().join(".flows.parquet.tmp"), b"PAR1 half").unwrap();
-    // Killed after a cell took its place, before the outdated one was removed.
+    // Killed after a trial took its place, before the outdated one was removed.
     fs::create_dir_all(efd.join(".seed-9.old")).unwrap();
     drop(killed);
 
     let resumed = create(dir.path());
     assert_eq!(resumed.finished(&cells[1]), Some(record(2).summary), "to the last bit of one third");
-    assert_eq!(resumed.finished(&cells[2]), None, "a half-written cell is none");
+    assert_eq!(resumed.finished(&cells[2]), None, "a half-written trial is none");
     let (runs, ran) = run_all(&resumed);
     assert_eq!(ran, 2);
     resumed.finish(&runs).unwrap();
@@ -465,7 +465,7 @@ fn a_folder_has_one_writer() {
     assert!(reading.contains("is being written by another process"), "{reading}");
 }
 
-/// A cell that lost a file, or has half of one, is not finished, and what is wrong with it is told.
+/// A trial that lost a file, or has half of one, is not finished, and what is wrong with it is told.
 #[test]
 fn a_damaged_cell_runs_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -474,7 +474,7 @@ fn a_damaged_cell_runs_again() {
     folder.finish(&runs).unwrap();
     let undamaged = files(dir.path());
     let path = dir.path().join(format!("cells/efd-{}/seed-1", &Fingerprint::of("efd").to_string()[..16]));
-    let run = cell("efd", 1);
+    let run = trial("efd", 1);
     let damage = |folder: &RunFolder| match folder.look(&run) {
         Kept::Damaged(damage) => damage.to_string(),
         other => panic!("it is {other:?}"),
@@ -523,7 +523,7 @@ fn cells_that_changed_places_run_again() {
     assert!(said.contains("it is not the one that the manifest lists") && said.contains("--out"), "{said}");
     let folder = create(dir.path());
     assert!(
-        matches!(folder.look(&cell("efd", 1)), Kept::Damaged(damage) if damage.why.contains("efd with seed 2"))
+        matches!(folder.look(&trial("efd", 1)), Kept::Damaged(damage) if damage.why.contains("efd with seed 2"))
     );
     let (runs, ran) = run_all(&folder);
     assert_eq!(ran, 2);
@@ -579,7 +579,7 @@ fn a_flipped_bit_is_never_believed() {
     for (name, content) in listed().filter(|(name, _)| name.starts_with("cells/")) {
         for number in 0..16 {
             flip(name, content, number);
-            let looked: Vec<Kept> = plan().iter().map(|cell| folder.look(cell)).collect();
+            let looked: Vec<Kept> = plan().iter().map(|trial| folder.look(trial)).collect();
             let damaged = looked.iter().filter(|kept| matches!(kept, Kept::Damaged(_))).count();
             let finished = looked.iter().filter(|kept| matches!(kept, Kept::Finished(_))).count();
             assert_eq!((damaged, finished), (1, 3), "bit {number} of {name}");
@@ -639,7 +639,7 @@ fn an_unwritable_folder_is_told_with_its_path() {
     assert!(error.to_string().starts_with(&format!("cannot write {}", blocked.display())), "{error}");
 }
 
-/// The place of a cell is taken by a file: the error names it, and nothing half-written stays.
+/// The place of a trial is taken by a file: the error names it, and nothing half-written stays.
 #[test]
 fn a_cell_that_cannot_be_written_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -647,7 +647,7 @@ fn a_cell_that_cannot_be_written_leaves_nothing() {
     let blocked = dir.path().join(format!("cells/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
     fs::write(&blocked, b"a file").unwrap();
     let before = files(dir.path());
-    let error = folder.write(&cell("efd", 1), &record(1)).unwrap_err();
+    let error = folder.write(&trial("efd", 1), &record(1)).unwrap_err();
     assert!(error.to_string().contains(&blocked.display().to_string()), "{error}");
     assert_eq!(files(dir.path()), before);
 }
@@ -677,7 +677,7 @@ fn what_checking_costs() {
     let record = recorder.finish();
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
-    let run = cell("efd", 1);
+    let run = trial("efd", 1);
     let time = |what: &str, work: &mut dyn FnMut()| {
         let begin = std::time::Instant::now();
         work();

@@ -10,7 +10,7 @@ use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, Meta, Packet, PortId, Probe, Rate, Span, Streams, Time,
 };
 use giveway_record::report::{self, Report};
-use giveway_record::{Cell, Layout, Manifest, Record, Recorder, RunFolder, Summary};
+use giveway_record::{Layout, Manifest, Record, Recorder, RunFolder, Summary, Trial};
 use support::transfer;
 
 const PORT: PortId = PortId(0);
@@ -74,13 +74,13 @@ fn record(wait: Span) -> Record {
 /// A folder with two disciplines and two seeds.
 fn folder(dir: &Path) -> RunFolder {
     let folder = RunFolder::create(dir, HOSTILE, manifest()).unwrap();
-    let mut runs: Vec<(Cell, Summary)> = Vec::new();
+    let mut runs: Vec<(Trial, Summary)> = Vec::new();
     for (qdisc, wait) in [("fifo limit 5p", Span::ms(8)), ("efd", Span::us(100))] {
         for seed in [1, 2] {
-            let cell = Cell { qdisc: qdisc.into(), seed };
+            let trial = Trial { qdisc: qdisc.into(), seed };
             let record = record(wait + Span::us(seed));
-            folder.write(&cell, &record).unwrap();
-            runs.push((cell, record.summary));
+            folder.write(&trial, &record).unwrap();
+            runs.push((trial, record.summary));
         }
     }
     folder.finish(&runs).unwrap();
@@ -160,8 +160,8 @@ fn several_folders_are_one_table_and_each_its_charts() {
 #[test]
 fn told_findings_are_taken() {
     let dir = tempfile::tempdir().unwrap();
-    let runs: Vec<(Cell, Summary)> =
-        vec![(Cell { qdisc: "efd".into(), seed: 1 }, record(Span::us(101)).summary)];
+    let runs: Vec<(Trial, Summary)> =
+        vec![(Trial { qdisc: "efd".into(), seed: 1 }, record(Span::us(101)).summary)];
     let told = folder(dir.path()).with_findings(vec!["It <depends>.".into()]);
     told.finish(&runs).unwrap();
     drop(told);
@@ -194,9 +194,9 @@ fn burstiness_is_drawn_where_it_was_measured() {
             recorder.arrived(PORT, &meta, now);
             recorder.sent(PORT, &meta, &0, now);
         }
-        let (cell, record) = (Cell { qdisc: "efd".into(), seed: 1 }, recorder.finish());
-        folder.write(&cell, &record).unwrap();
-        folder.finish(&[(cell, record.summary)]).unwrap();
+        let (trial, record) = (Trial { qdisc: "efd".into(), seed: 1 }, recorder.finish());
+        folder.write(&trial, &record).unwrap();
+        folder.finish(&[(trial, record.summary)]).unwrap();
         drop(folder);
         page(&[dir.path()])
     };
@@ -227,10 +227,10 @@ fn burstiness_is_drawn_where_it_was_measured() {
 fn what_is_missing_is_said_in_words() {
     let dir = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", manifest()).unwrap();
-    let cell = Cell { qdisc: "efd".into(), seed: 1 };
+    let trial = Trial { qdisc: "efd".into(), seed: 1 };
     let nothing = Recorder::<()>::new(layout()).finish();
-    folder.write(&cell, &nothing).unwrap();
-    folder.finish(&[(cell, nothing.summary)]).unwrap();
+    folder.write(&trial, &nothing).unwrap();
+    folder.finish(&[(trial, nothing.summary)]).unwrap();
     drop(folder);
     let page = page(&[dir.path()]);
     assert_eq!(page.matches("class=\"nothing\"").count(), 6);
@@ -259,9 +259,9 @@ fn folders_without_a_report_are_told_why() {
     told.push(error());
 
     fs::write(&manifest, text).unwrap();
-    let cell = fs::read_dir(path.join("cells")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
-    fs::remove_file(cell.join("seed-1/sojourn.parquet")).unwrap();
-    told.push(error().replace(&cell.file_name().unwrap().to_string_lossy().into_owned(), "EFD"));
+    let trial = fs::read_dir(path.join("trials")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
+    fs::remove_file(trial.join("seed-1/sojourn.parquet")).unwrap();
+    told.push(error().replace(&trial.file_name().unwrap().to_string_lossy().into_owned(), "EFD"));
 
     fs::write(&manifest, "{").unwrap();
     told.push(error());
@@ -269,7 +269,7 @@ fn folders_without_a_report_are_told_why() {
     there is no folder RUN
     RUN is no run folder: it has no manifest.json; `giveway run SCENARIO --out RUN` makes one
     RUN is unfinished: none of its 4 runs is there. It was made by `giveway run quick`: run that again with --out RUN
-    RUN was written by Giveway 0.1.0, in format 1; this one reads format 6. It was made by `giveway run quick`: run that again with another --out, or with --out RUN --force
+    RUN was written by Giveway 0.1.0, in format 1; this one reads format 7. It was made by `giveway run quick`: run that again with another --out, or with --out RUN --force
     RUN/cells/EFD/seed-1/sojourn.parquet is damaged: it is missing. It was made by `giveway run quick`: run that again with --out RUN
     RUN/manifest.json is damaged: EOF while parsing an object at line 1 column 1. Run the command that made it again with --out RUN
     ");

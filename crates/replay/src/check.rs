@@ -142,16 +142,16 @@ struct Again {
 
 impl Again {
     fn begin(build: Build) -> (Option<Again>, Section) {
-        let Build { name, spelling, site } = build;
+        let Build { name, spelling, context } = build;
         let built = match spelling.parse::<Spec>() {
-            Ok(spec) => spec.build_numbered(&site).map_err(|invalid| invalid.to_string()),
+            Ok(spec) => spec.build_numbered(&context).map_err(|invalid| invalid.to_string()),
             Err(error) => Err(error.to_string()),
         };
         let (again, verdict) = match built {
             Ok(qdisc) => (Some(Again::new(qdisc)), Verdict::Equal),
             Err(sentence) => (None, Verdict::Unbuildable(sentence)),
         };
-        let rate = site.rate;
+        let rate = context.rate;
         (again, Section { name, spelling, rate, totals: Totals::default(), close: None, verdict })
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-use giveway_qdisc::{Ahead, Bytes, DropReason, Ecn, FlowKey, Label, Meta, Onward, Rate, Site, Streams, Time};
+use giveway_qdisc::{
+    Ahead, Bytes, DropReason, Ecn, FlowKey, Label, LinkContext, Meta, Onward, Rate, Streams, Time,
+};
 
 use crate::format::{
     AT, Answer, BUILD, Before, Build, Call, Close, DROPPED, ECN_SHIFT, END, ENQUEUE, FILE_END, HEAD,
@@ -434,7 +436,7 @@ impl<'a> Cursor<'a> {
             links.push(((self.number()?, self.number()?), Rate::bit(self.varint()?)));
         }
         let onward = Onward::new(neighbour, links);
-        Ok(Build { name, spelling, site: Site { rate, mtu, streams, onward } })
+        Ok(Build { name, spelling, context: LinkContext { rate, mtu, streams, onward } })
     }
 
     fn operation(&mut self, before: &mut Before, operation: &mut Operation) -> Result<(), Wrong> {

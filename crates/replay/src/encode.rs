@@ -58,17 +58,17 @@ impl<W: Write> Encoder<W> {
     }
 
     pub(crate) fn begin(&mut self, number: u32, build: &Build) -> io::Result<Section> {
-        let Build { name, spelling, site } = build;
+        let Build { name, spelling, context } = build;
         let mut content = Vec::new();
         text(&mut content, name);
         text(&mut content, spelling);
-        varint(&mut content, site.rate.as_bit());
-        varint(&mut content, site.mtu.0);
-        content.extend(site.streams.seed().to_le_bytes());
-        text(&mut content, site.streams.path());
-        varint(&mut content, site.onward.neighbour.into());
-        varint(&mut content, site.onward.links().len() as u64);
-        for ((from, to), rate) in site.onward.links() {
+        varint(&mut content, context.rate.as_bit());
+        varint(&mut content, context.mtu.0);
+        content.extend(context.streams.seed().to_le_bytes());
+        text(&mut content, context.streams.path());
+        varint(&mut content, context.onward.neighbour.into());
+        varint(&mut content, context.onward.links().len() as u64);
+        for ((from, to), rate) in context.onward.links() {
             varint(&mut content, (*from).into());
             varint(&mut content, (*to).into());
             varint(&mut content, rate.as_bit());

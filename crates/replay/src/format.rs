@@ -63,7 +63,7 @@
 //! closed before. Then five varints: operations, packets enqueued, packets that left, packets dropped, marks: those in the trace,
 //! not those after it was cut.
 
-use giveway_qdisc::{DropReason, FlowKey, Label, Meta, Site, Time};
+use giveway_qdisc::{DropReason, FlowKey, Label, LinkContext, Meta, Time};
 
 /// The first bytes of a file.
 pub const MAGIC: [u8; 8] = [0x89, b'G', b'W', b'T', 0x0d, 0x0a, 0x1a, 0x0a];
@@ -98,7 +98,7 @@ pub struct Build {
     /// The discipline with its parameters, as it would be typed.
     pub spelling: String,
     /// What it knew of its place.
-    pub site: Site,
+    pub context: LinkContext,
 }
 
 /// One call of a discipline, and all that came of it.

@@ -5,7 +5,7 @@
 //! the same calls at the same times, and holds the answers, drops and marks against those that were written down. A difference
 //! means that something else had a say: a clock, memory that was not set, the order of a hash map, another version.
 //!
-//! - Everything that a discipline is told is in the trace: all of [`giveway_qdisc::Meta`] and of [`giveway_qdisc::Site`], and the calls that
+//! - Everything that a discipline is told is in the trace: all of [`giveway_qdisc::Meta`] and of [`giveway_qdisc::LinkContext`], and the calls that
 //!   were answered with no packet, too, since they may change its state.
 //! - The host's thread never waits and never allocates for a trace: [`Traced`] puts records of one size into a ring, a thread
 //!   of the trace takes them out, encodes and writes them. When the ring is full the trace ends there and says so.
@@ -16,7 +16,7 @@
 //! ```
 //! use std::io::Cursor;
 //! use giveway_disciplines::Spec;
-//! use giveway_qdisc::{FlowKey, Packet, Port, PortId, Rate, Site, Streams, Time};
+//! use giveway_qdisc::{FlowKey, Packet, Port, PortId, Rate, LinkContext, Streams, Time};
 //! # use std::io::{self, Write};
 //! # use std::sync::{Arc, Mutex};
 //! # #[derive(Clone, Default)]
@@ -32,7 +32,7 @@
 //! # let file = Memory::default();
 //! let recording = giveway_replay::Recording::start(file.clone(), "an example", giveway_replay::Options::default())?;
 //! let spec: Spec = "fifo limit 2p".parse().unwrap();
-//! let site = Site::new(Rate::mbit(10), Streams::new(1));
+//! let site = LinkContext::new(Rate::mbit(10), Streams::new(1));
 //! let traced = recording.tracer().build("eth0->eth1", &spec, &site).unwrap();
 //!
 //! let mut port = Port::new(PortId(0), Box::new(traced), site.rate);

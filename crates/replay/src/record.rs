@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Invalid, Qdisc, Site, Time};
+use giveway_qdisc::{Invalid, LinkContext, Qdisc, Time};
 use rtrb::{Consumer, RingBuffer};
 
 use crate::encode::{Encoder, Section};
@@ -163,8 +163,13 @@ impl Tracer {
     ///
     /// # Errors
     /// The parameter that makes no sense at that site.
-    pub fn build<P: 'static>(&self, name: &str, spec: &Spec, site: &Site) -> Result<Traced<P>, Invalid> {
-        Ok(self.wrap(name, &spec.to_string(), site, spec.build(site)?))
+    pub fn build<P: 'static>(
+        &self,
+        name: &str,
+        spec: &Spec,
+        context: &LinkContext,
+    ) -> Result<Traced<P>, Invalid> {
+        Ok(self.wrap(name, &spec.to_string(), context, spec.build(context)?))
     }
 
     /// The same with a discipline that the caller built. That `spelling` says how is the caller's word; where it does not, or
@@ -173,13 +178,13 @@ impl Tracer {
         &self,
         name: &str,
         spelling: &str,
-        site: &Site,
+        context: &LinkContext,
         inner: Box<dyn Qdisc<Stamped<P>>>,
     ) -> Traced<P> {
         // A call, and the close.
         let (producer, consumer) = RingBuffer::new(self.options.slots.max(2));
         let line = Line::new(producer, self.options.when_full, Arc::clone(&self.cut));
-        let build = Build { name: name.to_owned(), spelling: spelling.to_owned(), site: site.clone() };
+        let build = Build { name: name.to_owned(), spelling: spelling.to_owned(), context: context.clone() };
         // Where nobody listens any more the ring has no reader, which the line notices.
         let _ = self.commands.send(Command::Begin(Box::new(build), consumer));
         Traced::new(inner, line)

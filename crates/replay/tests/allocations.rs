@@ -14,7 +14,7 @@ static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 fn nothing_is_allocated_per_packet() {
     let (recording, file) = support::recording(support::PATIENT);
     let spec: Spec = "codel limit 100p target 50us interval 500us ecn".parse().unwrap();
-    let mut traced = recording.tracer().build("up", &spec, &support::site(Rate::mbit(10), 1)).unwrap();
+    let mut traced = recording.tracer().build("up", &spec, &support::context(Rate::mbit(10), 1)).unwrap();
     let mut out = Outbox::default();
     let mut pass = |from: u64, until: u64| {
         // Of this thread: the writer may allocate.

@@ -6,12 +6,12 @@ mod support;
 
 use giveway_qdisc::{Rate, Streams};
 use proptest::prelude::*;
-use support::{site, trace_of};
+use support::{context, trace_of};
 
 fn seed() -> Vec<u8> {
-    let site = site(Rate::mbit(10), 1);
+    let context = context(Rate::mbit(10), 1);
     let spec = "codel limit 20p target 50us interval 500us ecn".parse().unwrap();
-    trace_of((&spec, &site), (&spec, &site), 200)
+    trace_of((&spec, &context), (&spec, &context), 200)
 }
 
 proptest! {

@@ -14,7 +14,7 @@ use giveway_replay::{
     WhenFull, check,
 };
 use proptest::prelude::*;
-use support::{Memory, PATIENT, driven, recording, site, trace_of};
+use support::{Memory, PATIENT, context, driven, recording, trace_of};
 
 fn fifo(limit: u32) -> Spec {
     format!("fifo limit {limit}p").parse().unwrap()
@@ -22,10 +22,10 @@ fn fifo(limit: u32) -> Spec {
 
 #[test]
 fn the_first_difference_is_told() {
-    let site = site(Rate::mbit(10), 1);
+    let context = context(Rate::mbit(10), 1);
     let (recording, file) = recording(PATIENT);
-    let two = fifo(2).build::<Stamped<()>>(&site).unwrap();
-    let mut traced = recording.tracer().wrap("up", "fifo limit 3p", &site, two);
+    let two = fifo(2).build::<Stamped<()>>(&context).unwrap();
+    let mut traced = recording.tracer().wrap("up", "fifo limit 3p", &context, two);
     let mut out = Outbox::default();
     for at in 1..=5 {
         traced.enqueue(Packet::new(FlowKey(1), 100, ()), &mut Cx::new(Time::ms(at), &mut out));
@@ -47,14 +47,14 @@ fn the_first_difference_is_told() {
 
 #[test]
 fn a_discipline_that_is_not_known_is_told() {
-    let site = site(Rate::mbit(10), 1);
+    let context = context(Rate::mbit(10), 1);
     for (spelling, said) in [
         ("fivo", "unknown discipline \"fivo\"; did you mean \"fifo\"?"),
         ("fifo limit 0p", "limit: 0 packets hold nothing: write at least \"1p\""),
     ] {
         let (recording, file) = recording(PATIENT);
-        let inner = fifo(2).build::<Stamped<()>>(&site).unwrap();
-        drop(recording.tracer().wrap("up", spelling, &site, inner));
+        let inner = fifo(2).build::<Stamped<()>>(&context).unwrap();
+        drop(recording.tracer().wrap("up", spelling, &context, inner));
         recording.finish().unwrap();
         let outcome = check(Cursor::new(file.bytes())).unwrap();
         assert_eq!(outcome.sections[0].verdict, Verdict::Unbuildable(said.to_owned()));
@@ -65,16 +65,16 @@ fn a_discipline_that_is_not_known_is_told() {
 /// A host replaces its discipline: the old one is drained into the new one, packet by packet.
 #[test]
 fn sections_may_overlap() {
-    let site = site(Rate::mbit(10), 1);
+    let context = context(Rate::mbit(10), 1);
     let (recording, file) = recording(PATIENT);
     let tracer = recording.tracer();
     let mut out = Outbox::default();
-    let mut old = tracer.build("up", &fifo(50), &site).unwrap();
+    let mut old = tracer.build("up", &fifo(50), &context).unwrap();
     for number in 0..40u64 {
         old.enqueue(Packet::new(FlowKey(number % 3), 1000, number), &mut Cx::new(Time::ms(1), &mut out));
     }
     let new: Spec = "drr limit 30p quantum 2000".parse().unwrap();
-    let mut new = tracer.build("up", &new, &site).unwrap();
+    let mut new = tracer.build("up", &new, &context).unwrap();
     while let Next::Packet(pkt) = old.dequeue(&mut Cx::new(Time::ms(2), &mut out)) {
         new.enqueue(pkt, &mut Cx::new(Time::ms(2), &mut out));
     }
@@ -98,7 +98,7 @@ fn tracers_may_go_to_other_threads() {
         for name in names {
             let tracer = recording.tracer();
             scope.spawn(move || {
-                let mut traced = tracer.build(name, &fifo(5000), &site(Rate::mbit(1), 1)).unwrap();
+                let mut traced = tracer.build(name, &fifo(5000), &context(Rate::mbit(1), 1)).unwrap();
                 (0..5000).for_each(|number| enqueue(&mut traced, number));
             });
         }
@@ -118,9 +118,9 @@ fn small() -> Vec<u8> {
     let tracer = recording.tracer();
     for text in ["fifo limit 3p", "codel limit 20p target 50us interval 500us ecn"] {
         let spec: Spec = text.parse().unwrap();
-        let site = site(Rate::mbit(10), 1);
-        let mut traced = tracer.build(text, &spec, &site).unwrap();
-        driven(&mut traced, &spec, &site, 60, 3);
+        let context = context(Rate::mbit(10), 1);
+        let mut traced = tracer.build(text, &spec, &context).unwrap();
+        driven(&mut traced, &spec, &context, 60, 3);
     }
     recording.finish().unwrap();
     file.bytes()
@@ -217,7 +217,7 @@ fn a_full_ring_cuts_the_trace_and_never_the_host() {
     let recording = Recording::start(gate.clone(), "a test", options).unwrap();
     let tracer = recording.tracer();
     let spec = fifo(2000);
-    let mut traced = tracer.build("up", &spec, &site(Rate::mbit(1), 1)).unwrap();
+    let mut traced = tracer.build("up", &spec, &context(Rate::mbit(1), 1)).unwrap();
     (0..CALLS).for_each(|number| enqueue(&mut traced, number));
     assert_eq!((traced.backlog().packets, tracer.cut()), (CALLS, 1));
     gate.open();
@@ -235,7 +235,7 @@ fn a_full_ring_cuts_the_trace_and_never_the_host() {
 #[test]
 fn a_host_that_waits_loses_nothing() {
     let (recording, file) = recording(Options { slots: 2, when_full: WhenFull::Wait });
-    let mut traced = recording.tracer().build("up", &fifo(20_000), &site(Rate::mbit(1), 1)).unwrap();
+    let mut traced = recording.tracer().build("up", &fifo(20_000), &context(Rate::mbit(1), 1)).unwrap();
     (0..300).for_each(|number| enqueue(&mut traced, number));
     // A reset of so many packets never fits: cut, and not waited for.
     traced.reset(&mut Cx::new(Time::s(1), &mut Outbox::default()));
@@ -250,13 +250,13 @@ fn a_host_that_waits_loses_nothing() {
 fn a_trace_may_end_before_its_disciplines() {
     let (recording, file) = recording(PATIENT);
     let tracer = recording.tracer();
-    let site = site(Rate::mbit(1), 1);
-    let mut traced = tracer.build("up", &fifo(9), &site).unwrap();
+    let context = context(Rate::mbit(1), 1);
+    let mut traced = tracer.build("up", &fifo(9), &context).unwrap();
     enqueue(&mut traced, 0);
     assert_eq!(recording.finish().unwrap().cut, 1);
     // Both work on, untraced.
     enqueue(&mut traced, 1);
-    let mut late = tracer.build("down", &fifo(9), &site).unwrap();
+    let mut late = tracer.build("down", &fifo(9), &context).unwrap();
     enqueue(&mut late, 2);
     assert_eq!((traced.backlog().packets, late.backlog().packets), (2, 1));
     drop((traced, late));
@@ -289,7 +289,7 @@ fn a_full_disk_is_told_and_the_host_goes_on() {
     let options = Options { slots: 64, when_full: WhenFull::Wait };
     let recording = Recording::start(Full(file.clone(), 2000), "a test", options).unwrap();
     let tracer = recording.tracer();
-    let mut traced = tracer.build("up", &fifo(100_000), &site(Rate::mbit(1), 1)).unwrap();
+    let mut traced = tracer.build("up", &fifo(100_000), &context(Rate::mbit(1), 1)).unwrap();
     // It would wait for ever, were the writer not gone.
     (0..50_000).for_each(|number| enqueue(&mut traced, number));
     assert_eq!(traced.backlog().packets, 50_000);
@@ -378,7 +378,7 @@ proptest! {
         at in any::<u64>(),
         left in prop::option::of(meta()),
     ) {
-        let site = site(Rate::mbit(10), 7);
+        let context = context(Rate::mbit(10), 7);
         let (recording, file) = recording(PATIENT);
         let mut out = Outbox::default();
         let mut expected = Vec::new();
@@ -402,7 +402,7 @@ proptest! {
                 self.0.lock().unwrap().reset(cx)
             }
         }
-        let mut traced = recording.tracer().wrap("up", "fifo", &site, Box::new(Shared(Arc::clone(&shared))));
+        let mut traced = recording.tracer().wrap("up", "fifo", &context, Box::new(Shared(Arc::clone(&shared))));
         let mut now = Time::ZERO;
         for number in 0..packets.len().max(numbers) {
             let (meta, time) = packets[number % packets.len()];
@@ -455,8 +455,8 @@ proptest! {
             match item {
                 Item::Begin { section, build } => {
                     prop_assert_eq!((section, &build.name[..], &build.spelling[..]), (0, "up", "fifo"));
-                    prop_assert_eq!((build.site.rate, build.site.mtu), (site.rate, site.mtu));
-                    prop_assert_eq!((&build.site.streams, &build.site.onward), (&site.streams, &site.onward));
+                    prop_assert_eq!((build.context.rate, build.context.mtu), (context.rate, context.mtu));
+                    prop_assert_eq!((&build.context.streams, &build.context.onward), (&context.streams, &context.onward));
                 }
                 Item::Operation { operation, .. } => told.push(operation.clone()),
                 Item::End { close, .. } => prop_assert_eq!(close, Close::Whole),
@@ -470,9 +470,9 @@ proptest! {
 /// A trace that has to be read with little memory is cut into chunks; what is relative goes on over their borders.
 #[test]
 fn long_traces_have_many_chunks() {
-    let site = site(Rate::mbit(10), 1);
+    let context = context(Rate::mbit(10), 1);
     let spec: Spec = "fq_codel limit 40p".parse().unwrap();
-    let bytes = trace_of((&spec, &site), (&spec, &site), 60_000);
+    let bytes = trace_of((&spec, &context), (&spec, &context), 60_000);
     assert!(bytes.len() > 4 << 16, "{}", bytes.len());
     let outcome = check(Cursor::new(bytes)).unwrap();
     assert!(outcome.equal() && outcome.complete());

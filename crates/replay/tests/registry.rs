@@ -6,9 +6,9 @@ use std::io::Cursor;
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::Event;
-use giveway_qdisc::{Rate, Site};
+use giveway_qdisc::{LinkContext, Rate};
 use giveway_replay::{Answer, Call, Item, Reader, Verdict, check};
-use support::{PATIENT, driven, recording, site, trace_of};
+use support::{PATIENT, context, driven, recording, trace_of};
 
 /// Every variant of every discipline, at two rates, in one trace with a section each.
 #[test]
@@ -19,9 +19,9 @@ fn every_discipline_runs_again_as_it_ran() {
     for (number, entry) in ALL.iter().enumerate() {
         for spec in (entry.variants)() {
             for rate in [Rate::mbit(10), Rate::kbit(700)] {
-                let site = site(rate, number as u64);
-                let mut traced = tracer.build(entry.name, &spec, &site).expect("variants can be built");
-                let events = driven(&mut traced, &spec, &site, 3000, number as u64);
+                let context = context(rate, number as u64);
+                let mut traced = tracer.build(entry.name, &spec, &context).expect("variants can be built");
+                let events = driven(&mut traced, &spec, &context, 3000, number as u64);
                 expected.push((spec.to_string(), rate, events));
             }
         }
@@ -74,7 +74,7 @@ fn every_discipline_runs_again_as_it_ran() {
     assert!(resets > 100, "{resets}");
 }
 
-fn different(built: (&Spec, &Site), told: (&Spec, &Site), operations: u64) -> bool {
+fn different(built: (&Spec, &LinkContext), told: (&Spec, &LinkContext), operations: u64) -> bool {
     let outcome = check(Cursor::new(trace_of(built, told, operations))).unwrap();
     assert!(outcome.complete());
     matches!(outcome.sections[0].verdict, Verdict::Different(_))
@@ -83,19 +83,19 @@ fn different(built: (&Spec, &Site), told: (&Spec, &Site), operations: u64) -> bo
 /// No discipline passes for a short FIFO queue, and what was built as it is told passes.
 #[test]
 fn no_discipline_passes_for_another() {
-    let site = site(Rate::mbit(10), 1);
+    let context = context(Rate::mbit(10), 1);
     let short: Spec = "fifo limit 7p".parse().unwrap();
     for entry in ALL {
         let spec = (entry.default)();
-        assert!(different((&spec, &site), (&short, &site), 3000), "{spec}");
-        assert!(!different((&spec, &site), (&spec, &site), 3000), "{spec}");
+        assert!(different((&spec, &context), (&short, &context), 3000), "{spec}");
+        assert!(!different((&spec, &context), (&spec, &context), 3000), "{spec}");
     }
 }
 
 /// One parameter is enough, where it makes a difference: a threshold that no flow crosses by so little is nobody's business.
 #[test]
 fn a_changed_parameter_is_found() {
-    let site = site(Rate::mbit(10), 1);
+    let context = context(Rate::mbit(10), 1);
     let pairs = [
         ("fifo limit 20p", "fifo limit 21p"),
         ("fifo limit 20p", "fifo limit 20p drop head"),
@@ -112,18 +112,18 @@ fn a_changed_parameter_is_found() {
     for (built, told) in pairs {
         let spec = |text: &str| text.parse::<Spec>().unwrap_or_else(|error| panic!("{text}: {error}"));
         let (built, told) = (spec(built), spec(told));
-        assert!(different((&built, &site), (&told, &site), 20_000), "{built} passes for {told}");
-        assert!(!different((&built, &site), (&built, &site), 20_000), "{built}");
+        assert!(different((&built, &context), (&told, &context), 20_000), "{built} passes for {told}");
+        assert!(!different((&built, &context), (&built, &context), 20_000), "{built}");
     }
 }
 
 /// What a discipline knows of its place counts, too: random numbers and rates.
 #[test]
 fn another_place_is_found() {
-    let here = site(Rate::mbit(10), 1);
-    let seed = site(Rate::mbit(10), 2);
-    let path = Site { streams: here.streams.within("child"), ..here.clone() };
-    let rate = site(Rate::kbit(10_001), 1);
+    let here = context(Rate::mbit(10), 1);
+    let seed = context(Rate::mbit(10), 2);
+    let path = LinkContext { streams: here.streams.within("child"), ..here.clone() };
+    let rate = context(Rate::kbit(10_001), 1);
     let red = ALL.iter().find(|entry| entry.name == "red").expect("there is RED");
     // The first beyond the default: it begins to drop early.
     let red = (red.variants)().swap_remove(1);

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use giveway_disciplines::{ALL, Spec};
-use giveway_qdisc::{Rate, Site, Span, Streams};
+use giveway_qdisc::{LinkContext, Rate, Span, Streams};
 use giveway_record::Table;
 use giveway_scenario::{Scenario, Wrong};
 use giveway_workload::Local;
@@ -216,10 +216,10 @@ fn all() -> impl Iterator<Item = Spec> {
         let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default is right"));
         known.find(|spec| spec.name() == name)
     };
-    let site = Site::new(Rate::mbit(10), Streams::new(0));
+    let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
     ALL.iter()
         .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
-        .filter(move |spec| spec.build::<()>(&site).is_ok() && spec.nature(&site).work_conserving)
+        .filter(move |spec| spec.build::<()>(&context).is_ok() && spec.properties(&context).work_conserving)
 }
 
 /// A path as messages show it.

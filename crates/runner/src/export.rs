@@ -29,7 +29,7 @@ use std::io::{self, Write};
 
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Transport, Writer};
 use giveway_qdisc::{Backlog, DropReason, Ecn, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
-use giveway_scenario::{Cell, Network, Queue};
+use giveway_scenario::{Network, Queue, Trial};
 use giveway_sim::Segment;
 use giveway_wire::label;
 
@@ -68,7 +68,7 @@ impl<W: Write> Exporter<W> {
     ///
     /// # Errors
     /// What the output says.
-    pub fn new(out: W, network: &Network, cell: &Cell) -> io::Result<Exporter<W>> {
+    pub fn new(out: W, network: &Network, trial: &Trial) -> io::Result<Exporter<W>> {
         let mut writer = Writer::new(out, concat!("giveway ", env!("CARGO_PKG_VERSION")))?;
         let mut interfaces = Vec::new();
         for (number, port) in network.ports.iter().enumerate() {
@@ -77,7 +77,7 @@ impl<W: Write> Exporter<W> {
                 interfaces.push(None);
                 continue;
             }
-            let spec = port.queue.spec(network.discipline(cell));
+            let spec = port.queue.spec(network.discipline(trial));
             interfaces.push(Some(writer.interface(&InterfaceDescription {
                 name: &port.name,
                 description: &spec.to_string(),

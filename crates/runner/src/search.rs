@@ -9,7 +9,7 @@ mod crossover;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use giveway_qdisc::units::nearest;
-use giveway_scenario::{Cell, Crossbar, Scenario};
+use giveway_scenario::{Crossbar, Scenario, Trial};
 use giveway_switch::traffic::TrafficSpec;
 use giveway_switch::{Outcome as Ran, Sim, Spec};
 
@@ -103,13 +103,13 @@ impl<'a> Search<'a> {
         let mut crossbar = at_load(&self.crossbar, load).map_err(Stop::Failed)?;
         crossbar.slots *= times;
         crossbar.warmup *= times;
-        let cell = cell(&crossbar, scheduler, seed);
-        let running = AssertUnwindSafe(|| crossbar.run(&cell, &|_| !self.frontend.stopped()));
+        let trial = trial(&crossbar, scheduler, seed);
+        let running = AssertUnwindSafe(|| crossbar.run(&trial, &|_| !self.frontend.stopped()));
         match catch_unwind(running) {
             Ok(ran) => ran.ok_or(Stop::Interrupted),
             Err(panic) => {
                 let why = panic_message(panic.as_ref());
-                Err(Stop::Failed(format!("{} at {load} with seed {seed} failed: {why}", cell.name)))
+                Err(Stop::Failed(format!("{} at {load} with seed {seed} failed: {why}", trial.name)))
             }
         }
     }
@@ -130,7 +130,7 @@ fn crossbar(scenario: &Scenario, question: Question<'_>, between: (f64, f64)) ->
         crossbar.schedulers = pair.iter().map(scheduler).collect::<Result<_, _>>()?;
     }
     for load in [between.0, between.1] {
-        let plan = at_load(&crossbar, load)?.plan(&cell(&crossbar, 0, 0));
+        let plan = at_load(&crossbar, load)?.plan(&trial(&crossbar, 0, 0));
         let sim = Sim::new(&plan).map_err(|invalid| format!("--between: at a load of {load}: {invalid}"))?;
         let Question::Crossover { metric, .. } = question else { continue };
         // A run that has not begun has the names of everything that it would measure.
@@ -163,8 +163,8 @@ fn at_load(crossbar: &Crossbar, load: f64) -> Result<Crossbar, String> {
 }
 
 /// A run of one of the schedulers.
-fn cell(crossbar: &Crossbar, scheduler: usize, seed: u64) -> Cell {
-    Cell { discipline: scheduler, name: crossbar.schedulers[scheduler].to_string(), seed }
+fn trial(crossbar: &Crossbar, scheduler: usize, seed: u64) -> Trial {
+    Trial { discipline: scheduler, name: crossbar.schedulers[scheduler].to_string(), seed }
 }
 
 /// Rows as aligned lines: the first column to the left, the others to the right.

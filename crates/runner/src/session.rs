@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use giveway_papers::{layout, observe, observe_network};
 use giveway_record::report::Report;
 use giveway_record::{Digest, Kept, Manifest, Record, RunFolder, Summary, Table};
-use giveway_scenario::{Cell, Scenario};
+use giveway_scenario::{Scenario, Trial};
 use rayon::prelude::*;
 
 use crate::export::Exports;
@@ -49,7 +49,7 @@ pub struct Results {
 
 /// Runs one trial and observes it: the trial, whether series over time are kept, and a function that takes the progress (0 to
 /// 1) and returns false when the run is to stop. Returns the record and remarks, or `None` if it was stopped.
-pub type Observe<'a> = dyn Fn(&Cell, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
+pub type Observe<'a> = dyn Fn(&Trial, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
     + Sync
     + 'a;
 
@@ -140,7 +140,7 @@ impl<'a> Session<'a> {
         find: &dyn Fn(&Table) -> Option<Vec<String>>,
     ) -> Result<Results, Outcome> {
         let simulate: &Observe<'_> =
-            &|cell, keep_series, go_on| Ok(observe(scenario, cell, keep_series, &go_on));
+            &|trial, keep_series, go_on| Ok(observe(scenario, trial, keep_series, &go_on));
         self.run_by(scenario, name, dir, find, simulate)
     }
 
@@ -172,18 +172,18 @@ impl<'a> Session<'a> {
         let traces = Traces::begin(&self.traces, scenario, self.force, self.frontend).map_err(failed)?;
         let folder = dir.map(|dir| self.folder(dir, name, scenario, &asked)).transpose();
         let folder = folder.map_err(|error| failed((error.to_string(), outputs::outcome(&error))))?;
-        let cells = scenario.cells();
+        let trials = scenario.trials();
         let before = cpu::user_s();
-        let kept = self.kept(&cells, folder.as_ref());
-        let progress = Progress::new(self.frontend, name, cells.len());
+        let kept = self.kept(&trials, folder.as_ref());
+        let progress = Progress::new(self.frontend, name, trials.len());
         // The results are in the order of the trials, whichever thread was faster.
         let ran: Vec<Ran> = self.pool.install(|| {
-            cells
+            trials
                 .par_iter()
                 .zip(kept)
                 .with_max_len(1)
-                .map(|(cell, kept)| {
-                    self.trial(by, cell, (folder.as_ref(), kept), (&exports, &traces), &progress.part())
+                .map(|(trial, kept)| {
+                    self.trial(by, trial, (folder.as_ref(), kept), (&exports, &traces), &progress.part())
                 })
                 .collect()
         });
@@ -193,19 +193,19 @@ impl<'a> Session<'a> {
         let mut runs = Vec::new();
         let mut remarks = Vec::new();
         let mut outcome = Outcome::Done;
-        for (cell, ran) in cells.iter().zip(ran) {
+        for (trial, ran) in trials.iter().zip(ran) {
             match ran {
                 Ran::Finished(summary, said) => {
                     // Every discipline has the same arrivals, so remarks of sources appear once for each seed.
-                    if cell.discipline == 0 {
+                    if trial.discipline == 0 {
                         remarks
-                            .extend(said.into_iter().map(|remark| format!("seed {}, {remark}", cell.seed)));
+                            .extend(said.into_iter().map(|remark| format!("seed {}, {remark}", trial.seed)));
                     }
-                    runs.push((recorded(cell), summary));
+                    runs.push((recorded(trial), summary));
                 }
                 Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
                 Ran::Failed(why) => {
-                    self.frontend.message(&format!("{} with seed {} failed: {why}", cell.name, cell.seed));
+                    self.frontend.message(&format!("{} with seed {} failed: {why}", trial.name, trial.seed));
                     outcome = outcome.max(Outcome::Failed);
                 }
             }
@@ -226,7 +226,7 @@ impl<'a> Session<'a> {
         if !all_exported {
             outcome = outcome.max(Outcome::Failed);
         }
-        let (finished, planned) = (runs.len(), cells.len());
+        let (finished, planned) = (runs.len(), trials.len());
         Ok(Results {
             table,
             findings: findings.unwrap_or_default(),
@@ -254,21 +254,21 @@ impl<'a> Session<'a> {
     }
 
     /// The results that the folder has already. What is damaged or came from another build is reported, and runs again.
-    fn kept(&self, cells: &[Cell], folder: Option<&RunFolder>) -> Vec<Option<Summary>> {
-        let Some(folder) = folder else { return vec![None; cells.len()] };
+    fn kept(&self, trials: &[Trial], folder: Option<&RunFolder>) -> Vec<Option<Summary>> {
+        let Some(folder) = folder else { return vec![None; trials.len()] };
         if let Some(damage) = folder.repaired() {
             self.frontend.message(&format!("{damage}: writing it again"));
         }
         let kept: Vec<Kept> =
-            self.pool.install(|| cells.par_iter().map(|cell| folder.look(&recorded(cell))).collect());
+            self.pool.install(|| trials.par_iter().map(|trial| folder.look(&recorded(trial))).collect());
         let mut outdated: Vec<(String, usize)> = Vec::new();
         let mut there = Vec::new();
-        for (cell, kept) in cells.iter().zip(kept) {
+        for (trial, kept) in trials.iter().zip(kept) {
             there.push(match kept {
                 Kept::Finished(summary) => Some(summary),
                 Kept::Missing => None,
                 Kept::Damaged(damage) => {
-                    let Cell { name, seed, .. } = cell;
+                    let Trial { name, seed, .. } = trial;
                     self.frontend.message(&format!("{damage}. Running {name} with seed {seed} again"));
                     None
                 }
@@ -329,7 +329,7 @@ impl<'a> Session<'a> {
     fn trial(
         &self,
         by: &Observe<'_>,
-        cell: &Cell,
+        trial: &Trial,
         (folder, kept): (Option<&RunFolder>, Option<Summary>),
         (exports, traces): (&Exports<'_>, &Traces<'_>),
         part: &Part<'_>,
@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
             return Ran::Stopped;
         }
         // A trial that is exported or traced runs although its result is there.
-        let (export, trace) = (exports.of(cell), traces.of(cell));
+        let (export, trace) = (exports.of(trial), traces.of(trial));
         if export.is_none()
             && trace.is_none()
             && let Some(summary) = kept
@@ -353,22 +353,22 @@ impl<'a> Session<'a> {
                 !self.frontend.stopped()
             };
             match (export, trace) {
-                (None, None) => by(cell, series, &go_on),
+                (None, None) => by(trial, series, &go_on),
                 (Some((target, network)), None) => Ok(observe_network(network, series, |recorder| {
                     target.run(
                         network,
-                        cell,
-                        &|_, spec, site| giveway_scenario::discipline(spec, site),
+                        trial,
+                        &|_, spec, context| giveway_scenario::discipline(spec, context),
                         recorder,
                         &go_on,
                     )
                 })),
                 (None, Some((trace, network))) => Ok(observe_network(network, series, |recorder| {
-                    trace.run(&mut |build| network.run_built(cell, build, recorder, &go_on))
+                    trace.run(&mut |build| network.run_built(trial, build, recorder, &go_on))
                 })),
                 (Some((target, network)), Some((trace, _))) => {
                     Ok(observe_network(network, series, |recorder| {
-                        trace.run(&mut |build| target.run(network, cell, build, recorder, &go_on))
+                        trace.run(&mut |build| target.run(network, trial, build, recorder, &go_on))
                     }))
                 }
             }
@@ -379,7 +379,7 @@ impl<'a> Session<'a> {
             Ok(Err(why)) => return Ran::Failed(why),
             Err(panic) => return Ran::Failed(panic_message(panic.as_ref())),
         };
-        match folder.map(|folder| folder.write(&recorded(cell), &record)) {
+        match folder.map(|folder| folder.write(&recorded(trial), &record)) {
             Some(Err(error)) => Ran::Failed(error.to_string()),
             Some(Ok(())) | None => Ran::Finished(record.summary, remarks),
         }
@@ -390,7 +390,7 @@ impl<'a> Session<'a> {
 fn keep(
     folder: RunFolder,
     findings: Option<Vec<String>>,
-    runs: &[(giveway_record::Cell, Summary)],
+    runs: &[(giveway_record::Trial, Summary)],
 ) -> Result<Option<PathBuf>, String> {
     let folder = match findings {
         Some(findings) => folder.with_findings(findings),
@@ -425,6 +425,6 @@ pub fn question(scenario: &Scenario) -> String {
 }
 
 /// A trial as the run folder names it.
-fn recorded(cell: &Cell) -> giveway_record::Cell {
-    giveway_record::Cell { qdisc: cell.name.clone(), seed: cell.seed }
+fn recorded(trial: &Trial) -> giveway_record::Trial {
+    giveway_record::Trial { qdisc: trial.name.clone(), seed: trial.seed }
 }

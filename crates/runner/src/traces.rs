@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Invalid, Qdisc, Site};
+use giveway_qdisc::{Invalid, LinkContext, Qdisc};
 use giveway_record::NewFile;
 use giveway_replay::{Options, Recording, Tracer, WhenFull};
-use giveway_scenario::{Build, Cell, Finished, Network, Port, Scenario};
+use giveway_scenario::{Build, Finished, Network, Port, Scenario, Trial};
 use giveway_sim::Segment;
 
 use crate::export::{Target, places};
@@ -90,8 +90,8 @@ impl<'a> Traces<'a> {
     }
 
     /// The traces that this trial writes, if it writes any, and the network that it runs on.
-    pub fn of(&self, cell: &Cell) -> Option<(&RunTraces, &'a Network)> {
-        let run = self.runs.get(cell.discipline).filter(|_| cell.seed == self.seed);
+    pub fn of(&self, trial: &Trial) -> Option<(&RunTraces, &'a Network)> {
+        let run = self.runs.get(trial.discipline).filter(|_| trial.seed == self.seed);
         run.zip(self.network)
     }
 
@@ -118,12 +118,13 @@ impl RunTraces {
             let (.., recording) = begun.iter().find(|(port, ..)| *port == name)?;
             recording.as_ref().ok().map(|(_, recording)| recording.tracer())
         };
-        let build = |port: &Port, spec: &Spec, site: &Site| -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
-            match tracer(&port.name) {
-                Some(tracer) => Ok(Box::new(tracer.build(&port.name, spec, site)?)),
-                None => giveway_scenario::discipline(spec, site),
-            }
-        };
+        let build =
+            |port: &Port, spec: &Spec, context: &LinkContext| -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
+                match tracer(&port.name) {
+                    Some(tracer) => Ok(Box::new(tracer.build(&port.name, spec, context)?)),
+                    None => giveway_scenario::discipline(spec, context),
+                }
+            };
         let finished = run(&build)?;
         for (_, target, recording) in begun {
             target.set_outcome(recording.and_then(|(file, recording)| {

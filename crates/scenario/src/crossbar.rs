@@ -15,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::draft::choices;
 use crate::fields::{self, Reading, head, keys_by};
 use crate::file::Part;
-use crate::scenario::{Around, Cell};
+use crate::scenario::{Around, Trial};
 use crate::tree::{Node, Table, Value};
 
 /// A switch with its traffic, on which schedulers are compared.
@@ -241,28 +241,29 @@ fn kind(reading: &mut Reading, table: &Table) -> Option<&'static TrafficEntry> {
 }
 
 impl Crossbar {
-    /// The run of a cell.
-    pub fn plan(&self, cell: &Cell) -> Plan {
+    /// The run of a trial.
+    pub fn plan(&self, trial: &Trial) -> Plan {
         Plan {
             ports: self.ports,
-            arbiter: self.schedulers[cell.discipline].clone(),
+            arbiter: self.schedulers[trial.discipline].clone(),
             traffic: self.traffic.clone(),
             slots: self.slots,
             warmup: self.warmup,
-            streams: Streams::new(cell.seed),
+            streams: Streams::new(trial.seed),
             folder: self.folder.clone(),
         }
     }
 
-    /// Runs a cell. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false the run stops and
+    /// Runs a trial. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false the run stops and
     /// there is no result.
     ///
     /// # Panics
-    /// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read.
-    pub fn run(&self, cell: &Cell, go_on: &dyn Fn(f64) -> bool) -> Option<Outcome> {
+    /// When the trial is of another scenario, or a file that the scenario names has changed since the scenario was read.
+    pub fn run(&self, trial: &Trial, go_on: &dyn Fn(f64) -> bool) -> Option<Outcome> {
         /// Often enough for a progress bar, seldom enough to cost nothing.
         const STEPS: u64 = 200;
-        let mut sim = Sim::new(&self.plan(cell)).unwrap_or_else(|invalid| panic!("{}: {invalid}", cell.name));
+        let mut sim =
+            Sim::new(&self.plan(trial)).unwrap_or_else(|invalid| panic!("{}: {invalid}", trial.name));
         for step in 1..=STEPS {
             sim.step_to((u128::from(self.slots) * u128::from(step) / u128::from(STEPS)) as u64);
             if !go_on(step as f64 / STEPS as f64) {

@@ -21,7 +21,7 @@
 //!     to = "isp"
 //! "#;
 //! let scenario = giveway_scenario::Scenario::parse(text, ".").unwrap();
-//! assert_eq!(scenario.cells().len(), 1);
+//! assert_eq!(scenario.trials().len(), 1);
 //!
 //! let wrong = giveway_scenario::Scenario::parse(&text.replace("delay", "delya"), ".").unwrap_err();
 //! assert_eq!(wrong.diagnostics[0].message, "unknown key \"delya\" of a link");
@@ -57,5 +57,5 @@ pub use network::{
     Bound, Build, Crossed, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds,
     discipline,
 };
-pub use scenario::{Cell, Compared, Scenario};
+pub use scenario::{Compared, Scenario, Trial};
 pub use schema::{schema, traffic_keys};

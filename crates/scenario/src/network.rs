@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Invalid, PortId, Site, Span, Streams};
+use giveway_qdisc::{Bytes, Invalid, LinkContext, PortId, Span, Streams};
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub(crate) use self::keys::{Common, Ends, Parts, Record, Way};
@@ -183,7 +183,7 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
             topology.ports.iter().filter(|port| port.queue == Queue::Compare && port.rate.as_bit() > 0)
         {
             let at = root.place("disciplines");
-            if !reading.check_built(spec, nodes.get(i), &port.site(&streams, &onward), &port.name, &at) {
+            if !reading.check_built(spec, nodes.get(i), &port.context(&streams, &onward), &port.name, &at) {
                 break;
             }
         }
@@ -191,7 +191,13 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
     let end = reading.end();
     for port in topology.ports.iter().filter(|port| port.rate.as_bit() > 0) {
         if let Queue::Fixed(spec) = &port.queue {
-            reading.check_built(spec, port.written.as_ref(), &port.site(&streams, &onward), &port.name, &end);
+            reading.check_built(
+                spec,
+                port.written.as_ref(),
+                &port.context(&streams, &onward),
+                &port.name,
+                &end,
+            );
         }
     }
 }
@@ -202,11 +208,11 @@ impl Reading {
         &mut self,
         spec: &Spec,
         written: Option<&Node>,
-        site: &Site,
+        context: &LinkContext,
         place: &str,
         at: &Range<usize>,
     ) -> bool {
-        let Err(Invalid { parameter, message }) = run::discipline(spec, site) else { return true };
+        let Err(Invalid { parameter, message }) = run::discipline(spec, context) else { return true };
         let span = written.map_or_else(|| at.clone(), |node| self.parameter(node, parameter));
         self.tell(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {place}")));
         false

@@ -51,7 +51,7 @@ struct Settled {
 
 /// One run: one of those that are compared, and a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct Trial {
     /// Which of the compared ones: its place among them.
     pub discipline: usize,
     /// How that one is written, defaults left out.
@@ -161,11 +161,11 @@ impl Scenario {
     }
 
     /// All runs: what is compared in its order, the seeds of each in theirs.
-    pub fn cells(&self) -> Vec<Cell> {
+    pub fn trials(&self) -> Vec<Trial> {
         let names = self.host.compared();
         let one = |(discipline, name): (usize, &String)| {
-            let cells = self.seeds.iter().map(|seed| Cell { discipline, name: name.clone(), seed: *seed });
-            cells.collect::<Vec<_>>()
+            let trials = self.seeds.iter().map(|seed| Trial { discipline, name: name.clone(), seed: *seed });
+            trials.collect::<Vec<_>>()
         };
         names.iter().enumerate().flat_map(one).collect()
     }

@@ -123,22 +123,22 @@ impl Probe<Segment> for Largest {
 fn no_packet_of_a_simulation_is_later() {
     let (scenario, network) = network(TEXT);
     let link = &network.bounds(None)[0];
-    for cell in scenario.cells() {
+    for trial in scenario.trials() {
         let mut largest = Largest::default();
-        network.run(&cell, &mut largest, &|_| true).unwrap();
+        network.run(&trial, &mut largest, &|_| true).unwrap();
         for (source, stream) in link.streams.iter().enumerate() {
             let found = largest.0[source].as_s();
-            match stream.bounds[cell.discipline] {
+            match stream.bounds[trial.discipline] {
                 Bound::Delay(bound) => {
                     assert!(
                         found <= bound,
                         "{} of {}: {found} s, {bound} s are allowed",
-                        cell.name,
+                        trial.name,
                         stream.name
                     );
                     assert!(found > 0.2e-3, "something was measured");
                 }
-                _ => assert!(found > 0.015, "{} guarantees {} nothing: {found} s", cell.name, stream.name),
+                _ => assert!(found > 0.015, "{} guarantees {} nothing: {found} s", trial.name, stream.name),
             }
         }
     }

@@ -63,14 +63,14 @@ fn records(scenario: &Scenario) -> Vec<Record> {
         bursts: network.bursts,
         ..Layout::default()
     };
-    let cells = scenario.cells();
+    let cells = scenario.trials();
     std::thread::scope(|threads| {
-        let run = |cell| {
+        let run = |trial| {
             let layout = layout.clone();
             threads.spawn(move || {
                 let mut recorder =
                     Recorder::new(layout).with_sources(|segment: &giveway_sim::Segment| segment.source);
-                network.run(cell, &mut recorder, &|_| true).expect("nobody stops it");
+                network.run(trial, &mut recorder, &|_| true).expect("nobody stops it");
                 recorder.finish()
             })
         };

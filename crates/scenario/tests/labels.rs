@@ -107,7 +107,7 @@ fn run(discipline: &str) -> Heard {
     let scenario = Scenario::parse(&TWO_LINKS.replace("DISCIPLINE", discipline), ".").unwrap();
     let network = scenario.network().expect("it runs on one");
     let mut heard = Heard { ports: network.measured().port_names, ..Heard::default() };
-    network.run(&scenario.cells()[0], &mut heard, &|_| true).unwrap();
+    network.run(&scenario.trials()[0], &mut heard, &|_| true).unwrap();
     heard
 }
 

@@ -111,7 +111,7 @@ fn files_name_hosts() {
 #[test]
 fn ours_and_the_kernels_take_turns_in_their_order() {
     let scenario = Scenario::parse(RIGHT, ".").unwrap();
-    let names: Vec<String> = scenario.cells().into_iter().map(|cell| cell.name).collect();
+    let names: Vec<String> = scenario.trials().into_iter().map(|trial| trial.name).collect();
     let written =
         ["fifo limit 100p", "kernel:htb+fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"];
     assert_eq!(names, written);
@@ -119,7 +119,7 @@ fn ours_and_the_kernels_take_turns_in_their_order() {
     assert!(matches!(live.compared[2], Contender::Ours(1)));
     // A simulation has no kernel.
     let simulated = scenario.simulated().unwrap();
-    let names: Vec<String> = simulated.cells().into_iter().map(|cell| cell.name).collect();
+    let names: Vec<String> = simulated.trials().into_iter().map(|trial| trial.name).collect();
     assert_eq!(names, ["fifo limit 100p", "drr limit 100p"]);
     assert!(simulated.network().is_some());
 }
@@ -134,7 +134,7 @@ fn ours_in_the_kernel_are_planned_for_the_bottleneck() {
     // A slot of its calendar is a full packet, without its frame: 1,500 bytes at 10 Mbit/s.
     assert_eq!((queue.plan.params.rate, queue.plan.params.width_ps), (10_000_000, 1_200_000_000));
     assert_eq!(&text[queue.place.clone()], "\"bpf:trr limit 200p\"");
-    assert_eq!(scenario.simulated().unwrap().cells().len(), 2, "a simulation has no kernel");
+    assert_eq!(scenario.simulated().unwrap().trials().len(), 2, "a simulation has no kernel");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn the_kernels_alone_need_none_of_ours() {
     let scenario =
         Scenario::parse(&RIGHT.replace("\"fifo limit 100p\", ", "").replace("\"drr limit 100p\", ", ""), ".");
     let scenario = scenario.unwrap();
-    assert_eq!(scenario.cells().len(), 2);
+    assert_eq!(scenario.trials().len(), 2);
     assert_eq!(scenario.warnings, [], "nothing is said about a discipline that nobody wrote");
 }
 

@@ -119,9 +119,9 @@ fn nodes_may_be_numbers() {
 #[test]
 fn every_discipline_runs_with_every_seed() {
     let cells: Vec<String> =
-        dumbbell().cells().iter().map(|cell| format!("{} #{}", cell.name, cell.seed)).collect();
+        dumbbell().trials().iter().map(|trial| format!("{} #{}", trial.name, trial.seed)).collect();
     assert_eq!(cells, ["fifo limit 100p #3", "fifo limit 100p #9", "fifo limit 10p #3", "fifo limit 10p #9"]);
-    let five: Vec<u64> = dumbbell().with_seeds(2).cells().iter().map(|cell| cell.seed).collect();
+    let five: Vec<u64> = dumbbell().with_seeds(2).trials().iter().map(|trial| trial.seed).collect();
     assert_eq!(five, [1, 2, 1, 2]);
 }
 
@@ -144,16 +144,16 @@ impl Probe<Segment> for Ear {
     }
 }
 
-fn heard(scenario: &Scenario, cell: usize) -> Ear {
+fn heard(scenario: &Scenario, trial: usize) -> Ear {
     let mut ear = Ear::default();
-    network(scenario).run(&scenario.cells()[cell], &mut ear, &|_| true).expect("nobody stops it");
+    network(scenario).run(&scenario.trials()[trial], &mut ear, &|_| true).expect("nobody stops it");
     ear
 }
 
 #[test]
 fn disciplines_meet_the_same_arrivals_and_seeds_do_not() {
     let scenario = dumbbell();
-    let [long, other_seed, short] = [0, 1, 2].map(|cell| heard(&scenario, cell));
+    let [long, other_seed, short] = [0, 1, 2].map(|trial| heard(&scenario, trial));
     assert!(long.datagrams.len() > 20, "the call was heard");
     assert_eq!(long.datagrams, short.datagrams, "same seed, other discipline");
     assert_ne!(long.delivered, short.delivered, "the discipline does matter to TCP");
@@ -171,13 +171,13 @@ fn arrivals_do_not_depend_on_other_traffic() {
 #[test]
 fn a_run_that_is_stopped_has_no_result() {
     let scenario = dumbbell();
-    let cell = &scenario.cells()[0];
+    let trial = &scenario.trials()[0];
     let shares = std::cell::RefCell::new(Vec::new());
     let go_on = |share: f64| {
         shares.borrow_mut().push(share);
         share < 0.5
     };
-    assert_eq!(network(&scenario).run(cell, &mut (), &go_on), None);
+    assert_eq!(network(&scenario).run(trial, &mut (), &go_on), None);
     assert!(shares.borrow().is_sorted() && shares.borrow().last() == Some(&0.5));
 }
 
@@ -194,10 +194,10 @@ fn flags_change_what_they_name() {
         giveway_qdisc::Rate::mbit(1)
     );
     assert_eq!(network(&changed(&["tcp.congestion=reno"])).traffic[0].tcp.congestion.name(), "reno");
-    assert_eq!(changed(&["traffic.call.packet=500b"]).cells().len(), 4);
+    assert_eq!(changed(&["traffic.call.packet=500b"]).trials().len(), 4);
     assert_eq!(network(&changed(&["disciplines=fifo"])).disciplines.len(), 1);
     assert_eq!(changed(&["seeds=[5]"]).seeds, [5]);
-    assert_eq!(changed(&["disciplines.1=fifo limit 20p", "seeds=1"]).cells()[1].name, "fifo limit 20p");
+    assert_eq!(changed(&["disciplines.1=fifo limit 20p", "seeds=1"]).trials()[1].name, "fifo limit 20p");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn senders_tell_their_progress() {
     let sampled = |keys: &str| {
         let scenario = Scenario::parse(&format!("{DUMBBELL}\n[record]\n{keys}"), ".").expect("it is right");
         let mut senders = Senders::default();
-        network(&scenario).run(&scenario.cells()[0], &mut senders, &|_| true).expect("nobody stops it");
+        network(&scenario).run(&scenario.trials()[0], &mut senders, &|_| true).expect("nobody stops it");
         (senders, network(&scenario).episodes)
     };
     let (quiet, episodes) = sampled("");

@@ -144,11 +144,11 @@ fn a_switch_is_read_and_runs() {
     // 64 bytes at 10 Gbit/s.
     assert_eq!(crossbar.slot.as_ps(), 51_200);
     // What a scheduler says itself counts more than what the switch says for all.
-    let cells: Vec<String> = scenario.cells().into_iter().map(|cell| cell.name).collect();
+    let cells: Vec<String> = scenario.trials().into_iter().map(|trial| trial.name).collect();
     assert_eq!(cells, ["islip speedup 1.176", "p_spf speedup 2"]);
-    let outcome = crossbar.run(&scenario.cells()[0], &|_| true).unwrap();
+    let outcome = crossbar.run(&scenario.trials()[0], &|_| true).unwrap();
     assert_eq!((outcome.slots, outcome.ports), (900, 4));
-    assert!(crossbar.run(&scenario.cells()[0], &|share| share < 0.5).is_none(), "it can be stopped");
+    assert!(crossbar.run(&scenario.trials()[0], &|share| share < 0.5).is_none(), "it can be stopped");
     // A time is as good as slots, and a short run has fewer.
     let timed = Scenario::parse(&text.replace("1000 slots", "51.2 us"), ".").unwrap();
     assert_eq!(timed.duration, scenario.duration);

@@ -142,11 +142,11 @@ pub fn text(lines: &[Line]) -> String {
     let mut out = String::new();
     let mut put = |row: [&str; 5]| {
         let mut line = String::new();
-        for (column, cell) in row.into_iter().enumerate() {
-            let space = widths[column] - cell.chars().count();
+        for (column, trial) in row.into_iter().enumerate() {
+            let space = widths[column] - trial.chars().count();
             // Names to the left, numbers to the right.
             let (before, after) = if column < 2 { (0, space) } else { (space, 0) };
-            write!(line, "{:before$}{cell}{:after$}  ", "", "").expect("a text takes everything");
+            write!(line, "{:before$}{trial}{:after$}  ", "", "").expect("a text takes everything");
         }
         out.push_str(line.trim_end());
         out.push('\n');
@@ -192,7 +192,7 @@ pub fn json(lines: &[Line]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use giveway_record::{Cell, Fingerprint, Metrics, Summary};
+    use giveway_record::{Fingerprint, Metrics, Summary, Trial};
 
     use super::*;
 
@@ -203,8 +203,8 @@ mod tests {
         let run = |(qdisc, seed, all): &Run<'_>| {
             let mut metrics = Metrics::default();
             all.iter().for_each(|(name, value)| metrics.push(*name, *value));
-            let cell = Cell { qdisc: (*qdisc).to_owned(), seed: *seed };
-            (cell, Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics })
+            let trial = Trial { qdisc: (*qdisc).to_owned(), seed: *seed };
+            (trial, Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics })
         };
         Table::new(&values.iter().map(run).collect::<Vec<_>>())
     }

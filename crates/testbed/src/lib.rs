@@ -7,7 +7,7 @@
 //! against.rs   the results beside those of a simulation of the same scenario
 //! ```
 //!
-//! [`Bed::run`] runs one cell: it creates the topology, starts the router, sends the load, and removes everything. A
+//! [`Bed::run`] runs one trial: it creates the topology, starts the router, sends the load, and removes everything. A
 //! [`Recorder`] gets the measurements of the hosts (flows); those of the router (queues) are added to its record, which then
 //! has the form of any other backend.
 //!
@@ -29,7 +29,7 @@ use std::thread;
 
 use giveway_qdisc::{Probe, Span};
 use giveway_record::{Layout, Metrics, Record, Recorder};
-use giveway_scenario::{BpfQueue, Cell, Contender, Live};
+use giveway_scenario::{BpfQueue, Contender, Live, Trial};
 
 pub use self::error::TestbedError;
 pub use self::lateness::{LATE, Lateness};
@@ -111,36 +111,36 @@ pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, giveway_kernel::KernelError)
 }
 
 impl Bed {
-    /// Runs a cell of a scenario, and repeats it while the machine is too busy. `layout` is the layout of its record. `go_on`
+    /// Runs a trial of a scenario, and repeats it while the machine is too busy. `layout` is the layout of its record. `go_on`
     /// gets the progress, 0 to 1; if it returns false, the run stops without a result.
     ///
     /// # Errors
     /// The first error of the machine.
     ///
     /// # Panics
-    /// If the cell belongs to another scenario.
+    /// If the trial belongs to another scenario.
     pub fn run(
         &self,
         live: &Live,
-        cell: &Cell,
+        trial: &Trial,
         layout: &Layout,
         go_on: &(dyn Fn(f64) -> bool + Sync),
     ) -> Result<Option<Ran>, TestbedError> {
-        let ran = in_time(self.attempts, Ran::too_late, || self.attempt(live, cell, layout, go_on))?;
+        let ran = in_time(self.attempts, Ran::too_late, || self.attempt(live, trial, layout, go_on))?;
         Ok(ran.map(|(ran, attempt)| Ran { attempt, ..ran }))
     }
 
     fn attempt(
         &self,
         live: &Live,
-        cell: &Cell,
+        trial: &Trial,
         layout: &Layout,
         go_on: &(dyn Fn(f64) -> bool + Sync),
     ) -> Result<Option<Ran>, TestbedError> {
-        let contender = &live.compared[cell.discipline];
+        let contender = &live.compared[trial.discipline];
         let scratch =
             tempfile::tempdir().map_err(TestbedError::system("make a folder for temporary files"))?;
-        let keep = self.keep.as_ref().map(|dir| dir.join(folder_name(cell)));
+        let keep = self.keep.as_ref().map(|dir| dir.join(folder_name(trial)));
         if let Some(keep) = keep.as_ref().filter(|keep| keep.exists()) {
             // Left by an earlier attempt.
             std::fs::remove_dir_all(keep)
@@ -151,7 +151,7 @@ impl Bed {
             topology: &topology,
             live,
             contender,
-            seed: cell.seed,
+            seed: trial.seed,
             small_packet: layout.small_packet_bytes,
             program: &self.program,
             scratch: scratch.path(),
@@ -162,7 +162,7 @@ impl Bed {
         let crossed = layout.crossed.as_ref().zip(layout.bottleneck()).map(|(all, port)| all.only(port));
         let mut recorder = Recorder::<()>::new(Layout { measured: Vec::new(), crossed, ..layout.clone() });
         // The traffic does not depend on the contender.
-        let of_network = Cell { discipline: 0, ..cell.clone() };
+        let of_network = Trial { discipline: 0, ..trial.clone() };
         let driven = thread::scope(|scope| {
             let driving = scope.spawn(|| {
                 let plan = live.network.plan(&of_network);
@@ -222,9 +222,9 @@ fn in_time<T, E>(
 }
 
 /// Folder name of a run: `efd-limit-300p-seed-1`.
-fn folder_name(cell: &Cell) -> String {
+fn folder_name(trial: &Trial) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("{}-seed-{}", cell.name.chars().map(plain).collect::<String>(), cell.seed)
+    format!("{}-seed-{}", trial.name.chars().map(plain).collect::<String>(), trial.seed)
 }
 
 /// The metrics of the hosts, completed by those of the router.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use giveway_qdisc::{Ending, FlowKind, FlowReport, Probe, Time};
 use giveway_record::Layout;
-use giveway_scenario::{Cell, Live, Scenario};
+use giveway_scenario::{Live, Scenario, Trial};
 use giveway_testbed::topology::{Namespace, RouterKind, Topology, remove_leftovers};
 use giveway_testbed::{Bed, TestbedError};
 
@@ -35,7 +35,7 @@ fn possible(kind: &str) -> bool {
 
 fn kernel_lacks(kind: &str) -> Option<String> {
     let live = live(&scenario(kind, "10 Mbit/s", TRANSFERS));
-    match bed().run(&live, &cell(&live), &layout(&live), &|_| false) {
+    match bed().run(&live, &trial(&live), &layout(&live), &|_| false) {
         Err(error @ TestbedError::Missing { .. }) => Some(error.to_string()),
         Ok(_) | Err(_) => None,
     }
@@ -88,8 +88,8 @@ fn live(text: &str) -> Live {
     scenario.live().expect("it is of a test bed").clone()
 }
 
-fn cell(live: &Live) -> Cell {
-    Cell { discipline: 0, name: live.names()[0].clone(), seed: 1 }
+fn trial(live: &Live) -> Trial {
+    Trial { discipline: 0, name: live.names()[0].clone(), seed: 1 }
 }
 
 fn layout(live: &Live) -> Layout {
@@ -101,7 +101,7 @@ fn layout(live: &Live) -> Layout {
 /// The flows of a run, sorted by number.
 fn flows(text: &str) -> Vec<FlowReport> {
     let live = live(text);
-    let ran = bed().run(&live, &cell(&live), &layout(&live), &|_| true);
+    let ran = bed().run(&live, &trial(&live), &layout(&live), &|_| true);
     ran.unwrap_or_else(|error| panic!("{error}")).expect("nobody stopped it").record.flows
 }
 
@@ -117,7 +117,7 @@ fn simulated(text: &str) -> Vec<FlowReport> {
     let scenario = Scenario::parse(text, ".").unwrap().simulated().expect("it is of a test bed");
     let mut flows = Flows::default();
     let network = scenario.network().expect("it is simulated");
-    network.run(&scenario.cells()[0], &mut flows, &|_| true).expect("nobody stops it");
+    network.run(&scenario.trials()[0], &mut flows, &|_| true).expect("nobody stops it");
     flows.0.sort_by_key(|flow| flow.id);
     flows.0
 }
@@ -227,7 +227,7 @@ fn a_small_queue_drops_and_tcp_recovers() {
     let traffic = "[[traffic]]\nkind = \"transfers\"\nfrom = \"a[1-2]\"\nto = \"b[1-2]\"\nper_second = 10.0\ncount = 8\nsize = { fixed = \"100 kB\" }\n";
     let text = scenario("bfifo limit 6000", "50 Mbit/s", traffic).replace("1500 ms", "3 s");
     let live = live(&text);
-    let ran = bed().run(&live, &cell(&live), &layout(&live), &|_| true).unwrap().unwrap();
+    let ran = bed().run(&live, &trial(&live), &layout(&live), &|_| true).unwrap().unwrap();
     let dropped = ran.remarks.iter().find(|remark| remark.contains("on the way there")).expect("tc counts");
     assert!(!dropped.contains("dropped 0 packets"), "{dropped}");
     let completed = ran.record.flows.iter().filter(|flow| flow.ending == Ending::Completed).count();
@@ -242,7 +242,7 @@ fn what_the_kernel_lacks_is_refused_with_what_it_has() {
     }
     let live = live(&scenario("nonsense", "10 Mbit/s", TRANSFERS));
     let told =
-        bed().run(&live, &cell(&live), &layout(&live), &|_| true).expect_err("there is no such discipline");
+        bed().run(&live, &trial(&live), &layout(&live), &|_| true).expect_err("there is no such discipline");
     let told = told.to_string();
     assert!(told.contains("this kernel has no discipline nonsense") && told.contains(" tbf"), "{told}");
     // What is offered instead is there.
@@ -260,7 +260,7 @@ fn a_run_that_is_stopped_leaves_nothing() {
         return;
     }
     let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
-    let ran = bed().run(&live, &cell(&live), &layout(&live), &|share| share < 0.1).unwrap();
+    let ran = bed().run(&live, &trial(&live), &layout(&live), &|share| share < 0.1).unwrap();
     assert!(ran.is_none());
     assert_eq!(mine(), Vec::<String>::new());
 }

@@ -135,7 +135,7 @@ fn resolved<'a>(property: &'a Value, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// Fits a table's cell.
+/// Fits a table's trial.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }

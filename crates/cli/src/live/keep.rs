@@ -25,7 +25,7 @@ use giveway_live::files;
 use giveway_live::privilege::{self, Folder, Identity, Rights, Role};
 use giveway_qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Span, Time};
 use giveway_record::{
-    Cell, Discipline, Existing, Layout, Manifest, QueueRow, RECORDED_BY, Recorder, RunFolder,
+    Discipline, Existing, Layout, Manifest, QueueRow, RECORDED_BY, Recorder, RunFolder, Trial,
 };
 
 use crate::show;
@@ -495,7 +495,7 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
         "# Recorded by giveway live from {title}; not a scenario that can be run.\n# rate {}, qdisc {spec}\n",
         rate(config.rate)
     );
-    let cell = Cell { qdisc: spec, seed: 1 };
+    let trial = Trial { qdisc: spec, seed: 1 };
     // Lent: the samples of all the time are not copied.
     record.queue = std::mem::take(&mut tables.series.rows);
     let beside = dir.path.join(format!(".{name}.new"));
@@ -504,8 +504,8 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
         remove(&beside)?;
         let folder = RunFolder::create(&beside, &text, manifest).map_err(told)?;
         let folder = folder.with_commit(giveway_sources::COMMIT.map(str::to_owned));
-        folder.write(&cell, &record).map_err(told)?;
-        folder.finish(&[(cell.clone(), record.summary.clone())]).map_err(told)?;
+        folder.write(&trial, &record).map_err(told)?;
+        folder.finish(&[(trial.clone(), record.summary.clone())]).map_err(told)?;
         publish(dir, &beside, &dir.path.join(name))
     };
     let written = write();

@@ -2,7 +2,7 @@
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::{Violation, drive, ops_from_bytes};
-use giveway_qdisc::{Rate, Site, Streams};
+use giveway_qdisc::{LinkContext, Rate, Streams};
 
 /// The first byte picks a discipline, the second its variant, the third the link; the rest is operations on it.
 ///
@@ -13,9 +13,9 @@ pub fn contract(bytes: &[u8]) -> Result<(), Violation> {
     let variants = (ALL[usize::from(*discipline) % ALL.len()].variants)();
     let spec = &variants[usize::from(*variant) % variants.len()];
     let rate = [Rate::kbit(64), Rate::mbit(10), Rate::gbit(1), Rate::gbit(400)][usize::from(link % 4)];
-    let site = Site::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));
-    let Ok(mut qdisc) = spec.build::<u64>(&site) else { return Ok(()) };
-    match drive(&mut qdisc, spec.nature(&site), &ops_from_bytes(operations)) {
+    let context = LinkContext::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));
+    let Ok(mut qdisc) = spec.build::<u64>(&context) else { return Ok(()) };
+    match drive(&mut qdisc, spec.properties(&context), &ops_from_bytes(operations)) {
         Ok(_) => Ok(()),
         Err(violation) => Err(Violation(format!("{spec} at {rate}: {}", violation.0))),
     }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use giveway_record::report::Report;
-use giveway_record::{Cell, Manifest, RunFolder};
+use giveway_record::{Manifest, RunFolder, Trial};
 use giveway_scenario::Scenario;
 
 use crate::scratch;
@@ -79,12 +79,12 @@ impl Base {
         let mut base = Base { path, scenario, files: Vec::new() };
         let folder = base.create();
         let mut runs = Vec::new();
-        for cell in base.scenario.cells() {
+        for trial in base.scenario.trials() {
             let (record, _) =
-                giveway_papers::observe(&base.scenario, &cell, true, &|_| true).expect("nobody stops it");
-            let cell = Cell { qdisc: cell.name, seed: cell.seed };
-            folder.write(&cell, &record).expect("the folder can be written");
-            runs.push((cell, record.summary));
+                giveway_papers::observe(&base.scenario, &trial, true, &|_| true).expect("nobody stops it");
+            let trial = Trial { qdisc: trial.name, seed: trial.seed };
+            folder.write(&trial, &record).expect("the folder can be written");
+            runs.push((trial, record.summary));
         }
         folder.finish(&runs).expect("the folder can be written");
         base.files = files(&base.path);
@@ -130,8 +130,10 @@ impl Base {
     /// What an interrupted comparison does when it begins again, but for running what is missing.
     fn resume(&self) {
         let folder = self.create();
-        let cells = self.scenario.cells().into_iter().map(|cell| Cell { qdisc: cell.name, seed: cell.seed });
-        let runs: Vec<_> = cells.filter_map(|cell| Some((cell.clone(), folder.finished(&cell)?))).collect();
+        let cells =
+            self.scenario.trials().into_iter().map(|trial| Trial { qdisc: trial.name, seed: trial.seed });
+        let runs: Vec<_> =
+            cells.filter_map(|trial| Some((trial.clone(), folder.finished(&trial)?))).collect();
         if let Err(error) = folder.finish(&runs) {
             assert!(!error.to_string().is_empty());
         }

@@ -15,7 +15,7 @@ use giveway_live::{
     Arrival, Build, Command, Frame, LinkEmulation, Outcome, Sender, Status, Tap, clock::Clock, fragments,
 };
 use giveway_qdisc::{
-    Backlog, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time,
+    Backlog, DropReason, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time,
 };
 use giveway_wire::fragment::{ETHER_TYPE, Size};
 
@@ -85,7 +85,9 @@ pub fn run(input: &[u8]) {
 
 fn build(choice: u8) -> Build {
     let spec: Spec = SPECS[usize::from(choice) % SPECS.len()].parse().expect("it is in the registry");
-    Box::new(move |rate| spec.build(&Site::new(rate, Streams::new(1))).expect("it is right for any rate"))
+    Box::new(move |rate| {
+        spec.build(&LinkContext::new(rate, Streams::new(1))).expect("it is right for any rate")
+    })
 }
 
 /// A direction and what happened to it.

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use giveway_disciplines::Spec;
 use giveway_kernel_check::journal::{self, Entry};
-use giveway_qdisc::{Rate, Site, Streams};
+use giveway_qdisc::{LinkContext, Rate, Streams};
 
 use crate::memory::Memory;
 
@@ -46,9 +46,9 @@ fn with_head(entries: &[u8]) -> Vec<u8> {
 
 fn check(entries: &[Entry], spec: &str) {
     let spec: Spec = spec.parse().expect("it is in the registry");
-    let site = Site::new(Rate::mbit(8), Streams::new(1));
+    let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
     let memory = Memory::default();
-    if journal::to_trace(entries, "fuzz", &spec, &site, memory.clone()).is_err() {
+    if journal::to_trace(entries, "fuzz", &spec, &context, memory.clone()).is_err() {
         return;
     }
     let outcome = giveway_replay::check(Cursor::new(memory.take())).expect("it was just written");

@@ -2,7 +2,7 @@
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::contract::{drive, ops_from_bytes};
-use giveway_qdisc::{Rate, Site, Streams};
+use giveway_qdisc::{LinkContext, Rate, Streams};
 
 /// The most operations that are done: more of them find nothing new and take long.
 const MOST: usize = 400;
@@ -14,11 +14,11 @@ pub fn run(input: &[u8]) {
     let Ok(Ok(spec)) = std::str::from_utf8(text).map(str::parse::<Spec>) else { return };
     let [_, link, operations @ ..] = rest else { return };
     let rate = [Rate::kbit(64), Rate::mbit(10), Rate::gbit(1), Rate::gbit(400)][usize::from(link % 4)];
-    let site = Site::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));
-    let Ok(mut qdisc) = spec.build::<u64>(&site) else { return };
+    let context = LinkContext::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));
+    let Ok(mut qdisc) = spec.build::<u64>(&context) else { return };
     let mut operations = ops_from_bytes(operations);
     operations.truncate(MOST);
-    if let Err(violation) = drive(&mut qdisc, spec.nature(&site), &operations) {
+    if let Err(violation) = drive(&mut qdisc, spec.properties(&context), &operations) {
         panic!("{spec} at {rate}: {}", violation.0);
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn check(draft: Draft) {
             wrong.diagnostics
         )
     });
-    assert_eq!(again.cells(), scenario.cells());
+    assert_eq!(again.trials(), scenario.trials());
     assert_eq!((again.duration, again.warmup), (scenario.duration, scenario.warmup));
     moment::run(&draft, &scenario);
 }

@@ -1,7 +1,7 @@
 //! Any bytes are a trace of operations, or refused with a place inside them.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{FlowKey, Packet, Port, PortId, Rate, Site, Streams, Time};
+use giveway_qdisc::{FlowKey, LinkContext, Packet, Port, PortId, Rate, Streams, Time};
 use giveway_replay::{Options, Recording, WhenFull};
 
 use crate::memory::Memory;
@@ -22,11 +22,11 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
 fn recorded(spec: &str) -> Vec<u8> {
     let memory = Memory::default();
     let spec: Spec = spec.parse().expect("it is in the registry");
-    let site = Site::new(Rate::mbit(10), Streams::new(1));
+    let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
     let options = Options { when_full: WhenFull::Wait, ..Options::default() };
     let recording = Recording::start(memory.clone(), "fuzz", options).expect("memory takes it");
-    let traced = recording.tracer().build("eth0->eth1", &spec, &site).expect("it can be built");
-    let mut port = Port::new(PortId(0), Box::new(traced), site.rate);
+    let traced = recording.tracer().build("eth0->eth1", &spec, &context).expect("it can be built");
+    let mut port = Port::new(PortId(0), Box::new(traced), context.rate);
     for number in 0..6u64 {
         let packet = Packet::new(FlowKey(number % 2), 600 + 100 * number as u32, number);
         port.offer(packet, Time::us(100 * number), &mut ());

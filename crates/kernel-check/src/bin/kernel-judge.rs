@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use giveway_disciplines::Spec;
 use giveway_kernel_check::journal;
-use giveway_qdisc::{Bytes, Rate, Site, Streams};
+use giveway_qdisc::{Bytes, LinkContext, Rate, Streams};
 use giveway_replay::{Totals, Verdict};
 
 fn main() -> ExitCode {
@@ -38,11 +38,11 @@ fn judge(file: &str, rate: &str, spelling: &str, packets: &str) -> Result<String
     let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
     let spec: Spec = spelling.parse().map_err(|error| format!("{error}"))?;
     // The kernel counts the header of the link.
-    let site = Site { mtu: Bytes(1514), ..Site::new(rate, Streams::new(1)) };
+    let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(rate, Streams::new(1)) };
     let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
     let entries = journal::read(&bytes).map_err(|error| error.to_string())?;
     let trace = Memory::default();
-    journal::to_trace(&entries, file, &spec, &site, trace.clone()).map_err(|error| error.to_string())?;
+    journal::to_trace(&entries, file, &spec, &context, trace.clone()).map_err(|error| error.to_string())?;
     let trace = trace.0.lock().expect("nobody panicked").clone();
     let outcome = giveway_replay::check(Cursor::new(trace)).map_err(|error| error.to_string())?;
     let [section] = outcome.sections.as_slice() else { return Err("no discipline".to_owned()) };

@@ -7,7 +7,7 @@
 //! is let pass is taken from the kernel, which counts it down when packets leave; ours does at updates, as the RFC.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Site, Span, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Span, Time};
 
 use super::Verdict;
 use super::calls::{Came, calls};
@@ -82,7 +82,7 @@ fn law(before: Update, delay: Span, config: &giveway_disciplines::pie::Config, r
 pub fn ask(
     journal: &[Entry],
     config: &giveway_disciplines::pie::Config,
-    site: &Site,
+    context: &LinkContext,
 ) -> Result<Verdict, String> {
     let kernel: Vec<Update> = journal
         .iter()
@@ -105,7 +105,7 @@ pub fn ask(
         };
         kernel.windows(2).enumerate().filter_map(off).collect()
     };
-    if let Some(wrong) = ours_differs(&kernel, config, site) {
+    if let Some(wrong) = ours_differs(&kernel, config, context) {
         return Ok(Verdict::Different(wrong));
     }
     let by_rfc = steps(&[]);
@@ -125,15 +125,19 @@ pub fn ask(
             updates - others
         ),
     };
-    decisions(journal, &kernel, config, site).map(|found| match found {
+    decisions(journal, &kernel, config, context).map(|found| match found {
         Ok(decided) => Verdict::Alike(format!("{laws}; {decided}")),
         Err(wrong) => Verdict::Different(wrong),
     })
 }
 
 /// Our discipline gets the same delays, and must have the odds of the law above, with the RFC's rules.
-fn ours_differs(kernel: &[Update], config: &giveway_disciplines::pie::Config, site: &Site) -> Option<String> {
-    let mut ours = Spec::pie(config.clone()).build_numbered(site).ok()?;
+fn ours_differs(
+    kernel: &[Update],
+    config: &giveway_disciplines::pie::Config,
+    context: &LinkContext,
+) -> Option<String> {
+    let mut ours = Spec::pie(config.clone()).build_numbered(context).ok()?;
     let mut out = Outbox::default();
     let mut update = Update { delay: Span::ZERO, odds: 0.0 };
     // A minute after nothing: a packet may have waited for long.
@@ -174,7 +178,7 @@ fn decisions(
     journal: &[Entry],
     kernel: &[Update],
     config: &giveway_disciplines::pie::Config,
-    site: &Site,
+    context: &LinkContext,
 ) -> Result<Result<String, String>, String> {
     // Calls and updates in the order in which they were.
     let calls = calls(journal, false)?;
@@ -206,7 +210,7 @@ fn decisions(
         let full = packets >= config.limit.0;
         // The RFC and ours spare two packets exactly, too.
         let low = |delay: Span| delay < config.target / 2 && update.odds < 0.2;
-        let always = burst || held < 2 * site.mtu.0;
+        let always = burst || held < 2 * context.mtu.0;
         let spared = always || low(waited);
         otherwise += u64::from(spared != (always || low(update.delay)));
         let kernel = call.state as f64 / CERTAIN;
@@ -308,9 +312,9 @@ mod tests {
 
     #[test]
     fn updates_are_told_apart_by_their_rules() {
-        let site = Site { mtu: Bytes(1514), ..Site::new(Rate::mbit(10), Streams::new(1)) };
+        let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(Rate::mbit(10), Streams::new(1)) };
         let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
-        let told = |journal: &[Entry]| ask(journal, &config, &site).unwrap().to_string();
+        let told = |journal: &[Entry]| ask(journal, &config, &context).unwrap().to_string();
         let kernel = told(&journal(&RULES, &config));
         assert!(
             kernel.starts_with("alike: 300 updates, ") && kernel.contains("rules of the kernel's own"),
@@ -323,14 +327,14 @@ mod tests {
 
     #[test]
     fn the_law_is_that_of_ours() {
-        let site = Site { mtu: Bytes(1514), ..Site::new(Rate::mbit(10), Streams::new(1)) };
+        let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(Rate::mbit(10), Streams::new(1)) };
         let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
         let updates: Vec<Update> = journal(&[], &config)
             .iter()
             .map(|entry| Update { delay: Span::ns(entry.flow.saturating_mul(TICK_NS)), odds: 0.0 })
             .collect();
-        assert_eq!(ours_differs(&updates, &config, &site), None);
+        assert_eq!(ours_differs(&updates, &config, &context), None);
         let other = giveway_disciplines::pie::Config { alpha: 3, ..config };
-        assert_eq!(ours_differs(&updates, &other, &site), None);
+        assert_eq!(ours_differs(&updates, &other, &context), None);
     }
 }

@@ -12,7 +12,7 @@
 //! and HTB is one. So here no time is ever idle.
 
 use giveway_qdisc::blocks::red::{Curve, Detector, Verdict as Decision, spread};
-use giveway_qdisc::{Backlog, Site, Time};
+use giveway_qdisc::{Backlog, LinkContext, Time};
 
 use super::Verdict;
 use super::calls::{Call, Came};
@@ -29,9 +29,9 @@ const SIGMA: f64 = 4.0;
 pub fn ask(
     calls: &[Call],
     config: &giveway_disciplines::red::Config,
-    site: &Site,
+    context: &LinkContext,
 ) -> Result<Verdict, String> {
-    let found = Found::of(calls, config, site)?;
+    let found = Found::of(calls, config, context)?;
     let Found { arrivals, below, above, near, between, drops, ours, expected, variance, gap, wrong } = found;
     if let Some(wrong) = wrong {
         return Ok(Verdict::Different(wrong));
@@ -67,8 +67,12 @@ struct Found {
 }
 
 impl Found {
-    fn of(calls: &[Call], config: &giveway_disciplines::red::Config, site: &Site) -> Result<Found, String> {
-        let (curve, weight) = config.law(site).map_err(|invalid| invalid.to_string())?;
+    fn of(
+        calls: &[Call],
+        config: &giveway_disciplines::red::Config,
+        context: &LinkContext,
+    ) -> Result<Found, String> {
+        let (curve, weight) = config.law(context).map_err(|invalid| invalid.to_string())?;
         let Curve { min, max, .. } = curve;
         let mut detector = Detector::new(curve, weight, config.probability.get(), false, None);
         let mut held = Backlog::ZERO;

@@ -55,7 +55,7 @@ impl Out {
 
 fn build(spec: &'static str) -> Build {
     let spec: giveway_disciplines::Spec = spec.parse().unwrap();
-    Box::new(move |rate| spec.build(&giveway_qdisc::Site::new(rate, Streams::new(1))).unwrap())
+    Box::new(move |rate| spec.build(&giveway_qdisc::LinkContext::new(rate, Streams::new(1))).unwrap())
 }
 
 fn core(build: Build, rate: Rate, emulation: LinkEmulation) -> Core {

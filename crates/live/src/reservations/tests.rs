@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use giveway_qdisc::hash::SipHasher;
-use giveway_qdisc::{FlowKey, Meta, PortId, Probe, Rate, Site, Span, Streams, Time};
+use giveway_qdisc::{FlowKey, LinkContext, Meta, PortId, Probe, Rate, Span, Streams, Time};
 use giveway_reserve::{EtherTypes, Kind, Limits, Malformed, Message, Reason, Tuple};
 use proptest::prelude::*;
 
@@ -325,7 +325,7 @@ fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Metas, ReservationService) 
     let core = Core::new(Parts {
         id: PortId(0),
         rate: Rate::mbit(8),
-        build: Box::new(move |rate| spec.build(&Site::new(rate, Streams::new(1))).unwrap()),
+        build: Box::new(move |rate| spec.build(&LinkContext::new(rate, Streams::new(1))).unwrap()),
         emulation: LinkEmulation::none(),
         counting: Counting { overhead: 0, mpu: 0 },
         ethernet: true,

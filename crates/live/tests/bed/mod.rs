@@ -15,7 +15,7 @@ use giveway_live::bridge::{Bridge, Ended};
 use giveway_live::clock::Clock;
 use giveway_live::direction::Parts;
 use giveway_live::{DirectionSetup, LinkEmulation, headers, packet};
-use giveway_qdisc::{PortId, Rate, Site, Streams};
+use giveway_qdisc::{LinkContext, PortId, Rate, Streams};
 
 /// Two pairs of virtual interfaces; the bridge stands between `a1` and `b0`, senders and receivers at `a0` and `b1`.
 pub struct Bed {
@@ -57,7 +57,7 @@ impl Bed {
         let spec: giveway_disciplines::Spec = spec.parse().expect("it is one");
         self.bridge_of(rate, emulation, |name| {
             let (spec, place) = (spec.clone(), Streams::new(1).within(name));
-            Box::new(move |rate| spec.build(&Site::new(rate, place.clone())).expect("it can be built"))
+            Box::new(move |rate| spec.build(&LinkContext::new(rate, place.clone())).expect("it can be built"))
         })
     }
 

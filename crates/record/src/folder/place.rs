@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::disk::{beside, remove_file, write_error};
 use super::lock::{LOCK, when};
 use super::seal::{self, Damage};
-use super::{CELLS, FORMAT, FolderError, MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES};
+use super::{FORMAT, FolderError, MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES, TRIALS};
 use crate::fingerprint::Fingerprint;
 
 /// What may become of something that is at the place already and is not a run of the same scenario.
@@ -65,7 +65,7 @@ struct Stamp {
     #[serde(default)]
     created_by: String,
     #[expect(dead_code, reason = "the manifest of something else has none")]
-    cells: Vec<serde_json::Value>,
+    trials: Vec<serde_json::Value>,
 }
 
 /// Folders of the first format did not say which they are of.
@@ -116,7 +116,7 @@ pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, Fol
         (stamp, _) => {
             let damage = Damage::new(&manifest, "its content does not match the SHA-256 at its end");
             let scenario = fs::read_to_string(dir.join(SCENARIO)).unwrap_or_default();
-            let same = asked.is_none_or(|(text, _)| text == scenario) && dir.join(CELLS).is_dir();
+            let same = asked.is_none_or(|(text, _)| text == scenario) && dir.join(TRIALS).is_dir();
             match (same, stamp) {
                 (true, _) => Ok(Found::Broken(damage)),
                 (false, Some(_)) => Ok(Found::Taken(FolderError::Unknown { damage })),
@@ -191,7 +191,7 @@ pub(super) fn own_things(dir: &Path) -> Vec<Thing> {
     for name in single {
         things.extend(file(dir, name));
     }
-    things.extend(cells(dir));
+    things.extend(trials(dir));
     things.extend(recordings(dir));
     things.extend(file(dir, MANIFEST));
     things
@@ -204,9 +204,9 @@ fn file(dir: &Path, name: &str) -> Option<Thing> {
     there.then(|| Thing { name: name.to_owned(), files: vec![path], dirs: Vec::new() })
 }
 
-/// The runs one by one, `cells/NAME/seed-1` with the tables in it.
-fn cells(dir: &Path) -> Option<Thing> {
-    let top = dir.join(CELLS);
+/// The runs one by one, `trials/NAME/seed-1` with the tables in it.
+fn trials(dir: &Path) -> Option<Thing> {
+    let top = dir.join(TRIALS);
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
     let mut runs = 0;
     for discipline in folders(&top) {
@@ -225,7 +225,7 @@ fn cells(dir: &Path) -> Option<Thing> {
     }
     let there = top.is_dir();
     dirs.push(top);
-    there.then(|| Thing { name: format!("{CELLS} ({runs} runs)"), files, dirs })
+    there.then(|| Thing { name: format!("{TRIALS} ({runs} runs)"), files, dirs })
 }
 
 /// What the router of a test bed recorded, `router/NAME/forward` and so on: run folders of `giveway live`.

@@ -23,7 +23,7 @@ use super::{ReportError, file_error, table_error};
 use crate::columns::{self, drops_in_interval, tables};
 use crate::fingerprint::Fingerprint;
 use crate::folder::{
-    Cell, Damage, Digest, FORMAT, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, check_tables, open_sealed,
+    Damage, Digest, FORMAT, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, Trial, check_tables, open_sealed,
     read_summary, writer_of,
 };
 use crate::table::Table;
@@ -39,7 +39,7 @@ pub(super) struct Folder {
     /// The text of the scenario.
     pub scenario: String,
     /// The finished runs, in the order of the scenario.
-    cells: Vec<(Cell, PathBuf)>,
+    cells: Vec<(Trial, PathBuf)>,
     pub table: Table,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Measured {
 #[derive(Deserialize)]
 struct CellEntry {
     #[serde(flatten)]
-    cell: Cell,
+    trial: Trial,
     folder: PathBuf,
     summary_sha256: String,
 }
@@ -189,7 +189,7 @@ impl Folder {
             let place = folder.join(SUMMARY);
             let (found, digest) = read_summary(&place).map_err(damaged)?;
             if digest != entry.summary_sha256
-                || found.cell != entry.cell
+                || found.trial != entry.trial
                 || found.scenario_hash != manifest.scenario_hash
             {
                 return Err(damaged(Damage::new(&place, "it is not the one that the manifest lists")));
@@ -197,8 +197,8 @@ impl Folder {
             if trust == Trust::Checked {
                 check_tables(&folder, &found).map_err(damaged)?;
             }
-            runs.push((found.cell, found.summary));
-            cells.push((entry.cell.clone(), folder));
+            runs.push((found.trial, found.summary));
+            cells.push((entry.trial.clone(), folder));
         }
         if trust == Trust::Checked {
             let check = |(name, digest): (&String, &Digest)| digest.check(&path.join(name));
@@ -328,8 +328,8 @@ impl Folder {
     }
 
     fn runs_of(&self, qdisc: &str) -> impl Iterator<Item = (u64, &Path)> {
-        let mine = self.cells.iter().filter(move |(cell, _)| cell.qdisc == qdisc);
-        mine.map(|(cell, dir)| (cell.seed, dir.as_path()))
+        let mine = self.cells.iter().filter(move |(trial, _)| trial.qdisc == qdisc);
+        mine.map(|(trial, dir)| (trial.seed, dir.as_path()))
     }
 }
 

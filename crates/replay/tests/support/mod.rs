@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::contract::{Event, drive, ops_from_bytes};
-use giveway_qdisc::{Onward, Rate, Rng, Site, Streams};
+use giveway_qdisc::{LinkContext, Onward, Rate, Rng, Streams};
 use giveway_replay::{Options, Recording, Traced, WhenFull};
 
 /// A file in memory that the test reads while the trace has it.
@@ -40,7 +40,7 @@ pub fn recording(options: Options) -> (Recording, Memory) {
 }
 
 /// A link with some others known beyond it.
-pub fn site(rate: Rate, seed: u64) -> Site {
+pub fn context(rate: Rate, seed: u64) -> LinkContext {
     let links = [
         ((0, 1), Rate::mbit(30)),
         ((0, 2), Rate::mbit(10)),
@@ -48,13 +48,19 @@ pub fn site(rate: Rate, seed: u64) -> Site {
         ((1, 2), Rate::gbit(1)),
     ];
     let streams = Streams::new(seed).within("link").within("home->isp").within("qdisc");
-    Site { onward: Onward::new(0, links), ..Site::new(rate, streams) }
+    LinkContext { onward: Onward::new(0, links), ..LinkContext::new(rate, streams) }
 }
 
 /// Drives it through so many operations of the contract suite, more arrivals than departures among them, and drains it.
-pub fn driven(traced: &mut Traced<u64>, spec: &Spec, site: &Site, operations: u64, seed: u64) -> Vec<Event> {
+pub fn driven(
+    traced: &mut Traced<u64>,
+    spec: &Spec,
+    context: &LinkContext,
+    operations: u64,
+    seed: u64,
+) -> Vec<Event> {
     let mut rng = Streams::new(seed).within("operations").rng();
-    let events = drive(traced, spec.nature(site), &operations_of(&mut rng, operations));
+    let events = drive(traced, spec.properties(context), &operations_of(&mut rng, operations));
     events.unwrap_or_else(|violation| panic!("{spec}: {}", violation.0))
 }
 
@@ -64,7 +70,7 @@ fn operations_of(rng: &mut Rng, count: u64) -> Vec<giveway_qdisc::contract::Op> 
 }
 
 /// The trace of one discipline that is built as `built` and told as `told`.
-pub fn trace_of(built: (&Spec, &Site), told: (&Spec, &Site), operations: u64) -> Vec<u8> {
+pub fn trace_of(built: (&Spec, &LinkContext), told: (&Spec, &LinkContext), operations: u64) -> Vec<u8> {
     let (recording, file) = recording(PATIENT);
     let inner = built.0.build(built.1).expect("it can be built");
     let mut traced = recording.tracer().wrap("home->isp", &told.0.to_string(), told.1, inner);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use giveway_qdisc::Probe;
 use giveway_record::NewFile;
-use giveway_scenario::{Build, Cell, Finished, Network, Scenario};
+use giveway_scenario::{Build, Finished, Network, Scenario, Trial};
 use giveway_sim::Segment;
 
 use super::{Both, Exporter};
@@ -68,8 +68,8 @@ impl<'a> Exports<'a> {
     }
 
     /// The file that this trial writes, if it writes one, and the network that it runs on.
-    pub fn of(&self, cell: &Cell) -> Option<(&Target, &'a Network)> {
-        let target = self.files.get(cell.discipline).filter(|_| cell.seed == self.seed);
+    pub fn of(&self, trial: &Trial) -> Option<(&Target, &'a Network)> {
+        let target = self.files.get(trial.discipline).filter(|_| trial.seed == self.seed);
         target.zip(self.network)
     }
 
@@ -133,20 +133,20 @@ impl Target {
     pub fn run<R: Probe<Segment>>(
         &self,
         network: &Network,
-        cell: &Cell,
+        trial: &Trial,
         build: Build<'_>,
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
         let begin = |file: &NewFile| {
             let out = BufWriter::with_capacity(1 << 18, file.file().try_clone()?);
-            Exporter::new(out, network, cell)
+            Exporter::new(out, network, trial)
         };
         let begun = self.take().and_then(|file| Ok((begin(&file)?, file)));
         let finished = match begun {
             Ok((exporter, file)) => {
                 let mut both = Both { first: probe, exporter };
-                let finished = network.run_built(cell, build, &mut both, go_on)?;
+                let finished = network.run_built(trial, build, &mut both, go_on)?;
                 let kept = both.exporter.finish().and_then(|(mut out, packets)| {
                     out.flush()?;
                     file.keep().map(|()| packets)
@@ -156,7 +156,7 @@ impl Target {
             }
             Err(error) => {
                 self.set_outcome(Err(error));
-                network.run_built(cell, build, probe, go_on)?
+                network.run_built(trial, build, probe, go_on)?
             }
         };
         Some(finished)

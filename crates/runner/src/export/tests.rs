@@ -49,14 +49,14 @@ struct Exported {
     record: Record,
 }
 
-fn export(scenario: &Scenario, cell: &Cell) -> Exported {
+fn export(scenario: &Scenario, trial: &Trial) -> Exported {
     let network = scenario.network().expect("it runs on one");
     let every = (0..network.ports.len() as u32).map(PortId).collect();
     let until = Time::ZERO + scenario.duration;
     let mut recorder = Recorder::new(Layout { measured: every, until, ..Layout::default() });
-    let exporter = Exporter::new(Vec::new(), network, cell).unwrap();
+    let exporter = Exporter::new(Vec::new(), network, trial).unwrap();
     let mut both = Both { first: &mut recorder, exporter };
-    network.run(cell, &mut both, &|_| true).expect("nobody stops it");
+    network.run(trial, &mut both, &|_| true).expect("nobody stops it");
     let (file, told) = both.exporter.finish().unwrap();
     let packets =
         Reader::new(io::Cursor::new(file.clone())).unwrap().map(|packet| packet.expect("it is whole"));
@@ -126,10 +126,10 @@ fn the_quickstart_is_what_its_record_says() {
     let text = std::fs::read_to_string(path).unwrap();
     let scenario = Scenario::parse(&text, ".").unwrap().short().unwrap();
     let mut drops = 0;
-    for cell in scenario.cells() {
-        let exported = export(&scenario, &cell);
-        agree(&exported, &cell.name);
-        assert!(exported.packets.len() > 1000, "{}", cell.name);
+    for trial in scenario.trials() {
+        let exported = export(&scenario, &trial);
+        agree(&exported, &trial.name);
+        assert!(exported.packets.len() > 1000, "{}", trial.name);
         drops += exported.commented(0, "dropped");
     }
     assert!(drops > 10, "{drops}: something was there to be compared");
@@ -143,7 +143,7 @@ fn marks_and_losses_on_the_wire_are_commented() {
                 text.replace("fifo limit 20p", spec).replace("flows = 2", "flows = 2\ntcp = { ecn = true }");
             text.replace("delay = \"10 ms\"\nqdisc", "delay = \"10 ms\"\nloss = \"1 %\"\nqdisc")
         });
-        let exported = export(&scenario, &scenario.cells()[0]);
+        let exported = export(&scenario, &scenario.trials()[0]);
         agree(&exported, spec);
         assert!(exported.commented(0, "lost on the wire") > 5, "{spec}");
         assert_eq!(exported.commented(0, "marked") > 5, spec != "fifo", "{spec}");
@@ -159,7 +159,7 @@ fn marks_and_losses_on_the_wire_are_commented() {
 fn headers_tell_the_story_of_a_connection() {
     // Measuring the other ports as well, so that both directions are there.
     let scenario = scenario(|text| text + "\n[record]\nport = [\"home->isp\", \"isp->home\"]\n");
-    let exported = export(&scenario, &scenario.cells()[0]);
+    let exported = export(&scenario, &scenario.trials()[0]);
     // The first three of each direction of each conversation.
     let mut first: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (packet, _) in &exported.packets {
@@ -224,7 +224,7 @@ fn kept(file: &[u8]) -> Vec<&[u8]> {
 #[test]
 fn labels_travel_as_an_ip_option() {
     let scenario = scenario(|text| text);
-    let mut exporter = Exporter::new(Vec::new(), scenario.network().unwrap(), &scenario.cells()[0]).unwrap();
+    let mut exporter = Exporter::new(Vec::new(), scenario.network().unwrap(), &scenario.trials()[0]).unwrap();
     let megabit = Label::of(Rate::mbit(1));
     let segment = Segment { flags: Segment::DATAGRAM, ..Segment::default() };
     for (bytes, label) in
@@ -303,8 +303,8 @@ fn hosts_beyond_a_node_have_addresses_of_their_own() {
 #[test]
 fn the_same_run_gives_the_same_file() {
     let scenario = scenario(|text| text);
-    let cell = &scenario.cells()[0];
-    assert!(export(&scenario, cell).file == export(&scenario, cell).file);
+    let trial = &scenario.trials()[0];
+    assert!(export(&scenario, trial).file == export(&scenario, trial).file);
 }
 
 #[test]
@@ -313,10 +313,11 @@ fn a_run_that_is_stopped_leaves_what_was_there() {
     let file = folder.path().join("home.pcapng");
     std::fs::write(&file, "an earlier export").unwrap();
     let scenario = scenario(|text| text);
-    let cell = &scenario.cells()[0];
+    let trial = &scenario.trials()[0];
     let exports = Exports::begin(&file, &scenario, true, &crate::Silent).unwrap();
-    let (target, network) = exports.of(cell).expect("it is the first seed");
-    let ran = target.run(network, cell, &|_, spec, site| spec.build(site), &mut (), &|share| share < 0.5);
+    let (target, network) = exports.of(trial).expect("it is the first seed");
+    let ran =
+        target.run(network, trial, &|_, spec, context| spec.build(context), &mut (), &|share| share < 0.5);
     assert!(ran.is_none());
     assert_eq!(exports.ended(), Vec::new(), "nothing is reported of it");
     drop(exports);

@@ -9,7 +9,7 @@
 //! known, and a flow is as safe as the turn that it gets, whatever it has reserved.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Guarantee, Rate, Site, Streams};
+use giveway_qdisc::{Bytes, Guarantee, LinkContext, Rate, Streams};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 
 use super::topology::onward;
@@ -125,7 +125,7 @@ impl Network {
             Queue::Compare => self.disciplines.clone(),
             Queue::Fixed(spec) => vec![spec.clone()],
         };
-        let site = port.site(&Streams::new(0), &onward(&self.ports));
+        let context = port.context(&Streams::new(0), &onward(&self.ports));
         // Those that come and go reserve for one at a time: that is what was checked to fit.
         let count = |crossing: &Crossing<'_>| crossing.flows.unwrap_or(1);
         let best_effort = if reserved.len() < crossings.len() { port.mtu } else { Bytes(0) };
@@ -146,9 +146,9 @@ impl Network {
             });
             let flows = std::iter::once(flow(of)).chain(others).collect();
             let server = Server { link: port.rate.as_bit() as f64, flows, best_effort: best_effort.0 as f64 };
-            let bound = |spec: &Spec| match spec.nature(&site).guarantee {
+            let bound = |spec: &Spec| match spec.properties(&context).guarantee {
                 Guarantee::Nothing => Bound::Nothing,
-                Guarantee::Turns => turns(spec, of, crossings, burst, &site),
+                Guarantee::Turns => turns(spec, of, crossings, burst, &context),
                 Guarantee::Reserved => delay(Scheduler::Wfq, &server, burst),
                 Guarantee::ReservedInSlots(width) => {
                     delay(Scheduler::TimestampRoundRobin(width.as_s()), &server, burst)
@@ -196,17 +196,23 @@ fn delay(scheduler: Scheduler<'_>, server: &Server, burst: Bytes) -> Bound {
 }
 
 /// The same for a flow of `of` where every flow has a turn: its rate is that of its turns.
-fn turns(spec: &Spec, of: &Crossing<'_>, crossings: &[Crossing<'_>], burst: Bytes, site: &Site) -> Bound {
-    let turn = |of: &Crossing<'_>| spec.turn(of.stream.class, site).0 as f64;
-    let mut flows = vec![(turn(of), largest(of.stream, site.mtu).0 as f64)];
+fn turns(
+    spec: &Spec,
+    of: &Crossing<'_>,
+    crossings: &[Crossing<'_>],
+    burst: Bytes,
+    context: &LinkContext,
+) -> Bound {
+    let turn = |of: &Crossing<'_>| spec.turn(of.stream.class, context).0 as f64;
+    let mut flows = vec![(turn(of), largest(of.stream, context.mtu).0 as f64)];
     for other in crossings {
         let Some(count) = other.flows else { return Bound::Uncounted };
-        let packet = if other.data { largest(other.stream, site.mtu).0 } else { site.mtu.0 } as f64;
+        let packet = if other.data { largest(other.stream, context.mtu).0 } else { context.mtu.0 } as f64;
         let count = count - u64::from(std::ptr::eq(other, of));
         flows.extend(std::iter::repeat_n((turn(other), packet), count as usize));
     }
     let quanta: Vec<f64> = flows.iter().map(|(quantum, _)| *quantum).collect();
-    let (link, frame) = (site.rate.as_bit() as f64, quanta.iter().sum::<f64>());
+    let (link, frame) = (context.rate.as_bit() as f64, quanta.iter().sum::<f64>());
     let share = |quantum: f64| link * quantum / frame;
     if share(quanta[0]) < of.stream.reserved.as_bit() as f64 {
         return Bound::Share(Rate::bit(share(quanta[0]) as u64));

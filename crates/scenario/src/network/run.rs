@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Invalid, PortId, Probe, Qdisc, Rate, Site, Streams, Time};
+use giveway_qdisc::{Bytes, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Streams, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{LinkPlan, Plan, Segment, Sim, Totals};
 
 use super::topology::{Port, onward};
 use super::{Network, Paths};
-use crate::scenario::{Cell, Times};
+use crate::scenario::{Times, Trial};
 
 /// What came of a run, beside what its probe heard.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Finished {
 }
 
 /// Builds the discipline of a port of a run.
-pub type Build<'a> = &'a dyn Fn(&Port, &Spec, &Site) -> Result<Box<dyn Qdisc<Segment>>, Invalid>;
+pub type Build<'a> = &'a dyn Fn(&Port, &Spec, &LinkContext) -> Result<Box<dyn Qdisc<Segment>>, Invalid>;
 
 /// Builds a discipline for a simulated link.
 ///
@@ -31,8 +31,8 @@ pub type Build<'a> = &'a dyn Fn(&Port, &Spec, &Site) -> Result<Box<dyn Qdisc<Seg
 ///
 /// # Errors
 /// The parameter that makes no sense at that site.
-pub fn discipline(spec: &Spec, site: &Site) -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
-    spec.build(site)
+pub fn discipline(spec: &Spec, context: &LinkContext) -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
+    spec.build(context)
 }
 
 /// Which of the measured ports flows cross: for each pair of nodes, sender first, in their order. Routes are those of a
@@ -66,11 +66,11 @@ pub struct Measured {
 
 impl Network {
     /// The discipline whose turn it is.
-    pub fn discipline(&self, cell: &Cell) -> &Spec {
-        &self.disciplines[cell.discipline]
+    pub fn discipline(&self, trial: &Trial) -> &Spec {
+        &self.disciplines[trial.discipline]
     }
 
-    /// What a recorder needs to know; the same for every cell.
+    /// What a recorder needs to know; the same for every trial.
     pub fn measured(&self) -> Measured {
         let interval = self.interval();
         Measured {
@@ -110,26 +110,26 @@ impl Network {
         })
     }
 
-    /// The simulation of a cell, ready to begin. Random streams are named: those of a link by its name, those of traffic by
+    /// The simulation of a trial, ready to begin. Random streams are named: those of a link by its name, those of traffic by
     /// [`Stream::id`](super::Stream::id). They do not depend on the discipline, so all disciplines meet the same arrivals.
     ///
     /// # Panics
-    /// When the cell is of another scenario, or a file that the scenario names has changed since the scenario was read.
-    pub fn plan(&self, cell: &Cell) -> Plan {
-        self.plan_built(cell, &|_, spec, site| discipline(spec, site))
+    /// When the trial is of another scenario, or a file that the scenario names has changed since the scenario was read.
+    pub fn plan(&self, trial: &Trial) -> Plan {
+        self.plan_built(trial, &|_, spec, context| discipline(spec, context))
     }
 
     /// The same with disciplines that `build` builds: each as it is told, but perhaps watched.
     ///
     /// # Panics
     /// As [`Network::plan`].
-    pub fn plan_built(&self, cell: &Cell, build: Build<'_>) -> Plan {
-        let compared = self.discipline(cell);
-        let streams = Streams::new(cell.seed);
+    pub fn plan_built(&self, trial: &Trial, build: Build<'_>) -> Plan {
+        let compared = self.discipline(trial);
+        let streams = Streams::new(trial.seed);
         let mut network = giveway_sim::Network::new(self.nodes.len());
         let onward = onward(&self.ports);
         for port in &self.ports {
-            let qdisc = build(port, port.queue.spec(compared), &port.site(&streams, &onward));
+            let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &onward));
             let qdisc = qdisc.expect("it was built when the scenario was read");
             network.link(LinkPlan {
                 name: port.name.clone(),
@@ -175,18 +175,18 @@ impl Network {
         specs.map(Spec::looks_ahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 
-    /// Runs a cell. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false the run stops
+    /// Runs a trial. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false the run stops
     /// and there is no result.
     ///
     /// # Panics
     /// As [`Network::plan`].
     pub fn run<R: Probe<Segment>>(
         &self,
-        cell: &Cell,
+        trial: &Trial,
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
-        self.run_built(cell, &|_, spec, site| discipline(spec, site), probe, go_on)
+        self.run_built(trial, &|_, spec, context| discipline(spec, context), probe, go_on)
     }
 
     /// The same with disciplines that `build` builds: each as it is told, but perhaps watched.
@@ -195,14 +195,14 @@ impl Network {
     /// As [`Network::plan`].
     pub fn run_built<R: Probe<Segment>>(
         &self,
-        cell: &Cell,
+        trial: &Trial,
         build: Build<'_>,
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
         /// Often enough for a progress bar, seldom enough to cost nothing.
         const STEPS: u64 = 500;
-        let mut sim = Sim::new(self.plan_built(cell, build));
+        let mut sim = Sim::new(self.plan_built(trial, build));
         for step in 1..=STEPS {
             sim.step_to(Time::ZERO + self.times.duration.scale(step, STEPS), probe);
             if !go_on(step as f64 / STEPS as f64) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Onward, Rate, Share, Site, Span, Streams, Time};
+use giveway_qdisc::{Bytes, LinkContext, Onward, Rate, Share, Span, Streams, Time};
 use giveway_sim::Network;
 
 use super::keys::{Ends, Outage, Way};
@@ -70,9 +70,9 @@ impl Queue {
 
 impl Port {
     /// The site of a discipline there, for a run with these streams in a network with these links.
-    pub fn site(&self, streams: &Streams, links: &Onward) -> Site {
+    pub fn context(&self, streams: &Streams, links: &Onward) -> LinkContext {
         let streams = streams.within("link").within(&self.name).within("qdisc");
-        Site { rate: self.rate, mtu: self.mtu, streams, onward: links.beyond(self.to) }
+        LinkContext { rate: self.rate, mtu: self.mtu, streams, onward: links.beyond(self.to) }
     }
 }
 

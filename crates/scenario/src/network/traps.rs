@@ -114,19 +114,19 @@ fn queues(reading: &mut Reading, network: &Network, root: &Table, crossings: &[O
 }
 
 fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing: Option<Crossing<'_>>) {
-    let site = port.site(&Streams::new(0), &Onward::default());
-    for warning in spec.warnings(&site) {
+    let context = port.context(&Streams::new(0), &Onward::default());
+    for warning in spec.warnings(&context) {
         let wrong = Diagnostic::warning(node.span.clone(), warning);
         reading.tell(wrong.label(format!("at {}, {} with packets of {}", port.name, port.rate, port.mtu)));
     }
     if let Some((largest, name)) = crossing.and_then(|crossing| crossing.largest) {
-        for advice in spec.advice(largest, &site) {
+        for advice in spec.advice(largest, &context) {
             let wrong = Diagnostic::warning(reading.parameter(node, "avpkt"), advice.warning);
             let label = format!("at {}, {}, with traffic \"{name}\"", port.name, port.rate);
             reading.tell(wrong.label(label).help(advice.help));
         }
     }
-    let Some(limit) = spec.nature(&site).limit else { return };
+    let Some(limit) = spec.properties(&context).limit else { return };
     let bytes = match limit {
         Limit::Packets(packets) => packets as f64 * port.mtu.0 as f64,
         Limit::Bytes(bytes) => bytes as f64,

@@ -4,7 +4,7 @@
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{
-    DropReason, FlowReport, Meta, Packet, PortId, Probe, Rate, Share, Site, Span, Streams, Time,
+    DropReason, FlowReport, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time,
 };
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::traffic::bulk;
@@ -29,8 +29,8 @@ impl Lab {
     }
 
     pub fn lossy_link(&mut self, from: u16, to: u16, rate: Rate, delay: Span, spec: &str, loss: f64) -> u32 {
-        let site = Site::new(rate, self.streams.within(&format!("{from}->{to}")));
-        let qdisc = spec.parse::<Spec>().unwrap().build(&site).unwrap();
+        let context = LinkContext::new(rate, self.streams.within(&format!("{from}->{to}")));
+        let qdisc = spec.parse::<Spec>().unwrap().build(&context).unwrap();
         let loss = Share::new(loss).unwrap();
         self.network.link(LinkPlan {
             name: format!("{from}->{to}"),
@@ -56,8 +56,8 @@ impl Lab {
         spec: &str,
         outages: Vec<(Time, Time)>,
     ) -> u32 {
-        let site = Site::new(rate, self.streams.within(&format!("{from}->{to}")));
-        let qdisc = spec.parse::<Spec>().unwrap().build(&site).unwrap();
+        let context = LinkContext::new(rate, self.streams.within(&format!("{from}->{to}")));
+        let qdisc = spec.parse::<Spec>().unwrap().build(&context).unwrap();
         let (jitter, loss) = (Span::ZERO, Share::default());
         let name = format!("{from}->{to}");
         self.network.link(LinkPlan { name, from, to, rate, delay, jitter, loss, cost: 1, outages, qdisc })
