@@ -78,7 +78,7 @@ pub fn stories(repository: &Repository) -> Done {
     // Each property has eight times the usual number of cases.
     let mut tests = repository.command(&cargo());
     tests.env("PROPTEST_CASES", "125000");
-    tests.args(["test", "--package", "giveway-disciplines", "--test", "starvation"]);
+    tests.args(["test", "--package", "giveway-disciplines", "--test", "all", "starvation::"]);
     let status = tests.status().map_err(|error| format!("cargo: {error}"))?;
     if status.success() { Ok(()) } else { Err("somebody starved".to_owned()) }
 }
@@ -88,7 +88,7 @@ pub fn bounds(repository: &Repository) -> Done {
     // Each property has eight times the usual number of cases.
     let mut tests = repository.command(&cargo());
     tests.env("PROPTEST_CASES", "12500");
-    tests.args(["test", "--package", "giveway-disciplines", "--test", "bounds"]);
+    tests.args(["test", "--package", "giveway-disciplines", "--test", "all", "bounds::"]);
     let status = tests.status().map_err(|error| format!("cargo: {error}"))?;
     if status.success() { Ok(()) } else { Err("a bound is exceeded".to_owned()) }
 }

@@ -3,11 +3,6 @@
 //!
 //! `fuzz/seeds/capture.py` makes the seeds.
 
-#[path = "support/bytes.rs"]
-mod bytes;
-#[path = "support/tshark.rs"]
-mod tshark;
-
 use std::path::PathBuf;
 
 use giveway_capture::{CaptureError, Packet};
@@ -28,7 +23,7 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
 fn seed(name: &str) -> Vec<Packet> {
     let corpus = corpus();
     let (_, file) = corpus.iter().find(|(seed, _)| seed == name).expect("there is such a seed");
-    let (packets, error) = bytes::capture(file);
+    let (packets, error) = crate::byte_input::capture(file);
     assert!(error.is_none(), "{name} {}", error.unwrap());
     packets
 }
@@ -37,7 +32,7 @@ fn seed(name: &str) -> Vec<Packet> {
 fn seeds_are_small_and_read_to_their_end() {
     for (name, file) in corpus() {
         assert!(file.len() < 4096, "{name} has {} bytes", file.len());
-        let (packets, error) = bytes::capture(&file);
+        let (packets, error) = crate::byte_input::capture(&file);
         assert!(packets.len() > 1, "{name}");
         assert_eq!(error.is_some(), name.starts_with("damaged"), "{name}: {error:?}");
     }
@@ -47,10 +42,10 @@ fn seeds_are_small_and_read_to_their_end() {
 #[test]
 fn every_truncation_of_every_seed() {
     for (name, file) in corpus() {
-        let (whole, _) = bytes::capture(&file);
+        let (whole, _) = crate::byte_input::capture(&file);
         let mut before = 0;
         for length in 0..file.len() {
-            let (packets, _) = bytes::capture(&file[..length]);
+            let (packets, _) = crate::byte_input::capture(&file[..length]);
             assert!(packets.len() >= before, "{name}: more bytes give no fewer packets");
             assert_eq!(packets[..], whole[..packets.len()], "{name}, {length} bytes of it");
             before = packets.len();
@@ -96,7 +91,7 @@ fn mutations_of_seeds() {
                 break;
             }
         }
-        damaged += u32::from(bytes::capture(&file).1.is_some());
+        damaged += u32::from(crate::byte_input::capture(&file).1.is_some());
     }
     assert!(damaged > 5_000, "{damaged}: mutations do damage");
 }
@@ -144,7 +139,7 @@ fn damage_in_the_middle() {
     for (name, whole) in [("damaged.pcap", "ethernet.pcap"), ("damaged.pcapng", "simulated.pcapng")] {
         let file =
             |name: &str| &corpus.iter().find(|(seed, _)| seed == name).expect("there is such a seed").1;
-        let (packets, error) = bytes::capture(file(name));
+        let (packets, error) = crate::byte_input::capture(file(name));
         let Some(CaptureError::Damaged { offset, packets: count, .. }) = error else { panic!("{name}") };
         let first_change = file(name).iter().zip(file(whole)).position(|(a, b)| a != b).unwrap() as u64;
         let undamaged = seed(whole);
@@ -181,8 +176,8 @@ fn tshark_reads_the_same() {
     for (name, file) in corpus().into_iter().filter(|(name, _)| !name.starts_with("damaged")) {
         let path = folder.path().join(&name);
         std::fs::write(&path, &file).unwrap();
-        let Some(lines) = tshark::fields(&path, &fields, &settings) else { return };
-        let (packets, _) = bytes::capture(&file);
+        let Some(lines) = crate::tshark::fields(&path, &fields, &settings) else { return };
+        let (packets, _) = crate::byte_input::capture(&file);
         // A block of an unknown kind is a record to tshark, without a time and an interface.
         let theirs: Vec<[String; 2]> = lines.iter().filter(|line| line[0] != "data").map(theirs).collect();
         let mut ours: Vec<[String; 2]> = packets.iter().map(ours).collect();

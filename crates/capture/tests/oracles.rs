@@ -1,9 +1,8 @@
 //! Held against other people's parsers, and against files that no tool would write.
 
-mod support;
-
 use std::io::Cursor;
 
+use crate::support::{Order, enhanced, interface, pcap, read, read_whole, section};
 use etherparse::{
     EtherType, LaxNetSlice, LaxSlicedPacket, PacketBuilder, SingleVlanHeader, TransportSlice, VlanHeader,
     VlanId,
@@ -11,7 +10,6 @@ use etherparse::{
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGReader};
 use proptest::prelude::*;
-use support::{Order, enhanced, interface, pcap, read, read_whole, section};
 
 /// Frames of every kind that the builder knows.
 fn frame() -> impl Strategy<Value = Vec<u8>> {

@@ -1,13 +1,11 @@
 //! Captures written byte by byte, and what is read from them.
 
-mod support;
-
 use std::io::Write;
 
+use crate::support::{Order, block, enhanced, interface, pcap, read, read_whole, section};
 use etherparse::PacketBuilder;
 use giveway_capture::{CaptureError, LinkType, Macs, Packet, Reader};
 use giveway_qdisc::Ecn;
-use support::{Order, block, enhanced, interface, pcap, read, read_whole, section};
 
 /// An Ethernet frame with a UDP datagram of `bytes` data bytes.
 fn udp(bytes: usize) -> Vec<u8> {

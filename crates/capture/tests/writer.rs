@@ -1,12 +1,10 @@
 //! Captures that are written here, as our own reader and tshark see them.
 
-mod support;
-
 use std::io::{self, ErrorKind, Write};
 
+use crate::support::{read_whole, tshark};
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Packet, Transport, Writer};
 use giveway_qdisc::Ecn;
-use support::{read_whole, tshark};
 
 const UPLINK: InterfaceDescription<'_> = InterfaceDescription {
     name: "home->isp",

@@ -1,8 +1,5 @@
 //! `giveway run --export`, from outside.
 
-#[path = "../../capture/tests/support/tshark.rs"]
-mod tshark;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -132,7 +129,7 @@ fn tshark_understands_an_export() {
         "tcp.stream",
         "tcp.len",
     ];
-    let Some(lines) = tshark::fields(&file, &fields, &[]) else { return };
+    let Some(lines) = crate::tshark::fields(&file, &fields, &[]) else { return };
     let mut told: BTreeMap<&str, u32> = BTreeMap::new();
     let mut streams = Vec::new();
     for line in &lines {

@@ -1,16 +1,12 @@
 //! `giveway live` and `giveway control` as a user has them, on interfaces that the tests make.
 
-#[path = "../../live/tests/bed/mod.rs"]
-mod bed;
-mod running;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use bed::{Bed, Host, frame, ip, nap};
-use running::{Live, said};
+use crate::bed::{Bed, Host, frame, ip, nap};
+use crate::running::{Live, said};
 
 #[test]
 fn wrong_wishes_are_refused_with_what_would_be_right() {

@@ -1,13 +1,10 @@
 //! Two `giveway live` in a row: the first cuts what the second puts together, and back. Between them no packet is longer than asked for.
 
-#[path = "../../live/tests/bed/mod.rs"]
-mod bed;
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use bed::{Bed, Host, frame, ip, nap};
+use crate::bed::{Bed, Host, frame, ip, nap};
 
 const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
 /// Room for all.

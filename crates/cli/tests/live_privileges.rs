@@ -1,10 +1,6 @@
 //! What a running `giveway live` may still do, what it leaves on the disk, and what it puts back: by whom it
 //! is run, when the disk is full, and when it is killed.
 
-#[path = "../../live/tests/bed/mod.rs"]
-mod bed;
-mod running;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bed::{Bed, Host, frame, nap};
-use running::{GIVEWAY, Live, said};
+use crate::bed::{Bed, Host, frame, nap};
+use crate::running::{GIVEWAY, Live, said};
 
 /// Patient, since the machine may be busy: a minute.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -1,17 +1,14 @@
 //! Replay equality: what each discipline did with real packets is done again from its trace, packet by packet.
 //!
 //! Two disciplines here; all of them, more than a million packets, with
-//! `cargo test -p giveway-cli --test live_replay -- --ignored --nocapture`.
-
-#[path = "../../live/tests/bed/mod.rs"]
-mod bed;
+//! `cargo test -p giveway-cli --test all -- live_replay:: --ignored --nocapture`.
 
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use bed::{Bed, Host, NONE, nap};
+use crate::bed::{Bed, Host, NONE, nap};
 use giveway_disciplines::Spec;
 use giveway_qdisc::{LinkContext, Rate, Span, Streams};
 

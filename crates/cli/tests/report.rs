@@ -2,10 +2,6 @@
 //!
 //! Without Chromium these tests say so and are skipped, except where `CI` is set: there it must be installed.
 
-#[allow(dead_code)]
-#[path = "../../record/examples/document.rs"]
-mod written;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -146,7 +142,7 @@ fn a_written_page_is_drawn_whatever_is_written() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let place = folder.path().join("page.html");
-    let mut document = written::document();
+    let mut document = crate::written::document();
     std::fs::write(&place, document.html()).expect("there is room for a page");
     assert_eq!(open(browser, &place), all("9/9"));
 

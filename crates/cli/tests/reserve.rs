@@ -4,10 +4,8 @@
 //! A few seconds here. For ten minutes, on a machine that does nothing else:
 //!
 //! ```sh
-//! GIVEWAY_FLOOD_SECONDS=600 cargo test --release -p giveway-cli --test reserve -- --nocapture flood
+//! GIVEWAY_FLOOD_SECONDS=600 cargo test --release -p giveway-cli --test all -- reserve:: --nocapture flood
 //! ```
-
-mod streams;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -21,8 +19,8 @@ use giveway_qdisc::{LinkContext, Rate, Streams};
 use giveway_reserve::{Message, Reason};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server, delay};
 
-use streams::bed::{Bed, Host, nap};
-use streams::{
+use crate::streams::bed::{Bed, Host, nap};
+use crate::streams::{
     EVER, GIVEWAY, Judged, Live, OVERHEAD, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness,
     number, said, signal,
 };

@@ -18,10 +18,8 @@
 //! One round here. An hour, on a machine that does nothing else:
 //!
 //! ```sh
-//! GIVEWAY_SOAK_SECONDS=3600 GIVEWAY_SOAK_CLOCK=1 cargo test --release -p giveway-cli --test soak -- --nocapture
+//! GIVEWAY_SOAK_SECONDS=3600 GIVEWAY_SOAK_CLOCK=1 cargo test --release -p giveway-cli --test all -- soak:: --nocapture
 //! ```
-
-mod streams;
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -38,8 +36,8 @@ use giveway_live::clock::monotonic_ns;
 use giveway_qdisc::Rate;
 use serde_json::Value;
 
-use streams::bed::{Bed, Host, ip, nap};
-use streams::{GIVEWAY, Stream, asked, is_ready, number, said, signal};
+use crate::streams::bed::{Bed, Host, ip, nap};
+use crate::streams::{GIVEWAY, Stream, asked, is_ready, number, said, signal};
 
 /// How long each phase takes.
 const PHASE: Duration = Duration::from_secs(4);
@@ -252,7 +250,7 @@ impl Drop for Bridge {
 
 /// A stream at its own rate from one end, for one phase; returns how many packets it sent.
 fn honest(bed: &Bed, end: &str, stream: Stream, stop: &Arc<AtomicBool>) -> JoinHandle<u32> {
-    streams::keep_to_the_rate(Host::at(bed, end), stream, stop)
+    crate::streams::keep_to_the_rate(Host::at(bed, end), stream, stop)
 }
 
 /// Two streams below the rate, one each way: every packet arrives, once, in order. Returns how many.

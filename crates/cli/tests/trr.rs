@@ -3,7 +3,7 @@
 //! does nothing else, so they are asked for:
 //!
 //! ```sh
-//! cargo test --release -p giveway-cli --test trr -- --ignored --nocapture --test-threads 1
+//! cargo test --release -p giveway-cli --test all -- trr:: --ignored --nocapture --test-threads 1
 //! ```
 //!
 //! `GIVEWAY_PAPER_SECONDS` is what is measured of each (3), `GIVEWAY_PAPER_WARMUP` what goes before (4; the buffer is full after 3.3). With 50 and 10
@@ -26,8 +26,6 @@
 //! They print what they find, and fail only where a discipline with a guarantee loses a packet of the probe or is later than its bound and the
 //! measured lateness of the host, or where the test has not seen everything.
 
-mod streams;
-
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,8 +39,8 @@ use giveway_reserve::{EtherTypes, Kind, Message, Tuple};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 use serde_json::Value;
 
-use streams::bed::{Bed, Host};
-use streams::{Live, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness, number};
+use crate::streams::bed::{Bed, Host};
+use crate::streams::{Live, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness, number};
 
 /// The size that the paper recommends, IP length.
 const BYTES: u16 = 800;

@@ -5,9 +5,6 @@ use giveway_qdisc::{
     Ahead, Cx, FlowKey, Label, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Rng, Streams, Time,
 };
 
-#[global_allocator]
-static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
-
 /// Packets that stay queued, where the limit allows it.
 const BACKLOG: u64 = 200;
 const FLOWS: u64 = 64;

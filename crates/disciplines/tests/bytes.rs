@@ -1,8 +1,5 @@
 //! The paths of the fuzz targets, run on bytes from a seed: they hold without a fuzzer, too.
 
-#[path = "support/bytes.rs"]
-mod bytes;
-
 use giveway_disciplines::ALL;
 use giveway_qdisc::Streams;
 
@@ -14,13 +11,13 @@ fn any_bytes_keep_the_contract() {
             for _ in 0..40 {
                 let mut input = vec![discipline as u8, variant as u8, rng.word() as u8];
                 input.extend((0..4 * rng.below(300)).map(|_| rng.word() as u8));
-                if let Err(violation) = bytes::contract(&input) {
+                if let Err(violation) = crate::byte_input::contract(&input) {
                     panic!("{}", violation.0);
                 }
             }
         }
     }
-    assert!(bytes::contract(&[]).is_ok() && bytes::contract(&[0, 0]).is_ok());
+    assert!(crate::byte_input::contract(&[]).is_ok() && crate::byte_input::contract(&[0, 0]).is_ok());
 }
 
 #[test]
@@ -56,9 +53,9 @@ fn any_words_are_read_or_refused() {
     for _ in 0..20_000 {
         let text: Vec<&str> =
             (0..1 + rng.below(8)).map(|_| words[rng.below(words.len() as u64) as usize].as_str()).collect();
-        bytes::spec(text.join(if rng.below(8) == 0 { "" } else { " " }).as_bytes());
+        crate::byte_input::spec(text.join(if rng.below(8) == 0 { "" } else { " " }).as_bytes());
     }
-    bytes::spec(&[0xff, 0xfe]);
+    crate::byte_input::spec(&[0xff, 0xfe]);
 }
 
 /// Disciplines inside each other are bounded, and take no longer for being deep.
@@ -68,6 +65,6 @@ fn deep_nesting_is_refused() {
     assert!(nested(16).parse::<giveway_disciplines::Spec>().is_ok());
     let error = nested(17).parse::<giveway_disciplines::Spec>().unwrap_err();
     assert_eq!(error.to_string(), "more than 16 disciplines inside each other");
-    bytes::spec(nested(16).as_bytes());
-    bytes::spec(nested(10_000).as_bytes());
+    crate::byte_input::spec(nested(16).as_bytes());
+    crate::byte_input::spec(nested(10_000).as_bytes());
 }

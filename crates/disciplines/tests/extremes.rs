@@ -16,9 +16,6 @@ const MEMORY: i64 = 256 << 20;
 /// matter.
 const WORK: u64 = 5_000_000_000;
 
-#[global_allocator]
-static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
-
 /// Processor time of this thread in nanoseconds, as Linux counts it; 0 elsewhere, which measures nothing.
 fn worked() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

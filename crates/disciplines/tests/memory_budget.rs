@@ -23,9 +23,6 @@ use std::fmt::Write as _;
 use giveway_disciplines::{Discipline, Spec, Visit};
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Rate, Slots, Streams, Time};
 
-#[global_allocator]
-static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
-
 /// What the live host carries in place of a payload has as many bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Handle([u64; 3]);

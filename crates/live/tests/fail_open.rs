@@ -1,15 +1,13 @@
 //! Ordinary programs on both sides of a direction that has failed: datagrams of sockets, whose checksums the
 //! kernel leaves to a card that is not there.
 
-mod bed;
-
 use std::fs::File;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::Duration;
 
-use bed::{Bed, NONE, ip, nap};
+use crate::bed::{Bed, NONE, ip, nap};
 use giveway_live::Command;
 use giveway_qdisc::{Rate, Span};
 

@@ -1,10 +1,8 @@
 //! Fragments on real interfaces, and what becomes of them when a direction fails.
 
-mod bed;
-
 use std::time::Duration;
 
-use bed::{Bed, Host, NONE, frame, nap};
+use crate::bed::{Bed, Host, NONE, frame, nap};
 use giveway_live::Command;
 use giveway_qdisc::{Rate, Span};
 use giveway_wire::fragment::{Cutter, ETHER_TYPE, Plan, Size};

@@ -1,14 +1,12 @@
 //! A hard life: overload, interfaces that flap, and a change of everything once a second. What must be the same in the end
 //! as in the beginning is compared. Twenty seconds here; `GIVEWAY_SECONDS=300` for five minutes.
 
-mod bed;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bed::{Bed, Host, NONE, frame, ip, nap};
+use crate::bed::{Bed, Host, NONE, frame, ip, nap};
 use giveway_live::{Command, LinkEmulation};
 use giveway_qdisc::{LinkContext, Rate, Share, Span, Streams};
 

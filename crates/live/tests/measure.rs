@@ -2,12 +2,10 @@
 //! else, so they are asked for:
 //!
 //! ```sh
-//! cargo test --release -p giveway-live --test measure -- --ignored --nocapture --test-threads 1
+//! cargo test --release -p giveway-live --test all -- measure:: --ignored --nocapture --test-threads 1
 //! ```
 //!
 //! They print what they find and fail only where frames are lost, damaged or out of order: time is told, not asserted.
-
-mod bed;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bed::{Bed, Host, NONE, frame, nap, no_loss};
+use crate::bed::{Bed, Host, NONE, frame, nap, no_loss};
 use giveway_live::clock::{monotonic_ns, wall_ns};
 use giveway_live::headers::{Counting, HeaderParser};
 use giveway_qdisc::{Rate, Span, Streams, Time};

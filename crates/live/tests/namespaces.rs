@@ -1,13 +1,11 @@
 //! The program's way of frames on real interfaces, which the tests make and remove themselves.
 
-mod bed;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bed::{Bed, Host, NONE, frame, ip, nap, no_loss};
+use crate::bed::{Bed, Host, NONE, frame, ip, nap, no_loss};
 use giveway_live::{Command, LinkEmulation};
 use giveway_qdisc::{Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Share, Span, Streams};
 

@@ -1,9 +1,5 @@
 //! A written page from outside: what is in it, what it must not let through, and what its figures are drawn from.
 
-#[allow(dead_code)]
-#[path = "../examples/document.rs"]
-mod example;
-
 use giveway_record::report::document::{
     Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone,
 };
@@ -76,7 +72,7 @@ fn unbalanced(page: &str) -> Vec<String> {
 
 #[test]
 fn a_page_has_all_its_parts_and_nothing_from_outside() {
-    let page = example::document().html();
+    let page = crate::example::document().html();
     assert_eq!(unbalanced(&page), Vec::<String>::new());
     for part in [
         "<h1>Efficient flow tables, from memory</h1>",
@@ -96,7 +92,7 @@ fn a_page_has_all_its_parts_and_nothing_from_outside() {
     assert_eq!(charts(&page).as_object().unwrap().len(), 9, "each panel with data has a chart");
     assert_eq!(page.matches("class=\"plot\"").count(), 9);
     assert_eq!(page.matches("class=\"nothing\"").count(), 2, "a panel and a figure have none");
-    assert_eq!(page, example::document().html(), "the same document gives the same page");
+    assert_eq!(page, crate::example::document().html(), "the same document gives the same page");
 }
 
 /// Without figures there is nothing that draws, so the page has no libraries and is small.

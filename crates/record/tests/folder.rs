@@ -1,10 +1,9 @@
 //! A run folder after kills, changes and full disks.
 
-mod support;
-
 use std::fs::{self, File};
 use std::path::Path;
 
+use crate::support::transfer;
 use giveway_qdisc::{Backlog, FlowKey, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time};
 use giveway_record::report::Report;
 use giveway_record::{
@@ -12,7 +11,6 @@ use giveway_record::{
     Table, Trial,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use support::transfer;
 
 const SCENARIO: &str = "duration = \"2 s\"\n";
 

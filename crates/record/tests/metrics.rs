@@ -1,13 +1,11 @@
 //! Metrics of runs that are small enough to be worked out by hand, one test for each that `recorder.rs` has none of. The
 //! last test asks whether every metric has one.
 
-mod support;
-
+use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_qdisc::{
     Ahead, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, PortId, Probe, Span, Time,
 };
 use giveway_record::{Layout, METRICS, Of, Recorder, Unit, named};
-use support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 
 /// A packet that is sent as it comes, and the node beyond the neighbour that it goes on to.
 fn pass(recorder: &mut Recorder, bytes: u32, onward: Option<u16>, now: Time) {

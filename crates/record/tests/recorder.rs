@@ -1,15 +1,13 @@
 //! Events written by hand, and what must come of them, worked out by hand.
 
-mod support;
-
 use std::collections::VecDeque;
 
+use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_qdisc::{
     Ahead, Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Next, Packet, Port,
     PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 use giveway_record::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
-use support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 
 fn packet(bytes: u32, arrived: Time) -> Meta {
     Meta { bytes, arrived, flow: FlowKey(7), ..Meta::default() }

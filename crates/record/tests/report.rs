@@ -1,17 +1,15 @@
 //! The page from outside: what it says of a folder, what it must not let through, and what is told of folders that have
 //! no report.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::transfer;
 use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, Meta, Packet, PortId, Probe, Rate, Span, Streams, Time,
 };
 use giveway_record::report::{self, Report};
 use giveway_record::{Layout, Manifest, Record, Recorder, RunFolder, Summary, Trial};
-use support::transfer;
 
 const PORT: PortId = PortId(0);
 const HOSTILE: &str = "<script>alert(1)</script> & \"friends\" <!--";

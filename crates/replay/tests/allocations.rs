@@ -1,20 +1,16 @@
 //! A traced discipline allocates nothing per packet in the thread of its host: what the trace needs is there from the start.
 
-mod support;
-
 use std::io::Cursor;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Time};
 
-#[global_allocator]
-static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
-
 #[test]
 fn nothing_is_allocated_per_packet() {
-    let (recording, file) = support::recording(support::PATIENT);
+    let (recording, file) = crate::support::recording(crate::support::PATIENT);
     let spec: Spec = "codel limit 100p target 50us interval 500us ecn".parse().unwrap();
-    let mut traced = recording.tracer().build("up", &spec, &support::context(Rate::mbit(10), 1)).unwrap();
+    let mut traced =
+        recording.tracer().build("up", &spec, &crate::support::context(Rate::mbit(10), 1)).unwrap();
     let mut out = Outbox::default();
     let mut pass = |from: u64, until: u64| {
         // Of this thread: the writer may allocate.

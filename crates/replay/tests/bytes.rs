@@ -1,12 +1,8 @@
 //! The path of the fuzz target, run on random bytes and on traces that were changed: it holds without a fuzzer, too.
 
-#[path = "support/bytes.rs"]
-mod bytes;
-mod support;
-
+use crate::support::{context, trace_of};
 use giveway_qdisc::{Rate, Streams};
 use proptest::prelude::*;
-use support::{context, trace_of};
 
 fn seed() -> Vec<u8> {
     let context = context(Rate::mbit(10), 1);
@@ -17,7 +13,7 @@ fn seed() -> Vec<u8> {
 proptest! {
     #[test]
     fn any_bytes(input in prop::collection::vec(any::<u8>(), 0..300)) {
-        bytes::trace(&input);
+        crate::byte_input::trace(&input);
     }
 }
 
@@ -32,8 +28,8 @@ fn changed_traces() {
             let at = rng.below(input.len() as u64) as usize;
             input[at] = rng.word() as u8;
         }
-        bytes::trace(&input);
+        crate::byte_input::trace(&input);
         let from = rng.below(input.len() as u64) as usize;
-        bytes::trace(&input[from..]);
+        crate::byte_input::trace(&input[from..]);
     }
 }

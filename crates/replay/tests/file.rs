@@ -1,10 +1,9 @@
 //! The file: what is in it comes out of it, cut off or damaged it is told so, and hosts are never held up.
 
-mod support;
-
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Condvar, Mutex};
 
+use crate::support::{Memory, PATIENT, context, driven, recording, trace_of};
 use giveway_disciplines::Spec;
 use giveway_qdisc::{
     Ahead, Backlog, Cx, DropReason, Ecn, FlowKey, Label, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
@@ -14,7 +13,6 @@ use giveway_replay::{
     WhenFull, check,
 };
 use proptest::prelude::*;
-use support::{Memory, PATIENT, context, driven, recording, trace_of};
 
 fn fifo(limit: u32) -> Spec {
     format!("fifo limit {limit}p").parse().unwrap()

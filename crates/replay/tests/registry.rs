@@ -1,14 +1,12 @@
 //! Every discipline runs again as it ran, and one that was built otherwise is found out.
 
-mod support;
-
 use std::io::Cursor;
 
+use crate::support::{PATIENT, context, driven, recording, trace_of};
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::Event;
 use giveway_qdisc::{LinkContext, Rate};
 use giveway_replay::{Answer, Call, Item, Reader, Verdict, check};
-use support::{PATIENT, context, driven, recording, trace_of};
 
 /// Every variant of every discipline, at two rates, in one trace with a section each.
 #[test]

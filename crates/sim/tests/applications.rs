@@ -3,15 +3,13 @@
 //! Node 0 is local and node 1 far; between them 1 Gbit/s without delay, so that the delay is the connection's
 //! own and a packet takes microseconds. A round trip is 100 ms unless stated.
 
-mod support;
-
 use std::fmt::Write as _;
 
+use crate::support::Lab;
 use giveway_qdisc::{Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{Place, Plan, SOURCES, Segment, Sim, TcpConfig};
 use serde_json::{Value, json};
-use support::Lab;
 use tempfile::NamedTempFile;
 
 /// All flow reports, and the times of datagrams.

@@ -1,14 +1,9 @@
 //! The cost of a run: memory per connection, and no allocation per packet.
 
-mod support;
-
+use crate::support::Lab;
 use giveway_qdisc::{Rate, Span, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{Net, Plan, Sim, Source, TcpConfig};
-use support::Lab;
-
-#[global_allocator]
-static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// Opens many connections, one each 10 µs, sends a little on each, and leaves them open.
 struct Idle {

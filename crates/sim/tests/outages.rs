@@ -1,12 +1,10 @@
 //! Links that fail and come back: routes lead around them, next hops are written anew, and no queued packet
 //! is lost.
 
-mod support;
-
+use crate::support::Lab;
 use giveway_qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Span, Time};
 use giveway_sim::traffic::cbr;
 use giveway_sim::{Plan, Segment, Sim, TcpConfig};
-use support::Lab;
 
 /// What came of datagrams.
 #[derive(Default)]

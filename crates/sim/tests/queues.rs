@@ -5,12 +5,10 @@
 //! lie inside it (with 20 comparisons, a sound simulator fails once in fifty re-seedings; the seeds are
 //! fixed).
 
-mod support;
-
+use crate::support::Lab;
 use giveway_qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{Net, Segment, Source, StreamId, TcpConfig};
-use support::Lab;
 
 const RATE: Rate = Rate::mbit(8);
 /// Mean length: a packet takes a millisecond.

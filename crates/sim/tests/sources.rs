@@ -1,16 +1,14 @@
 //! Traffic sources: what they send, when, and what they say about it.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::Lab;
 use giveway_qdisc::{
     Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time,
 };
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
 use serde_json::{Value, json};
-use support::Lab;
 
 /// Client 0, routers 1 and 2 with 10 Mbit/s between them, server 3; round trip 42 ms.
 const CLIENT: u16 = 0;

@@ -1,16 +1,14 @@
 //! What a single TCP connection achieves, against theory: lossless paths, and random loss against PFTK.
 
-mod support;
-
 use std::collections::VecDeque;
 
+use crate::support::{Lab, Tally};
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, Next, Packet, PortId, Qdisc, Rate, Rng, Share, Span, Streams, Time,
 };
 use giveway_sim::tcp::{Congestion, Counting};
 use giveway_sim::{LinkPlan, Segment, TcpConfig};
 use giveway_theory::tcp::{Path, pftk, pftk_given_timeouts};
-use support::{Lab, Tally};
 
 /// The TCP of the formulae: every segment acknowledged, one segment more per round.
 fn textbook() -> TcpConfig {

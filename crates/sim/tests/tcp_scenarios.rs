@@ -6,15 +6,11 @@
 //! the loss of segment 5. The tables are in `snapshots/`; after a change, look at what changed in them before
 //! accepting it.
 
-mod support;
-#[path = "support/trace.rs"]
-mod trace;
-
+use crate::support::{Gate, Lab, Tally};
+use crate::trace::Trace;
 use giveway_qdisc::{Bytes, Packets, Rate, Share, Span, Time};
 use giveway_sim::tcp::{Congestion, Counting};
 use giveway_sim::{LinkPlan, TcpConfig};
-use support::{Gate, Lab, Tally};
-use trace::Trace;
 
 const MSS: u64 = 960;
 

@@ -1,15 +1,10 @@
 //! No arbiter allocates during a run: all buffers are allocated when it is built.
 
-mod support;
-
+use crate::support::{Paper, Shape, build, variants};
 use giveway_switch::Spec;
 use giveway_switch::arbiter::Matching;
 use giveway_switch::options::Queueing;
 use giveway_switch::registry::ALL;
-use support::{Paper, Shape, build, variants};
-
-#[global_allocator]
-static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 /// Allocations in 200 slots of a switch of 32 ports, from the first slot on.
 fn allocations(spec: &Spec, filled: u64, busy: u64) -> u64 {

@@ -1,7 +1,6 @@
 //! Every registered arbiter keeps the contract, for all demands and sizes of switches.
 
-mod support;
-
+use crate::support::{Paper, Shape, build, iterated, variants};
 use giveway_qdisc::Streams;
 use giveway_switch::arbiter::Matching;
 use giveway_switch::options::{Options, Queueing};
@@ -10,7 +9,6 @@ use giveway_switch::registry::ALL;
 use giveway_switch::traffic::SOURCES;
 use giveway_switch::{Mode, Plan, Row, Spec};
 use proptest::prelude::*;
-use support::{Paper, Shape, build, iterated, variants};
 
 /// Consecutive slots of a test.
 const SLOTS: u64 = 6;

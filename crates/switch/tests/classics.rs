@@ -1,9 +1,7 @@
 //! Results of the literature on switches of cells, reproduced: saturation throughputs and mean waiting times
 //! under independent, uniform arrivals.
 
-mod bands;
-
-use bands::{assert_within, mean_and_band, throughput};
+use crate::bands::{assert_within, mean_and_band, throughput};
 use giveway_qdisc::Streams;
 use giveway_switch::options::Options;
 use giveway_switch::outcome::Outcome;

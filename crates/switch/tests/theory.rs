@@ -1,10 +1,8 @@
 //! The switch against the formulae of `giveway_theory::crossbar`, which share no code with it.
 
-mod bands;
-
 use std::path::PathBuf;
 
-use bands::{assert_within, mean_and_band, throughput};
+use crate::bands::{assert_within, mean_and_band, throughput};
 
 use giveway_qdisc::Streams;
 use giveway_switch::packet::Class;

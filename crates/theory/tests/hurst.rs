@@ -3,9 +3,7 @@
 use giveway_theory::hurst::{Estimate, FEWEST};
 use proptest::prelude::*;
 
-mod support;
-
-use support::{Noise, covariance};
+use crate::support::{Noise, covariance};
 
 const SAMPLES: usize = 1 << 17;
 const SEEDS: u64 = 7;

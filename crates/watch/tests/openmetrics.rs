@@ -1,12 +1,10 @@
 //! The metrics: what they look like, and that they are what OpenMetrics 1.0 allows.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{snapshot, two};
 use giveway_watch::openmetrics::render;
 use proptest::prelude::*;
-use support::{snapshot, two};
 
 #[test]
 fn two_directions() {

@@ -1,11 +1,9 @@
 //! The terminal view: what it looks like, and that it fits every terminal.
 
-mod support;
-
+use crate::support::{snapshot, two};
 use giveway_watch::Look;
 use giveway_watch::tui::screen;
 use proptest::prelude::*;
-use support::{snapshot, two};
 
 fn shown(width: usize, height: usize, ascii: bool) -> String {
     screen(&two(), width, height, Look { ascii }).join("\n")

@@ -4,9 +4,6 @@ use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Span, Time};
 use giveway_wire::fragment::{Cutter, ETHER_TYPE, Lost, Plan, Reassembly, Settings, Size, Taken};
 
-#[global_allocator]
-static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
-
 /// Every tenth packet loses a fragment, so that packets are given up for their age and for room as well.
 #[test]
 fn nothing_is_allocated_per_packet() {

@@ -1,8 +1,5 @@
 //! The path of the fuzz target, run on its seeds and on what becomes of them: it holds without a fuzzer, too.
 
-#[path = "support/bytes.rs"]
-mod bytes;
-
 use std::path::PathBuf;
 
 use giveway_qdisc::{Label, Streams};
@@ -24,7 +21,7 @@ fn seeds_are_what_they_are_called() {
     let corpus = corpus();
     assert!(corpus.len() > 10, "{}", corpus.len());
     for (name, packet) in corpus {
-        let found = bytes::label(&packet);
+        let found = crate::byte_input::label(&packet);
         match &name[..] {
             "ipv4-two-labels" => assert_eq!(found, Err(LabelError::Twice { first: 20, second: 24 })),
             "ipv6-jumbo" => assert!(matches!(found, Err(LabelError::Malformed { at: 4, .. })), "{found:?}"),
@@ -37,10 +34,10 @@ fn seeds_are_what_they_are_called() {
 #[test]
 fn every_truncation_of_every_seed() {
     for (name, packet) in corpus() {
-        let whole = bytes::label(&packet);
+        let whole = crate::byte_input::label(&packet);
         let mut refused = 0;
         for length in 0..packet.len() {
-            match bytes::label(&packet[..length]) {
+            match crate::byte_input::label(&packet[..length]) {
                 Err(LabelError::CutOff { bytes, .. }) => refused += usize::from(bytes == length),
                 Err(LabelError::NotIp(version)) => assert_eq!((length, version), (0, None)),
                 found => assert_eq!(found, whole, "{name}, {length} bytes of it"),
@@ -68,7 +65,7 @@ fn mutations_of_seeds() {
                 _ => packet.insert(at, rng.below(256) as u8),
             }
         }
-        match bytes::label(&packet) {
+        match crate::byte_input::label(&packet) {
             Ok(Label::NONE) => {}
             Ok(_) => labelled += 1,
             Err(_) => refused += 1,

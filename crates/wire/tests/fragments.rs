@@ -1,8 +1,5 @@
 //! Cutting and joining: what comes back is what went in, whatever happens to the fragments on the way.
 
-#[path = "support/fragments.rs"]
-mod support;
-
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Streams, Time};
 use giveway_wire::fragment::{Cutter, ETHER_TYPE, Plan, Reassembly, Settings, Size, Taken};
@@ -175,16 +172,16 @@ fn hostile_bytes() {
                 input.extend(word);
             }
         }
-        whole += support::fragments(&input);
+        whole += crate::support::fragments(&input);
     }
     // All of the path is gone through only when some of it ends well.
     assert!(whole > 1000, "some of them are frames: {whole}");
-    assert_eq!(support::fragments(&[]), 0);
+    assert_eq!(crate::support::fragments(&[]), 0);
 }
 
 /// The seed of the fuzz target: a packet in order, one with its last fragment first, a duplicate, a contradiction, and bytes.
 #[test]
 fn the_seed_is_what_it_is_called() {
     let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/fragment/whole-and-not");
-    assert_eq!(support::fragments(&std::fs::read(seed).unwrap()), 2);
+    assert_eq!(crate::support::fragments(&std::fs::read(seed).unwrap()), 2);
 }

@@ -1,11 +1,5 @@
 //! Held against other people's parsers: what a library and tshark find in packets that were labelled here.
 
-#[allow(dead_code)]
-#[path = "support/bytes.rs"]
-mod bytes;
-#[path = "../../capture/tests/support/tshark.rs"]
-mod tshark;
-
 use etherparse::{
     IpNumber, Ipv4Options, Ipv4Slice, Ipv6Header, Ipv6Slice, NetHeaders, PacketBuilder, PacketHeaders,
 };
@@ -126,14 +120,14 @@ proptest! {
                 *place = byte;
             }
         }
-        let _ = bytes::label(&packet);
+        let _ = crate::byte_input::label(&packet);
         packet.truncate(end % (packet.len() + 1));
-        let _ = bytes::label(&packet);
+        let _ = crate::byte_input::label(&packet);
     }
 
     #[test]
     fn any_bytes(start in prop_oneof![Just(0x45_u8), Just(0x46), Just(0x4f), Just(0x60), any::<u8>()], rest in proptest::collection::vec(any::<u8>(), 0..80)) {
-        let _ = bytes::label(&[&[start][..], &rest].concat());
+        let _ = crate::byte_input::label(&[&[start][..], &rest].concat());
     }
 }
 
@@ -175,7 +169,7 @@ fn tshark_sees_the_label() {
         "_ws.malformed",
     ];
     let settings = ["ip.check_checksum:TRUE", "udp.check_checksum:TRUE"];
-    let Some(lines) = tshark::fields(&file, &fields, &settings) else { return };
+    let Some(lines) = crate::tshark::fields(&file, &fields, &settings) else { return };
     let expected = [
         // Of IPv4 options tshark names only those that it knows.
         ["24", "", "", "", "1", "1", "5678", ""],

@@ -1,11 +1,5 @@
 //! The path of the fuzz target, run on its seeds and on what becomes of them: it holds without a fuzzer, too.
 
-#[path = "support/bytes.rs"]
-mod bytes;
-#[path = "../../capture/tests/support/bytes.rs"]
-#[allow(dead_code)]
-mod captured;
-
 use std::path::PathBuf;
 
 use giveway_capture::{Ip, LinkType, Packet, Tcp};
@@ -23,7 +17,7 @@ fn seeds() -> Vec<Vec<u8>> {
 fn seeds_give_workloads() {
     let mut connections = 0;
     for seed in seeds() {
-        connections += bytes::extract(&captured::capture(&seed).0).connections.len();
+        connections += crate::byte_input::extract(&crate::captured::capture(&seed).0).connections.len();
     }
     assert!(connections > 5, "{connections}");
 }
@@ -38,7 +32,7 @@ fn mutated_seeds_give_workloads() {
             let at = rng.below(file.len() as u64) as usize;
             file[at] = [file[at] ^ (1 << rng.below(8)), 0, 0xff, 0x10, 0x02][rng.below(5) as usize];
         }
-        bytes::extract(&captured::capture(&file).0);
+        crate::byte_input::extract(&crate::captured::capture(&file).0);
     }
 }
 
@@ -85,7 +79,11 @@ fn any_packets_give_a_workload() {
                 Packet { time, bytes: 40 + data, link: LinkType::RAW, interface: 0, mac: None, ip: Some(ip) };
             packets.push(packet);
         }
-        writes += bytes::extract(&packets).connections.iter().map(|each| each.adus.len()).sum::<usize>();
+        writes += crate::byte_input::extract(&packets)
+            .connections
+            .iter()
+            .map(|each| each.adus.len())
+            .sum::<usize>();
     }
     assert!(writes > 10_000, "{writes}");
 }

@@ -3,10 +3,7 @@
 //!
 //! In all of them the path from end to end and back takes 30 ms, and a full segment has 1,000 bytes.
 
-#[path = "support/mod.rs"]
-mod support;
-
-use support::{C, Row, S, Trace};
+use crate::support::{C, Row, S, Trace};
 
 const NOTHING: [&str; 0] = [];
 
@@ -358,7 +355,7 @@ fn another_connection_on_the_same_ports() {
     for ending in [&closed[..], &[(70, C, "R", 301, 0, 0)], &[]] {
         // The third knows nothing of an end: the client started anew, with another number.
         let found = Trace::new().tcp(&first).tcp(ending).numbered(77_000, 99_000).tcp(&again(5000)).found();
-        let writes: Vec<_> = found.workload.connections.iter().map(support::adus).collect();
+        let writes: Vec<_> = found.workload.connections.iter().map(crate::support::adus).collect();
         assert_eq!(writes[0][1], "server 500 B after 300 B, 0 ms");
         assert_eq!(writes[1], ["client 111 B once connected, 0 ms", "server 222 B after 111 B, 0 ms"]);
         assert_eq!(found.workload.connections[1].start, 5_000_000_000);

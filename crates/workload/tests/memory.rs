@@ -7,9 +7,6 @@ use giveway_capture::{Ip, LinkType, Packet};
 use giveway_qdisc::{Ecn, FiveTuple};
 use giveway_workload::{Extraction, Workload};
 
-#[global_allocator]
-static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
-
 /// The most bytes beyond what was held before that something takes, for each of so many packets.
 fn each<T>(packets: u64, what: impl FnOnce() -> T) -> (f64, T) {
     let (most, result) = giveway_counting::most(what);

@@ -1,10 +1,7 @@
 //! What is found beside connections: trains of datagrams, pages, and the groups under which all is counted.
 
-#[path = "support/mod.rs"]
-mod support;
-
+use crate::support::{C, From, Row, S, Trace};
 use giveway_workload::{Connection, Direction};
-use support::{C, From, Row, S, Trace};
 
 // -- trains -----------------------------------------------------------------------------------------
 

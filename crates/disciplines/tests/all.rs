@@ -1,0 +1,17 @@
+//! The tests of this crate, in one program: one link for all of them.
+
+#[global_allocator]
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
+
+mod allocations;
+mod bounds;
+mod bytes;
+mod contract;
+mod extremes;
+mod hostile;
+mod memory_budget;
+mod starvation;
+mod two_levels;
+
+#[path = "support/bytes.rs"]
+mod byte_input;

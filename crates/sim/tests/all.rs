@@ -1,0 +1,17 @@
+//! The tests of this crate, in one program: one link for all of them.
+
+#[global_allocator]
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
+
+mod applications;
+mod cubic;
+mod memory;
+mod outages;
+mod queues;
+mod sources;
+mod tcp_rates;
+mod tcp_scenarios;
+
+mod support;
+#[path = "support/trace.rs"]
+mod trace;

@@ -1,0 +1,20 @@
+//! The tests of this crate, in one program: one link for all of them.
+
+#[global_allocator]
+static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
+
+mod allocations;
+mod arbiters;
+mod cioq;
+mod classics;
+mod every_mode;
+mod maxima;
+mod p_spf_table;
+mod quantiles;
+mod speedup;
+mod theory;
+mod traces;
+mod transcription;
+
+mod bands;
+mod support;
