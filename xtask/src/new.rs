@@ -54,7 +54,7 @@ pub fn try_it(repository: &Repository) -> Done {
     // apart by their paths.
     let target = repository.target()?.to_string_lossy().into_owned();
     // What a template can get wrong; how all disciplines together bear ten million flows is tested once.
-    let tests = ["--lib", "--test", "contract", "--test", "bytes", "--test", "allocations"];
+    let tests = ["--lib", "--test", "all", "--", "contract::", "bytes::", "allocations::", NAME];
     let test = ["--quiet", "--package", "giveway-disciplines", "--target-dir", &target];
     let tested = elsewhere.tests(&[&test[..], &tests].concat());
     let _ = std::fs::remove_dir_all(&copy);
