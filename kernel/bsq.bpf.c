@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Burst shaping queueing: crates/disciplines/src/bsq.rs in the kernel. V. Darlagiannis, M. Karsten, R. Steinmetz, 2003.
+// Burst shaping queueing: crates/disciplines/src/shape/bsq.rs in the kernel. V. Darlagiannis, M. Karsten, R. Steinmetz, 2003.
 //
 // - Sub-queues stand in a tree: the root is the neighbour, a branch is a next hop beyond. A packet waits where its way ends, or where
 //   `level` says that nobody looks further. Each node serves its own queue and its branches in turn, a packet at a time; what is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Deficit round robin: crates/disciplines/src/drr.rs in the kernel, with a queue for each flow and the longest that pays.
+// Deficit round robin: crates/disciplines/src/fair/drr.rs in the kernel, with a queue for each flow and the longest that pays.
 // M. Shreedhar, G. Varghese, 1996.
 //
 // - The flows that have packets stand in a round. The first gets its quantum once per visit and sends while its deficit covers its

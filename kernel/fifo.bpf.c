@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// First in, first out: crates/disciplines/src/fifo.rs in the kernel.
+// First in, first out: crates/disciplines/src/shape/fifo.rs in the kernel.
 //
 // Departure order is acceptance order. When it is full the arriving packet is refused, or with `drop head` the oldest make room.
 #include "giveway.h"

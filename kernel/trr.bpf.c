@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Timestamp round robin, put right: crates/disciplines/src/trr_sound.rs in the kernel, with guaranteed.rs around it.
+// Timestamp round robin, put right: crates/disciplines/src/reserved/trr_sound.rs in the kernel, with common/guaranteed.rs around it.
 //
 // - Only the oldest packet of a flow is stamped: S = T of the packet before it, or max(V, that) when the flow had nothing queued;
 //   T = S + L/rate. The flow with the lowest slot of T is next.

@@ -27,7 +27,9 @@ cargo xtask CHORE
   test [--fast]    everything that CI runs, with what it needs installed first; --fast stops before the scenarios
   fmt [--check]    rustfmt over every file (modules that the registries declare are not found by cargo fmt)
   docs [--check]   writes the JSON Schema and the reference pages from the registries
-  new NAME         a new discipline: its file, its line in the registry, its scenario
+  new NAME [--family FAMILY]
+                   a new discipline: its file, its line in the registry, its scenario; families are shape (the default),
+                   fair, size, aqm and reserved
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
   properties [N]   every property on new random cases, N times (10 unless told; about twenty seconds each)
@@ -57,7 +59,8 @@ fn main() -> ExitCode {
         ["fmt", "--check"] => format::check(&repository),
         ["docs"] => repository.docs(&[]),
         ["docs", "--check"] => repository.docs(&["--check"]),
-        ["new", name] => new::discipline(&repository, name),
+        ["new", name] => new::discipline(&repository, name, new::FAMILY),
+        ["new", name, "--family", family] => new::discipline(&repository, name, family),
         ["golden"] => scenarios::accept(&repository),
         ["long"] => scenarios::long(&repository),
         ["properties"] => test::properties(&repository, "10"),

@@ -8,6 +8,9 @@ const FILE: &str = include_str!("../templates/discipline.rs");
 const SCENARIO: &str = include_str!("../templates/scenario.toml");
 const REGISTRY: &str = "crates/disciplines/src/lib.rs";
 
+/// The family of a new discipline unless another is given: the template is first in, first out.
+pub const FAMILY: &str = "shape";
+
 /// Words that Rust keeps for itself, as far as someone might call a discipline so.
 const KEYWORDS: &[&str] = &[
     "as", "async", "await", "box", "break", "const", "crate", "dyn", "else", "enum", "extern", "false",
@@ -17,14 +20,14 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// Writes it and says what to do next.
-pub fn discipline(repository: &Repository, name: &str) -> Done {
+pub fn discipline(repository: &Repository, name: &str, family: &str) -> Done {
     let name = name.replace('-', "_");
-    write(&repository.root, &name)?;
+    write(&repository.root, &name, family)?;
     println!(
         "\
-wrote crates/disciplines/src/{name}.rs       a queue that works: first in, first out
+wrote crates/disciplines/src/{family}/{name}.rs       a queue that works: first in, first out
 wrote scenarios/disciplines/{name}.toml
-added `{name},` to {REGISTRY}
+added `{name},` to the family `{family}` in {REGISTRY}
 
 next:
   cargo test -p giveway-disciplines {name}   its own tests
@@ -46,9 +49,9 @@ pub fn try_it(repository: &Repository) -> Done {
         copy_all(&repository.root.join(part), &copy.join(part))
             .map_err(|error| format!("{part}: {error}"))?;
     }
-    write(&copy, NAME)?;
+    write(&copy, NAME, FAMILY)?;
     let elsewhere = Repository { root: copy.clone() };
-    let file = format!("crates/disciplines/src/{NAME}.rs");
+    let file = format!("crates/disciplines/src/{FAMILY}/{NAME}.rs");
     let formatted = elsewhere.run("rustfmt", &["--edition", "2024", "--check", &file]);
     // Into the same target folder, where what it depends on is built already. Nothing of ours is mixed up: cargo tells crates
     // apart by their paths.
@@ -61,16 +64,16 @@ pub fn try_it(repository: &Repository) -> Done {
     formatted.and(tested)
 }
 
-fn write(root: &Path, name: &str) -> Done {
+fn write(root: &Path, name: &str, family: &str) -> Done {
     check_name(name)?;
-    let file = root.join(format!("crates/disciplines/src/{name}.rs"));
+    let registry = root.join(REGISTRY);
+    let before = std::fs::read_to_string(&registry).map_err(|error| format!("{REGISTRY}: {error}"))?;
+    let registered = with_line(&before, family, name)?;
+    let file = root.join(format!("crates/disciplines/src/{family}/{name}.rs"));
     let scenario = root.join(format!("scenarios/disciplines/{name}.toml"));
     if let Some(taken) = [&file, &scenario].into_iter().find(|path| path.exists()) {
         return Err(format!("{} exists already", taken.display()));
     }
-    let registry = root.join(REGISTRY);
-    let before = std::fs::read_to_string(&registry).map_err(|error| format!("{REGISTRY}: {error}"))?;
-    let registered = with_line(&before, name)?;
     let type_name = type_name(name);
     let fill = |template: &str| template.replace("new_discipline", name).replace("NewDiscipline", &type_name);
     for (path, text) in [(&file, fill(FILE)), (&scenario, fill(SCENARIO)), (&registry, registered)] {
@@ -92,20 +95,31 @@ fn check_name(name: &str) -> Done {
     if KEYWORDS.contains(&name) {
         return Err(format!("\"{name}\" is a word of Rust: take another name"));
     }
-    if ["registry", "spec", "trace", "lib"].contains(&name) {
-        return Err(format!("\"{name}\" is a module of the disciplines crate: take another name"));
+    if ["registry", "spec", "common", "testing", "shape", "fair", "size", "aqm", "reserved", "lib"]
+        .contains(&name)
+    {
+        return Err(format!("\"{name}\" is a module of the crate of disciplines: take another name"));
     }
     Ok(())
 }
 
-/// The registry with one more line, the last one.
-fn with_line(text: &str, name: &str) -> Result<String, String> {
+/// The registry with one more line, the last one of the family.
+fn with_line(text: &str, family: &str, name: &str) -> Result<String, String> {
     let begin = text.find("registry! {\n").ok_or(format!("{REGISTRY} has no registry"))?;
     let end = text[begin..].find("\n}").ok_or(format!("the registry in {REGISTRY} has no end"))? + begin + 1;
-    if text[begin..end].lines().any(|line| line.trim() == format!("{name},")) {
-        return Err(format!("there is a discipline \"{name}\" already"));
+    let registry = &text[begin..end];
+    if registry.lines().any(|line| line.trim() == format!("{name},")) {
+        return Err(format!("the discipline \"{name}\" exists already"));
     }
-    Ok(format!("{}    {name},\n{}", &text[..end], &text[end..]))
+    let heading = format!("\n    {family} {{\n");
+    let Some(first) = registry.find(&heading).map(|at| begin + at + heading.len()) else {
+        let families: Vec<&str> =
+            registry.lines().skip(1).filter_map(|line| line.trim().strip_suffix(" {")).collect();
+        return Err(format!("unknown family \"{family}\": write one of {}", families.join(", ")));
+    };
+    let last =
+        text[first..].find("    }").ok_or(format!("the family {family} in {REGISTRY} has no end"))? + first;
+    Ok(format!("{}        {name},\n{}", &text[..last], &text[last..]))
 }
 
 /// `codel_l4s` is `CodelL4s` where it is a type.
@@ -133,11 +147,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_goes_to_the_end_of_the_registry() {
-        let before = "mod a;\n\nregistry! {\n    fifo,\n    drr,\n}\n\nfn after() {\n}\n";
-        let after = "mod a;\n\nregistry! {\n    fifo,\n    drr,\n    codel_l4s,\n}\n\nfn after() {\n}\n";
-        assert_eq!(with_line(before, "codel_l4s").unwrap(), after);
-        assert_eq!(with_line(before, "drr").unwrap_err(), "there is a discipline \"drr\" already");
+    fn the_line_goes_to_the_end_of_its_family() {
+        let before = "mod a;\n\nregistry! {\n    /// Order.\n    shape {\n        fifo,\n    }\n\n    /// Shares.\n    \
+                      fair {\n        drr,\n    }\n}\n\nfn after() {\n}\n";
+        let in_fair = before.replace("        drr,\n", "        drr,\n        codel_l4s,\n");
+        let in_shape = before.replace("        fifo,\n", "        fifo,\n        codel_l4s,\n");
+        assert_eq!(with_line(before, "fair", "codel_l4s").unwrap(), in_fair);
+        assert_eq!(with_line(before, "shape", "codel_l4s").unwrap(), in_shape);
+        assert_eq!(with_line(before, "shape", "drr").unwrap_err(), "the discipline \"drr\" exists already");
+        let unknown = with_line(before, "unfair", "codel_l4s").unwrap_err();
+        assert_eq!(unknown, "unknown family \"unfair\": write one of shape, fair");
     }
 
     #[test]

@@ -23,7 +23,7 @@ const PLACES: &[Place] = &[
     Place { name: "replay", knows: &["qdisc", "disciplines"], tests_know: &["counting"] },
     Place { name: "kernel", knows: &["qdisc", "disciplines", "replay"], tests_know: &[] },
     Place { name: "capture", knows: &["qdisc"], tests_know: &[] },
-    Place { name: "watch", knows: &["qdisc", "capture"], tests_know: &[] },
+    Place { name: "watch", knows: &["qdisc", "capture", "wire"], tests_know: &[] },
     Place { name: "wire", knows: &["qdisc"], tests_know: &["capture", "counting"] },
     Place { name: "reserve", knows: &["qdisc"], tests_know: &[] },
     Place { name: "workload", knows: &["qdisc", "capture"], tests_know: &["counting"] },
@@ -44,16 +44,18 @@ const PLACES: &[Place] = &[
         knows: &["qdisc", "disciplines", "live", "watch", "wire", "replay", "reserve"],
         tests_know: &[],
     },
-    Place { name: "record", knows: &["qdisc", "theory"], tests_know: &["disciplines", "sim"] },
+    Place { name: "measure", knows: &["qdisc", "theory"], tests_know: &[] },
+    Place { name: "document", knows: &["measure"], tests_know: &[] },
+    Place { name: "record", knows: &["qdisc", "theory", "measure", "document"], tests_know: &[] },
     Place {
         name: "scenario",
         knows: &["qdisc", "spec", "disciplines", "kernel", "sim", "switch", "theory"],
-        tests_know: &["record"],
+        tests_know: &["measure"],
     },
-    Place { name: "testbed", knows: &["qdisc", "kernel", "sim", "scenario", "record"], tests_know: &[] },
+    Place { name: "testbed", knows: &["qdisc", "kernel", "sim", "scenario", "measure"], tests_know: &[] },
     Place {
         name: "papers",
-        knows: &["qdisc", "theory", "disciplines", "sim", "switch", "scenario", "record"],
+        knows: &["qdisc", "theory", "disciplines", "sim", "switch", "scenario", "measure", "document"],
         tests_know: &[],
     },
     Place { name: "sources", knows: &[], tests_know: &[] },
@@ -68,6 +70,8 @@ const PLACES: &[Place] = &[
             "workload",
             "wire",
             "scenario",
+            "measure",
+            "document",
             "record",
             "papers",
             "replay",
@@ -79,6 +83,7 @@ const PLACES: &[Place] = &[
         name: "cli",
         knows: &[
             "qdisc",
+            "spec",
             "disciplines",
             "sim",
             "switch",
@@ -90,6 +95,8 @@ const PLACES: &[Place] = &[
             "wire",
             "theory",
             "scenario",
+            "measure",
+            "document",
             "record",
             "papers",
             "replay",
@@ -117,13 +124,18 @@ const PLACES: &[Place] = &[
             "live",
             "watch",
             "control",
+            "measure",
             "record",
             "scenario",
             "papers",
         ],
         tests_know: &[],
     },
-    Place { name: "docs", knows: &["disciplines", "sim", "switch", "scenario", "record"], tests_know: &[] },
+    Place {
+        name: "docs",
+        knows: &["spec", "disciplines", "sim", "switch", "scenario", "measure", "record", "cli"],
+        tests_know: &[],
+    },
     Place { name: "xtask", knows: &[], tests_know: &[] },
 ];
 
@@ -135,7 +147,7 @@ const KEPT_APART: &[(&str, &[&str])] = &[
     ("parquet", &["record"]),
     ("arrow-array", &["record"]),
     ("arrow-schema", &["record"]),
-    ("minijinja", &["record"]),
+    ("minijinja", &["document"]),
     ("clap", &["cli"]),
     ("annotate-snippets", &["cli"]),
     ("indicatif", &["cli"]),
@@ -207,7 +219,14 @@ fn hosts_name_no_discipline() {
     let arbiters = registry("crates/switch/src/registry.rs");
     assert!([&names, &arbiters].iter().all(|names| names.iter().any(|name| name == "fifo")), "no registry");
     let mut wrong = Vec::new();
-    for host in ["crates/sim/src", "crates/switch/src", "crates/live/src", "crates/record/src"] {
+    for host in [
+        "crates/sim/src",
+        "crates/switch/src",
+        "crates/live/src",
+        "crates/measure/src",
+        "crates/document/src",
+        "crates/record/src",
+    ] {
         let own: &[String] = if host == "crates/switch/src" { &arbiters } else { &[] };
         // Tests that are a file of their own may name what they use.
         let is_test =
@@ -256,13 +275,12 @@ fn has_word(line: &str, word: &str) -> bool {
     line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|other| other == word)
 }
 
-/// The names in the registry of a file.
+/// The names in the registry of a file: each is a line "name,", perhaps in a family.
 fn registry(file: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let lines = text.lines().skip_while(|line| !line.starts_with("registry! {")).skip(1);
-    let names =
-        lines.take_while(|line| *line != "}").map(|line| line.trim().trim_end_matches(',').to_owned());
-    names.filter(|name| !name.is_empty() && !name.starts_with("//")).collect()
+    let lines = lines.take_while(|line| *line != "}").map(str::trim).filter(|line| !line.starts_with("//"));
+    lines.filter_map(|line| line.strip_suffix(',')).map(str::to_owned).collect()
 }
 
 /// The crates of the workspace.

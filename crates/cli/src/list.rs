@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use giveway_disciplines::Family;
+
 use crate::registries::{self, Registry, What};
 use crate::{Outcome, terminal};
 
@@ -30,3 +32,10 @@ pub fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     }
     Ok(Outcome::Done)
 }
+        let mut family = None;
+            if thing.family != family {
+                family = thing.family;
+                if let Some(Family { name, summary }) = family {
+                    writeln!(out, "\n{}: {summary}", terminal::bold(name))?;
+                }
+            }

@@ -1,6 +1,7 @@
 //! What there is to choose from by name, of every host: what `giveway list` lists and `giveway explain` explains.
 
 use clap::ValueEnum;
+use giveway_disciplines::Family;
 use schemars::Schema;
 
 /// Which of them.
@@ -54,12 +55,13 @@ impl Thing {
 pub fn all() -> Vec<Registry> {
     // Entries of different registries are of different types with the same fields.
     macro_rules! things {
-        ($entry:ident of $entries:expr, $schema:expr) => {
+        ($entry:ident of $entries:expr, $family:expr, $schema:expr) => {
             $entries
                 .iter()
                 .map(|$entry| Thing {
                     name: $entry.name,
                     summary: $entry.summary,
+                    family: $family,
                     source: $entry.source,
                     schema: $schema,
                 })
@@ -71,7 +73,7 @@ pub fn all() -> Vec<Registry> {
             what: What::Disciplines,
             title: "Queue disciplines",
             one: "a queue discipline",
-            things: things!(entry of giveway_disciplines::ALL, Some(entry.schema)),
+            things: things!(entry of giveway_disciplines::ALL, entry.family, Some(entry.schema)),
         },
         Registry {
             what: What::Congestion,
@@ -86,10 +88,10 @@ pub fn all() -> Vec<Registry> {
             things: things!(entry of giveway_sim::SOURCES, Some(entry.schema)),
         },
         Registry {
-            what: What::Schedulers,
-            title: "Schedulers of a switch",
-            one: "a scheduler of a switch",
-            things: things!(entry of giveway_switch::ALL, Some(entry.schema)),
+            what: What::Arbiters,
+            title: "Arbiters of a switch",
+            one: "an arbiter of a switch",
+            things: things!(entry of giveway_switch::ALL, entry.family, Some(entry.schema)),
         },
         Registry {
             what: What::SwitchTraffic,

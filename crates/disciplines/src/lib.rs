@@ -1,12 +1,24 @@
 //! Queue disciplines, one file each.
 //!
-//! A file reads top-down: what it is, its principles, where it departs from its paper, what it costs, the
+//! # Families
+//! A discipline belongs to the first of these that describes what it is for:
+//!
+//! - `reserved`: it keeps rates that flows have reserved, each with a bound on delay.
+//! - `size`: it favours short flows, by how much a flow has sent or has left.
+//! - `fair`: it divides the link into fair shares among flows, by their turns, by tags, or by early drops.
+//! - `aqm`: it keeps one queue short by early drops or marks, so that senders slow down.
+//! - `shape`: it sets order or pace by arrival, class, rate or downstream link.
+//!
+//! `common` holds parts that several disciplines share, and `testing` the support for tests.
+//!
+//! # A file
+//! A file reads top-down: a summary, its principles, where it departs from its paper, what it costs, the
 //! references; then its `Config`, its state, the verbs of the contract, their steps, and its tests. Start with
 //! [`fifo`], then [`drr`], then [`efd`].
 //!
-//! Nothing here knows a host. To add a discipline: write its file, add its line below, add
-//! `scenarios/disciplines/NAME.toml`. From the line come the spelling in scenarios and on the command line, the
-//! schema, `giveway list` and `explain`, the reference page, the contract suite, the fuzz target and the benchmark.
+//! No file here names a backend. A new discipline is a file in its family, a line below, and
+//! `scenarios/disciplines/NAME.toml`. The line provides its name in scenarios and on the command line, the schema,
+//! `giveway list` and `explain`, the reference page, the contract suite, the fuzz target and the benchmark.
 
 #![forbid(unsafe_code)]
 // A second variable of the same name is how the wrong packet gets dropped.
@@ -14,62 +26,71 @@
 
 #[macro_use]
 mod registry;
-mod guaranteed;
-#[cfg(test)]
-mod line;
-#[cfg(test)]
-mod rates;
-#[cfg(test)]
-mod reserved;
-mod sent;
-#[cfg(test)]
-mod shares;
+mod common;
 mod spec;
-mod thresholds;
 #[cfg(test)]
-mod trace;
+mod testing;
 
-pub use giveway_spec::SpecError;
+pub use common::sent::Source;
+pub use giveway_spec::{Family, SpecError};
 pub use registry::{Advice, Discipline, Entry, Visit};
-pub use sent::Source;
 
 registry! {
-    fifo,
-    prio,
-    tbf,
-    drr,
-    sfq,
-    efd,
-    run2c,
-    xprotect,
-    pias,
-    las,
-    lars,
-    scfq,
-    stfq,
-    srpt,
-    srr,
-    bsq,
-    bsqred,
-    red,
-    ared,
-    choke,
-    sfb,
-    afd,
-    codel,
-    fq_codel,
-    pie,
-    pip,
-    fpip,
-    fpip_edge,
-    csfq,
-    vc,
-    wfq,
-    wf2q,
-    tss,
-    trr,
-    trr_round,
-    trr_sound,
-    vtrr,
-    qfq,
+    /// Order or pace by arrival, class, rate or downstream link.
+    shape {
+        fifo,
+        prio,
+        tbf,
+        bsq,
+        bsqred,
+    }
+
+    /// Fair shares of the link among flows, by turns, by tags or by early drops.
+    fair {
+        drr,
+        srr,
+        sfq,
+        fq_codel,
+        scfq,
+        stfq,
+        afd,
+        csfq,
+        fpip,
+        fpip_edge,
+    }
+
+    /// Short flows first, by how much a flow has sent or has left.
+    size {
+        efd,
+        run2c,
+        xprotect,
+        pias,
+        las,
+        lars,
+        srpt,
+    }
+
+    /// Active queue management: one queue, kept short by early drops or marks, so that senders slow down.
+    aqm {
+        red,
+        ared,
+        choke,
+        sfb,
+        codel,
+        pie,
+        pip,
+    }
+
+    /// Rates that flows have reserved, with bounds on delay.
+    reserved {
+        vc,
+        wfq,
+        wf2q,
+        tss,
+        trr,
+        trr_round,
+        trr_sound,
+        vtrr,
+        qfq,
+    }
 }

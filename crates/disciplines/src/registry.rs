@@ -69,26 +69,39 @@ pub trait Visit {
 /// One discipline of the registry.
 pub type Entry = giveway_spec::Entry<crate::Spec>;
 
-/// Makes the modules, the `Spec` enum and the `ALL` list from one line per discipline.
+/// Makes the modules, the `Spec` enum and the `ALL` list from one line per discipline, in families.
 ///
-/// The line `fifo,` becomes `pub mod fifo;`, the variant `Spec::fifo(fifo::Config)` and an [`Entry`].
+/// The line `fifo,` in the family `shape` becomes the module `fifo` with the source `shape/fifo.rs`, the variant
+/// `Spec::fifo(fifo::Config)` and an [`Entry`]. The comment above a family is its summary in lists.
 macro_rules! registry {
-    ($($name:ident),* $(,)?) => {
-        $(pub mod $name;)*
+    ($($(#[doc = $summary:literal])+ $family:ident { $($name:ident),* $(,)? })*) => {
+        $(
+            $(#[doc = $summary])+
+            mod $family {
+                $(pub mod $name;)*
+
+                pub(crate) const FAMILY: giveway_spec::Family = giveway_spec::Family {
+                    name: stringify!($family),
+                    summary: concat!($($summary),+).trim_ascii(),
+                };
+            }
+            pub use $family::{$($name),*};
+        )*
 
         /// Which discipline, with its parameters. Read it from text as `tc` would write it ("fq_codel target 5ms"),
         /// or from a table with a `kind`.
         #[allow(non_camel_case_types, missing_docs)]
         #[derive(Clone, Debug, PartialEq)]
         pub enum Spec {
-            $($name($name::Config)),*
+            $($($name($name::Config),)*)*
         }
 
         /// Every discipline, in the order in which they are listed.
-        pub const ALL: &[Entry] = &[$(Entry {
+        pub const ALL: &[Entry] = &[$($(Entry {
             name: stringify!($name),
+            family: Some($family::FAMILY),
             summary: <$name::Config as Discipline>::SUMMARY,
-            source: include_str!(concat!(stringify!($name), ".rs")),
+            source: include_str!(concat!(stringify!($family), "/", stringify!($name), ".rs")),
             schema: || schemars::schema_for!($name::Config),
             schema_within: <$name::Config as schemars::JsonSchema>::json_schema,
             default: || Spec::$name(Default::default()),
@@ -99,13 +112,13 @@ macro_rules! registry {
                     .map(Spec::$name)
                     .collect()
             },
-        }),*];
+        },)*)*];
 
         impl Spec {
             /// Its discipline's name.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Spec::$name(_) => stringify!($name)),*
+                    $($(Spec::$name(_) => stringify!($name),)*)*
                 }
             }
 
@@ -118,7 +131,7 @@ macro_rules! registry {
                 context: &giveway_qdisc::LinkContext,
             ) -> Result<Box<dyn giveway_qdisc::Qdisc<P>>, giveway_qdisc::Invalid> {
                 match self {
-                    $(Spec::$name(config) => Ok(Box::new(config.build::<P>(context)?))),*
+                    $($(Spec::$name(config) => Ok(Box::new(config.build::<P>(context)?)),)*)*
                 }
             }
 
@@ -139,49 +152,49 @@ macro_rules! registry {
             /// Does something with its type known.
             pub fn with<V: Visit>(&self, visit: V) -> V::Out {
                 match self {
-                    $(Spec::$name(config) => visit.visit(config)),*
+                    $($(Spec::$name(config) => visit.visit(config),)*)*
                 }
             }
 
             /// What it promises beyond the contract.
             pub fn properties(&self, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Properties {
                 match self {
-                    $(Spec::$name(config) => config.properties(context)),*
+                    $($(Spec::$name(config) => config.properties(context),)*)*
                 }
             }
 
             /// How many bytes a flow of a class may send in a round, where there are rounds.
             pub fn turn(&self, class: u16, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Bytes {
                 match self {
-                    $(Spec::$name(config) => config.turn(class, context)),*
+                    $($(Spec::$name(config) => config.turn(class, context),)*)*
                 }
             }
 
             /// How many hops beyond the link it looks.
             pub fn looks_ahead(&self) -> usize {
                 match self {
-                    $(Spec::$name(config) => config.looks_ahead()),*
+                    $($(Spec::$name(config) => config.looks_ahead(),)*)*
                 }
             }
 
             /// Parameters that are legal but usually a mistake, each in a sentence.
             pub fn warnings(&self, context: &giveway_qdisc::LinkContext) -> Vec<String> {
                 match self {
-                    $(Spec::$name(config) => config.warnings(context)),*
+                    $($(Spec::$name(config) => config.warnings(context),)*)*
                 }
             }
 
             /// Parameters that are legal but do not go with the packets that come, the largest of which has this length.
             pub fn advice(&self, largest: giveway_qdisc::Bytes, context: &giveway_qdisc::LinkContext) -> Vec<$crate::Advice> {
                 match self {
-                    $(Spec::$name(config) => config.advice(largest, context)),*
+                    $($(Spec::$name(config) => config.advice(largest, context),)*)*
                 }
             }
 
             /// Its parameters, by name.
             pub(crate) fn parameters(&self) -> serde_json::Value {
                 let value = match self {
-                    $(Spec::$name(config) => serde_json::to_value(config)),*
+                    $($(Spec::$name(config) => serde_json::to_value(config),)*)*
                 };
                 value.expect("a configuration is plain data")
             }

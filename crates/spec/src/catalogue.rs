@@ -12,10 +12,21 @@ use serde_json::Value;
 use crate::SpecError;
 use crate::kind::Kind;
 
+/// A group of a registry, for lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Its name, which is also the folder of its sources.
+    pub name: &'static str,
+    /// The purpose of everything in it, in one sentence.
+    pub summary: &'static str,
+}
+
 /// One thing of a registry.
 pub struct Entry<S> {
     /// How it is written.
     pub name: &'static str,
+    /// The group in which lists show it, in a registry that has groups.
+    pub family: Option<Family>,
     /// One line about it.
     pub summary: &'static str,
     /// Its source file, whose header explains it.

@@ -45,6 +45,7 @@
 //!
 //! const ALL: &[Entry<Spec>] = &[Entry {
 //!     name: "islip",
+//!     family: None,
 //!     summary: "round robin at inputs and outputs",
 //!     source: "//! Rounds of request and grant.",
 //!     schema: || schemars::schema_for!(Islip),
@@ -82,7 +83,7 @@ mod schema;
 mod table;
 mod write;
 
-pub use catalogue::{About, Catalogue, Entry, Spelled};
+pub use catalogue::{About, Catalogue, Entry, Family, Spelled};
 pub use error::SpecError;
 
 /// Gives a type everything that its catalogue knows: `FromStr` (with [`SpecError`]), `Display`, `Serialize`, `Deserialize`,

@@ -57,6 +57,7 @@ impl Spec {
 const ALL: &[Entry<Spec>] = &[
     Entry {
         name: "random",
+        family: None,
         summary: "any matching",
         source: "//! Draws.\n//!\n//! # Cost\nuse nothing;\n",
         schema: || schema_for!(Random),
@@ -67,6 +68,7 @@ const ALL: &[Entry<Spec>] = &[
     },
     Entry {
         name: "rounds",
+        family: None,
         summary: "requests and grants",
         source: "//! Asks.",
         schema: || schema_for!(Rounds),

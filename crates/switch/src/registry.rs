@@ -126,6 +126,7 @@ macro_rules! registry {
         /// All arbiters, in the order in which they are listed.
         pub const ALL: &[Entry<Spec>] = &[$(Entry {
             name: stringify!($name),
+            family: None,
             summary: <crate::arbiters::$name::Config as ArbiterConfig>::SUMMARY,
             source: include_str!(concat!("arbiters/", stringify!($name), ".rs")),
             schema: || schemars::schema_for!(WithOptions<crate::arbiters::$name::Config>),

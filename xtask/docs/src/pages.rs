@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use giveway_disciplines::Family;
 use giveway_sim::{Placed, TcpConfig};
 use giveway_switch::options::Options;
 use serde_json::Value;
@@ -24,7 +25,9 @@ struct Entry {
     summary: &'static str,
     source: &'static str,
     schema: Option<Value>,
-    /// How it is written, as an example.
+    /// The group of the registry that it belongs to.
+    family: Option<Family>,
+    /// Example of its use in a scenario.
     usage: String,
     /// What there is to say after its parameters.
     beside: String,
@@ -33,7 +36,8 @@ struct Entry {
 impl Entry {
     /// One without parameters; `{}` in the example is its name.
     fn new(name: &'static str, summary: &'static str, source: &'static str, usage: &str) -> Entry {
-        Entry { name, summary, source, schema: None, usage: usage.replace("{}", name), beside: String::new() }
+        let usage = usage.replace("{}", name);
+        Entry { name, summary, source, schema: None, family: None, usage, beside: String::new() }
     }
 
     /// The same with these parameters.
@@ -58,9 +62,19 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let mut contents = String::new();
     for (folder, title, entries) in &parts {
         contents.push_str(&format!("- [{title}](reference/{folder}.md)\n"));
-        let mut index = format!("# {title}\n\n| name | what it is |\n| --- | --- |\n");
-        for entry in entries {
+        const TABLE: &str = "| name | what it is |\n| --- | --- |\n";
+        let mut index = format!("# {title}\n\n");
+        let mut family = None;
+        for (at, entry) in entries.iter().enumerate() {
             let name = entry.name;
+            if entry.family != family {
+                family = entry.family;
+                let Family { name, summary } = family.unwrap_or(Family { name: "Others", summary: "" });
+                let gap = if at > 0 { "\n" } else { "" };
+                index.push_str(&format!("{gap}## {name}\n\n{summary}\n\n{TABLE}"));
+            } else if at == 0 {
+                index.push_str(TABLE);
+            }
             contents.push_str(&format!("  - [{name}](reference/{folder}/{name}.md)\n"));
             index.push_str(&format!("| [`{name}`]({folder}/{name}.md) | {} |\n", entry.summary));
             pages.insert(format!("{REFERENCE}/{folder}/{name}.md"), page(entry));
@@ -91,7 +105,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
 fn disciplines() -> Vec<Entry> {
     let entries = giveway_disciplines::ALL.iter().map(|entry| {
         let plain = Entry::new(entry.name, entry.summary, entry.source, "disciplines = [\"{}\"]");
-        plain.with((entry.schema)().to_value())
+        Entry { family: entry.family, ..plain.with((entry.schema)().to_value()) }
     });
     entries.collect()
 }

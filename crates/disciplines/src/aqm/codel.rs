@@ -1,0 +1,295 @@
+//! CoDel: one queue, kept short by dropping from its head when packets have waited too long for too long.
+//!
+//! # Principles
+//! - The measure is the time that a packet waited, not how many packets wait: the same setting fits every rate.
+//! - A queue that empties now and then is doing its work; only a delay that stands above `target` for a whole
+//!   `interval` is a fault.
+//! - Then one packet goes, and the next after `interval` / sqrt(n) for the n-th: TCP's rate falls with the root of the
+//!   drop rate, so this lowers it in equal steps.
+//! - Drops happen at the head, so that the sender hears of them a queue's length earlier.
+//! - It never empties the queue: as long as no more than an MTU stays behind the head, nothing is dropped.
+//! - With `ecn` a packet is marked where it would have been dropped, if its sender takes marks.
+//!
+//! # Deviations
+//! - The square root is an exact integer one, where the kernel keeps 1/sqrt(n) in 16 bits and makes one Newton step when n changes. For
+//!   the rest `codel` of Linux 7.2 drops the same packets at the same times (`cargo xtask test-kernel --oracle`).
+//! - The drop that ends a drop state counts, as in the kernel, so that the next state starts from all drops of the last. Programs that follow the
+//!   RFC's pseudo-code line by line count only drops after which the state goes on, one fewer.
+//! - "An MTU" is that of the link (RFC 8289 section 5.3), as in the kernel, which adds the header of the link.
+//! - When several drops are overdue and the head can be marked, one mark is made and the rest is told to the packets
+//!   behind it. The RFC's pseudo-code has no ECN; the kernel does the same.
+//!
+//! # Cost
+//! - One queue operation and one subtraction per packet; a square root per drop. 32 bytes of state.
+//!
+//! # References
+//! - RFC 8289 (Nichols, Jacobson, McGregor, Iyengar 2018), pseudo-code in section 5; parameters in sections 4.2, 4.3.
+//! - tc-codel(8) for names and defaults.
+
+use std::collections::VecDeque;
+
+use giveway_qdisc::blocks::codel::{Codel as State, Law};
+use giveway_qdisc::{
+    Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Span,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+
+/// Parameters of `codel`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How many packets it holds at most; what comes on top is dropped.
+    pub limit: Packets,
+    /// The delay that may stand.
+    pub target: Span,
+    /// How long it may stand above that before the first drop: about the longest usual round trip.
+    pub interval: Span,
+    /// Whether packets are marked instead of dropped when their sender takes marks.
+    pub ecn: bool,
+    /// Packets that waited for longer than this are marked in any case, if their sender takes marks.
+    pub ce_threshold: Option<Span>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            limit: Packets(1000),
+            target: Span::ms(5),
+            interval: Span::ms(100),
+            ecn: false,
+            ce_threshold: None,
+        }
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "CoDel: drops from the head when delay stands above a target (RFC 8289)";
+    type Qdisc<P: 'static> = Codel<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Codel<P>, Invalid> {
+        let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, context)?;
+        let room = (self.limit.0 as usize).min(1 << 12);
+        Ok(Codel {
+            limit: self.limit.0,
+            law,
+            state: State::default(),
+            queue: VecDeque::with_capacity(room),
+            held: Backlog::ZERO,
+        })
+    }
+
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(Limit::Packets(self.limit.0))
+    }
+
+    fn variants() -> Vec<Config> {
+        vec![
+            Config { limit: Packets(5), ..Config::default() },
+            Config { target: Span::us(50), interval: Span::us(500), ..Config::default() },
+            Config { target: Span::us(50), interval: Span::us(500), ecn: true, ..Config::default() },
+            Config { ce_threshold: Some(Span::ms(1)), ..Config::default() },
+        ]
+    }
+
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = law_warnings(self.target, self.interval, self.ce_threshold, context);
+        let drains = context.rate.time_for(self.limit.0.saturating_mul(context.mtu.0));
+        if drains < self.target {
+            warnings.push(format!(
+                "limit: {} drain in {drains} at {}, before the target of {}: the queue overflows before CoDel acts",
+                self.limit, context.rate, self.target
+            ));
+        }
+        warnings
+    }
+}
+
+/// CoDel's parameters, checked; shared with the disciplines that have CoDel inside.
+pub(crate) fn law(
+    limit: Packets,
+    target: Span,
+    interval: Span,
+    ecn: bool,
+    ce_threshold: Option<Span>,
+    context: &LinkContext,
+) -> Result<Law, Invalid> {
+    giveway_qdisc::check_limit("limit", Limit::Packets(limit.0), context.mtu)?;
+    if interval.is_zero() {
+        return Err(Invalid::new("interval", "no time at all: write for example \"100ms\""));
+    }
+    Ok(Law { target, interval, mtu: context.mtu, ecn, ce_threshold })
+}
+
+/// The usual mistakes with these.
+pub(crate) fn law_warnings(
+    target: Span,
+    interval: Span,
+    ce_threshold: Option<Span>,
+    context: &LinkContext,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let packet = context.rate.time_for(context.mtu.0);
+    // RFC 8289 section 4.3 and RFC 8290 section 5.2.2: the target is at least the time of one packet.
+    if target < packet {
+        warnings.push(format!(
+            "target: {target} is less than one packet of {} bytes takes at {} ({packet}): write at least that",
+            context.mtu.0, context.rate
+        ));
+    }
+    if interval <= target {
+        warnings.push(format!(
+            "interval: {interval} is no more than the target of {target}: it should be a round trip, ten to twenty times as long"
+        ));
+    }
+    if let Some(threshold) = ce_threshold.filter(|threshold| *threshold < packet) {
+        warnings.push(format!(
+            "ce_threshold: {threshold} is less than one packet takes at {} ({packet}): every packet that waits at all is marked",
+            context.rate
+        ));
+    }
+    warnings
+}
+
+/// The queue.
+pub struct Codel<P> {
+    limit: u64,
+    law: Law,
+    state: State,
+    queue: VecDeque<Packet<P>>,
+    held: Backlog,
+}
+
+impl<P> Qdisc<P> for Codel<P> {
+    #[inline]
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        if self.held.packets >= self.limit {
+            return cx.drop(pkt, DropReason::Overlimit);
+        }
+        self.held.add(pkt.bytes());
+        self.queue.push_back(pkt);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        let Codel { law, state, queue, held, .. } = self;
+        let sent = state.dequeue(law, cx, || {
+            let pkt = queue.pop_front()?;
+            held.sub(pkt.bytes());
+            Some((pkt, held.bytes))
+        });
+        match sent {
+            Some(pkt) => Next::Packet(pkt),
+            None => Next::Empty,
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        for pkt in self.queue.drain(..) {
+            cx.drop(pkt, DropReason::Reset);
+        }
+        self.held = Backlog::ZERO;
+        self.state = State::default();
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("dropping", f64::from(u8::from(self.state.dropping())));
+        visit("count", f64::from(self.state.count()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::trace::{T1, trace, trace_on};
+    use giveway_qdisc::{Ecn, Rate, Streams};
+
+    /// Packets of 1,000 bytes, one every half millisecond: twice what a link of 1,000 bytes per ms can send.
+    fn overload(from: u64, until_ms: u64) -> String {
+        let arrival = |i: u64| format!("{}.{} P{} 1000", i / 2, if i.is_multiple_of(2) { 0 } else { 5 }, i);
+        (2 * from..2 * until_ms).map(arrival).collect::<Vec<_>>().join("; ")
+    }
+
+    fn drops(trace: &str) -> &str {
+        trace.split_once('|').expect("departures, then drops").1.trim()
+    }
+
+    #[test]
+    fn is_a_fifo_as_long_as_nobody_waits() {
+        assert_eq!(trace("codel limit 4p", 1000, T1), trace("fifo limit 4p", 1000, T1));
+    }
+
+    /// Which packets go, and when, under a constant overload.
+    ///
+    /// At time t the head is the packet that came at (t + drops)/2. The first that waited for 5 ms is P10 at 10 ms;
+    /// 100 ms later the head is P110: it goes. From then on drop n+1 is due 100/sqrt(n) ms after drop n was.
+    #[test]
+    fn drops_at_the_pace_of_the_inverse_root() {
+        let out = trace("codel", 1000, &overload(0, 900));
+        let mut due = 110.0;
+        let mut expected = Vec::new();
+        for n in 0u32.. {
+            // The link asks once per millisecond; every drop so far moved one packet more.
+            let asked = libm::ceil(due) as u64;
+            if asked >= 900 {
+                break;
+            }
+            expected.push(format!("P{}@{asked}", asked + u64::from(n)));
+            due += 100.0 / libm::sqrt(f64::from(n + 1));
+        }
+        assert_eq!(expected[..5].join(" "), "P110@110 P211@210 P283@281 P342@339 P393@389");
+        assert!(expected.len() > 20);
+        // What follows the last arrival is another matter.
+        let during: Vec<&str> = drops(&out).split(' ').take(expected.len()).collect();
+        assert_eq!(during, expected);
+    }
+
+    #[test]
+    fn stops_as_soon_as_the_delay_is_below_target() {
+        // The head is late from 10 ms on, so one goes at 210 ms; by then arrivals have stopped, and the queue is short
+        // of its target before the next one is due.
+        let arrivals = overload(0, 115);
+        let out = trace("codel interval 200ms", 1000, &arrivals);
+        assert_eq!(drops(&out), "P210@210");
+        assert!(out.starts_with("P0[0-1] P1[1-2] P2[2-3]"));
+        assert!(out.contains("P209[209-210] P211[210-211]"), "the packet behind it leaves in its place");
+    }
+
+    #[test]
+    fn marks_instead_of_dropping() {
+        let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
+        let capable = |spec: &str| {
+            let qdisc = spec.parse::<crate::Spec>().unwrap().build::<String>(&context).unwrap();
+            trace_on(qdisc, 1000, &overload(0, 300), |meta| meta.ecn = Ecn::Ect0)
+        };
+        assert_eq!(drops(&capable("codel ecn")), "");
+        assert!(!drops(&capable("codel")).is_empty());
+    }
+
+    #[test]
+    fn a_full_buffer_refuses_the_newest() {
+        let out = trace("codel limit 2p", 1000, "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000");
+        assert_eq!(out, "A1[0-1] A2[1-2] A3[2-3] | A4@0.3");
+    }
+
+    #[test]
+    fn known_traps_are_named() {
+        let warnings = |spec: &str, rate| {
+            spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
+        };
+        assert!(warnings("codel", Rate::mbit(10)).is_empty());
+        assert!(warnings("codel", Rate::mbit(1))[0].starts_with("target: 5ms is less than one packet"));
+        assert!(warnings("codel limit 3p", Rate::mbit(10))[0].starts_with("limit: 3p drain in 3600us"));
+        assert!(warnings("codel interval 5ms", Rate::mbit(10))[0].starts_with("interval: "));
+        assert!(warnings("codel ce_threshold 1ms", Rate::mbit(10))[0].starts_with("ce_threshold: "));
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let zero = Config { interval: Span::ZERO, ..Config::default() };
+        assert_eq!(zero.build::<()>(&context).map(|_| ()).unwrap_err().parameter, "interval");
+    }
+}

@@ -1,0 +1,800 @@
+//! PIE: drops arriving packets with odds that a controller moves every few milliseconds, so that the delay stays at a
+//! target.
+//!
+//! # Principles
+//! - The controlled quantity is delay; the odds rise with its distance from `target` (`alpha`) and with its trend
+//!   (`beta`).
+//! - Small odds move in small steps: the gains are scaled down while the odds are low, so that the loop is as stable
+//!   with one flow as with hundreds.
+//! - Drops happen at arrival, at random; the queue itself is a plain FIFO.
+//! - A burst after quiet passes: nothing is dropped for `max_burst` after congestion begins.
+//! - Little delay with small odds, or little queue, is left alone.
+//! - With `ecn` packets are marked as long as the odds are below `ecn_prob`; beyond, marks are not enough.
+//!
+//! # Deviations
+//! - There is no timer: the updates that are due by a call are made at its start, one by one, with what the queue
+//!   was in between, so that the outcome is that of a timer. When the odds do not change any more the rest is
+//!   skipped; after 4,096 updates (a minute) without a call it is skipped in any case.
+//! - The first update is due one `tupdate` after the first call.
+//! - "Little queue" is up to two packets of the link's MTU, not two average packets. The kernel takes the MTU, too, but spares
+//!   only less than two.
+//! - The odds of the kernel's `pie` have rules that RFC 8033 does not: without delay they fall by a 64th per update instead of 2 %, above
+//!   250 ms they rise by 2 % more, and they do not end at 1. For the rest it updates them alike (`cargo xtask test-kernel --oracle`).
+//! - Delay is that of the packet that left last, and zero when nothing is queued: RFC 8033 section 4.3 leaves the choice
+//!   between time stamps and the departure rate, the kernel's default is the former. `dq_rate_estimator` takes the
+//!   latter.
+//! - PIE is always on; the RFC's section 5.3 allows to switch it off below a third of the buffer.
+//! - `max_burst`, `ecn_prob` and `derandomise` are constants in the kernel's `pie`.
+//!
+//! # Cost
+//! - A comparison per call, some ten floating-point operations per `tupdate`, a draw per arrival under congestion.
+//!
+//! # References
+//! - RFC 8033 (Pan, Natarajan, Baker, White 2017): sections 4.1 to 4.4 (drop, odds, delay, bursts), 5.1 (ECN), 5.2
+//!   (departure rate), 5.4 (derandomisation), 5.5 (cap on steps).
+//! - tc-pie(8) for names and defaults; its `alpha` and `beta` are sixteenths of the RFC's, per second.
+
+use std::collections::VecDeque;
+
+use giveway_qdisc::{
+    Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Rng,
+    Share, Span, Time, check_limit,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+
+/// Parameters of `pie`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How many packets it holds at most; what comes on top is dropped.
+    pub limit: Packets,
+    /// The delay that it aims at.
+    pub target: Span,
+    /// How often the odds are updated.
+    pub tupdate: Span,
+    /// Gain of the delay's distance from the target, in sixteenths per second.
+    pub alpha: u32,
+    /// Gain of the delay's change between two updates, in sixteenths per second.
+    pub beta: u32,
+    /// Whether packets are marked instead of dropped when their sender takes marks.
+    pub ecn: bool,
+    /// Odds from which on packets are dropped even if their sender takes marks.
+    pub ecn_prob: Share,
+    /// Large packets are likelier to be dropped than small ones.
+    pub bytemode: bool,
+    /// Delay is estimated from the departure rate and the queue's length instead of time stamps.
+    pub dq_rate_estimator: bool,
+    /// How long a burst after quiet passes untouched.
+    pub max_burst: Span,
+    /// Drops neither cluster nor fail to come: none before the odds have summed up to 0.85, one for sure at 8.5.
+    pub derandomise: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            limit: Packets(1000),
+            target: Span::ms(15),
+            tupdate: Span::ms(15),
+            alpha: 2,
+            beta: 20,
+            ecn: false,
+            ecn_prob: Share::new(0.1).expect("10 % is a share"),
+            bytemode: false,
+            dq_rate_estimator: false,
+            max_burst: Span::ms(150),
+            derandomise: true,
+        }
+    }
+}
+
+/// tc's gains are these parts of the RFC's.
+const GAIN_PARTS: f64 = 16.0;
+/// tc-pie(8): the gains lie between 0 and 32.
+const MOST_GAIN: u32 = 32;
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "PIE: random drops at arrival, odds controlled by delay (RFC 8033)";
+    type Qdisc<P: 'static> = Pie<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pie<P>, Invalid> {
+        check_limit("limit", Limit::Packets(self.limit.0), context.mtu)?;
+        if self.tupdate.is_zero() {
+            return Err(Invalid::new("tupdate", "no time at all: write for example \"15ms\""));
+        }
+        for (parameter, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if gain > MOST_GAIN {
+                return Err(Invalid::new(
+                    parameter,
+                    format!("{gain}: gains lie between 0 and {MOST_GAIN} sixteenths"),
+                ));
+            }
+        }
+        Ok(Pie {
+            law: Law {
+                alpha: f64::from(self.alpha) / GAIN_PARTS,
+                beta: f64::from(self.beta) / GAIN_PARTS,
+                target: self.target,
+                tupdate: self.tupdate,
+                max_burst: self.max_burst,
+            },
+            config: self.clone(),
+            mtu: context.mtu.0,
+            rng: context.streams.rng(),
+            state: State::new(self.max_burst),
+            update_at: None,
+            sojourn: Span::ZERO,
+            departures: Departures::default(),
+            accumulated: 0.0,
+            queue: VecDeque::with_capacity((self.limit.0 as usize).min(1 << 12)),
+            held: Backlog::ZERO,
+        })
+    }
+
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(Limit::Packets(self.limit.0))
+    }
+
+    fn variants() -> Vec<Config> {
+        let quick = Config {
+            target: Span::us(100),
+            tupdate: Span::us(100),
+            max_burst: Span::ZERO,
+            alpha: 32,
+            beta: 32,
+            ..Config::default()
+        };
+        vec![
+            Config { limit: Packets(5), ..Config::default() },
+            quick.clone(),
+            Config { ecn: true, bytemode: true, derandomise: false, ..quick.clone() },
+            Config { dq_rate_estimator: true, ..quick },
+        ]
+    }
+
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let untouched = context.rate.time_for(2 * context.mtu.0);
+        if self.target < untouched {
+            warnings.push(format!(
+                "target: {} is less than two packets of {} bytes take at {} ({untouched}), and those are left alone",
+                self.target, context.mtu.0, context.rate
+            ));
+        }
+        let drains = context.rate.time_for(self.limit.0.saturating_mul(context.mtu.0));
+        if drains < self.target {
+            warnings.push(format!(
+                "limit: {} drain in {drains} at {}, before the target of {}: the queue overflows before PIE acts",
+                self.limit, context.rate, self.target
+            ));
+        }
+        if self.alpha == 0 {
+            warnings.push("alpha: without it the delay stays wherever it happens to stand".into());
+        }
+        warnings
+    }
+}
+
+/// The controller's parameters, in the RFC's units.
+#[derive(Clone, Copy, Debug)]
+struct Law {
+    /// Per second.
+    alpha: f64,
+    /// Per second.
+    beta: f64,
+    /// QDELAY_REF.
+    target: Span,
+    /// T_UPDATE.
+    tupdate: Span,
+    /// MAX_BURST.
+    max_burst: Span,
+}
+
+/// What an update changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct State {
+    /// `drop_prob_`.
+    odds: f64,
+    /// `qdelay_old_`: the delay at the last update.
+    delay_old: Span,
+    /// `burst_allowance_`: how long drops are still held back.
+    burst: Span,
+}
+
+impl State {
+    fn new(max_burst: Span) -> State {
+        State { odds: 0.0, delay_old: Span::ZERO, burst: max_burst }
+    }
+}
+
+/// Below these odds, steps are divided by that: section 4.2's table.
+const TUNING: [(f64, f64); 6] =
+    [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
+/// What is left of the odds per update when there is no delay at all.
+const DECAY: f64 = 0.98;
+/// Section 5.5: the largest step while the odds are at least 10 %.
+const MOST_STEP: (f64, f64) = (0.1, 0.02);
+/// After so many updates without a call the rest is skipped.
+const MOST_UPDATES: u32 = 4096;
+/// Section 4.1: below half the target and these odds nothing is dropped.
+const LOW_ODDS: f64 = 0.2;
+/// Section 5.4.
+const DERANDOMISE: (f64, f64) = (0.85, 8.5);
+
+impl Law {
+    /// One update, section 4.2, with the delay as it is now.
+    fn update(&self, before: State, delay: Span) -> State {
+        let step = self.alpha * seconds(delay, self.target) + self.beta * seconds(delay, before.delay_old);
+        let scale = TUNING.iter().find(|(below, _)| before.odds < *below).map_or(1.0, |(_, scale)| *scale);
+        let mut step = step / scale;
+        if before.odds >= MOST_STEP.0 {
+            step = step.min(MOST_STEP.1);
+        }
+        let mut odds = before.odds + step;
+        if delay.is_zero() && before.delay_old.is_zero() {
+            odds *= DECAY;
+        }
+        let odds = odds.clamp(0.0, 1.0);
+
+        let half = self.target / 2;
+        let quiet = odds == 0.0 && delay < half && before.delay_old < half;
+        let burst = if quiet { self.max_burst } else { before.burst.saturating_sub(self.tupdate) };
+        State { odds, delay_old: delay, burst }
+    }
+}
+
+/// `a` - `b` in seconds; exact in the subtraction, so that equal spans give zero.
+fn seconds(a: Span, b: Span) -> f64 {
+    if a >= b { (a - b).as_s() } else { -(b - a).as_s() }
+}
+
+/// The departure rate, section 5.2: how long it takes to send [`Departures::THRESHOLD`] bytes while at least that much
+/// is queued.
+#[derive(Clone, Copy, Debug, Default)]
+struct Departures {
+    /// When the running measurement began, and what was sent in it.
+    running: Option<(Time, u64)>,
+    /// `avg_dq_time_`, averaged; zero before the first measurement.
+    average: Span,
+}
+
+impl Departures {
+    /// DQ_THRESHOLD.
+    const THRESHOLD: u64 = 1 << 14;
+
+    /// A packet of `bytes` left, and `queued` bytes stay.
+    fn sent(&mut self, bytes: u32, queued: u64, now: Time) {
+        if let Some((since, sent)) = &mut self.running {
+            *sent += u64::from(bytes);
+            if *sent >= Departures::THRESHOLD {
+                let took = now.since(*since);
+                // The newest counts by DQ_THRESHOLD / 2^16.
+                self.average =
+                    if self.average.is_zero() { took } else { took / 4 + self.average.scale(3, 4) };
+                self.running = None;
+            }
+        }
+        if self.running.is_none() && queued >= Departures::THRESHOLD {
+            self.running = Some((now, 0));
+        }
+    }
+
+    /// How long `queued` bytes will take.
+    fn delay(&self, queued: u64) -> Span {
+        self.average.scale(queued, Departures::THRESHOLD)
+    }
+}
+
+/// The queue.
+pub struct Pie<P> {
+    config: Config,
+    law: Law,
+    mtu: u64,
+    rng: Rng,
+    state: State,
+    /// When the next update is due; `None` before the first call.
+    update_at: Option<Time>,
+    /// How long the packet waited that left last; zero when nothing is queued.
+    sojourn: Span,
+    departures: Departures,
+    /// `accu_prob_`: the sum of the odds since the last drop.
+    accumulated: f64,
+    queue: VecDeque<Packet<P>>,
+    held: Backlog,
+}
+
+impl<P> Qdisc<P> for Pie<P> {
+    #[inline]
+    fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        self.catch_up(cx.now());
+        if self.held.packets >= self.config.limit.0 {
+            self.accumulated = 0.0;
+            return cx.drop(pkt, DropReason::Overlimit);
+        }
+        if self.wants_drop(pkt.bytes()) {
+            let may_mark = self.config.ecn && self.state.odds < self.config.ecn_prob.get();
+            if !(may_mark && cx.mark(&mut pkt)) {
+                return cx.drop(pkt, DropReason::Early);
+            }
+        }
+        self.held.add(pkt.bytes());
+        self.queue.push_back(pkt);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        self.catch_up(cx.now());
+        let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
+        self.held.sub(pkt.bytes());
+        if self.config.dq_rate_estimator {
+            self.departures.sent(pkt.bytes(), self.held.bytes, cx.now());
+        }
+        let empty = self.queue.is_empty();
+        self.sojourn = if empty { Span::ZERO } else { cx.now().since(pkt.meta.arrived) };
+        Next::Packet(pkt)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        for pkt in self.queue.drain(..) {
+            cx.drop(pkt, DropReason::Reset);
+        }
+        self.held = Backlog::ZERO;
+        self.state = State::new(self.law.max_burst);
+        self.update_at = None;
+        self.sojourn = Span::ZERO;
+        self.departures = Departures::default();
+        self.accumulated = 0.0;
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("drop_probability", self.state.odds);
+        visit("delay_s", self.delay().as_s());
+        visit("burst_allowance_s", self.state.burst.as_s());
+    }
+}
+
+impl<P> Pie<P> {
+    /// The delay as an update now would take it.
+    fn delay(&self) -> Span {
+        if self.config.dq_rate_estimator { self.departures.delay(self.held.bytes) } else { self.sojourn }
+    }
+
+    /// Makes the updates that a timer would have made since the last call.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        match self.update_at {
+            Some(due) if now < due => {}
+            Some(due) => self.update_at = Some(self.update_from(due, now)),
+            None => self.update_at = Some(now + self.law.tupdate),
+        }
+    }
+
+    /// Makes those from `due` to `now`, and says when the next one is due. Between calls the delay does not change.
+    #[cold]
+    fn update_from(&mut self, mut due: Time, now: Time) -> Time {
+        let delay = self.delay();
+        for _ in 0..MOST_UPDATES {
+            if now < due {
+                return due;
+            }
+            let before = self.state;
+            self.state = self.law.update(before, delay);
+            due += self.law.tupdate;
+            if self.state == before {
+                break;
+            }
+        }
+        // The rest would change nothing; the next one keeps the beat.
+        let behind = now.since(due).as_ps() / self.law.tupdate.as_ps() + 1;
+        if now < due { due } else { due + self.law.tupdate * behind }
+    }
+
+    /// Whether chance, and everything that may overrule it, is against an arriving packet: section 4.1.
+    fn wants_drop(&mut self, bytes: u32) -> bool {
+        let calm = self.state.delay_old < self.law.target / 2 && self.state.odds < LOW_ODDS;
+        if !self.state.burst.is_zero() || calm || self.held.bytes <= 2 * self.mtu {
+            return false;
+        }
+        let odds = if self.config.bytemode {
+            self.state.odds * f64::from(bytes) / self.mtu as f64
+        } else {
+            self.state.odds
+        };
+        if !self.config.derandomise {
+            return self.rng.uniform() < odds;
+        }
+        if self.state.odds == 0.0 {
+            self.accumulated = 0.0;
+        }
+        let drop = against(&mut self.accumulated, odds, || self.rng.uniform());
+        if drop {
+            self.accumulated = 0.0;
+        }
+        drop
+    }
+}
+
+/// Section 5.4: no drop before the odds have summed up, a certain one when they have summed up too far.
+fn against(accumulated: &mut f64, odds: f64, draw: impl FnOnce() -> f64) -> bool {
+    *accumulated += odds;
+    let (least, most) = DERANDOMISE;
+    *accumulated >= most || (*accumulated >= least && draw() < odds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::trace::{T1, trace};
+    use giveway_qdisc::{Ecn, FlowKey, Outbox, Rate, Streams};
+    use proptest::prelude::*;
+
+    const LAW: Law = Law {
+        alpha: 0.125,
+        beta: 1.25,
+        target: Span::ms(15),
+        tupdate: Span::ms(15),
+        max_burst: Span::ms(150),
+    };
+
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
+    }
+
+    fn built(config: &Config) -> Pie<u32> {
+        config.build(&context()).unwrap()
+    }
+
+    fn offer(q: &mut Pie<u32>, bytes: u32, ecn: Ecn, now: Time) -> (usize, Option<DropReason>) {
+        let mut out = Outbox::default();
+        let mut pkt = Packet::new(FlowKey(0), bytes, 0);
+        pkt.meta.arrived = now;
+        pkt.meta.ecn = ecn;
+        q.enqueue(pkt, &mut Cx::new(now, &mut out));
+        (out.marked.len(), out.dropped.pop().map(|(_, why)| why))
+    }
+
+    fn take(q: &mut Pie<u32>, now: Time) {
+        let _ = q.dequeue(&mut Cx::new(now, &mut Outbox::default()));
+    }
+
+    /// `percent` of what the link can carry arrives, packets of 1,000 bytes, for a time in which it sends one per
+    /// millisecond. The odds at the end of each millisecond, and the drops.
+    fn load(
+        q: &mut Pie<u32>,
+        percent: u64,
+        from_ms: u64,
+        until_ms: u64,
+        ecn: Ecn,
+    ) -> (Vec<f64>, Vec<u64>, usize) {
+        let (mut odds, mut drops, mut marks) = (Vec::new(), Vec::new(), 0);
+        for ms in from_ms..until_ms {
+            for _ in ms * percent / 100..(ms + 1) * percent / 100 {
+                let (marked, dropped) = offer(q, 1000, ecn, Time::ms(ms));
+                marks += marked;
+                drops.extend(dropped.map(|_| ms));
+            }
+            take(q, Time::ms(ms));
+            odds.push(q.state.odds);
+        }
+        (odds, drops, marks)
+    }
+
+    #[test]
+    fn is_a_fifo_as_long_as_nobody_waits() {
+        assert_eq!(trace("pie limit 4p", 1000, T1), trace("fifo limit 4p", 1000, T1));
+    }
+
+    /// The first updates at a delay of 35 ms, by hand: 20 ms above the target, and 35 ms above the last delay, then no
+    /// further. Steps (0.125 x 0.020 + 1.25 x 0.035)/2048, then 0.0025/128 until 1e-4 is reached, then 0.0025/32.
+    #[test]
+    fn the_odds_step_by_step() {
+        let mut state = State::new(Span::ZERO);
+        let mut series = Vec::new();
+        for _ in 0..8 {
+            state = LAW.update(state, Span::ms(35));
+            series.push(state.odds * 1e6);
+        }
+        let expected = [22.583, 42.114, 61.646, 81.177, 100.708, 178.833, 256.958, 335.083];
+        for (odds, right) in series.iter().zip(expected) {
+            assert!((odds - right).abs() < 5e-4, "{series:?}");
+        }
+    }
+
+    #[test]
+    fn steps_are_capped_above_ten_per_cent() {
+        let at = |odds| State { odds, delay_old: Span::ms(15), burst: Span::ZERO };
+        let after = |odds| LAW.update(at(odds), Span::ms(215)).odds;
+        // 0.125 x 0.2 + 1.25 x 0.2 = 0.275; halved below 10 %.
+        assert!((after(0.05) - 0.1875).abs() < 1e-12);
+        assert!((after(0.1) - 0.12).abs() < 1e-12);
+        assert_eq!(after(0.99), 1.0);
+    }
+
+    #[test]
+    fn the_burst_allowance_returns_after_two_quiet_updates() {
+        let after_trouble = State { odds: 0.0, delay_old: Span::ms(20), burst: Span::ZERO };
+        let once = LAW.update(after_trouble, Span::ms(7));
+        assert_eq!((once.odds, once.burst), (0.0, Span::ZERO));
+        assert_eq!(LAW.update(once, Span::ms(7)).burst, Span::ms(150));
+        assert_eq!(
+            LAW.update(once, Span::from_ps(7_500_000_000)).burst,
+            Span::ZERO,
+            "half the target is not quiet"
+        );
+    }
+
+    #[test]
+    fn little_delay_with_small_odds_is_left_alone() {
+        let drops = |odds, delay_old| {
+            let mut q = built(&Config { derandomise: false, ..Config::default() });
+            for _ in 0..50 {
+                offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO);
+            }
+            q.state = State { odds, delay_old, burst: Span::ZERO };
+            (0..200).filter(|_| offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO).1.is_some()).count()
+        };
+        assert_eq!(drops(0.19, Span::ms(7)), 0);
+        assert!(drops(0.2, Span::ms(7)) > 0);
+        assert!(drops(0.19, Span::ms(8)) > 0);
+    }
+
+    #[test]
+    fn a_burst_passes_and_then_packets_are_dropped() {
+        // Four times the load: the delay is above 7.5 ms after ten milliseconds, and stays there.
+        let mut q = built(&Config { limit: Packets(100_000), ..Config::default() });
+        let (odds, drops, _) = load(&mut q, 400, 0, 600, Ecn::NotCapable);
+        let first = odds.iter().position(|odds| *odds > 0.0).unwrap() as u64;
+        assert!(odds.is_sorted() && odds[599] > 0.1);
+        // The first update above zero took the first 15 of 150 ms.
+        assert!(drops[0] >= first + 135, "{first} {}", drops[0]);
+
+        let mut hasty =
+            built(&Config { limit: Packets(100_000), max_burst: Span::ZERO, ..Config::default() });
+        let (_, early, _) = load(&mut hasty, 400, 0, 600, Ecn::NotCapable);
+        assert!(early[0] < drops[0]);
+    }
+
+    /// Traffic that ignores drops, a quarter above the link's rate: one packet of five has to go, and the delay stays
+    /// at the target.
+    #[test]
+    fn the_delay_settles_at_the_target() {
+        let settled = |derandomise| {
+            let mut q = built(&Config { derandomise, ..Config::default() });
+            load(&mut q, 125, 0, 60_000, Ecn::NotCapable);
+            let (mut delay, mut odds) = (0.0, 0.0);
+            for ms in 60_000..70_000 {
+                load(&mut q, 125, ms, ms + 1, Ecn::NotCapable);
+                delay += q.delay().as_s() / 10_000.0;
+                odds += q.state.odds / 10_000.0;
+            }
+            (delay, odds)
+        };
+        let (delay, odds) = settled(false);
+        assert!((delay - 0.015).abs() < 0.001, "{delay}");
+        assert!((odds - 0.2).abs() < 0.01, "{odds}");
+        // Derandomised, some packets pass for certain after each drop, so the odds must stand higher for the same drops.
+        let (even, higher) = settled(true);
+        assert!((even - 0.015).abs() < 0.001, "{even}");
+        assert!(higher > 0.25, "{higher}");
+    }
+
+    #[test]
+    fn capable_packets_are_marked_up_to_ten_per_cent() {
+        let mut q = built(&Config { ecn: true, limit: Packets(100_000), ..Config::default() });
+        let (odds, drops, marks) = load(&mut q, 200, 0, 3000, Ecn::Ect0);
+        let ten = odds.iter().position(|odds| *odds >= 0.1).unwrap() as u64;
+        assert!(marks > 0 && drops[0] >= ten, "{marks} {} {ten}", drops[0]);
+        let mut deaf = built(&Config { ecn: true, limit: Packets(100_000), ..Config::default() });
+        let (_, told, none) = load(&mut deaf, 200, 0, 3000, Ecn::NotCapable);
+        assert!(none == 0 && told[0] < ten);
+    }
+
+    #[test]
+    fn two_packets_are_left_alone() {
+        let mut q = built(&Config::default());
+        q.state = State { odds: 1.0, delay_old: Span::ms(100), burst: Span::ZERO };
+        let fates: Vec<_> = (0..5).map(|_| offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO).1).collect();
+        // Three thousand bytes are two of the link's largest packets.
+        assert_eq!(fates, [None, None, None, None, Some(DropReason::Early)]);
+    }
+
+    #[test]
+    fn chance_is_kept_within_bounds() {
+        let drops = |mut accumulated: f64, odds, draw: f64| against(&mut accumulated, odds, || draw);
+        assert!(!drops(0.0, 0.84, 0.0));
+        assert!(drops(0.8, 0.05, 0.049));
+        assert!(!drops(0.8, 0.05, 0.05));
+        assert!(drops(8.4, 0.1, 0.99));
+        // Odds of 6 %: fourteen packets pass for certain, and 141 never do.
+        let gaps = |derandomise| {
+            let mut q = built(&Config { derandomise, max_burst: Span::ZERO, ..Config::default() });
+            for _ in 0..50 {
+                offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO);
+            }
+            q.state = State { odds: 0.06, delay_old: Span::ms(15), burst: Span::ZERO };
+            q.accumulated = 0.0;
+            let (mut gaps, mut since) = (Vec::new(), 0);
+            for _ in 0..300_000 {
+                since += 1;
+                match offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO).1 {
+                    Some(_) => {
+                        gaps.push(since);
+                        since = 0;
+                    }
+                    None => take(&mut q, Time::ZERO),
+                }
+            }
+            let mean = f64::from(gaps.iter().sum::<i32>()) / gaps.len() as f64;
+            (gaps.iter().copied().min().unwrap(), gaps.iter().copied().max().unwrap(), mean)
+        };
+        let (least, most, mean) = gaps(true);
+        assert!(least == 15 && most <= 142, "{least} {most}");
+        assert!((mean - (14.0 + 1.0 / 0.06)).abs() < 0.5, "{mean}");
+        let (smallest, _, usual) = gaps(false);
+        assert!(smallest == 1 && (usual - 1.0 / 0.06).abs() < 0.5, "{smallest} {usual}");
+    }
+
+    #[test]
+    fn size_counts_when_it_is_told_to() {
+        let rate = |bytes| {
+            let mut q = built(&Config { bytemode: true, derandomise: false, ..Config::default() });
+            for _ in 0..50 {
+                offer(&mut q, bytes, Ecn::NotCapable, Time::ZERO);
+            }
+            q.state = State { odds: 0.3, delay_old: Span::ms(15), burst: Span::ZERO };
+            let mut drops = 0;
+            for _ in 0..100_000 {
+                match offer(&mut q, bytes, Ecn::NotCapable, Time::ZERO).1 {
+                    Some(_) => drops += 1,
+                    None => take(&mut q, Time::ZERO),
+                }
+            }
+            f64::from(drops) / 1e5
+        };
+        assert!((rate(1500) - 0.3).abs() < 0.01);
+        assert!((rate(150) - 0.03).abs() < 0.005);
+    }
+
+    #[test]
+    fn the_departure_rate_gives_the_same_delay() {
+        let mut q = built(&Config { dq_rate_estimator: true, limit: Packets(100_000), ..Config::default() });
+        load(&mut q, 150, 0, 200, Ecn::NotCapable);
+        // A packet of 1,000 bytes per millisecond; a measurement is 17 of them for 2^14 bytes.
+        assert_eq!(q.departures.average, Span::ms(17));
+        let expected = q.held.bytes as f64 / 1e6 * 17_000.0 / 16_384.0;
+        assert!((q.delay().as_s() - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn idle_time_is_replayed_exactly_and_in_bounds() {
+        let mut asked = built(&Config::default());
+        load(&mut asked, 50, 0, 2000, Ecn::NotCapable);
+        assert_eq!((asked.held.packets, asked.delay()), (0, Span::ZERO));
+        asked.state = State { odds: 0.8, delay_old: Span::ms(40), burst: Span::ZERO };
+        let mut left = built(&Config::default());
+        (left.state, left.update_at) = (asked.state, asked.update_at);
+        // One is asked every millisecond for a minute, the other once.
+        for ms in 2000..62_000 {
+            take(&mut asked, Time::ms(ms));
+        }
+        take(&mut left, Time::ms(61_999));
+        assert_eq!((left.state, left.update_at), (asked.state, asked.update_at));
+        assert_eq!(left.state, State::new(Span::ms(150)), "and after a minute nothing is left of the past");
+
+        // From certainty to nothing in fewer updates than are made at most.
+        let mut state = State { odds: 1.0, delay_old: Span::ZERO, burst: Span::ZERO };
+        let mut updates = 0;
+        while LAW.update(state, Span::ZERO) != state {
+            state = LAW.update(state, Span::ZERO);
+            updates += 1;
+        }
+        assert!(updates < MOST_UPDATES / 4, "{updates}");
+        // Years of silence cost no more.
+        take(&mut left, Time::s(10_000_000));
+        assert!(left.update_at.is_some_and(|due| due > Time::s(10_000_000)));
+    }
+
+    #[test]
+    fn known_traps_are_named() {
+        let warnings = |spec: &str, rate| {
+            spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
+        };
+        assert!(warnings("pie", Rate::mbit(10)).is_empty());
+        assert!(warnings("pie", Rate::mbit(1))[0].starts_with("target: 15ms is less than two packets"));
+        assert!(warnings("pie limit 10", Rate::mbit(10))[0].starts_with("limit: 10p drain in 12ms"));
+        assert!(warnings("pie alpha 0", Rate::mbit(10))[0].starts_with("alpha: "));
+        for (wrong, parameter) in [
+            (Config { tupdate: Span::ZERO, ..Config::default() }, "tupdate"),
+            (Config { beta: 33, ..Config::default() }, "beta"),
+            (Config { limit: Packets(0), ..Config::default() }, "limit"),
+        ] {
+            assert_eq!(wrong.build::<()>(&context()).map(|_| ()).unwrap_err().parameter, parameter);
+        }
+    }
+
+    /// Section 4.2 and 5.5 as they are written, line by line; delays in whole microseconds, since a difference that is
+    /// off by a bit can take the other side of an edge of the table.
+    fn rfc(drop_prob: &mut f64, qdelay_old: &mut i64, current_qdelay: i64, target: i64) {
+        let seconds = |us: i64| us as f64 / 1e6;
+        let mut p = 0.125 * seconds(current_qdelay - target) + 1.25 * seconds(current_qdelay - *qdelay_old);
+        if *drop_prob < 0.000001 {
+            p /= 2048.0;
+        } else if *drop_prob < 0.00001 {
+            p /= 512.0;
+        } else if *drop_prob < 0.0001 {
+            p /= 128.0;
+        } else if *drop_prob < 0.001 {
+            p /= 32.0;
+        } else if *drop_prob < 0.01 {
+            p /= 8.0;
+        } else if *drop_prob < 0.1 {
+            p /= 2.0;
+        }
+        if *drop_prob >= 0.1 && p > 0.02 {
+            p = 0.02;
+        }
+        *drop_prob += p;
+        if current_qdelay == 0 && *qdelay_old == 0 {
+            *drop_prob *= 0.98;
+        }
+        *drop_prob = drop_prob.clamp(0.0, 1.0);
+        *qdelay_old = current_qdelay;
+    }
+
+    proptest! {
+        /// On random delays the odds are those of the RFC, to the last bit.
+        #[test]
+        fn the_odds_are_the_rfcs(delays in prop::collection::vec((0..200_000u64, 1..30u32), 1..60)) {
+            let mut state = State::new(Span::ms(150));
+            let (mut drop_prob, mut qdelay_old) = (0.0, 0);
+            for (us, times) in delays {
+                // Short delays are the interesting ones.
+                let us = if us % 3 == 0 { 0 } else { us % 60_000 };
+                for _ in 0..times {
+                    state = LAW.update(state, Span::us(us));
+                    rfc(&mut drop_prob, &mut qdelay_old, us as i64, 15_000);
+                    prop_assert_eq!(state.odds, drop_prob);
+                    prop_assert!((0.0..=1.0).contains(&state.odds));
+                    prop_assert!(state.burst <= Span::ms(150));
+                }
+            }
+        }
+
+        /// However the calls lie between the updates, what happens at the updates is the same.
+        #[test]
+        fn asking_more_often_changes_nothing(gaps in prop::collection::vec((1..200_000u64, any::<bool>()), 1..80)) {
+            let quick = Config { target: Span::ms(1), max_burst: Span::ms(30), ..Config::default() };
+            let (mut rare, mut often) = (built(&quick), built(&quick));
+            let mut now = Time::ZERO;
+            // Both are first asked at the same time: that starts the clock of updates.
+            for q in [&mut rare, &mut often] {
+                offer(q, 1000, Ecn::NotCapable, now);
+            }
+            for (us, arrives) in gaps {
+                let until = now + Span::us(us);
+                while now + Span::us(900) < until {
+                    now += Span::us(900);
+                    often.catch_up(now);
+                }
+                now = until;
+                for q in [&mut rare, &mut often] {
+                    if arrives {
+                        for _ in 0..3 {
+                            offer(q, 1000, Ecn::NotCapable, now);
+                        }
+                    } else {
+                        take(q, now);
+                    }
+                }
+                prop_assert_eq!((rare.state, rare.update_at, rare.held), (often.state, often.update_at, often.held));
+            }
+        }
+    }
+}

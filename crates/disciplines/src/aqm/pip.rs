@@ -1,0 +1,233 @@
+//! PIP: drops at random at arrival, with odds that a controller moves so that the queue stays at a reference length.
+//!
+//! # Principles
+//! - The odds move with the queue's distance from `target` (an integral over time: what is too long for long is told harder)
+//!   and with its change (so that they do not overshoot).
+//! - They move at every arrival, by the time since the last one: the loop is as fast with few packets as with many.
+//! - The queue itself is a plain FIFO.
+//!
+//! # Deviations
+//! - FPIP's section 2.2.4 prints the step, and uses the odds to detect congestion; the poster where PIP stands for itself was
+//!   not to be had. Dropping with these odds is what "PIP alone" means here.
+//! - What the printed step leaves open (units, bounds, pauses) is told and decided in the block `pip`. `noclamp` is the step
+//!   as printed, without bounds on the odds.
+//! - The reference is a number of packets. A `target` in bytes counts bytes, in packets of `avpkt`.
+//! - The gains are the paper's. They are hot: about 500 times (integral) and 30 times (proportional) those of ns-2's PI at the
+//!   same reference.
+//!
+//! # Cost
+//! - A few floating-point operations and a draw per arrival. State of one queue.
+//!
+//! # References
+//! - H. Zhang, J. Jiang, W. Dou, "A Fair Bandwidth Allocation Mechanism with Preference to Short Flows", Journal of Software
+//!   18(3), 2007: section 2.2.4 for the step, section 3.1 for the values.
+//! - H. Zhang, B. Liu, W. Dou, "Design of a robust active queue management algorithm based on feedback compensation",
+//!   SIGCOMM 2003 (poster): named there as its source; known to us by title only.
+
+use giveway_qdisc::blocks::Buffer;
+use giveway_qdisc::blocks::pip::{Gains, Length, Pip as Controller};
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, Rng, Span,
+    check_limit,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+
+/// Parameters of `pip`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much it holds; what comes on top is dropped.
+    pub limit: Limit,
+    /// The length that the queue is kept at (q0): in packets, or in bytes.
+    pub target: Limit,
+    /// Length of a packet, where `target` is in bytes.
+    pub avpkt: Bytes,
+    /// Integral time (T), packet-seconds: a queue that is so many packets too long for a second raises the odds by 1.
+    pub t: f64,
+    /// Proportional time (tau): tau / t less `kh` is by how much one packet more raises the odds at once.
+    pub tau: Span,
+    /// Position feedback (K_h), per packet.
+    pub kh: f64,
+    /// The longest pause between two arrivals that counts; by default all do.
+    pub max_dt: Option<Span>,
+    /// Whether the odds are kept between 0 and 1. Without it an idle link hides the congestion after it.
+    pub clamp: bool,
+    /// Whether packets are marked instead of dropped when their sender takes marks.
+    pub ecn: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let gains = Gains::default();
+        Config {
+            limit: Limit::Bytes(300_000),
+            target: Limit::Packets(gains.target as u64),
+            avpkt: Bytes(1000),
+            t: gains.t,
+            tau: Span::from_s_f64(gains.tau),
+            kh: gains.kh,
+            max_dt: gains.most,
+            clamp: gains.clamp,
+            ecn: false,
+        }
+    }
+}
+
+impl Config {
+    fn gains(&self, target: f64) -> Gains {
+        let Config { t, tau, kh, max_dt, clamp, .. } = *self;
+        Gains { t, tau: tau.as_s(), kh, target, clamp, most: max_dt }
+    }
+
+    /// The controller, and how it measures the queue.
+    pub(crate) fn controller(&self) -> Result<(Controller, Length), Invalid> {
+        let (length, target) = Length::new(self.target, self.avpkt)?;
+        Ok((Controller::new(self.gains(target).checked()?), length))
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "PIP: random drops at arrival, odds controlled by the queue's length";
+    type Qdisc<P: 'static> = Pip<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pip<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
+        let (controller, length) = self.controller()?;
+        Ok(Pip {
+            fresh: controller,
+            controller,
+            length,
+            ecn: self.ecn,
+            rng: context.streams.rng(),
+            queue: Buffer::new(self.limit),
+        })
+    }
+
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
+    }
+
+    fn variants() -> Vec<Config> {
+        let quick = Config { target: Limit::Packets(2), t: 0.1, ..Config::default() };
+        vec![
+            Config { limit: Limit::Packets(5), ..quick.clone() },
+            Config { limit: Limit::Bytes(20_000), target: Limit::Bytes(3000), ecn: true, ..quick.clone() },
+            Config { clamp: false, max_dt: Some(Span::ms(1)), ..quick },
+        ]
+    }
+
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
+        let mut warnings = self.gains(0.0).warnings();
+        warnings.extend(above_limit("target", self.target, self.limit));
+        warnings
+    }
+}
+
+/// What is wrong with a `parameter` that is a length which the queue never has.
+pub(crate) fn above_limit(parameter: &str, target: Limit, limit: Limit) -> Option<String> {
+    let never = match (target, limit) {
+        (Limit::Packets(target), Limit::Packets(limit)) => target >= limit,
+        (Limit::Bytes(target), Limit::Bytes(limit)) => target >= limit,
+        // Packets of a few hundred bytes on average are usual; below that the queue never gets there.
+        (Limit::Packets(target), Limit::Bytes(limit)) => target.saturating_mul(64) >= limit,
+        (Limit::Bytes(target), Limit::Packets(limit)) => target >= limit.saturating_mul(1500),
+    };
+    never.then(|| format!("{parameter}: the queue never is as long as {target} with a limit of {limit}"))
+}
+
+/// The queue and its controller.
+pub struct Pip<P> {
+    /// The controller as it was in the beginning.
+    fresh: Controller,
+    controller: Controller,
+    length: Length,
+    ecn: bool,
+    rng: Rng,
+    queue: Buffer<P>,
+}
+
+impl<P> Qdisc<P> for Pip<P> {
+    #[inline]
+    fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        let odds = self.controller.arrival(self.length.of(self.queue.held()), cx.now());
+        let told = odds > 0.0 && self.rng.uniform() < odds;
+        if told && !(self.ecn && self.queue.admits(pkt.bytes()) && cx.mark(&mut pkt)) {
+            return cx.drop(pkt, DropReason::Early);
+        }
+        self.queue.push(pkt, cx);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _: &mut Cx<'_, P>) -> Next<P> {
+        self.queue.pop().map_or(Next::Empty, Next::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.held()
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        self.queue.reset(cx);
+        self.controller = self.fresh;
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("drop_probability", self.controller.odds());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+    use crate::testing::rates::{Flow, Outcome, offer};
+    use crate::testing::trace;
+    use giveway_qdisc::{Rate, Streams};
+
+    fn with(spec: &str, flows: &[Flow]) -> Outcome {
+        offer(spec, Rate::mbit(10), flows, 30)
+    }
+
+    /// Nothing is dropped while the queue is no longer than the reference: T1 fits.
+    #[test]
+    fn is_a_fifo_below_its_reference() {
+        use trace::{T1, trace};
+        assert_eq!(trace("pip limit 300p", 1000, T1), trace("fifo limit 300p", 1000, T1));
+    }
+
+    /// Twice the link's rate from ten senders who never slow down: half must go, and the queue stands at the reference, whether
+    /// that is counted in packets or in bytes.
+    #[test]
+    fn the_queue_stands_at_its_reference() {
+        let flows = [Flow { kbit: 2000, bytes: 500 }; 10];
+        for (spec, packets) in
+            [("pip", 50.0), ("pip target 100p", 100.0), ("pip target 30kb avpkt 500b", 60.0)]
+        {
+            let outcome = with(spec, &flows);
+            assert!((outcome.utilization - 1.0).abs() < 0.001, "{spec}: {outcome:?}");
+            assert!((outcome.queue_packets / packets - 1.0).abs() < 0.05, "{spec}: {outcome:?}");
+        }
+        // At half the rate nothing stands. A step from no packet to one raises odds of 0 to 0.0006, so a few of the 37,500 packets
+        // are lost all the same.
+        let light = with("pip", &[Flow { kbit: 500, bytes: 500 }; 10]);
+        assert!(light.queue_packets < 3.0 && light.dropped < 38, "{light:?}");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let wrong =
+            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
+        assert_eq!(wrong("pip t 0"), "t: 0 is no integral time: the paper has 200 (packet-seconds)");
+        assert_eq!(wrong("pip kh -1"), "kh: -1 is no gain: the paper has 0.0014 (per packet)");
+        assert_eq!(wrong("pip avpkt 0b"), "avpkt: no packet has 0 bytes: 1000b is a good value");
+        let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
+        assert_eq!(warned("pip"), "");
+        assert!(warned("pip noclamp").contains("not seen for as long"));
+        assert!(warned("pip kh 0.1").contains("a growing queue lowers the odds"));
+        assert!(warned("pip limit 20p").contains("the queue never is as long as 50p with a limit of 20p"));
+    }
+}

@@ -1,0 +1,5 @@
+//! Parts that several disciplines share and that are not disciplines themselves.
+
+pub(crate) mod guaranteed;
+pub(crate) mod sent;
+pub(crate) mod thresholds;

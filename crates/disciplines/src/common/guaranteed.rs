@@ -1,0 +1,639 @@
+//! What all disciplines have in common that guarantee rates: who has a reservation, their queues, everyone else, and the buffer.
+//! A [`Schedule`] only says whose packet is next.
+//!
+//! - A reservation is what [`Meta::reserved`](giveway_qdisc::Meta::reserved) says. It is admitted while the sum of what is admitted fits
+//!   the link and the table has room; a flow that does not fit is best effort and counted (gauge `refused_packets`). It is admitted
+//!   later when there is room, and its packets that wait change over with it, so that they stay in order.
+//! - A flow may change its rate, as far as that fits. A packet without a reservation is best effort, and so is what follows it. What its flow
+//!   has queued with the reservation leaves at the reserved rate, and so before it. The flow is forgotten once nothing of that is queued and
+//!   virtual time has passed its last tag: nobody loses a debt by asking anew. Flows that are silent keep
+//!   their reservations until others need the room; then the longest silent ones lose theirs, under the same condition.
+//! - Best effort has what the reserved flows leave: it is served when none of them has a packet, by turns that are fair by bytes
+//!   ([`drr`](crate::drr)). It delays a reserved packet by what is on the wire, at most one packet.
+//! - The buffer is shared. When it is full, the longest queue of the best effort pays; when there is none, the longest of the
+//!   reserved flows. So neither a flood of best effort nor one of a flow above its reservation takes the room of the others.
+
+use giveway_qdisc::blocks::{FlowIndex, LongestQueue, Memory, Rank, Ticks};
+use giveway_qdisc::{
+    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Meta, Next, Packet,
+    Place, Qdisc, Rate, Slots, Span, Time, check_limit,
+};
+
+use crate::Discipline;
+use crate::drr::{self, Drr};
+
+/// Whose packet is next among the flows with reservations. Flows and packets are small numbers, which are used again when
+/// the flow is forgotten or the packet gone.
+pub trait Schedule {
+    /// What it keeps per flow, in bytes.
+    const FLOW_BYTES: usize;
+
+    /// A packet came. `first`: its flow had none queued.
+    fn arrived(&mut self, item: Item, first: bool, now: Time);
+
+    /// Whose packet may leave now. Somebody's, when any is queued.
+    fn next(&mut self, now: Time) -> Option<Pick>;
+
+    /// That packet of this flow left; `head` is now its oldest.
+    fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, now: Time);
+
+    /// A packet that was the newest of its flow was pushed out; `emptied`: it was the only one.
+    fn revoked(&mut self, item: Item, emptied: bool);
+
+    /// Whether nothing that this flow did, which has nothing queued, matters any more.
+    fn passed(&self, flow: u32, now: Time) -> bool;
+
+    /// The flow, which has nothing queued, is no longer known.
+    fn forget(&mut self, flow: u32);
+
+    /// Everything begins anew; nothing is queued.
+    fn clear(&mut self);
+
+    /// What it takes in memory, in bytes.
+    fn bytes(&self) -> u64;
+
+    /// Inner state worth plotting.
+    fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// A packet in the queue of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    /// Its flow's number.
+    pub flow: u32,
+    /// Its own number.
+    pub packet: u32,
+    /// What it takes at its flow's rate: L/ρ.
+    pub cost: Ticks,
+    /// Its flow's rate.
+    pub rate: Rate,
+}
+
+/// Who is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// The flow.
+    pub flow: u32,
+    /// Which of its packets, when that need not be the oldest.
+    pub packet: Option<u32>,
+}
+
+impl Pick {
+    /// The oldest packet of a flow.
+    #[inline]
+    pub fn oldest(flow: u32) -> Pick {
+        Pick { flow, packet: None }
+    }
+}
+
+/// Flows with reservations under a schedule, and everyone else.
+pub struct Guaranteed<P, S> {
+    pub(crate) schedule: S,
+    limit: Limit,
+    link: Rate,
+    /// How many flows may be known.
+    most: usize,
+    by_key: FlowIndex,
+    flows: Slots<Flow>,
+    /// Those that have nothing queued, the longest silent first. The others are in no list.
+    silent: List,
+    /// All of them in the order in which they were admitted, at the same places: it is seldom asked for.
+    order: Slots<()>,
+    known: List,
+    packets: Slots<Packet<P>>,
+    longest: LongestQueue,
+    /// Of the reserved flows.
+    held: Backlog,
+    best_effort: Drr<P>,
+    /// The sum of what is admitted.
+    admitted: Rate,
+    /// Packets that were served as best effort although their flow asked for more.
+    refused: u64,
+}
+
+/// A flow with a reservation.
+#[derive(Debug)]
+struct Flow {
+    key: FlowKey,
+    queue: List,
+    /// The last length and what it costs: traffic repeats its lengths, and a division costs more than a compare.
+    priced: u32,
+    /// What it holds as far as `longest` was told: never more than that reckons with. It stays at the largest number.
+    told: u32,
+    /// In ticks. What does not fit is not kept.
+    cost: u64,
+    rate: Rate,
+    /// What it holds, in bytes.
+    bytes: u64,
+    /// Its last packet came without a reservation.
+    lapsed: bool,
+}
+
+// With its links a cache line.
+const _: () = assert!(Slots::<Flow>::bytes_per_slot() <= 64);
+
+impl Flow {
+    #[inline]
+    fn cost(&mut self, bytes: u32) -> Ticks {
+        if self.priced == bytes {
+            return Ticks::from_raw(u128::from(self.cost));
+        }
+        let ticks = Ticks::to_send(bytes, self.rate);
+        if let Ok(cost) = u64::try_from(ticks.raw()) {
+            (self.priced, self.cost) = (bytes, cost);
+        }
+        ticks
+    }
+
+    /// A packet of this flow.
+    #[inline]
+    fn item(&mut self, place: Place, at: Place, bytes: u32) -> Item {
+        Item { flow: place.index(), packet: at.index(), cost: self.cost(bytes), rate: self.rate }
+    }
+}
+
+#[inline]
+fn saturated(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// Parameters that all of them have.
+pub(crate) struct Common {
+    pub limit: Limit,
+    pub flows: u32,
+}
+
+impl<P: 'static, S: Schedule> Guaranteed<P, S> {
+    /// Nobody yet.
+    ///
+    /// # Errors
+    /// A limit or a table that hold nothing.
+    pub(crate) fn new(
+        common: &Common,
+        schedule: S,
+        context: &LinkContext,
+    ) -> Result<Guaranteed<P, S>, Invalid> {
+        check_limit("limit", common.limit, context.mtu)?;
+        if common.flows == 0 {
+            let message = "with 0 flows everything is best effort: write for example 4096";
+            return Err(Invalid::new("flows", message));
+        }
+        let most = Memory::checked(Span::ZERO, Span::ZERO, common.flows)?.flows;
+        let room = common.limit.most_packets(64).min(1 << 12);
+        let flows = (common.flows as usize).min(1 << 10);
+        let best_effort = drr::Config { limit: common.limit, ..drr::Config::default() };
+        Ok(Guaranteed {
+            schedule,
+            limit: common.limit,
+            link: context.rate,
+            most,
+            by_key: FlowIndex::with_capacity(flows),
+            flows: Slots::with_capacity(flows),
+            silent: List::default(),
+            order: Slots::with_capacity(flows),
+            known: List::default(),
+            packets: Slots::with_capacity(room),
+            longest: LongestQueue::with_capacity(flows),
+            held: Backlog::ZERO,
+            best_effort: best_effort.build(&context.child("best_effort"))?,
+            admitted: Rate::default(),
+            refused: 0,
+        })
+    }
+}
+
+impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
+    #[inline]
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
+            return cx.drop(pkt, DropReason::TooLarge);
+        }
+        let arrival = pkt.meta.flow;
+        match self.reservation(&pkt.meta, cx.now()) {
+            Some(place) => self.append(place, pkt, cx.now()),
+            None => self.best_effort.enqueue(pkt, cx),
+        }
+        if !self.limit.allows(self.backlog()) {
+            self.push_out(arrival, cx);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        let Some(pick) = self.schedule.next(cx.now()) else { return self.best_effort.dequeue(cx) };
+        let place = self.flows.place(pick.flow).expect("who is next is known");
+        let queue = &self.flows[place].queue;
+        let oldest = || self.packets.front_place(queue);
+        let at = pick.packet.map_or_else(oldest, |packet| self.packets.place(packet));
+        let at = at.expect("who is next has a packet");
+        let head = self.take(place, at);
+        let flow = &mut self.flows[place];
+        let head = head.map(|front| flow.item(place, front, self.packets[front].bytes()));
+        self.schedule.left(place.index(), at.index(), head, cx.now());
+        Next::Packet(self.release(at))
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.held.plus(self.best_effort.backlog())
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        while let Some(place) = self.order.front_place(&self.known) {
+            let queue = &mut self.flows[place].queue;
+            let silent = queue.is_empty();
+            while let Some(pkt) = self.packets.pop_front(queue) {
+                cx.drop(pkt, DropReason::Reset);
+            }
+            if !silent {
+                self.flows.attach(&mut self.silent, place);
+            }
+            self.flows.remove(&mut self.silent, place);
+            self.order.remove(&mut self.known, place);
+        }
+        self.by_key.clear();
+        self.longest.clear();
+        self.schedule.clear();
+        self.best_effort.reset(cx);
+        (self.held, self.admitted) = (Backlog::ZERO, Rate::default());
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        let table = self.by_key.table();
+        let own = Slots::<Flow>::bytes_per_slot() + Slots::<()>::bytes_per_slot() + S::FLOW_BYTES;
+        let reserved = FlowTable {
+            entry_bytes: table.entry_bytes + own as u32,
+            bytes: table.bytes + self.flows.bytes() + self.order.bytes() + self.schedule.bytes(),
+            ..table
+        };
+        reserved.plus(self.best_effort.flow_table())
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("reserved_bit", self.admitted.as_bit() as f64);
+        visit("refused_packets", self.refused as f64);
+        self.schedule.gauges(visit);
+    }
+}
+
+impl<P, S: Schedule> Guaranteed<P, S> {
+    /// The flow with whose reservation a packet is served; none when it is best effort.
+    #[inline]
+    fn reservation(&mut self, meta: &Meta, now: Time) -> Option<Place> {
+        let Some(place) = self.by_key.get(meta.flow, |place| self.flows[place].key) else {
+            return if meta.reserved == Rate::default() { None } else { self.admit(meta, now) };
+        };
+        let flow = &self.flows[place];
+        if (flow.rate == meta.reserved && !flow.lapsed) || self.renegotiate(place, meta.reserved, now) {
+            return Some(place);
+        }
+        None
+    }
+
+    /// A flow that has no reservation gets one, if it fits.
+    fn admit(&mut self, meta: &Meta, now: Time) -> Option<Place> {
+        while !self.fits(Rate::default(), meta.reserved) || self.by_key.len() >= self.most {
+            if meta.reserved > self.link || !self.release_silent(now) {
+                self.refused += 1;
+                return None;
+            }
+        }
+        let (key, rate) = (meta.flow, meta.reserved);
+        let flow =
+            Flow { key, queue: List::default(), priced: 0, told: 0, cost: 0, rate, bytes: 0, lapsed: false };
+        let place = self.flows.push_back(&mut self.silent, flow);
+        let known = self.order.push_back(&mut self.known, ());
+        debug_assert_eq!(known, place, "both stores give and take back places together");
+        self.by_key.insert(key, place, |place| self.flows[place].key);
+        self.admitted = Rate::bit(self.admitted.as_bit() + rate.as_bit());
+        self.change_over(place, now);
+        Some(place)
+    }
+
+    /// What waits of a flow as best effort came before what comes now.
+    fn change_over(&mut self, place: Place, now: Time) {
+        let key = self.flows[place].key;
+        while let Some(pkt) = self.best_effort.take(key) {
+            self.append(place, pkt, now);
+        }
+    }
+
+    /// Whether a rate fits in the place of another.
+    #[inline]
+    fn fits(&self, old: Rate, new: Rate) -> bool {
+        let others = self.admitted.as_bit() - old.as_bit();
+        others.checked_add(new.as_bit()).is_some_and(|sum| sum <= self.link.as_bit())
+    }
+
+    /// Changes the rate of a flow, if the new one fits. False when its packets are best effort from now on.
+    #[cold]
+    fn renegotiate(&mut self, place: Place, rate: Rate, now: Time) -> bool {
+        let (old, silent) = (self.flows[place].rate, self.flows[place].queue.is_empty());
+        if rate == Rate::default() {
+            // What is queued leaves before all best effort: the flow keeps its order.
+            if silent && self.schedule.passed(place.index(), now) {
+                self.forget(place);
+            } else {
+                self.flows[place].lapsed = true;
+            }
+            return false;
+        }
+        if std::mem::take(&mut self.flows[place].lapsed) {
+            self.change_over(place, now);
+        }
+        if self.fits(old, rate) {
+            self.admitted = Rate::bit(self.admitted.as_bit() - old.as_bit() + rate.as_bit());
+            let flow = &mut self.flows[place];
+            (flow.rate, flow.priced, flow.cost) = (rate, 0, 0);
+        } else {
+            self.refused += 1;
+        }
+        true
+    }
+
+    /// Ends the reservation of a flow that was silent for long. Whether there was one.
+    #[cold]
+    fn release_silent(&mut self, now: Time) -> bool {
+        // The first may have a debt; then another is looked at, and it comes last.
+        for _ in 0..2 {
+            let Some(place) = self.flows.front_place(&self.silent) else { return false };
+            if self.schedule.passed(place.index(), now) {
+                self.forget(place);
+                return true;
+            }
+            self.flows.rotate(&mut self.silent);
+        }
+        false
+    }
+
+    /// A flow that has nothing queued is no longer known.
+    fn forget(&mut self, place: Place) {
+        self.by_key.remove(self.flows[place].key, |place| self.flows[place].key);
+        let flow = self.flows.remove(&mut self.silent, place);
+        self.order.remove(&mut self.known, place);
+        self.admitted = Rate::bit(self.admitted.as_bit() - flow.rate.as_bit());
+        self.schedule.forget(place.index());
+    }
+
+    /// Puts a packet at the end of its flow's queue.
+    #[inline]
+    fn append(&mut self, place: Place, pkt: Packet<P>, now: Time) {
+        let flow = &mut self.flows[place];
+        let (bytes, first) = (pkt.bytes(), flow.queue.is_empty());
+        let at = self.packets.push_back(&mut flow.queue, pkt);
+        flow.bytes += u64::from(bytes);
+        if flow.bytes > u64::from(flow.told) {
+            flow.told = saturated(flow.bytes);
+            self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
+        }
+        let item = flow.item(place, at, bytes);
+        if first {
+            self.flows.detach(&mut self.silent, place);
+        }
+        self.held.add(bytes);
+        self.schedule.arrived(item, first, now);
+    }
+
+    /// Takes a packet out of its flow's queue: the oldest that stays there. Itself it stays where it lies until it is released.
+    #[inline]
+    fn take(&mut self, place: Place, at: Place) -> Option<Place> {
+        let bytes = self.packets[at].bytes();
+        let flow = &mut self.flows[place];
+        self.packets.detach(&mut flow.queue, at);
+        flow.bytes -= u64::from(bytes);
+        self.held.sub(bytes);
+        let oldest = self.packets.front_place(&flow.queue);
+        if oldest.is_none() {
+            self.flows.attach(&mut self.silent, place);
+        }
+        oldest
+    }
+
+    /// A packet that was taken leaves. That comes last, and what is known of it is copied from where it lies: a packet that is handed on in one
+    /// piece is copied each time, and the processor waits for it, as it does not write in the pieces in which it reads.
+    #[inline]
+    fn release(&mut self, at: Place) -> Packet<P> {
+        let meta = self.packets[at].meta;
+        let Packet { payload, .. } = self.packets.release(at);
+        Packet { meta, payload }
+    }
+
+    /// Drops from the longest queue until the rest fits. `arrival` is the flow of the packet that just came.
+    #[cold]
+    fn push_out(&mut self, arrival: FlowKey, cx: &mut Cx<'_, P>) {
+        while !self.limit.allows(self.backlog()) {
+            let victim = self.best_effort.give_up().unwrap_or_else(|| self.revoke());
+            // The newest packet of its flow is the arrival.
+            let own = victim.meta.flow == arrival;
+            cx.drop(victim, if own { DropReason::Overlimit } else { DropReason::Pushout });
+        }
+    }
+
+    /// Takes the newest packet of the reserved flow that holds the most bytes.
+    fn revoke(&mut self) -> Packet<P> {
+        let flows = &mut self.flows;
+        let rank = |index| {
+            let place = flows.place(index)?;
+            let flow = &mut flows[place];
+            flow.told = saturated(flow.bytes);
+            (flow.bytes > 0).then_some(Rank { length: flow.bytes, ticket: u64::from(index) })
+        };
+        let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
+        let place = self.flows.place(longest).expect("the longest queue is a flow's");
+        let flow = &mut self.flows[place];
+        let queue = &flow.queue;
+        let last = self.packets.nth_place(queue, queue.len() - 1).expect("the longest queue has a packet");
+        let item = flow.item(place, last, self.packets[last].bytes());
+        let oldest = self.take(place, last);
+        self.schedule.revoked(item, oldest.is_none());
+        self.release(last)
+    }
+
+    /// The number of a flow that has a reservation.
+    #[cfg(test)]
+    pub(crate) fn number(&self, flow: FlowKey) -> Option<u32> {
+        self.by_key.get(flow, |place| self.flows[place].key).map(Place::index)
+    }
+}
+
+/// The state of a schedule per flow or per packet, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Numbered<T>(Vec<T>);
+
+impl<T: Default> Numbered<T> {
+    /// What is kept for a number, made when there is none yet.
+    #[inline]
+    pub(crate) fn at(&mut self, number: u32) -> &mut T {
+        if number as usize >= self.0.len() {
+            self.0.resize_with(number as usize + 1, T::default);
+        }
+        &mut self.0[number as usize]
+    }
+    /// What is kept for a number.
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.0.get(number as usize)
+    }
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.0.capacity() * size_of::<T>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Spec;
+    use crate::testing::reserved::reserved_trace_with;
+    use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
+
+    /// The disciplines that are built on this.
+    const ALL: [&str; 9] = ["vc", "wfq", "wf2q", "tss", "trr", "trr_round", "trr_sound", "vtrr", "qfq"];
+
+    fn context() -> LinkContext {
+        LinkContext::new(Rate::mbit(8), Streams::new(1))
+    }
+
+    fn gauge(qdisc: &impl Qdisc<()>, wanted: &str) -> f64 {
+        let mut found = None;
+        qdisc.gauges(&mut |name, value| found = found.or((name == wanted).then_some(value)));
+        found.expect("there is such a gauge")
+    }
+
+    fn packet(flow: u64, rate: Rate) -> Packet<()> {
+        let mut pkt = Packet::new(FlowKey(flow), 1000, ());
+        pkt.meta.reserved = rate;
+        pkt
+    }
+
+    /// Best effort waits, and pays first when the buffer is full: of equally long queues the first in the round.
+    #[test]
+    fn best_effort_makes_room() {
+        for name in ALL {
+            let got = reserved_trace_with(
+                &format!("{name} limit 3p"),
+                100,
+                &[50],
+                "0 X1 100, Y1 100, A1 100, A2 100",
+            );
+            assert_eq!(got, "A1[0-1] A2[1-2] Y1[2-3] | X1@0", "{name}");
+        }
+    }
+
+    /// Without best effort the longest of the reserved queues pays with its newest packet, not who came last.
+    #[test]
+    fn a_flood_above_its_reservation_pays_itself() {
+        for name in ALL {
+            let got = reserved_trace_with(
+                &format!("{name} limit 3p"),
+                100,
+                &[50, 50],
+                "0 A1 100, A2 100, A3 100, B1 100; 0.5 A4 100, A5 100",
+            );
+            assert!(got.ends_with("| A3@0 A5@0.5"), "{name}: {got}");
+            assert!(got.contains("B1["), "{name}: {got}");
+        }
+    }
+
+    /// B asks for what A has, and is best effort; when A was silent for long enough B gets it, and what waits of it changes over in
+    /// order.
+    #[test]
+    fn who_does_not_fit_is_best_effort_until_there_is_room() {
+        for name in ALL {
+            let arrivals = "0 A1 100, X1 100, X2 100, X3 100, B1 100, B2 100; 2.5 B3 100";
+            let got = reserved_trace_with(name, 100, &[60, 60], arrivals);
+            assert_eq!(got, "A1[0-1] X1[1-2] X2[2-3] B1[3-4] B2[4-5] B3[5-6] X3[6-7] |", "{name}");
+        }
+    }
+
+    /// The reservation of A ends while A has packets queued and goes on sending: those leave first, what comes later is best effort
+    /// and takes turns with X. Asking anew brings it back, in order.
+    #[test]
+    fn who_goes_on_without_a_reservation_is_best_effort_at_once() {
+        for name in ALL {
+            let mut out = Outbox::default();
+            let (a, x) = (1u64, 2u64);
+            let (none, some) = (Rate::default(), Rate::mbit(1));
+            let mut number = 0u32;
+            let mut come = |qdisc: &mut Box<dyn Qdisc<u32>>, arrivals: &[(u64, Rate)]| {
+                for (flow, rate) in arrivals {
+                    let mut pkt = Packet::new(FlowKey(*flow), 1000, number);
+                    pkt.meta.reserved = *rate;
+                    number += 1;
+                    qdisc.enqueue(pkt, &mut Cx::new(Time::ms(1), &mut out));
+                }
+            };
+            let leave = |qdisc: &mut Box<dyn Qdisc<u32>>, most: usize| -> Vec<u32> {
+                let mut out = Outbox::default();
+                let mut cx = Cx::new(Time::ms(2), &mut out);
+                std::iter::from_fn(|| qdisc.dequeue(&mut cx).packet())
+                    .take(most)
+                    .map(|pkt| pkt.payload)
+                    .collect()
+            };
+            let mut qdisc: Box<dyn Qdisc<u32>> = name.parse::<Spec>().unwrap().build(&context()).unwrap();
+            // 0 and 1 reserved, 2 and 3 of X, 4, 5 and 6 of A without.
+            come(&mut qdisc, &[(a, some), (a, some), (x, none), (x, none), (a, none), (a, none), (a, none)]);
+            assert_eq!(leave(&mut qdisc, 2), [0, 1], "{name}");
+            let mut turns = leave(&mut qdisc, 2);
+            turns.sort_unstable();
+            assert_eq!(turns, [2, 4], "{name}: one of each");
+            // 7 with a reservation, behind 5 and 6 of its flow and before 3 of X.
+            come(&mut qdisc, &[(a, some)]);
+            let mut left = leave(&mut qdisc, 9);
+            if !name.parse::<Spec>().unwrap().properties(&context()).keeps_flow_order {
+                left[..3].sort_unstable();
+            }
+            assert_eq!(left, [5, 6, 7, 3], "{name}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_counted() {
+        for name in ALL {
+            let mut qdisc = name.parse::<Spec>().unwrap().build::<()>(&context()).unwrap();
+            let mut out = Outbox::default();
+            let mut cx = Cx::new(Time::ms(1), &mut out);
+            qdisc.enqueue(packet(1, Rate::mbit(5)), &mut cx);
+            qdisc.enqueue(packet(2, Rate::mbit(4)), &mut cx);
+            qdisc.enqueue(packet(2, Rate::mbit(4)), &mut cx);
+            qdisc.enqueue(packet(3, Rate::mbit(9)), &mut cx);
+            qdisc.enqueue(packet(4, Rate::mbit(3)), &mut cx);
+            // More than is left, and less: the first changes nothing.
+            qdisc.enqueue(packet(4, Rate::mbit(4)), &mut cx);
+            assert_eq!(
+                (gauge(&qdisc, "refused_packets"), gauge(&qdisc, "reserved_bit")),
+                (4.0, 8e6),
+                "{name}"
+            );
+            qdisc.enqueue(packet(4, Rate::mbit(2)), &mut cx);
+            assert_eq!(gauge(&qdisc, "reserved_bit"), 7e6, "{name}");
+            qdisc.reset(&mut cx);
+            assert_eq!(gauge(&qdisc, "reserved_bit"), 0.0, "{name}");
+        }
+    }
+
+    /// A hundred thousand flows that reserve a bit per second each: no more are known than may be, and a flow that reserves in earnest gets
+    /// in, since those are silent.
+    #[test]
+    fn the_table_is_bounded() {
+        for name in ALL {
+            let spec = format!("{name} flows 50");
+            let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context()).unwrap();
+            let mut out = Outbox::default();
+            for flow in 0..100_000u64 {
+                // A packet of a flow of 1 bit/s takes 8,000 s.
+                let mut cx = Cx::new(Time::s(flow * 100), &mut out);
+                qdisc.enqueue(packet(flow, Rate::bit(1)), &mut cx);
+                assert!(qdisc.dequeue(&mut cx).packet().is_some());
+            }
+            let table = qdisc.flow_table();
+            assert!(table.most <= 51, "{name}: {table:?}");
+            assert!(table.bytes < 500_000, "{name}: {table:?}");
+            let mut cx = Cx::new(Time::s(18_000_000), &mut out);
+            qdisc.enqueue(packet(1 << 40, Rate::mbit(1)), &mut cx);
+            assert!(gauge(&qdisc, "reserved_bit") >= 1e6, "{name}");
+        }
+    }
+}

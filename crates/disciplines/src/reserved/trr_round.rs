@@ -1,0 +1,313 @@
+//! Timestamp round robin, read literally: in every round each flow that has packets gets one stamp, and then the output array
+//! is sent from its beginning to its end.
+//!
+//! # Principles
+//! - A round begins when the array is empty. Every flow that waits then has its oldest packet stamped, T = T of its last one + L/ρ; a
+//!   flow that is new, or had nothing queued since its last packet left, starts from the shift clock instead, T = SC + L/ρ. Who comes
+//!   during the round waits for the next.
+//! - The shift clock is the lowest stamp of the round before; it never goes back.
+//! - A packet's place in the array is its stamp, cut to whole units, modulo P. The array is scanned from slot 0 to slot P - 1; what shares
+//!   a slot is chained and leaves together.
+//! - This reproduces figure 2 of the paper stamp by stamp, with one reading: flow 2's stamp 12 is right if its queue had been empty just
+//!   before. The figure does not say so; without it the stamp would be 15.
+//! - Packets without a reservation share by bytes what the reserved flows leave.
+//!
+//! # What comes of it
+//! - Every flow that has packets sends one per round: with packets of one size, shares are equal, whatever is reserved.
+//!   Stamps decide only the order within a round. No bound that depends on a flow's rate can hold.
+//! - A flow that pauses for a moment starts anew from the shift clock and may have more than its stamps per time: flow 2 in the figure
+//!   has two that are 3 apart, at L/ρ of 6.
+//!
+//! # Deviations
+//! - One round per scan. The paper does not say how many.
+//! - The next slot in use is found by find-first-set instead of looking at each.
+//! - The paper has packets of one size, cut by the interface's MTU; here they are as they come.
+//! - When the last packet of a flow is pushed out after it was stamped, the flow starts anew.
+//!
+//! # Cost
+//! - One table look-up per packet in. A round costs a stamp per flow, which makes one per packet; the first departure of a round
+//!   pays for all.
+//! - 140 bytes per flow with a reservation, beside the table, and 8 per slot.
+//!
+//! # References
+//! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National
+//!   Taiwan University of Science and Technology, about 2000: sections 2.1 and 2.2, figure 2.
+
+use giveway_qdisc::blocks::{Chains, Ticks};
+use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+use crate::common::guaranteed::{Common, Guaranteed, Item, Numbered, Pick, Schedule};
+
+/// Parameters of `trr_round`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much all flows hold together, in packets or in bytes.
+    pub limit: Limit,
+    /// How many flows may have reservations at once.
+    pub flows: u32,
+    /// The slots of the output array: P, a prime number in the paper, which does not say which.
+    pub slots: u32,
+    /// What a stamp counts: the time of one slot.
+    pub unit: Span,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { limit: Limit::Packets(1000), flows: 65_536, slots: 1009, unit: Span::ms(1) }
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str =
+        "timestamp round robin read literally: a stamp per flow and round; shares are equal, not as reserved";
+    type Qdisc<P: 'static> = Guaranteed<P, Rounds>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Rounds>, Invalid> {
+        let Config { limit, flows, slots, unit } = *self;
+        let (slots, unit) = array(slots, "unit", unit)?;
+        Guaranteed::new(&Common { limit, flows }, Rounds::new(slots, unit), context)
+    }
+
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit)
+    }
+
+    fn variants() -> Vec<Config> {
+        vec![
+            Config { limit: Limit::Packets(5), slots: 7, ..Config::default() },
+            Config { limit: Limit::Bytes(6000), flows: 2, slots: 1, unit: Span::us(100) },
+        ]
+    }
+}
+
+/// Refuses an array without slots, or slots without width.
+pub(crate) fn array(slots: u32, parameter: &'static str, width: Span) -> Result<(usize, Ticks), Invalid> {
+    if !(1..=1 << 24).contains(&slots) {
+        let message = format!("{slots} slots: write between 1 and {}, for example 1009", 1 << 24);
+        return Err(Invalid::new("slots", message));
+    }
+    if width.is_zero() {
+        return Err(Invalid::new(parameter, "slots of no time hold no stamps: write for example \"1ms\""));
+    }
+    Ok((slots as usize, Ticks::of(width)))
+}
+
+/// The output array and the stamps.
+#[derive(Debug)]
+pub struct Rounds {
+    unit: Ticks,
+    /// The flows of this round.
+    array: Chains,
+    /// Those of the next, in the order in which they came to wait.
+    waiting: Vec<u32>,
+    flows: Numbered<Flow>,
+    /// SC.
+    shift_clock: Ticks,
+    /// The lowest stamp of this round.
+    lowest: Option<Ticks>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    /// The last one given.
+    stamp: Ticks,
+    /// L/ρ of its oldest packet.
+    cost: Ticks,
+    /// It had nothing queued since then.
+    fresh: bool,
+    /// It has packets.
+    queued: bool,
+    /// It is among those that wait.
+    listed: bool,
+}
+
+impl Rounds {
+    fn new(slots: usize, unit: Ticks) -> Rounds {
+        Rounds {
+            unit,
+            array: Chains::new(slots),
+            waiting: Vec::with_capacity(64),
+            flows: Numbered::default(),
+            shift_clock: Ticks::ZERO,
+            lowest: None,
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self, item: Item, fresh: bool) {
+        let flow = self.flows.at(item.flow);
+        (flow.cost, flow.fresh, flow.queued) = (item.cost, fresh, true);
+        if !std::mem::replace(&mut flow.listed, true) {
+            self.waiting.push(item.flow);
+        }
+    }
+
+    /// Stamps a packet of each flow that waits.
+    fn begin(&mut self) {
+        self.shift_clock = self.shift_clock.max(self.lowest.take().unwrap_or_default());
+        let slots = u64::from(self.array.slots());
+        for number in self.waiting.drain(..) {
+            let flow = self.flows.at(number);
+            flow.listed = false;
+            // Its last packet may have been pushed out.
+            if flow.queued {
+                let start = if flow.fresh { self.shift_clock } else { flow.stamp };
+                flow.stamp = start + flow.cost;
+                self.lowest = Some(self.lowest.map_or(flow.stamp, |lowest| lowest.min(flow.stamp)));
+                self.array.push((flow.stamp.slot(self.unit) % slots) as u32, number);
+            }
+        }
+    }
+}
+
+impl Schedule for Rounds {
+    const FLOW_BYTES: usize = size_of::<Flow>() + 16;
+
+    #[inline]
+    fn arrived(&mut self, item: Item, first: bool, _: Time) {
+        if first {
+            self.wait(item, true);
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, _: Time) -> Option<Pick> {
+        if self.array.is_empty() {
+            self.begin();
+        }
+        // Nothing comes into the array during a scan: the first slot in use is the next.
+        let slot = self.array.next_from(0)?;
+        self.array.front(slot).map(Pick::oldest)
+    }
+
+    #[inline]
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.array.remove(flow);
+        match head {
+            Some(head) => self.wait(head, false),
+            None => self.flows.at(flow).queued = false,
+        }
+    }
+
+    fn revoked(&mut self, item: Item, emptied: bool) {
+        if emptied {
+            self.array.remove(item.flow);
+            self.flows.at(item.flow).queued = false;
+        }
+    }
+
+    /// Its next packet starts from the shift clock in any case.
+    fn passed(&self, _: u32, _: Time) -> bool {
+        true
+    }
+
+    fn forget(&mut self, _: u32) {}
+
+    fn clear(&mut self) {
+        self.array.clear();
+        self.waiting.clear();
+        self.flows.clear();
+        (self.shift_clock, self.lowest) = (Ticks::ZERO, None);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.array.bytes() + self.flows.bytes() + (self.waiting.capacity() * size_of::<u32>()) as u64
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("shift_clock_s", self.shift_clock.as_s());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::reserved::reserve;
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
+
+    /// Figure 2(b): packets of 300, rates 100, 50, 75 and 75; which flows have a packet in which round, and the stamps.
+    #[test]
+    fn figure_2_stamp_by_stamp() {
+        let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
+        let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&context).unwrap();
+        let mut out = Outbox::default();
+        let mut cx = Cx::new(Time::ZERO, &mut out);
+        // What comes before each round. Flow 2 has one packet in round 2, and two that come after it left; flow 3's second
+        // one comes with its first; flow 4's of rounds 5 to 7 come together.
+        let arrivals: [&[(u64, u32)]; 7] =
+            [&[(1, 7), (4, 1)], &[(2, 1), (3, 2)], &[(2, 2)], &[], &[(4, 3)], &[(3, 1)], &[]];
+        let mut rounds = Vec::new();
+        for comes in arrivals {
+            for (flow, packets) in comes {
+                for _ in 0..*packets {
+                    let mut pkt = Packet::new(FlowKey(*flow), 300, ());
+                    pkt.meta.class = *flow as u16 - 1;
+                    reserve(&mut pkt.meta, &[100, 50, 75, 75]);
+                    trr.enqueue(pkt, &mut cx);
+                }
+            }
+            let mut round = Vec::new();
+            loop {
+                let flow = trr.dequeue(&mut cx).packet().expect("flow 1 always has one").meta.flow;
+                let number = trr.number(flow).unwrap();
+                let stamp = trr.schedule.flows.at(number).stamp.slot(Ticks::of(Span::ms(1)));
+                round.push((flow.0, stamp));
+                if trr.schedule.array.is_empty() {
+                    break;
+                }
+            }
+            let clock = trr.schedule.shift_clock.slot(Ticks::of(Span::ms(1)));
+            rounds.push((clock, round));
+        }
+        let expected = [
+            (0, vec![(1, 3), (4, 4)]),
+            (3, vec![(1, 6), (3, 7), (2, 9)]),
+            (6, vec![(1, 9), (3, 11), (2, 12)]),
+            (9, vec![(1, 12), (2, 18)]),
+            (12, vec![(1, 15), (4, 16)]),
+            (15, vec![(1, 18), (3, 19), (4, 20)]),
+            (18, vec![(1, 21), (4, 24)]),
+        ];
+        assert_eq!(rounds, expected);
+        assert!(trr.dequeue(&mut cx).packet().is_none());
+    }
+
+    /// Had flow 2 not been empty for a moment, its stamps would be 9, 15 and 21.
+    #[test]
+    fn a_pause_lowers_the_stamps() {
+        let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
+        let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&context).unwrap();
+        let mut out = Outbox::default();
+        let mut cx = Cx::new(Time::ZERO, &mut out);
+        let mut arrive = |trr: &mut Guaranteed<(), Rounds>, flow: u16| {
+            let mut pkt = Packet::new(FlowKey(u64::from(flow)), 300, ());
+            pkt.meta.class = flow;
+            reserve(&mut pkt.meta, &[100, 50]);
+            trr.enqueue(pkt, &mut cx);
+        };
+        (0..4).for_each(|_| arrive(&mut trr, 0));
+        let mut other = Outbox::default();
+        let mut served = Cx::new(Time::ZERO, &mut other);
+        assert!(trr.dequeue(&mut served).packet().is_some());
+        (0..3).for_each(|_| arrive(&mut trr, 1));
+        let mut stamps = Vec::new();
+        while let Some(pkt) = trr.dequeue(&mut served).packet() {
+            if pkt.meta.flow == FlowKey(1) {
+                let number = trr.number(FlowKey(1)).unwrap();
+                stamps.push(trr.schedule.flows.at(number).stamp.slot(Ticks::of(Span::ms(1))));
+            }
+        }
+        assert_eq!(stamps, [9, 15, 21]);
+    }
+
+    /// Whatever is reserved: one packet per round each.
+    #[test]
+    fn shares_are_equal() {
+        let got = crate::testing::reserved::first_departures("trr_round slots 101 limit 1600p", 120);
+        assert_eq!(got, [30, 30, 30, 30]);
+    }
+}

@@ -1,0 +1,398 @@
+//! Timestamp round robin, put right: stamps as in time-shift scheduling, filed in a calendar that never wraps, at a constant cost.
+//!
+//! # Principles
+//! - Only the oldest packet of a flow is stamped: S = T of the packet before it, or max(V, that) when the flow had nothing queued;
+//!   T = S + L/ρ. So the stamps of one flow are at least L/ρ apart, however often it empties.
+//! - Virtual time goes with real time, and is shifted forward when all who wait start later: V ← max(V + elapsed, start of the slot of
+//!   the earliest S).
+//! - T is cut to slots of a width δ only to find the next: a flow is filed under slot ⌊T/δ⌋, behind those that are there, and the
+//!   first of the lowest slot leaves. The sum itself is kept at 2⁻²⁰ ps.
+//! - The array of slots is a window that moves with virtual time. It should span 2·max(L/ρ) + 2δ, for as far may stamps be ahead;
+//!   a flow beyond it waits in a heap until the window gets there (gauge `beyond_window`), so that a reservation that is too small
+//!   for the array costs time, not order.
+//! - The latency of a flow is L/ρ + L_max/r + δ. While two flows have packets queued, what they got in time at their rates differs by
+//!   at most 2·L/ρ of the slower + 2δ: observed, not derived.
+//! - Packets without a reservation share by bytes what the reserved flows leave.
+//!
+//! # What it puts right
+//! - Stamps P or more ahead wrapped round: one stamp per flow, a window, a heap beyond it.
+//! - Stamps behind the pointer waited for a revolution: the search begins at the lowest slot that can be in use.
+//! - The shift clock stood still while slow flows waited: it has real time in it.
+//! - A pause lowered a flow's stamps: they start from max(V, T of the last).
+//! - Whole stamps gave up to as much more than the rate as was cut: slots are cut, sums are not.
+//! - Empty slots were looked at one by one: find-first-set.
+//!
+//! # Deviations
+//! - The sheet of this reconstruction files a stamp that virtual time has passed under virtual time's slot. Here that is not needed: the
+//!   window begins at the lowest slot in use, so a late flow, which packets of different sizes can make, keeps its order.
+//! - V is shifted to the beginning of a slot, not to the earliest S in it. That keeps what the bound needs, V ≤ min S, and spares a
+//!   sorted list; a newcomer may start up to δ earlier.
+//!
+//! # Cost
+//! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and one division per packet. Beyond
+//!   the window O(log n).
+//! - Who starts later than virtual time is counted by slot, not filed: only how many they are, and the first of their slots, is asked for.
+//! - A packet in and a packet out take 620 instructions with 100 flows and 680 with 10,000 or more, `drr`'s 420 and 550. With 100,000 flows
+//!   more than half of the time is the look-up, which waits for memory.
+//! - 120 bytes per flow with a reservation, beside the table, and 12 per slot, of which a power of two are kept.
+//!
+//! # References
+//! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: see `trr`. J. Cobb, M. Gouda, A. El-Nahas, time-shift scheduling, 1998: see `tss`. For the bound:
+//!   D. Stiliadis, A. Varma, "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar: [`giveway_qdisc::blocks::Calendar`].
+
+use giveway_qdisc::blocks::{Calendar, SlotCounts, Ticks};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+use crate::common::guaranteed::{Common, Guaranteed, Item, Numbered, Pick, Schedule};
+use crate::trr_round::array;
+
+/// Parameters of `trr_sound`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much all flows hold together, in packets or in bytes.
+    pub limit: Limit,
+    /// How many flows may have reservations at once.
+    pub flows: u32,
+    /// The slots of the calendar.
+    pub slots: u32,
+    /// The time of one slot, which the bound on delay grows by. By default what the largest packet takes on the link.
+    pub width: Option<Span>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { limit: Limit::Packets(1000), flows: 65_536, slots: 4096, width: None }
+    }
+}
+
+impl Config {
+    fn width(&self, context: &LinkContext) -> Span {
+        self.width.unwrap_or_else(|| context.rate.time_for(context.mtu.0))
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str =
+        "timestamp round robin put right: reserved rates with a bound on delay, at a constant cost";
+    type Qdisc<P: 'static> = Guaranteed<P, Sound>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Sound>, Invalid> {
+        let Config { limit, flows, slots, .. } = *self;
+        let (slots, width) = array(slots, "width", self.width(context))?;
+        Guaranteed::new(&Common { limit, flows }, Sound::new(slots, width), context)
+    }
+
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::ReservedInSlots(self.width(context)))
+    }
+
+    fn variants() -> Vec<Config> {
+        vec![
+            Config { limit: Limit::Packets(5), slots: 7, ..Config::default() },
+            Config { limit: Limit::Bytes(6000), flows: 2, slots: 64, width: Some(Span::us(100)) },
+        ]
+    }
+}
+
+/// The calendar and virtual time.
+#[derive(Debug)]
+pub struct Sound {
+    width: Ticks,
+    virtual_time: Stamp,
+    as_of: Time,
+    flows: Numbered<Flow>,
+    /// The flows that wait, by the slot of T.
+    due: Calendar,
+    /// How many of them start in which slot later than virtual time's.
+    later: SlotCounts,
+    /// Virtual time is in another slot than when `later` was last told.
+    moved: bool,
+}
+
+/// What is known of a flow: half a cache line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    /// T of its oldest packet; when it has none, of the last that left.
+    stamp: Stamp,
+    /// The slot of S of its oldest packet, if that was later than virtual time's: then it is counted in `later` until that has passed.
+    start: u64,
+}
+
+const _: () = assert!(size_of::<Flow>() == 32);
+
+/// A point in virtual time: the slot that it is in, and how far in it. So sums need no division by the width, other than what a packet takes.
+///
+/// In fewer bytes than the alignment of 128 bits would make of it, for there is one per flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(Rust, packed(8))]
+struct Stamp {
+    slot: u64,
+    rest: Ticks,
+}
+
+impl Stamp {
+    /// So much later.
+    #[inline]
+    fn plus(self, ticks: Ticks, width: Ticks) -> Stamp {
+        let (slots, rest) = (self.rest + ticks).split(width);
+        Stamp { slot: self.slot.saturating_add(slots), rest }
+    }
+
+    /// Since the beginning.
+    fn ticks(self, width: Ticks) -> Ticks {
+        Ticks::edge(self.slot, width) + self.rest
+    }
+}
+
+impl Sound {
+    pub(crate) fn new(slots: usize, width: Ticks) -> Sound {
+        Sound {
+            width,
+            virtual_time: Stamp::default(),
+            as_of: Time::ZERO,
+            flows: Numbered::default(),
+            due: Calendar::new(slots),
+            later: SlotCounts::new(slots),
+            moved: false,
+        }
+    }
+
+    /// Real time passes.
+    #[inline]
+    fn pass(&mut self, now: Time) {
+        if now == self.as_of {
+            return;
+        }
+        let Stamp { slot, rest } = self.virtual_time;
+        let rest = rest + Ticks::of(now.since(self.as_of));
+        self.virtual_time = Stamp { slot, rest };
+        self.as_of = now;
+        if rest >= self.width {
+            self.virtual_time = self.virtual_time.plus(Ticks::ZERO, self.width);
+            self.moved = true;
+        }
+    }
+
+    /// A packet becomes the oldest of its flow; it starts at `start`.
+    #[inline]
+    fn head(&mut self, item: Item, start: Stamp) {
+        let stamp = start.plus(item.cost, self.width);
+        let later = start.slot > self.virtual_time.slot;
+        let flow = self.flows.at(item.flow);
+        flow.stamp = stamp;
+        let before = std::mem::replace(&mut flow.start, if later { start.slot } else { 0 });
+        self.later.remove(item.flow, before);
+        if later {
+            self.later.file(item.flow, start.slot);
+        }
+        // Filed before the window moves: it is not due before what its flow had there until now.
+        self.due.refile(item.flow, stamp.slot);
+    }
+
+    /// When all who wait start in later slots, virtual time is shifted to the first of these.
+    #[inline]
+    fn shift(&mut self) {
+        // Flows are filed behind virtual time: while that stays in its slot, none of `later` passes.
+        if std::mem::take(&mut self.moved) {
+            self.later.pass(self.virtual_time.slot);
+        }
+        if self.later.len() == self.due.len()
+            && let Some(slot) = self.later.first()
+        {
+            self.virtual_time = Stamp { slot, rest: Ticks::ZERO };
+            self.later.pass(slot);
+        }
+        self.due.advance(self.virtual_time.slot);
+    }
+
+    #[inline]
+    fn leave(&mut self, flow: u32) {
+        self.due.remove(flow);
+        let before = std::mem::take(&mut self.flows.at(flow).start);
+        self.later.remove(flow, before);
+    }
+}
+
+impl Schedule for Sound {
+    const FLOW_BYTES: usize = size_of::<Flow>() + 12;
+
+    #[inline]
+    fn arrived(&mut self, item: Item, first: bool, now: Time) {
+        self.pass(now);
+        if first {
+            let last = self.flows.at(item.flow).stamp;
+            self.head(item, self.virtual_time.max(last));
+        }
+        // Otherwise nobody begins or ends to wait.
+        if first || self.moved {
+            self.shift();
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, now: Time) -> Option<Pick> {
+        self.pass(now);
+        if self.moved {
+            self.shift();
+        }
+        self.due.first().map(|(_, flow)| Pick::oldest(flow))
+    }
+
+    #[inline]
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        match head {
+            Some(head) => {
+                let start = self.flows.at(flow).stamp;
+                self.head(head, start);
+            }
+            None => self.leave(flow),
+        }
+        self.shift();
+    }
+
+    fn revoked(&mut self, item: Item, emptied: bool) {
+        if emptied {
+            self.leave(item.flow);
+            let stamp = &mut self.flows.at(item.flow).stamp;
+            let (slot, rest) = stamp.ticks(self.width).saturating_sub(item.cost).split(self.width);
+            *stamp = Stamp { slot, rest };
+            self.shift();
+        }
+    }
+
+    fn passed(&self, flow: u32, now: Time) -> bool {
+        let virtual_time = self.virtual_time.plus(Ticks::of(now.since(self.as_of)), self.width);
+        self.flows.get(flow).is_none_or(|flow| flow.stamp <= virtual_time)
+    }
+
+    fn forget(&mut self, flow: u32) {
+        *self.flows.at(flow) = Flow::default();
+    }
+
+    fn clear(&mut self) {
+        self.virtual_time = Stamp::default();
+        self.moved = false;
+        self.flows.clear();
+        self.due.clear();
+        self.later.clear();
+    }
+
+    fn bytes(&self) -> u64 {
+        self.flows.bytes() + self.due.bytes() + self.later.bytes()
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        let virtual_time = self.virtual_time.ticks(self.width);
+        visit("shift_s", virtual_time.saturating_sub(Ticks::at(self.as_of)).as_s());
+        visit("beyond_window", self.due.overflowed() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::reserved::{reserve, trace_w, trace_x};
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
+    use proptest::prelude::*;
+
+    /// Stamps b 7 13, c 5 9: what `trr` does with room for all of them; and it does so with room for none.
+    #[test]
+    fn nothing_wraps_round() {
+        for slots in [1, 7, 11, 101, 4096] {
+            let spec = format!("trr_sound width 1ms slots {slots}");
+            assert_eq!(trace_w(&spec), "A1 D1 C1 A2 B1 C2 A3 A4 B2", "{spec}");
+            assert_eq!(trace_x(&spec), "A1 A2 A3 A4 C1 B1 D1", "{spec}");
+        }
+    }
+
+    /// What a small window cannot hold is counted.
+    #[test]
+    fn what_is_beyond_the_window_is_counted() {
+        let beyond = |slots| {
+            let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
+            let config = Config { slots, width: Some(Span::ms(1)), ..Config::default() };
+            let mut trr = config.build::<()>(&context).unwrap();
+            let mut out = Outbox::default();
+            let mut pkt = Packet::new(FlowKey(0), 300, ());
+            // L/ρ is 50 slots.
+            pkt.meta.reserved = Rate::bit(6 * 8000);
+            trr.enqueue(pkt, &mut Cx::new(Time::ZERO, &mut out));
+            trr.schedule.due.overflowed()
+        };
+        assert_eq!((beyond(50), beyond(51)), (1, 0));
+    }
+
+    proptest! {
+        /// The definition as a list that is sorted by slot and then by when each was filed: packet for packet the same, whatever the
+        /// size of the window; the stamps of a flow are L/ρ apart; virtual time never goes back; and with packets of one size, a stamp is at
+        /// most twice the largest L/ρ and a slot ahead.
+        #[test]
+        fn equals_its_definition(
+            ops in prop::collection::vec((0..3000u64, 0..5u16, 1..10u32), 1..200),
+            slots in prop_oneof![Just(1u32), Just(7), Just(64), Just(1009)],
+            width in prop_oneof![Just(500u64), Just(1000), Just(3000)],
+        ) {
+            let rates = [100, 6, 60, 5, 50];
+            let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
+            let config = Config { slots, width: Some(Span::us(width)), ..Config::default() };
+            let mut trr = config.build::<u32>(&context).unwrap();
+            let delta = Ticks::of(Span::us(width));
+            let mut out = Outbox::default();
+            let mut queues = vec![Vec::<(u32, Ticks)>::new(); 5];
+            // Per flow: T of the last that left, S of the first that waits; and who waits, by the slot of T and when it was filed.
+            let (mut last, mut start) = ([Ticks::ZERO; 5], [Ticks::ZERO; 5]);
+            let mut filed: Vec<(u64, u32, usize)> = Vec::new();
+            let (mut virtual_time, mut then, mut now) = (Ticks::ZERO, Time::ZERO, Time::ZERO);
+            let mut largest = Ticks::ZERO;
+            let shifted = |virtual_time: Ticks, filed: &[(u64, u32, usize)], start: &[Ticks; 5]| {
+                let earliest = filed.iter().map(|(_, _, of)| start[*of].slot(delta)).min();
+                virtual_time.max(earliest.map_or(Ticks::ZERO, |slot| Ticks::edge(slot, delta)))
+            };
+            for (serial, (us, flow, hundreds)) in (0u32..).zip(ops) {
+                now += Span::us(us);
+                let before = virtual_time;
+                virtual_time = shifted(virtual_time + Ticks::of(now.since(then)), &filed, &start);
+                then = now;
+                if serial % 3 < 2 {
+                    let (bytes, of) = (100 * hundreds, usize::from(flow));
+                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, serial);
+                    pkt.meta.class = flow;
+                    reserve(&mut pkt.meta, &rates);
+                    let cost = Ticks::to_send(bytes, pkt.meta.reserved);
+                    largest = largest.max(cost);
+                    if queues[of].is_empty() {
+                        start[of] = virtual_time.max(last[of]);
+                        filed.push(((start[of] + cost).slot(delta), serial, of));
+                    }
+                    queues[of].push((serial, cost));
+                    trr.enqueue(pkt, &mut Cx::new(now, &mut out));
+                } else {
+                    let expected = (!filed.is_empty()).then(|| {
+                        let (_, _, of) = filed.remove(0);
+                        let (gone, cost) = queues[of].remove(0);
+                        let stamp = start[of] + cost;
+                        assert!(stamp >= last[of] + cost, "the stamps of a flow are L/ρ apart");
+                        (last[of], start[of]) = (stamp, stamp);
+                        if let Some((_, cost)) = queues[of].first() {
+                            filed.push(((stamp + *cost).slot(delta), serial, of));
+                        }
+                        gone
+                    });
+                    prop_assert_eq!(trr.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected);
+                }
+                filed.sort_unstable();
+                virtual_time = shifted(virtual_time, &filed, &start);
+                prop_assert_eq!(trr.schedule.virtual_time.ticks(delta), virtual_time);
+                prop_assert!(virtual_time >= before);
+                prop_assert_eq!(trr.schedule.due.len(), filed.len());
+                for (_, _, of) in &filed {
+                    prop_assert!(start[*of] + queues[*of][0].1 <= virtual_time + largest + largest + delta);
+                }
+            }
+        }
+    }
+}

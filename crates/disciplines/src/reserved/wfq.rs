@@ -1,0 +1,375 @@
+//! Weighted fair queueing, packet by packet: the packet leaves next that would be finished first if the link were a fluid that
+//! serves all flows at once, each by its rate.
+//!
+//! # Principles
+//! - The fluid model (GPS) shares the link among the flows that have something to send in it, in proportion to their reserved
+//!   rates, so that each gets its rate and its part of what others leave. Virtual time is what a flow with a rate of one
+//!   has got: it goes by at r/Σρ over the flows that the fluid still serves, and never slower than real time.
+//! - A packet is stamped when it arrives: S = max(F of its flow, V), F = S + L/ρ. The lowest F leaves next; of equal ones that of the
+//!   flow with the lower number.
+//! - Virtual time is exact. Between two arrivals the fluid may finish flows, and each time its slope changes: the steps
+//!   are replayed one by one, from a heap of the flows by F. A flow is in it once for all of its packets.
+//! - A packet leaves no later than in the fluid by more than L_max/r. It may leave earlier by much more: see `wf2q`.
+//! - Packets without a reservation share by bytes what the reserved flows leave.
+//!
+//! # Deviations
+//! - What a division leaves is cut at 2⁻²⁰ ps, downwards, once per step of virtual time.
+//! - When nobody has anything to send, virtual time stands still; it is not set back, and numbers suffice.
+//! - The fluid has the whole link. While the best effort's packet is on the wire, the fluid is ahead of the link by up to that packet.
+//! - ns-2 has an approximation under this name, for equal shares and at most 32 flows; this is not that.
+//!
+//! # Cost
+//! - One table look-up per packet in, and O(log n) for n flows that have packets; one arrival may have to take many flows out of
+//!   the fluid, but each was put in by an arrival. The 1999 figure of O(n) per arrival is for a sorted list.
+//! - 180 bytes per flow with a reservation and 16 per packet, beside the table.
+//!
+//! # References
+//! - A. Demers, S. Keshav, S. Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989. A. Parekh, R. Gallager, "A
+//!   Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1(3), 1993: theorem 1 for the bound. The TRR paper
+//!   names RFC 970 for it, which has no weights and no stamps.
+
+use giveway_qdisc::blocks::{FlowHeap, Ticks};
+use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+use crate::common::guaranteed::{Common, Guaranteed, Item, Numbered, Pick, Schedule};
+
+/// Parameters of `wfq`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much all flows hold together, in packets or in bytes.
+    pub limit: Limit,
+    /// How many flows may have reservations at once.
+    pub flows: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { limit: Limit::Packets(1000), flows: 65_536 }
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str =
+        "weighted fair queueing: reserved flows as a fluid link would finish them, exactly";
+    type Qdisc<P: 'static> = Guaranteed<P, Gps>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Gps>, Invalid> {
+        let Config { limit, flows } = *self;
+        Guaranteed::new(&Common { limit, flows }, Gps::new(context.rate), context)
+    }
+
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties::plain(self.limit).with(Guarantee::Reserved)
+    }
+
+    fn variants() -> Vec<Config> {
+        vec![
+            Config { limit: Limit::Packets(5), ..Config::default() },
+            Config { limit: Limit::Bytes(6000), flows: 2 },
+        ]
+    }
+}
+
+/// The fluid, and the packets in its order.
+#[derive(Debug)]
+pub struct Gps {
+    link: Rate,
+    /// Virtual time, as it was at `as_of`.
+    virtual_time: Ticks,
+    as_of: Time,
+    /// The flows that the fluid serves, by when it finishes them: the stamp of their last packet.
+    served: FlowHeap<Ticks>,
+    /// The sum of their rates.
+    rates: u64,
+    /// By flow.
+    flows: Numbered<Fluid>,
+    /// F of each packet that is queued.
+    stamps: Numbered<Ticks>,
+    /// Flows by the stamp of their oldest packet.
+    heads: FlowHeap<Ticks>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Fluid {
+    /// F of the last packet.
+    finish: Ticks,
+    /// The rate with which it is in the sum.
+    rate: u64,
+}
+
+impl Gps {
+    fn new(link: Rate) -> Gps {
+        Gps {
+            link,
+            virtual_time: Ticks::ZERO,
+            as_of: Time::ZERO,
+            served: FlowHeap::with_capacity(64),
+            rates: 0,
+            flows: Numbered::default(),
+            stamps: Numbered::default(),
+            heads: FlowHeap::with_capacity(64),
+        }
+    }
+
+    /// The fluid flows until now.
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        let mut left = Ticks::of(now.since(self.as_of));
+        self.as_of = now;
+        while let Some((finish, flow)) = self.served.first() {
+            let reach = self.virtual_time + left.scale(self.link.as_bit(), self.rates);
+            if reach < finish {
+                self.virtual_time = reach;
+                return;
+            }
+            // The time that this step takes is rounded down, as is what the next one makes of the rest.
+            let step = finish.saturating_sub(self.virtual_time).scale(self.rates, self.link.as_bit());
+            left = left.saturating_sub(step);
+            self.virtual_time = self.virtual_time.max(finish);
+            self.end(flow);
+        }
+    }
+
+    /// The fluid does not serve a flow any more.
+    #[inline]
+    fn end(&mut self, flow: u32) {
+        if self.served.remove(flow) {
+            self.rates -= std::mem::take(&mut self.flows.at(flow).rate);
+        }
+    }
+}
+
+impl Schedule for Gps {
+    const FLOW_BYTES: usize = size_of::<Fluid>() + 2 * FlowHeap::<Ticks>::bytes_per_flow();
+
+    #[inline]
+    fn arrived(&mut self, item: Item, first: bool, now: Time) {
+        self.advance(now);
+        let flow = self.flows.at(item.flow);
+        flow.finish = flow.finish.max(self.virtual_time) + item.cost;
+        self.rates = self.rates - flow.rate + item.rate.as_bit();
+        flow.rate = item.rate.as_bit();
+        *self.stamps.at(item.packet) = flow.finish;
+        self.served.set(item.flow, flow.finish);
+        if first {
+            self.heads.set(item.flow, flow.finish);
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, _: Time) -> Option<Pick> {
+        self.heads.first().map(|(_, flow)| Pick::oldest(flow))
+    }
+
+    #[inline]
+    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        match head {
+            Some(head) => self.heads.set(flow, *self.stamps.at(head.packet)),
+            None => {
+                self.heads.remove(flow);
+            }
+        }
+    }
+
+    /// The fluid never had it.
+    fn revoked(&mut self, item: Item, emptied: bool) {
+        let start = self.stamps.at(item.packet).saturating_sub(item.cost);
+        self.flows.at(item.flow).finish = start;
+        if start <= self.virtual_time {
+            self.end(item.flow);
+        } else if self.served.key(item.flow).is_some() {
+            self.served.set(item.flow, start);
+        }
+        if emptied {
+            self.heads.remove(item.flow);
+        }
+    }
+
+    /// Virtual time goes by at least as fast as real time while the fluid serves anyone, and this flow is one of them until it
+    /// is passed.
+    fn passed(&self, flow: u32, now: Time) -> bool {
+        let ahead =
+            self.flows.get(flow).map_or(Ticks::ZERO, |flow| flow.finish.saturating_sub(self.virtual_time));
+        ahead <= Ticks::of(now.since(self.as_of))
+    }
+
+    fn forget(&mut self, flow: u32) {
+        self.end(flow);
+        *self.flows.at(flow) = Fluid::default();
+    }
+
+    fn clear(&mut self) {
+        self.served.clear();
+        self.heads.clear();
+        self.flows.clear();
+        self.stamps.clear();
+        self.rates = 0;
+        self.virtual_time = Ticks::ZERO;
+    }
+
+    fn bytes(&self) -> u64 {
+        self.served.bytes() + self.heads.bytes() + self.flows.bytes() + self.stamps.bytes()
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("virtual_time_s", self.virtual_time.as_s());
+        visit("fluid_flows", self.served.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::reserved::{reserve, reserved_trace};
+    use crate::testing::trace::MIXED;
+    use giveway_qdisc::{Cx, FlowKey, Next, Outbox, Packet, Qdisc, Streams};
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_order_of_the_fluid() {
+        assert_eq!(
+            reserved_trace("wfq", MIXED),
+            "A1[0-1] A2[1-2] B1[2-3] A3[3-4] A4[4-5] B2[5-6] C1[6-8] D1[8-9] B3[9-10] C2[10-11] |"
+        );
+    }
+
+    /// The discriminating stamp of that trace: 85/8 ms.
+    #[test]
+    fn virtual_time_runs_faster_when_the_fluid_serves_fewer() {
+        let context = LinkContext::new(Rate::kbit(800), Streams::new(1));
+        let mut wfq = Config::default().build::<()>(&context).unwrap();
+        let mut out = Outbox::default();
+        let mut arrive = |us, flow, bytes| {
+            let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, ());
+            pkt.meta.class = flow;
+            reserve(&mut pkt.meta, &[40, 20, 20, 20]);
+            wfq.enqueue(pkt, &mut Cx::new(Time::us(us), &mut out));
+            let number = wfq.number(FlowKey(u64::from(flow))).unwrap();
+            wfq.schedule.flows.at(number).finish.raw() as f64
+                / Ticks::of(giveway_qdisc::Span::us(1)).raw() as f64
+        };
+        let all = [(0, 100), (0, 100), (0, 100), (1, 100), (1, 100), (2, 200), (2, 100)];
+        let stamps = all.map(|(flow, bytes)| arrive(0, flow, bytes));
+        assert_eq!(stamps, [2500.0, 5000.0, 7500.0, 5000.0, 10_000.0, 10_000.0, 15_000.0]);
+        assert_eq!(arrive(1500, 0, 100), 10_000.0);
+        assert_eq!(arrive(4500, 3, 100), 10_625.0);
+        assert_eq!(arrive(5000, 1, 100), 15_000.0);
+    }
+
+    /// A fraction, for the fluid in numbers that are cut nowhere.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Exact(i128, i128);
+
+    impl Exact {
+        fn new(up: i128, down: i128) -> Option<Exact> {
+            let (mut a, mut b) = (up.abs(), down);
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            let a = a.max(1);
+            Some(Exact(up / a, down / a))
+        }
+        fn plus(self, other: Exact) -> Option<Exact> {
+            let up = self.0.checked_mul(other.1)?.checked_add(other.0.checked_mul(self.1)?)?;
+            Exact::new(up, self.1.checked_mul(other.1)?)
+        }
+        fn times(self, up: i128, down: i128) -> Option<Exact> {
+            Exact::new(self.0.checked_mul(up)?, self.1.checked_mul(down)?)
+        }
+        fn minus(self, other: Exact) -> Option<Exact> {
+            self.plus(Exact(-other.0, other.1))
+        }
+        fn at_most(self, other: Exact) -> Option<bool> {
+            Some(self.0.checked_mul(other.1)? <= other.0.checked_mul(self.1)?)
+        }
+    }
+
+    /// GPS in fractions, in ms at a link of so many bytes per ms: the virtual finish of every packet. None when the numbers become
+    /// too large for it.
+    fn fluid(link: i128, rates: &[i128], packets: &[(i128, usize, i128)]) -> Option<Vec<Exact>> {
+        let mut virtual_time = Exact(0, 1);
+        let mut finish = vec![Exact(0, 1); rates.len()];
+        let mut then = Exact(0, 1);
+        let mut stamps = Vec::new();
+        for (ms, flow, bytes) in packets {
+            let mut left = Exact(*ms, 1).minus(then)?;
+            then = Exact(*ms, 1);
+            loop {
+                let mut served = Vec::new();
+                for (each, finish) in finish.iter().enumerate() {
+                    if !finish.at_most(virtual_time)? {
+                        served.push(each);
+                    }
+                }
+                let sum: i128 = served.iter().map(|each| rates[*each]).sum();
+                let Some(mut first) = served.first().copied() else { break };
+                for each in served {
+                    if finish[each].at_most(finish[first])? {
+                        first = each;
+                    }
+                }
+                let needs = finish[first].minus(virtual_time)?.times(sum, link)?;
+                if needs.at_most(left)? {
+                    virtual_time = finish[first];
+                    left = left.minus(needs)?;
+                } else {
+                    virtual_time = virtual_time.plus(left.times(link, sum)?)?;
+                    break;
+                }
+            }
+            let start = if finish[*flow].at_most(virtual_time)? { virtual_time } else { finish[*flow] };
+            finish[*flow] = start.plus(Exact::new(*bytes, rates[*flow])?)?;
+            stamps.push(finish[*flow]);
+        }
+        Some(stamps)
+    }
+
+    proptest! {
+        /// Every stamp is that of the fluid in fractions, within what is cut: a nanosecond would be a thousand times too much.
+        #[test]
+        fn stamps_are_those_of_the_fluid(
+            gaps in prop::collection::vec((0..12u64, 0..4u16, 1..9u32), 1..60),
+        ) {
+            let rates = [40, 20, 10, 30];
+            let mut now = 0;
+            let packets: Vec<(u64, u16, u32)> = gaps
+                .into_iter()
+                .map(|(gap, flow, hundreds)| {
+                    now += gap;
+                    (now, flow, 100 * hundreds)
+                })
+                .collect();
+            let exact: Vec<(i128, usize, i128)> =
+                packets.iter().map(|(ms, flow, bytes)| (i128::from(*ms), usize::from(*flow), i128::from(*bytes))).collect();
+            let Some(expected) = fluid(100, &rates.map(i128::from), &exact) else {
+                return Err(TestCaseError::reject("the fractions become too large"));
+            };
+            let context = LinkContext::new(Rate::kbit(800), Streams::new(1));
+            let mut wfq = Config::default().build::<u64>(&context).unwrap();
+            let mut out = Outbox::default();
+            let mut wire = Time::ZERO;
+            for ((ms, flow, bytes), Exact(up, down)) in packets.into_iter().zip(expected) {
+                // The link works meanwhile: what it serves does not change the fluid.
+                while wire <= Time::ms(ms) {
+                    match wfq.dequeue(&mut Cx::new(wire, &mut out)) {
+                        Next::Packet(pkt) => wire += context.rate.time_for(u64::from(pkt.bytes())),
+                        _ => break,
+                    }
+                }
+                wire = wire.max(Time::ms(ms));
+                let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, 0);
+                pkt.meta.class = flow;
+                reserve(&mut pkt.meta, &rates);
+                wfq.enqueue(pkt, &mut Cx::new(Time::ms(ms), &mut out));
+                let number = wfq.number(FlowKey(u64::from(flow))).unwrap();
+                let got = wfq.schedule.flows.at(number).finish.raw() as f64;
+                let ms_of = Ticks::of(giveway_qdisc::Span::ms(1)).raw() as f64;
+                prop_assert!((got / ms_of - up as f64 / down as f64).abs() < 1e-6, "{} ms, not {}/{}", got / ms_of, up, down);
+            }
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! Burst shaping queueing: packets that will part at the next router leave in turn, so that no link there gets them in bursts.
+//!
+//! # Principles
+//! - A router looks further than its own link: it knows where the neighbour, and the routers behind it, will send a packet. So
+//!   a link has a tree of sub-queues. The root is the neighbour; a child is a next hop beyond its parent; `level` is how deep
+//!   the router looks. A packet waits at the node where its way ends or where the router stops looking.
+//! - Each node serves its own queue and its branches in turn, a packet at a time. What is empty has no turn. So a run of packets
+//!   for one link of the next router is broken up wherever others wait.
+//! - Faster links have more turns: a branch weighs what its link is faster than the slowest one beside it, where rates are known;
+//!   otherwise, and for a node's own queue, 1. Turns of one branch are spread, not in a row: bursts are what this is against.
+//! - The buffer is shared. When it is full, the oldest packet of the largest sub-queue goes.
+//! - There is state per link near by, not per flow, and packets that take the same way keep their order.
+//!
+//! # Deviations
+//! - The paper's listing of departures, read as it is written, looks at one place per call and gives nothing when that is empty:
+//!   the link stands still although packets wait. `order literal` does that; `order double` also advances twice after a branch
+//!   that gave a packet, as another reading of the listing does, and so passes over every second branch. By default an empty
+//!   place costs no turn. After a look that finds nothing the link looks again after the time of its largest packet, or when
+//!   a packet arrives: the paper does not say; in its simulator only the latter. Literal orders know no weights.
+//! - Weights are rounded to a sixteenth. The paper names link bandwidths as a parameter and no rule. `inner smooth` counts
+//!   packets; `inner deficit` and `inner srr` count bytes. The latter is what the authors tried and left.
+//! - "Largest" is the sub-queue of one node alone, by bytes; of equal ones the node that was first there, the root before all.
+//!   `measure packets` counts packets; `descend` goes from the root to the largest part of each node instead. The packet that
+//!   goes may be the one that came.
+//! - `drop` has other victims, and `order fifo` serves in the order of arrival with the same victims, to see what the order does
+//!   and what the victim does.
+//! - Branches stay, as in the paper, but not for ever: above `branches` nodes, those that hold nothing are forgotten. With literal
+//!   orders, which look at empty places, that is noticed.
+//! - When routes change, packets that wait stay where they are: a flow may be reordered then.
+//!
+//! # Cost
+//! - One table look-up per packet in, and one more for each level beyond the fourth; a few steps per level and packet out, however
+//!   many branches are empty. A sub-queue that begins to hold packets, or has none left, costs a few steps, and so does each node
+//!   above that had none or has none left.
+//! - Sub-queues are not compared before the buffer is full. From then until it is empty, the largest of up to 64 is known at once
+//!   while all packets have one length, and with `measure packets`; otherwise it costs O(log sub-queues) amortised over departures.
+//!   `descend` and `drop random` look at all sub-queues for each victim, and the latter at a quarter of one on average.
+//! - About 260 bytes per node of the tree, and 300 more where it has branches.
+//!
+//! # References
+//! - V. Darlagiannis, M. Karsten, R. Steinmetz, "Burst Shaping Queueing", Workshop on Mobile Computing, 2003: section 4, figures
+//!   4 and 5.
+//! - C. Guo, "SRR", SIGCOMM 2001: the spread of turns.
+
+use giveway_qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
+use giveway_qdisc::{
+    Ahead, Backlog, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
+    Rng, Span, check_limit,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+
+/// Parameters of `bsq`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much all sub-queues hold together, in packets or in bytes.
+    pub limit: Limit,
+    /// How many hops beyond the neighbour have sub-queues, 0 to 6; with 0 there is one queue.
+    pub level: u8,
+    /// In what order sub-queues are served.
+    pub order: Order,
+    /// How turns are shared.
+    pub inner: Inner,
+    /// Turns by the rates of the links beyond, where they are known; otherwise each the same.
+    pub weighted: bool,
+    /// Which packet goes when it is full.
+    pub drop: Victim,
+    /// What makes a sub-queue the largest.
+    pub measure: Measure,
+    /// With `drop head`: the largest part of each node on the way from the root, its own queue or a branch with all below.
+    pub descend: bool,
+    /// Above so many nodes, branches that hold nothing are forgotten.
+    pub branches: u32,
+}
+
+/// Which packet a full buffer gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Victim {
+    /// The oldest of the largest sub-queue.
+    Head,
+    /// The arriving one.
+    Tail,
+    /// The oldest of the sub-queue that would be served next.
+    Front,
+    /// Any, the arriving one included.
+    Random,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            limit: Limit::Packets(1000),
+            level: 1,
+            order: Order::Corrected,
+            inner: Inner::Smooth,
+            weighted: true,
+            drop: Victim::Head,
+            measure: Measure::Bytes,
+            descend: false,
+            branches: 1024,
+        }
+    }
+}
+
+impl Config {
+    /// Whether a packet leaves whenever one is held.
+    fn finds(&self) -> bool {
+        matches!(self.order, Order::Corrected | Order::Fifo)
+    }
+}
+
+/// The hops that a router may look ahead.
+pub(crate) fn check_level(level: u8) -> Result<usize, Invalid> {
+    match usize::from(level) {
+        level if level <= Ahead::MOST => Ok(level),
+        level => Err(Invalid::new(
+            "level",
+            format!("packets carry {} hops, not {level}: write at most {}", Ahead::MOST, Ahead::MOST),
+        )),
+    }
+}
+
+/// At least a root and a branch.
+pub(crate) fn check_branches(branches: u32) -> Result<usize, Invalid> {
+    match branches {
+        0 | 1 => Err(Invalid::new("branches", "a tree has a root and branches: write for example 1024")),
+        branches => Ok(branches as usize),
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str =
+        "burst shaping queueing: sub-queues by the hops beyond the next router, in turn";
+    type Qdisc<P: 'static> = Bsq<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Bsq<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
+        let pick = match self.drop {
+            Victim::Head if self.descend => Some(Pick::HeadOfHeaviest),
+            Victim::Head => Some(Pick::HeadOfLargest),
+            Victim::Tail => None,
+            Victim::Front => Some(Pick::Next),
+            Victim::Random => Some(Pick::Random),
+        };
+        let shape = Shape {
+            depth: check_level(self.level)?,
+            order: self.order,
+            inner: self.inner,
+            weighted: self.weighted,
+            most: context.mtu.0.min(u64::from(u32::MAX)) as u32,
+            largest: (self.drop == Victim::Head).then_some(self.measure),
+            branches: check_branches(self.branches)?,
+        };
+        Ok(Bsq {
+            limit: self.limit,
+            pick,
+            // Never no time at all, so that an answer lies in the future.
+            look_again: context.rate.time_for(context.mtu.0).max(Span::from_ps(1)),
+            tree: HopTree::new(shape, context.onward.clone(), self.limit.most_packets(64).min(1 << 12)),
+            rng: context.streams.rng(),
+        })
+    }
+
+    fn properties(&self, _: &LinkContext) -> Properties {
+        Properties { work_conserving: self.finds(), ..Properties::plain(self.limit) }
+    }
+
+    fn looks_ahead(&self) -> usize {
+        usize::from(self.level)
+    }
+
+    fn variants() -> Vec<Config> {
+        let plain = Config { limit: Limit::Packets(8), ..Config::default() };
+        let bytes = Config { limit: Limit::Bytes(12_000), level: 3, ..Config::default() };
+        vec![
+            plain.clone(),
+            // The paper's queue.
+            Config { limit: Limit::Bytes(20_000), ..plain.clone() },
+            Config { level: 0, ..plain.clone() },
+            Config { level: 6, branches: 4, ..plain.clone() },
+            Config { order: Order::Literal, ..plain.clone() },
+            Config { order: Order::Double, drop: Victim::Front, branches: 4, ..plain.clone() },
+            Config { inner: Inner::Deficit, ..bytes.clone() },
+            Config { inner: Inner::Srr, drop: Victim::Front, branches: 4, ..bytes.clone() },
+            Config { descend: true, weighted: false, ..bytes.clone() },
+            Config { drop: Victim::Tail, measure: Measure::Packets, ..bytes },
+            Config { drop: Victim::Random, measure: Measure::Packets, level: 2, ..plain.clone() },
+            Config { drop: Victim::Front, ..plain.clone() },
+            Config { order: Order::Fifo, ..plain.clone() },
+            Config { order: Order::Fifo, measure: Measure::Packets, ..plain.clone() },
+            Config { order: Order::Fifo, drop: Victim::Random, ..plain },
+        ]
+    }
+
+    fn warnings(&self, _: &LinkContext) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !self.finds() {
+            warnings.push(
+                "order: literal orders let the link stand still while packets wait: for demonstration".into(),
+            );
+        }
+        if self.descend && self.drop != Victim::Head {
+            warnings.push("descend: only \"drop head\" looks for a largest sub-queue".into());
+        }
+        warnings
+    }
+}
+
+/// The tree, and which packet goes when it is full.
+pub struct Bsq<P> {
+    limit: Limit,
+    /// None: the arriving one.
+    pick: Option<Pick>,
+    /// After a look that found nothing.
+    look_again: Span,
+    tree: HopTree<P>,
+    rng: Rng,
+}
+
+impl<P> Qdisc<P> for Bsq<P> {
+    #[inline]
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
+            return cx.drop(pkt, DropReason::TooLarge);
+        }
+        let Some(pick) = self.pick else {
+            if !self.limit.admits(self.tree.held(), pkt.bytes()) {
+                return cx.drop(pkt, DropReason::Overlimit);
+            }
+            self.tree.push(pkt);
+            return;
+        };
+        let arrival = self.tree.push(pkt);
+        while !self.limit.allows(self.tree.held()) {
+            let (place, victim) = self.tree.evict(pick, || self.rng.uniform());
+            let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
+            cx.drop(victim, why);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        self.tree.pop(cx.now() + self.look_again)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.tree.held()
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        self.tree.reset(cx);
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        self.tree.table()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+    use crate::testing::trace::trace_on;
+    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::{Bytes, Meta, Onward, Rate, Streams};
+    use proptest::prelude::*;
+
+    /// The link from node 1 to node 3, beyond which are 4, 5 and 6. Its largest packet has 500 bytes.
+    fn context() -> LinkContext {
+        let links = [((3, 4), Rate::mbit(4)), ((3, 5), Rate::mbit(4)), ((3, 6), Rate::mbit(4))];
+        let onward = Onward::new(3, links);
+        LinkContext { mtu: Bytes(500), onward, ..LinkContext::new(Rate::bit(500 * 8000), Streams::new(1)) }
+    }
+
+    /// A goes on to 4, B to 5, C to 6; Z is for node 3 itself.
+    fn towards(meta: &mut Meta) {
+        meta.ahead = Ahead::new((meta.class < 3).then_some(4 + meta.class));
+    }
+
+    /// At 500 bytes per millisecond.
+    fn traced(spec: &str, arrivals: &str) -> String {
+        trace_on(spec.parse::<Spec>().unwrap().build(&context()).unwrap(), 500, arrivals, towards)
+    }
+
+    const NINE: &str = "0 A1 500, A2 500, A3 500, B1 500, B2 500, Z1 500, C1 500, A4 500";
+
+    #[test]
+    fn next_hops_take_turns() {
+        assert_eq!(traced("bsq", NINE), "Z1[0-1] A1[1-2] B1[2-3] C1[3-4] A2[4-5] B2[5-6] A3[6-7] A4[7-8] |");
+        assert_eq!(traced("bsq level 0", NINE), traced("fifo", NINE));
+    }
+
+    #[test]
+    fn the_head_of_the_largest_goes() {
+        let full = traced("bsq limit 2500b", NINE);
+        assert_eq!(full, "Z1[0-1] A4[1-2] B1[2-3] C1[3-4] B2[4-5] | A1@0 A2@0 A3@0");
+        assert_eq!(traced("bsq limit 5p measure packets", NINE), full);
+        // One queue of each branch, so the largest part of the root is the same.
+        assert_eq!(traced("bsq limit 5p descend", NINE), full);
+    }
+
+    #[test]
+    fn orders_and_victims_are_two_things() {
+        let with = |more: &str| traced(&format!("bsq limit 2500b {more}"), NINE);
+        assert_eq!(with("drop tail"), "A1[0-1] B1[1-2] A2[2-3] B2[3-4] A3[4-5] | Z1@0 C1@0 A4@0");
+        // The next would be Z1, as soon as it is there.
+        // The next would be Z1, as soon as it is there, and then A1 and A2.
+        assert_eq!(with("drop front"), "A3[0-1] B1[1-2] C1[2-3] A4[3-4] B2[4-5] | Z1@0 A1@0 A2@0");
+        assert_eq!(with("order fifo"), "B1[0-1] B2[1-2] Z1[2-3] C1[3-4] A4[4-5] | A1@0 A2@0 A3@0");
+        assert_eq!(with("order fifo drop tail"), traced("fifo limit 2500b", NINE));
+        assert_eq!(with("order fifo drop front"), traced("fifo limit 2500b drop head", NINE));
+    }
+
+    /// The link looks again after a packet's time, which is a millisecond.
+    #[test]
+    fn the_listing_as_written_lets_the_link_stand_still() {
+        assert_eq!(
+            traced("bsq order literal", NINE),
+            "Z1[0-1] A1[1-2] B1[2-3] C1[3-4] A2[5-6] B2[6-7] A3[9-10] A4[13-14] |"
+        );
+        assert_eq!(
+            traced("bsq order double", NINE),
+            "Z1[0-1] A1[1-2] C1[2-3] A2[3-4] A3[6-7] A4[9-10] B1[13-14] B2[16-17] |"
+        );
+    }
+
+    /// When its route changes a flow's packets that wait stay where they are: nothing is lost, and the order may be.
+    #[test]
+    fn a_changed_route_loses_nothing() {
+        let mut bsq = Config::default().build::<u32>(&context()).unwrap();
+        let mut out = giveway_qdisc::Outbox::default();
+        let mut cx = Cx::new(giveway_qdisc::Time::ZERO, &mut out);
+        for number in 0..6 {
+            let mut pkt = Packet::new(giveway_qdisc::FlowKey(1), 500, number);
+            pkt.meta.ahead = Ahead::new([if number < 3 { 4 } else { 5 }]);
+            bsq.enqueue(pkt, &mut cx);
+        }
+        let left: Vec<u32> =
+            std::iter::from_fn(|| bsq.dequeue(&mut cx).packet()).map(|pkt| pkt.payload).collect();
+        assert_eq!(left, [0, 3, 1, 4, 2, 5]);
+        assert!(out.dropped.is_empty());
+    }
+
+    fn ops() -> impl Strategy<Value = Vec<Op>> {
+        let op = prop_oneof![
+            3 => (0..16u8, any::<u16>())
+                .prop_map(|(flow, bytes)| Op::Enqueue { flow, bytes, class: 0, ecn: false }),
+            2 => Just(Op::Dequeue),
+        ];
+        prop::collection::vec(op, 1..300)
+    }
+
+    fn events(text: &str, ops: &[Op]) -> Vec<Event> {
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        let spec: Spec = text.parse().unwrap();
+        drive(&mut spec.build::<u64>(&context).unwrap(), spec.properties(&context), ops).unwrap()
+    }
+
+    fn limit() -> impl Strategy<Value = String> {
+        prop_oneof![
+            (1..20u64).prop_map(|most| format!("{most}p")),
+            (1500..20_000u64).prop_map(|most| format!("{most}b"))
+        ]
+    }
+
+    proptest! {
+        /// Without a look ahead there is one queue, and its oldest packet is the head of the largest and of the next.
+        #[test]
+        fn level_0_is_a_fifo_that_drops_its_head(
+            ops in ops(),
+            limit in limit(),
+            drop in prop::sample::select(&["head", "front"]),
+            order in prop::sample::select(&["corrected", "literal", "double", "fifo"]),
+        ) {
+            let bsq = events(&format!("bsq level 0 limit {limit} drop {drop} order {order}"), &ops);
+            prop_assert_eq!(bsq, events(&format!("fifo limit {limit} drop head"), &ops));
+        }
+
+        /// In the order of arrival the tree matters only where the largest sub-queue is asked for.
+        #[test]
+        fn order_fifo_is_a_fifo(
+            ops in ops(),
+            limit in limit(),
+            level in 0..7u8,
+            (ours, its) in prop::sample::select(&[("tail", "tail"), ("front", "head")]),
+        ) {
+            let bsq = events(&format!("bsq order fifo level {level} limit {limit} drop {ours}"), &ops);
+            prop_assert_eq!(bsq, events(&format!("fifo limit {limit} drop {its}"), &ops));
+        }
+
+        /// What is held does not depend on the order in which it leaves: with the arriving packet as the victim, each order drops
+        /// the same packets of one length.
+        #[test]
+        fn with_drop_tail_the_order_changes_no_loss(ops in ops(), limit in 1..20u64, level in 0..7u8) {
+            let equal = |op: &Op| match *op {
+                Op::Enqueue { flow, .. } => Op::Enqueue { flow, bytes: 460, class: 0, ecn: false },
+                other => other,
+            };
+            let ops: Vec<Op> = ops.iter().map(equal).collect();
+            let dropped = |text: &str| {
+                let mut events = events(text, &ops);
+                events.retain(|event| matches!(event, Event::Dropped(..)));
+                events
+            };
+            let fifo = dropped(&format!("fifo limit {limit}p"));
+            prop_assert_eq!(dropped(&format!("bsq level {level} limit {limit}p drop tail")), fifo);
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_or_told() {
+        let refused = |text: &str| {
+            let built = text.parse::<Spec>().unwrap().build::<()>(&context());
+            built.err().map(|invalid| invalid.to_string())
+        };
+        assert_eq!(refused("bsq level 7").unwrap(), "level: packets carry 6 hops, not 7: write at most 6");
+        assert!(refused("bsq branches 1").unwrap().starts_with("branches: "));
+        assert!(refused("bsq limit 0p").unwrap().starts_with("limit: "));
+        let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context());
+        assert!(warnings("bsq").is_empty());
+        assert!(warnings("bsq order double")[0].starts_with("order: "));
+        assert!(warnings("bsq drop tail descend")[0].starts_with("descend: "));
+        assert_eq!("bsq level 4".parse::<Spec>().unwrap().looks_ahead(), 4);
+    }
+}

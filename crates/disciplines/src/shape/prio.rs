@@ -1,0 +1,246 @@
+//! Strict priority: bands in order of urgency, each a discipline of its own; a band is served when all above it are empty.
+//!
+//! # Principles
+//! - The class of a packet is its band: 0 is the most urgent. What lies beyond the last band goes to the last.
+//! - A band is served whenever it has a packet to give, so a busy band starves all below it. That is its purpose: keep
+//!   the upper bands thin, by a shaper if need be.
+//! - Each band is a child: any discipline, a fifo unless said otherwise. Its limit is its own; there is no common one.
+//! - A child that shapes and has nothing to give yet lets the bands below go first.
+//!
+//! # Deviations
+//! - Linux `prio` maps the packet's priority to a band by a `priomap` of 16 entries, or by filters. Here the host's
+//!   classifier sets the class, so there is no map.
+//! - Linux bounds the bands to 2 to 16; one band is allowed here, and is its child.
+//!
+//! # Cost
+//! - One look at each band above the one that is served, and what the children cost.
+//!
+//! # References
+//! - Linux: tc-prio(8), whose three bands are the default.
+
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Advice, Discipline, Spec, fifo};
+
+/// Parameters of `prio`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How many bands there are, 1 to 16.
+    pub bands: u16,
+    /// The discipline of band 0, 1, 2 and so on. Bands beyond the list are plain fifos.
+    pub children: Vec<Spec>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { bands: 3, children: Vec::new() }
+    }
+}
+
+/// How many bands there can be: as many as Linux has.
+const MOST: u16 = 16;
+
+/// What each band holds, as gauges.
+const GAUGES: [&str; MOST as usize] = [
+    "band0_packets",
+    "band1_packets",
+    "band2_packets",
+    "band3_packets",
+    "band4_packets",
+    "band5_packets",
+    "band6_packets",
+    "band7_packets",
+    "band8_packets",
+    "band9_packets",
+    "band10_packets",
+    "band11_packets",
+    "band12_packets",
+    "band13_packets",
+    "band14_packets",
+    "band15_packets",
+];
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "strict priority between bands, each with a discipline of its own";
+    type Qdisc<P: 'static> = Prio<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Prio<P>, Invalid> {
+        if !(1..=MOST).contains(&self.bands) {
+            return Err(Invalid::new("bands", format!("{} is not between 1 and {MOST}", self.bands)));
+        }
+        if self.children.len() > usize::from(self.bands) {
+            let message =
+                format!("{} disciplines for {} bands: leave some out", self.children.len(), self.bands);
+            return Err(Invalid::new("children", message));
+        }
+        let band = |(spec, at): (Spec, u16)| {
+            let child = spec.build(&context.child(&format!("band{at}")));
+            child
+                .map_err(|invalid| Invalid::new("children", format!("band {at}, {}: {invalid}", spec.name())))
+        };
+        Ok(Prio { bands: self.specs().zip(0..).map(band).collect::<Result<_, _>>()? })
+    }
+
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties {
+            // A flow whose packets have several classes is in several bands.
+            keeps_flow_order: false,
+            work_conserving: self.specs().all(|spec| spec.properties(context).work_conserving),
+            limit: None,
+            guarantee: Guarantee::Nothing,
+        }
+    }
+
+    fn looks_ahead(&self) -> usize {
+        self.specs().map(|spec| spec.looks_ahead()).max().unwrap_or(0)
+    }
+
+    fn variants() -> Vec<Config> {
+        let read = |text: &str| text.parse().expect("these are written right");
+        vec![
+            Config { bands: 1, children: vec![read("efd limit 5p threshold 1p")] },
+            Config { bands: 2, children: vec![read("tbf rate 3mbit burst 3kb"), read("drr limit 6000b")] },
+            Config {
+                bands: 16,
+                children: vec![read("fifo limit 2p"), read("prio bands 2 children [(sfq)]")],
+            },
+        ]
+    }
+
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        self.specs().flat_map(|spec| spec.warnings(context)).collect()
+    }
+
+    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+        self.specs().flat_map(|spec| spec.advice(largest, context)).collect()
+    }
+}
+
+impl Config {
+    /// The discipline of every band.
+    fn specs(&self) -> impl Iterator<Item = Spec> {
+        let default = std::iter::repeat_with(|| Spec::fifo(fifo::Config::default()));
+        self.children.iter().cloned().chain(default).take(usize::from(self.bands))
+    }
+}
+
+/// The bands.
+pub struct Prio<P> {
+    /// Most urgent first.
+    bands: Vec<Box<dyn Qdisc<P>>>,
+}
+
+impl<P> Qdisc<P> for Prio<P> {
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        let last = self.bands.len() - 1;
+        self.bands[last.min(usize::from(pkt.meta.class))].enqueue(pkt, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        let mut earliest: Option<Time> = None;
+        for band in &mut self.bands {
+            match band.dequeue(&mut cx.child()) {
+                Next::Packet(pkt) => return Next::Packet(pkt),
+                Next::At(at) => earliest = Some(earliest.map_or(at, |other| other.min(at))),
+                Next::Empty => {}
+            }
+        }
+        earliest.map_or(Next::Empty, Next::At)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.bands.iter().fold(Backlog::ZERO, |sum, band| sum.plus(band.backlog()))
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        self.bands.iter_mut().for_each(|band| band.reset(&mut cx.child()));
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        self.bands.iter().fold(FlowTable::NONE, |sum, band| sum.plus(band.flow_table()))
+    }
+
+    /// What each band holds.
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        for (name, band) in GAUGES.iter().zip(&self.bands) {
+            visit(name, band.backlog().packets as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::trace::trace;
+    use giveway_qdisc::{Rate, Streams};
+
+    // The class is the letter's position in the alphabet, so A goes before B, and C, D and all others share band 2.
+    const ARRIVALS: &str =
+        "0 D1 1000; 0.1 C1 1000; 0.2 B1 1000; 0.3 A1 1000; 1.5 D2 1000; 2.5 A2 1000; 3.5 C2 1000";
+
+    #[test]
+    fn the_most_urgent_goes_first() {
+        assert_eq!(
+            trace("prio", 1000, ARRIVALS),
+            "D1[0-1] A1[1-2] B1[2-3] A2[3-4] C1[4-5] D2[5-6] C2[6-7] |"
+        );
+    }
+
+    #[test]
+    fn bands_are_disciplines() {
+        assert_eq!(
+            trace("prio bands 2 children [(fifo) (fifo limit 1p drop head)]", 1000, ARRIVALS),
+            "D1[0-1] A1[1-2] D2[2-3] A2[3-4] C2[4-5] | C1@0.2 B1@1.5"
+        );
+    }
+
+    #[test]
+    fn a_shaped_band_lets_others_pass() {
+        // A's bucket holds one packet and needs 4 ms for the next.
+        assert_eq!(
+            trace(
+                "prio bands 2 children [(tbf rate 2mbit burst 1000b)]",
+                1000,
+                "0 A1 1000; 0.1 A2 1000; 0.2 B1 1000; 1.5 B2 1000"
+            ),
+            "A1[0-1] B1[1-2] B2[2-3] A2[4-5] |"
+        );
+    }
+
+    #[test]
+    fn children_survive_being_written() {
+        for text in [
+            "prio children [(fifo limit 10p) (efd)]",
+            "prio bands 2 children [(prio bands 2 children [(sfq flows 3) (drr quanta [100b 1kb])]) (fifo)]",
+            "tbf rate 1mbit burst 2kb child (prio children [(tbf child (efd limit 7p))])",
+        ] {
+            assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
+        }
+        let table = r#"{ "kind": "prio", "children": ["fifo limit 10p", { "kind": "efd" }] }"#;
+        let spec: Spec = serde_json::from_str(table).unwrap();
+        assert_eq!(spec.to_string(), "prio children [(fifo limit 10p) (efd)]");
+        assert_eq!(serde_json::from_value::<Spec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let refuse = |text: &str| {
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.to_string())
+        };
+        assert_eq!(refuse("prio bands 17").unwrap(), "bands: 17 is not between 1 and 16");
+        assert_eq!(
+            refuse("prio bands 1 children [(fifo) (fifo)]").unwrap(),
+            "children: 2 disciplines for 1 bands: leave some out"
+        );
+        assert_eq!(
+            refuse("prio children [(fifo) (fifo limit 100b)]").unwrap(),
+            "children: band 1, fifo: limit: 100b cannot hold one packet of 1500 bytes: write at least \"1500b\""
+        );
+    }
+}

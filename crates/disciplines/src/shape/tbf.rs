@@ -1,0 +1,413 @@
+//! Token bucket filter: sends no faster than a rate, except for a burst that was saved up.
+//!
+//! # Principles
+//! - Credit grows at `rate` up to `burst`, and a packet leaves when the credit covers it. Over any interval of length t no
+//!   more than `rate` t + `burst` leaves.
+//! - With `peakrate` a second, small bucket bounds how fast the burst itself goes out.
+//! - Credit is an exact integer, and a packet leaves at the first picosecond at which it may: the time of the next
+//!   departure is told, not polled for.
+//! - A shaper does not schedule. What waits, waits in a child: a fifo with this filter's limit, or any discipline.
+//!
+//! # Deviations
+//! - The child's next packet must be seen before it may leave, so it waits outside the child. Whatever arrives meanwhile is
+//!   behind it, however urgent, and an AQM in the child takes it to have left. Linux does the same.
+//! - `limit` bounds all that is held, that packet included. With a child of its own the limit is the child's, and one packet
+//!   more may be held.
+//! - tc demands `rate`, `burst` and one of `limit` and `latency`. Here the rate defaults to that of the link, the burst to
+//!   5 kb, and the limit to 1,000 packets. `mpu`, `overhead` and `linklayer` are left out: lengths are IP lengths.
+//! - A packet that is larger than a bucket could never leave, and is refused on arrival. Linux splits large GSO packets.
+//!
+//! # Cost
+//! - Two multiplications per packet, and what the child costs. A division when a packet has to wait.
+//!
+//! # References
+//! - Linux: tc-tbf(8). The bucket is that of RFC 2697 and RFC 2698 in one colour.
+
+use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
+use giveway_qdisc::check_limit;
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next,
+    Packet, Properties, Qdisc, Rate, Span,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Advice, Discipline, Spec, fifo};
+
+/// Parameters of `tbf`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The rate at which credit grows. By default that of the link.
+    pub rate: Option<Rate>,
+    /// How much credit can be saved up.
+    pub burst: Bytes,
+    /// How much it holds, in packets or in bytes; 1,000 packets if neither this nor `latency` is given.
+    pub limit: Option<Limit>,
+    /// The limit as the longest time that a packet waits for credit.
+    pub latency: Option<Span>,
+    /// How fast a burst goes out. By default as fast as the link takes it.
+    pub peakrate: Option<Rate>,
+    /// How much of a burst goes out at once when there is a peak rate. By default the largest packet of the link.
+    pub mtu: Option<Bytes>,
+    /// Where packets wait. By default a fifo with this filter's limit.
+    pub child: Option<Box<Spec>>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let burst = Bytes(5 * 1024);
+        Config { rate: None, burst, limit: None, latency: None, peakrate: None, mtu: None, child: None }
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "token bucket filter: shapes to a rate and a burst";
+    type Qdisc<P: 'static> = Tbf<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Tbf<P>, Invalid> {
+        let limit = self.own_limit(context)?;
+        if let Some(limit) = limit {
+            check_limit(if self.latency.is_some() { "latency" } else { "limit" }, limit, context.mtu)?;
+        }
+        let child = self.waiting().build(&context.child("child"));
+        let child = child.map_err(|invalid| Invalid::new("child", invalid.to_string()))?;
+        let sustained = bucket("rate", self.rate(context), "burst", self.burst)?;
+        let peak = match self.peakrate {
+            Some(rate) if rate < self.rate(context) => {
+                return Err(Invalid::new(
+                    "peakrate",
+                    format!("{rate} is below the rate of {}", self.rate(context)),
+                ));
+            }
+            Some(rate) => Some(bucket("peakrate", rate, "mtu", self.mtu.unwrap_or(context.mtu))?),
+            None if self.mtu.is_some() => {
+                return Err(Invalid::new(
+                    "mtu",
+                    "it bounds the burst at the peak rate: write \"peakrate\" too",
+                ));
+            }
+            None => None,
+        };
+        Ok(Tbf { limit, sustained, peak, queue: Lookahead::new(child) })
+    }
+
+    fn properties(&self, context: &LinkContext) -> Properties {
+        let child = self.waiting().properties(&context.child("child"));
+        // What waits inside was promised the rate of the link.
+        let guarantee = Guarantee::Nothing;
+        Properties {
+            work_conserving: false,
+            limit: self.own_limit(context).ok().flatten(),
+            guarantee,
+            ..child
+        }
+    }
+
+    fn looks_ahead(&self) -> usize {
+        self.waiting().looks_ahead()
+    }
+
+    fn variants() -> Vec<Config> {
+        let plain = Config { rate: Some(Rate::mbit(3)), ..Config::default() };
+        let read = |text: &str| Some(Box::new(text.parse().expect("these are written right")));
+        vec![
+            plain.clone(),
+            Config { burst: Bytes(1000), limit: Some(Limit::Packets(3)), ..plain.clone() },
+            Config { latency: Some(Span::ms(5)), peakrate: Some(Rate::mbit(7)), ..plain.clone() },
+            Config { rate: Some(Rate::bit(999_983)), child: read("drr limit 6p"), ..plain.clone() },
+            Config { child: read("tbf rate 2mbit burst 1500b child (sfq limit 9)"), ..plain },
+        ]
+    }
+
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.rate(context) >= context.rate {
+            warnings.push(format!(
+                "rate {} is no less than the link's {}: nothing is shaped",
+                self.rate(context),
+                context.rate
+            ));
+        }
+        let largest = self.peakrate.and(self.mtu).map_or(self.burst, |mtu| mtu.min(self.burst));
+        if largest < context.mtu {
+            warnings.push(format!(
+                "packets of more than {largest} can never leave, and the link carries {}",
+                context.mtu
+            ));
+        }
+        if let Some(child) = &self.child {
+            warnings.extend(child.warnings(context));
+        }
+        warnings
+    }
+
+    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+        self.child.iter().flat_map(|child| child.advice(largest, context)).collect()
+    }
+}
+
+impl Config {
+    fn rate(&self, context: &LinkContext) -> Rate {
+        self.rate.unwrap_or(context.rate)
+    }
+
+    /// Where packets wait. The filter itself sees to its limit, so its own fifo has none.
+    fn waiting(&self) -> Spec {
+        match &self.child {
+            Some(child) => Spec::clone(child),
+            None => {
+                Spec::fifo(fifo::Config { limit: Limit::Packets(MOST_PACKETS), ..fifo::Config::default() })
+            }
+        }
+    }
+
+    /// How much the filter holds; `None` when that is the child's affair.
+    fn own_limit(&self, context: &LinkContext) -> Result<Option<Limit>, Invalid> {
+        match (self.limit, self.latency, &self.child) {
+            (Some(_), Some(_), _) => {
+                Err(Invalid::new("latency", "it is another way to give the limit: leave one out"))
+            }
+            (Some(_), None, Some(_)) => Err(Invalid::new("limit", "the child has its own: write it there")),
+            (None, Some(_), Some(_)) => {
+                Err(Invalid::new("latency", "the child has its own limit: write it there"))
+            }
+            (None, None, Some(_)) => Ok(None),
+            (Some(limit), None, None) => Ok(Some(limit)),
+            (None, Some(latency), None) => Ok(Some(Limit::Bytes(self.filled_in(latency, context)))),
+            (None, None, None) => Ok(Some(fifo::Config::default().limit)),
+        }
+    }
+
+    /// Bytes of which the last leaves after `latency` when the buckets are full, tc-tbf(8).
+    fn filled_in(&self, latency: Span, context: &LinkContext) -> u64 {
+        let sustained = self.rate(context).bytes_in(latency).saturating_add(self.burst.0);
+        match self.peakrate {
+            Some(rate) => {
+                sustained.min(rate.bytes_in(latency).saturating_add(self.mtu.unwrap_or(context.mtu).0))
+            }
+            None => sustained,
+        }
+    }
+}
+
+/// Refuses a bucket through which nothing would ever pass.
+fn bucket(
+    rate_name: &'static str,
+    rate: Rate,
+    burst_name: &'static str,
+    burst: Bytes,
+) -> Result<TokenBucket, Invalid> {
+    if rate == Rate::bit(0) {
+        return Err(Invalid::new(rate_name, "at 0 bit/s nothing ever leaves: write for example \"1mbit\""));
+    }
+    if burst == Bytes::ZERO {
+        return Err(Invalid::new(burst_name, "0 bytes let no packet through: write for example \"5kb\""));
+    }
+    Ok(TokenBucket::new(rate, burst))
+}
+
+/// The buckets, and what waits for them.
+pub struct Tbf<P> {
+    limit: Option<Limit>,
+    sustained: TokenBucket,
+    peak: Option<TokenBucket>,
+    queue: Lookahead<P, Box<dyn Qdisc<P>>>,
+}
+
+impl<P> Qdisc<P> for Tbf<P> {
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        if u64::from(pkt.bytes()) > self.largest().0 {
+            return cx.drop(pkt, DropReason::TooLarge);
+        }
+        if let Some(limit) = self.limit
+            && !limit.admits(self.queue.backlog(), pkt.bytes())
+        {
+            return cx.drop(pkt, DropReason::Overlimit);
+        }
+        self.queue.enqueue(pkt, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        let now = cx.now();
+        let bytes = match self.queue.head(cx) {
+            Head::Bytes(bytes) => bytes,
+            Head::At(at) => return Next::At(at),
+            Head::Empty => return Next::Empty,
+        };
+        let ready = self.sustained.ready(bytes, now);
+        let ready = self.peak.as_mut().map_or(ready, |peak| ready.max(peak.ready(bytes, now)));
+        if ready > now {
+            return Next::At(ready);
+        }
+        self.sustained.spend(bytes, now);
+        if let Some(peak) = &mut self.peak {
+            peak.spend(bytes, now);
+        }
+        self.queue.dequeue(cx)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        self.queue.reset(cx);
+        self.sustained.refill();
+        if let Some(peak) = &mut self.peak {
+            peak.refill();
+        }
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        self.queue.flow_table()
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("tokens_bytes", self.sustained.tokens().0 as f64);
+        self.queue.gauges(visit);
+    }
+}
+
+impl<P> Tbf<P> {
+    /// The largest packet that can ever leave.
+    #[inline]
+    fn largest(&self) -> Bytes {
+        self.peak.map_or(self.sustained.burst(), |peak| peak.burst().min(self.sustained.burst()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::trace::trace;
+    use giveway_qdisc::{FlowKey, Outbox, Streams, Time};
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_saved_burst_passes_and_then_the_rate_holds() {
+        // 2,000 bytes are saved; after that 1,000 bytes need 2 ms at 4 Mbit/s, on a link of 8 Mbit/s.
+        assert_eq!(
+            trace(
+                "tbf rate 4mbit burst 2000b",
+                1000,
+                "0 A1 1000; 0 A2 1000; 0 A3 1000; 0 A4 1000; 20 A5 1000; 20 A6 1000"
+            ),
+            "A1[0-1] A2[1-2] A3[2-3] A4[4-5] A5[20-21] A6[21-22] |"
+        );
+    }
+
+    #[test]
+    fn a_peak_rate_spreads_the_burst() {
+        assert_eq!(
+            trace(
+                "tbf rate 1mbit burst 3000b peakrate 4mbit mtu 1000b",
+                1000,
+                "0 A1 1000; 0 A2 1000; 0 A3 1000; 0 A4 1000"
+            ),
+            // The peak bucket gives a packet every 2 ms. A4 lacks 1,000 bytes less what 4 ms brought, and waits till 8 ms.
+            "A1[0-1] A2[2-3] A3[4-5] A4[8-9] |"
+        );
+    }
+
+    #[test]
+    fn holds_no_more_than_its_limit() {
+        let arrivals = "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 B1 1500";
+        assert_eq!(
+            trace("tbf rate 1mbit burst 1000b limit 2p", 1000, arrivals),
+            "A1[0-1] A2[8-9] A3[16-17] | A4@0.3 B1@0.4"
+        );
+        // 16 ms at 1 Mbit/s are 2,000 bytes, and the burst on top.
+        assert_eq!(
+            trace("tbf rate 1mbit burst 1000b latency 16ms", 1000, arrivals),
+            "A1[0-1] A2[8-9] A3[16-17] A4[24-25] | B1@0.4"
+        );
+    }
+
+    #[test]
+    fn what_waits_at_the_front_has_left_the_child() {
+        // B1 is more urgent than A2, but A2 was seen first.
+        assert_eq!(
+            trace(
+                "tbf rate 4mbit burst 1000b child (prio bands 2 children [(fifo) (fifo)])",
+                1000,
+                "0 B1 1000; 0.1 B2 1000; 0.2 B3 1000; 1.5 A1 1000"
+            ),
+            "B1[0-1] B2[2-3] A1[4-5] B3[6-7] |"
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let refuse = |text: &str| {
+            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)
+        };
+        assert_eq!(refuse("tbf rate 1mbit limit 10p latency 5ms"), Some("latency"));
+        assert_eq!(refuse("tbf rate 1mbit limit 10p child (fifo)"), Some("limit"));
+        assert_eq!(refuse("tbf rate 1mbit latency 5ms child (fifo)"), Some("latency"));
+        assert_eq!(refuse("tbf rate 1mbit peakrate 500kbit"), Some("peakrate"));
+        assert_eq!(refuse("tbf rate 1mbit mtu 1500b"), Some("mtu"));
+        assert_eq!(refuse("tbf rate 0bit"), Some("rate"));
+        assert_eq!(refuse("tbf burst 0b"), Some("burst"));
+        assert_eq!(refuse("tbf child (efd limit 10b)"), Some("child"));
+    }
+
+    proptest! {
+        /// Over any interval no more than rate and burst leave, and no packet leaves a picosecond later than it may: at
+        /// each departure that had to wait, some bucket is used up to less than what a picosecond brings.
+        #[test]
+        fn the_envelope_is_kept_and_used(
+            rate in 8_000u64..1_000_000_000, burst in 1500u64..10_000,
+            packets in prop::collection::vec((40u32..=1500, 0u64..3000), 1..60),
+        ) {
+            let config = Config { rate: Some(Rate::bit(rate)), burst: Bytes(burst), ..Config::default() };
+            let mut tbf = config.build::<()>(&LinkContext::new(Rate::gbit(10), Streams::new(1))).unwrap();
+            let mut out = Outbox::default();
+            let mut now = Time::ZERO;
+            let mut sent: Vec<(Time, u128, bool)> = Vec::new();
+            let mut left = packets.iter().peekable();
+            let mut due = Time::ZERO;
+            loop {
+                while let Some((bytes, gap)) = left.next_if(|_| due <= now) {
+                    tbf.enqueue(Packet::new(FlowKey(0), *bytes, ()), &mut Cx::new(now, &mut out));
+                    due += Span::us(*gap);
+                }
+                let mut waited = false;
+                loop {
+                    match tbf.dequeue(&mut Cx::new(now, &mut out)) {
+                        Next::Packet(pkt) => sent.push((now, u128::from(pkt.bytes()) * 8_000_000_000_000, waited)),
+                        Next::At(at) if left.len() == 0 || at <= due => {
+                            let early = Time::from_ps(at.as_ps() - 1);
+                            if early > now {
+                                prop_assert!(matches!(tbf.dequeue(&mut Cx::new(early, &mut out)), Next::At(same) if same == at));
+                            }
+                            now = at;
+                            waited = true;
+                            continue;
+                        }
+                        Next::At(_) | Next::Empty => break,
+                    }
+                    waited = false;
+                }
+                if left.len() == 0 {
+                    break;
+                }
+                now = now.max(due);
+            }
+            prop_assert_eq!(sent.len(), packets.len());
+            let (rate, burst) = (u128::from(rate), u128::from(burst) * 8_000_000_000_000);
+            let room = |from: usize, until: usize| {
+                let bits: u128 = sent[from..=until].iter().map(|(_, bits, _)| bits).sum();
+                (rate * u128::from(sent[until].0.since(sent[from].0).as_ps()) + burst).checked_sub(bits)
+            };
+            for (until, (_, _, waited)) in sent.iter().enumerate() {
+                let rooms: Option<Vec<u128>> = (0..=until).map(|from| room(from, until)).collect();
+                let Some(rooms) = rooms else { return Err(TestCaseError::fail("more left than rate and burst")) };
+                if *waited {
+                    prop_assert!(*rooms.iter().min().unwrap() < rate, "packet {} could have left earlier", until);
+                }
+            }
+        }
+    }
+}

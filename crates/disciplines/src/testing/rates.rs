@@ -1,0 +1,144 @@
+//! Senders who never slow down, at constant rates with jitter, into a discipline in front of a link: what each gets.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{
+    Backlog, DropReason, FlowKey, LinkContext, Meta, Packet, Port, PortId, Probe, Rate, Rng, Span, Streams,
+    Time,
+};
+
+use crate::Spec;
+
+/// A sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// How fast it sends.
+    pub kbit: u64,
+    /// How long its packets are.
+    pub bytes: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What each sender got, Mbit/s.
+    pub got: Vec<f64>,
+    /// Share of the link that was used.
+    pub utilization: f64,
+    /// Mean length of the queue that arrivals found.
+    pub queue_packets: f64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Means of the gauges that arrivals found.
+    pub gauges: Vec<(&'static str, f64)>,
+}
+
+impl Outcome {
+    /// The mean of a gauge.
+    pub fn gauge(&self, wanted: &str) -> f64 {
+        let found = self.gauges.iter().find(|(name, _)| *name == wanted);
+        found.unwrap_or_else(|| panic!("there is a gauge {wanted}")).1
+    }
+    /// Jain's index over what the senders got.
+    pub fn jain(&self) -> f64 {
+        let sum: f64 = self.got.iter().sum();
+        let squares: f64 = self.got.iter().map(|got| got * got).sum();
+        sum * sum / (self.got.len() as f64 * squares)
+    }
+}
+
+/// Offers all flows for so many seconds at once, the first two of which do not count.
+pub fn offer(spec: &str, link: Rate, flows: &[Flow], seconds: u64) -> Outcome {
+    let starts: Vec<Span> = flows.iter().map(|_| Span::ZERO).collect();
+    offer_from(spec, link, flows, &starts, seconds)
+}
+
+/// The same, each flow from its start on.
+pub fn offer_from(spec: &str, link: Rate, flows: &[Flow], starts: &[Span], seconds: u64) -> Outcome {
+    let context = LinkContext::new(link, Streams::new(3).within("discipline"));
+    let qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
+    let mut run = Run {
+        port: Port::new(PortId(0), qdisc, link),
+        heard: Heard { from: Time::s(2), got: vec![0; flows.len()], dropped: 0 },
+    };
+    let mut rng = Streams::new(3).within("senders").rng();
+    let gap = |flow: &Flow| Rate::kbit(flow.kbit).time_for(u64::from(flow.bytes));
+    let begins = flows.iter().zip(starts).enumerate().map(|(which, (flow, start))| {
+        Reverse((Time::ms(1) + *start + Span::from_ps(rng.below(gap(flow).as_ps())), which))
+    });
+    let mut next: BinaryHeap<Reverse<(Time, usize)>> = begins.collect();
+    let (mut found, mut arrivals) = (0, 0u64);
+    let mut gauges: Vec<(&'static str, f64)> = Vec::new();
+    while let Some(Reverse((at, which))) = next.pop().filter(|Reverse((at, _))| *at <= Time::s(seconds)) {
+        run.until(at);
+        if at >= run.heard.from {
+            found += run.port.books().held().packets;
+            arrivals += 1;
+            // Often enough for a mean.
+            if arrivals % 64 == 1 {
+                let mut now = Vec::new();
+                run.port.sample(at, &mut now, &mut ());
+                gauges.resize(now.len(), ("", 0.0));
+                gauges.iter_mut().zip(now).for_each(|(sum, (name, value))| *sum = (name, sum.1 + value));
+            }
+        }
+        let flow = &flows[which];
+        let mut pkt = Packet::new(FlowKey(mix(which as u64, 7)), flow.bytes, ());
+        pkt.meta.class = which as u16;
+        run.port.offer(pkt, at, &mut run.heard);
+        run.pull(at);
+        next.push(Reverse((at + jittered(gap(flow), &mut rng), which)));
+    }
+    let measured = (seconds - 2) as f64;
+    let got: Vec<f64> = run.heard.got.iter().map(|bytes| *bytes as f64 * 8e-6 / measured).collect();
+    let samples = arrivals.div_ceil(64) as f64;
+    Outcome {
+        utilization: got.iter().sum::<f64>() * 1e6 / link.as_bit() as f64,
+        got,
+        queue_packets: found as f64 / arrivals as f64,
+        dropped: run.heard.dropped,
+        gauges: gauges.into_iter().map(|(name, sum)| (name, sum / samples)).collect(),
+    }
+}
+
+/// Evenly between half and one and a half times `gap`.
+fn jittered(gap: Span, rng: &mut Rng) -> Span {
+    gap.scale(1, 2) + Span::from_ps(rng.below(gap.as_ps() + 1))
+}
+
+struct Run {
+    port: Port<()>,
+    heard: Heard,
+}
+
+impl Run {
+    /// The link works until an arrival.
+    fn until(&mut self, at: Time) {
+        while self.port.books().held() != Backlog::ZERO && self.port.free_at() <= at {
+            let free = self.port.free_at();
+            self.pull(free);
+        }
+    }
+    fn pull(&mut self, now: Time) {
+        let _ = self.port.pull(now, &mut self.heard);
+    }
+}
+
+struct Heard {
+    from: Time,
+    got: Vec<u64>,
+    dropped: u64,
+}
+
+impl Probe<()> for Heard {
+    fn sent(&mut self, _: PortId, meta: &Meta, _: &(), now: Time) {
+        if now >= self.from {
+            self.got[usize::from(meta.class)] += u64::from(meta.bytes);
+        }
+    }
+    fn dropped(&mut self, _: PortId, _: &Meta, (): &(), _: DropReason, _: Time) {
+        self.dropped += 1;
+    }
+}
