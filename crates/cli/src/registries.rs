@@ -35,7 +35,9 @@ pub struct Registry {
 pub struct Thing {
     /// How it is written.
     pub name: &'static str,
-    /// One line about it.
+    /// Group in which it is listed, if its registry has groups.
+    pub family: Option<Family>,
+    /// One line that describes it.
     pub summary: &'static str,
     /// Its source file, whose header explains it.
     pub source: &'static str,
