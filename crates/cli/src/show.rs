@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use annotate_snippets::{AnnotationKind, Level, Origin as At, Renderer, Snippet};
-use giveway_scenario::{Diagnostic, Origin, Severity, Wrong};
+use giveway_scenario::{Diagnostic, Origin, ScenarioError, Severity};
 
 use crate::terminal;
 
 /// Shows everything that is wrong with a scenario.
-pub fn wrong(wrong: &Wrong) {
+pub fn wrong(wrong: &ScenarioError) {
     diagnostics(&wrong.origin, &wrong.diagnostics);
 }
 
@@ -21,6 +21,9 @@ pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
     let renderer = renderer.term_width(terminal::width());
     let (shown, more) = giveway_scenario::shown(diagnostics);
     let shown: Vec<String> = shown.into_iter().map(|each| render(&renderer, origin, each)).collect();
+    if shown.is_empty() {
+        return;
+    }
     let mut text = shown.join("\n\n") + "\n";
     if more > 0 {
         text.push_str(&format!("\n... and {more} more\n"));
