@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
+use giveway_measure::Style;
 use giveway_qdisc::PortId;
-use giveway_record::Style;
 use giveway_runner::{Outcome, PortFile, Results, Session, question, scenario_name};
 use giveway_scenario::{Crossbar, Direction, Host, Scenario};
 

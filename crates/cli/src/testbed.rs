@@ -231,7 +231,7 @@ fn reality(
             }
         }
     };
-    let find = |_: &giveway_record::Table| {
+    let find = |_: &giveway_measure::Table| {
         let marks = marks.lock().expect("nobody panics while holding it");
         (!marks.is_empty()).then(|| marks.clone())
     };

@@ -26,5 +26,5 @@ mod streams;
 mod tshark;
 // Its `main` is for the example.
 #[allow(dead_code)]
-#[path = "../../record/examples/document.rs"]
+#[path = "../../document/examples/document.rs"]
 mod written;

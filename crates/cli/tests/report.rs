@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use giveway_record::report::document::Part;
+use giveway_document::Part;
 
 /// Transfers, small packets and drops within two seconds, and names that must be escaped.
 const SCENARIO: &str = r#"

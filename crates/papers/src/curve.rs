@@ -13,8 +13,8 @@
 
 use std::collections::BTreeMap;
 
+use giveway_measure::Record;
 use giveway_qdisc::{Ending, Span, Time};
-use giveway_record::Record;
 use serde::Deserialize;
 
 use crate::measure::{

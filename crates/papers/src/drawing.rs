@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use giveway_record::Estimate;
-use giveway_record::report::document::{Axis, Figure as Drawn, Mark, Panel as Drawing, Point, Series};
+use giveway_document::{Axis, Figure as Drawn, Mark, Panel as Drawing, Point, Series};
+use giveway_measure::Estimate;
 
 use crate::curve::{Curve, Data, Held};
 use crate::measure::{Measure, Unit, bits_per_s, gauge_words};

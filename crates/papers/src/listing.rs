@@ -1,6 +1,6 @@
 //! Verdicts as text: in a sentence, as JSON, and as a page of the book.
 
-use giveway_record::report::document::{Cell, Sheet, Tone};
+use giveway_document::{Cell, Sheet, Tone};
 use serde_json::{Value, json};
 
 use crate::report;

@@ -16,8 +16,8 @@ mod select;
 mod unit;
 mod words;
 
+use giveway_measure::Record;
 use giveway_qdisc::Rate;
-use giveway_record::Record;
 use serde::Deserialize;
 
 use crate::fact::Measured;
@@ -233,8 +233,8 @@ impl Measure {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use giveway_measure::{Layout, Recorder};
     use giveway_qdisc::{Backlog, Ending, FlowKind, FlowReport, PortId, Probe, Span, Time};
-    use giveway_record::{Layout, Recorder};
 
     use super::*;
 
@@ -488,7 +488,7 @@ pub(crate) mod tests {
     fn the_worst_link_is_the_least_used() {
         let mut run = mixed();
         let link = run.links[0].clone();
-        let used = |utilization| giveway_record::LinkRow { utilization, ..link.clone() };
+        let used = |utilization| giveway_measure::LinkRow { utilization, ..link.clone() };
         run.links = vec![used(Some(0.9)), used(None), used(Some(0.4))];
         assert_eq!(of("kind = 'utilization_min'", &run, None, &|_| None), Some(0.4));
         run.links.clear();

@@ -1,9 +1,9 @@
 //! A run of a scenario, observed: what a recorder is told, and what it has to say in the end.
 
-use giveway_qdisc::{Backlog, PortId, Time};
-use giveway_record::{
+use giveway_measure::{
     Crossed, DelayRow, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, Summary,
 };
+use giveway_qdisc::{Backlog, PortId, Time};
 use giveway_scenario::{Compared, Crossbar, Finished, Host, Network, Scenario, Trial};
 use giveway_sim::Segment;
 use giveway_switch::Outcome;
@@ -92,7 +92,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
     let slot_s = crossbar.slot.as_s();
     let first = PortId(0);
     let keep = layout.keep_series;
-    let delays = |what: giveway_record::Packets, times: &giveway_switch::Times| -> Vec<DelayRow> {
+    let delays = |what: giveway_measure::Packets, times: &giveway_switch::Times| -> Vec<DelayRow> {
         let shares = (0..=100u32).map(|percent| f64::from(percent) / 100.0).chain([0.995, 0.999, 0.9999]);
         let row = |share: f64| {
             Some(DelayRow { port: first, what, share, delay_s: times.quantile(share)? * slot_s })
@@ -125,8 +125,8 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
         delays: if keep {
             let short = outcome.class(giveway_switch::packet::Class::Short);
             [
-                delays(giveway_record::Packets::Small, &short.wait),
-                delays(giveway_record::Packets::All, &outcome.all.wait),
+                delays(giveway_measure::Packets::Small, &short.wait),
+                delays(giveway_measure::Packets::All, &outcome.all.wait),
             ]
             .concat()
         } else {

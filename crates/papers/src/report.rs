@@ -1,6 +1,6 @@
 //! The page: verdicts, what the paper leaves open, every figure, and the same under other assumptions.
 
-use giveway_record::report::document::{Cell, Document, Part, Sheet, Tone};
+use giveway_document::{Cell, Document, Part, Sheet, Tone};
 
 use crate::drawing;
 use crate::fact::Measured;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use giveway_disciplines::Spec;
+use giveway_measure::Estimate;
 use giveway_qdisc::{Rate, Span};
-use giveway_record::Estimate;
 use giveway_scenario::{Bound, Draft, Scenario, Trial};
 
 use crate::claim::{Against, Claim, How, Place, Test, Value};

@@ -1,6 +1,6 @@
 //! Tests against results: a verdict for each claim.
 
-use giveway_record::Estimate;
+use giveway_measure::Estimate;
 use serde::Serialize;
 
 use crate::claim::{Claim, Fold, How, Place, Test};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use giveway_record::{Record, Unit, named};
+use giveway_measure::{Record, Unit, named};
 use giveway_scenario::Scenario;
 use proptest::prelude::*;
 

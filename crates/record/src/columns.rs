@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use giveway_measure::{Discipline, Named, Record, Summary, Trial, named, unnamed};
 use giveway_qdisc::{DropReason, Ending, FlowKind, FlowReport, Quantity};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -17,10 +18,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::discipline::{Discipline, column};
-use crate::folder::{Digest, Hashing, Trial};
-use crate::metrics::{Named, Summary, named, unnamed};
-use crate::rows::Record;
+use crate::folder::{Digest, Hashing};
 
 /// Rows of a row group: what a reader holds in memory at a time.
 const GROUP_ROWS: usize = 1 << 17;
@@ -260,6 +258,24 @@ fn parameters<'a>(
         (tables::described(field, unit, WHAT), values)
     };
     known.iter().map(values).collect()
+}
+
+/// The column of a parameter: its name, its unit, and whether it holds text. Equal names with different units are different
+/// columns, since a limit may count packets or bytes.
+fn column((name, value): &(String, Quantity)) -> (String, &'static str, bool) {
+    match value {
+        Quantity::Text(_) => (format!("param.{name}"), "", true),
+        Quantity::Number(_, unit) => {
+            let ending = match *unit {
+                "packets" => "_packets",
+                "B" => "_bytes",
+                "s" => "_s",
+                "bit/s" => "_bps",
+                _ => "",
+            };
+            (format!("param.{name}{ending}"), unit, false)
+        }
+    }
 }
 
 /// One row per metric and run.

@@ -54,16 +54,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
+use giveway_measure::{Discipline, Fingerprint, Layout, Record, Summary, Trial};
 use parquet::errors::ParquetError;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::columns::{self, tables};
-use crate::discipline::Discipline;
-use crate::fingerprint::Fingerprint;
-use crate::layout::Layout;
-use crate::metrics::Summary;
-use crate::rows::Record;
 
 use disk::{beside, exchange, make_dir, remove_dir, remove_file, sync_dir, write_error, write_file};
 use place::Found;
@@ -74,15 +70,6 @@ pub use lock::{LOCK, Lock};
 pub use place::{Existing, RECORDED_BY};
 pub use seal::{Damage, Digest};
 pub(crate) use seal::{Hashing, open as open_sealed};
-
-/// One run of a comparison: a discipline under a seed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Trial {
-    /// The discipline, as it is spelled with its parameters.
-    pub qdisc: String,
-    /// The seed.
-    pub seed: u64,
-}
 
 /// What is known about a comparison before it starts. It has no clock of its own: whoever has one fills it in.
 #[derive(Clone, Debug, Default, PartialEq)]

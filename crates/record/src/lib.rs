@@ -1,77 +1,17 @@
-//! Probes that keep: what a run leaves behind.
+//! Run folders and reports: the results of runs on disk, as Parquet tables and as one page.
 //!
-//! A [`Recorder`] is the probe that a host is given. It listens to one run, and [`Recorder::finish`] turns what it heard
-//! into a [`Record`]: rows for each flow, queue sample and link, and a [`Summary`] of named metrics. Summaries over
-//! seeds become a [`Table`], which is printed ([`Table::render`]) or handed on ([`Table::to_json`]). A [`RunFolder`]
-//! keeps every finished run on disk, so that a killed comparison goes on where it stopped. A [`report`] makes one page of
-//! one folder or of several, and [`findings`] says in sentences what a table shows.
-//!
-//! ```
-//! # use giveway_qdisc::{Meta, PortId, Probe, Rate, Time};
-//! use giveway_record::{Layout, Recorder};
-//!
-//! let mut recorder = Recorder::new(Layout {
-//!     measured: vec![PortId(0)],
-//!     rates: vec![(PortId(0), Rate::mbit(1))],
-//!     until: Time::s(1),
-//!     ..Layout::default()
-//! });
-//! // A host does this: a packet of 1,250 bytes comes, waits 2 ms, and leaves.
-//! let meta = Meta { bytes: 1250, arrived: Time::ZERO, ..Meta::default() };
-//! Probe::<()>::arrived(&mut recorder, PortId(0), &meta, Time::ZERO);
-//! Probe::<()>::sent(&mut recorder, PortId(0), &meta, &(), Time::ms(2));
-//!
-//! let metrics = recorder.finish().summary.metrics;
-//! assert_eq!(metrics.value("utilization"), Some(0.01));
-//! assert_eq!(metrics.value("sojourn_mean_s"), Some(0.002));
-//! assert_eq!(metrics.value("fct_p50_s"), None); // nobody transferred anything
-//! ```
-//!
-//! This crate knows the contract (`qdisc`), closed forms and estimators (`theory`), and no host: a simulation and a live measurement leave the same tables.
-//!
-//! - A metric that could not be measured is missing (`None`, JSON `null`, `-` in the table), never zero.
-//! - The measurement interval of a run is `from <= t < until`; what is before is warm-up, what is after is drain.
-//! - Nothing is allocated per packet, and a port that is not measured costs one array lookup.
+//! A [`RunFolder`] keeps each finished run on disk, so that a comparison that was killed resumes where it stopped. A
+//! [`report`] draws one page from one folder or from several. Recorders, metrics and tables over seeds are in
+//! `giveway_measure`; only this crate uses the columnar libraries.
 
 #![forbid(unsafe_code)]
 
-mod bursts;
 mod columns;
-mod discipline;
-mod emissions;
-mod episodes;
-mod figures;
-mod findings;
-mod fingerprint;
 mod folder;
-mod layout;
-mod meter;
-mod metrics;
-mod names;
-mod quantile;
-mod recorder;
 pub mod report;
-mod rows;
-mod shares;
-mod student;
-mod table;
-mod terminal;
 
 pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
-pub use discipline::Discipline;
-pub use findings::findings;
-pub use fingerprint::Fingerprint;
 pub use folder::{
     Damage, Digest, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
-    RunFolder, Trial,
+    RunFolder,
 };
-pub use layout::{Crossed, Layout};
-pub use metrics::{
-    Definition, METRICS, Metrics, Named, Of, Summary, Unit, jain, named, page as metrics_page, responses,
-};
-pub use names::short_names;
-pub use recorder::Recorder;
-pub use rows::{BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
-pub use student::t_quantile;
-pub use table::{Estimate, Row, Table};
-pub use terminal::Style;

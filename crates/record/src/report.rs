@@ -3,24 +3,18 @@
 //! ```text
 //! read.rs      a folder: manifest, summaries, and its tables column by column
 //! series.rs    from many rows to what a screen can show: thinning, medians, pixel columns, rounding
-//! colours.rs   one colour per discipline, everywhere
 //! charts.rs    which charts there are, and what each says; charts/ has a file per chart
 //! table.rs     the table of metrics, as on the terminal
 //! page.rs      puts the page together
-//! document.rs  a page that somebody else writes: text, tables, and figures from numbers
-//! shell.rs     what both pages are put into, and what must not break them
 //! ```
 //!
 //! A page is a template (`assets/`) with Vega-Lite inside it; the data are in it once, as columns. Charts are
 //! drawn when it is opened. The same folders give the same page, byte by byte: it has no clock.
 
 mod charts;
-mod colours;
-pub mod document;
 mod page;
 mod read;
 mod series;
-mod shell;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -29,8 +23,6 @@ use parquet::errors::ParquetError;
 
 use crate::folder::{Damage, FORMAT, FolderError, MANIFEST, RunFolder, replace};
 use read::{Folder, Trust};
-
-pub use colours::{Look, looks};
 
 /// What a report is made of: run folders that were read.
 pub struct Report {

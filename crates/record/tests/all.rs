@@ -1,13 +1,6 @@
 //! The tests of this crate, in one program: one link for all of them.
 
-mod document;
 mod folder;
-mod metrics;
-mod recorder;
 mod report;
 
-// Its `main` is for the example.
-#[allow(dead_code)]
-#[path = "../examples/document.rs"]
-mod example;
 mod support;

@@ -4,12 +4,10 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use crate::support::transfer;
+use giveway_measure::{Fingerprint, Layout, Record, Recorder, Summary, Table, Trial};
 use giveway_qdisc::{Backlog, FlowKey, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time};
 use giveway_record::report::Report;
-use giveway_record::{
-    Existing, Fingerprint, FolderError, Kept, LOCK, Layout, Manifest, Record, Recorder, RunFolder, Summary,
-    Table, Trial,
-};
+use giveway_record::{Existing, FolderError, Kept, LOCK, Manifest, RunFolder};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 const SCENARIO: &str = "duration = \"2 s\"\n";
@@ -18,7 +16,7 @@ fn manifest(version: &str) -> Manifest {
     Manifest {
         scenario: "quick".into(),
         version: version.into(),
-        disciplines: ["fifo limit 300p", "efd"].map(giveway_record::Discipline::named).into(),
+        disciplines: ["fifo limit 300p", "efd"].map(giveway_measure::Discipline::named).into(),
         seeds: vec![1, 2],
         machine: "two cores".into(),
         created_by: "giveway run quick.toml".into(),

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::transfer;
+use giveway_measure::{Layout, Record, Recorder, Summary, Trial};
 use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, Meta, Packet, PortId, Probe, Rate, Span, Streams, Time,
 };
 use giveway_record::report::{self, Report};
-use giveway_record::{Layout, Manifest, Record, Recorder, RunFolder, Summary, Trial};
+use giveway_record::{Manifest, RunFolder};
 
 const PORT: PortId = PortId(0);
 const HOSTILE: &str = "<script>alert(1)</script> & \"friends\" <!--";
@@ -31,7 +32,7 @@ fn manifest() -> Manifest {
     Manifest {
         scenario: "quick".into(),
         version: "0.1.0".into(),
-        disciplines: ["fifo limit 5p", "efd"].map(giveway_record::Discipline::named).into(),
+        disciplines: ["fifo limit 5p", "efd"].map(giveway_measure::Discipline::named).into(),
         seeds: vec![1, 2],
         created_by: "giveway run quick".into(),
         title: HOSTILE.into(),
@@ -176,7 +177,7 @@ fn burstiness_is_drawn_where_it_was_measured() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout { bursts: true, until, ..layout() };
         let manifest = Manifest {
-            disciplines: ["efd"].map(giveway_record::Discipline::named).into(),
+            disciplines: ["efd"].map(giveway_measure::Discipline::named).into(),
             seeds: vec![1],
             layout,
             ..manifest()

@@ -12,8 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use giveway_disciplines::{ALL, Spec};
+use giveway_measure::Table;
 use giveway_qdisc::{LinkContext, Rate, Span, Streams};
-use giveway_record::Table;
 use giveway_scenario::{Scenario, Wrong};
 use giveway_workload::Local;
 

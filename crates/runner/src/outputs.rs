@@ -147,7 +147,7 @@ mod tests {
             Kind::Trace => giveway_replay::format::MAGIC.to_vec(),
             Kind::Ready => READY.as_bytes().to_vec(),
             Kind::Page => {
-                let page = giveway_record::report::document::Document::default();
+                let page = giveway_document::Document::default();
                 page.html().into_bytes()
             }
             Kind::Object => b"\x7fELF\x02\x01\x01".to_vec(),

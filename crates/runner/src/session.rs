@@ -3,9 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use giveway_measure::{Record, Summary, Table};
 use giveway_papers::{layout, observe, observe_network};
 use giveway_record::report::Report;
-use giveway_record::{Digest, Kept, Manifest, Record, RunFolder, Summary, Table};
+use giveway_record::{Digest, Kept, Manifest, RunFolder};
 use giveway_scenario::{Scenario, Trial};
 use rayon::prelude::*;
 
@@ -390,7 +391,7 @@ impl<'a> Session<'a> {
 fn keep(
     folder: RunFolder,
     findings: Option<Vec<String>>,
-    runs: &[(giveway_record::Trial, Summary)],
+    runs: &[(giveway_measure::Trial, Summary)],
 ) -> Result<Option<PathBuf>, String> {
     let folder = match findings {
         Some(findings) => folder.with_findings(findings),
@@ -425,6 +426,6 @@ pub fn question(scenario: &Scenario) -> String {
 }
 
 /// A trial as the run folder names it.
-fn recorded(trial: &Trial) -> giveway_record::Trial {
-    giveway_record::Trial { qdisc: trial.name.clone(), seed: trial.seed }
+fn recorded(trial: &Trial) -> giveway_measure::Trial {
+    giveway_measure::Trial { qdisc: trial.name.clone(), seed: trial.seed }
 }

@@ -1,8 +1,8 @@
 //! What the recorder certifies of traffic that scenarios make: on/off sources with heavy tails are self-similar, Poisson
 //! streams are not.
 
+use giveway_measure::{Layout, Record, Recorder};
 use giveway_qdisc::PortId;
-use giveway_record::{Layout, Record, Recorder};
 use giveway_scenario::Scenario;
 use giveway_theory::hurst::on_off_hurst;
 
@@ -55,7 +55,7 @@ fn records(scenario: &Scenario) -> Vec<Record> {
     let measured = network.measured();
     let layout = Layout {
         measured: measured.ports,
-        crossed: Some(giveway_record::Crossed::new(measured.crossed)),
+        crossed: Some(giveway_measure::Crossed::new(measured.crossed)),
         port_names: (0..).map(PortId).zip(measured.port_names).collect(),
         source_names: measured.sources,
         from: measured.from,

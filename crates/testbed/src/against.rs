@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use giveway_record::{Estimate, Row, Table};
+use giveway_measure::{Estimate, Row, Table};
 use serde_json::{Value, json};
 
 /// One metric of one discipline from both hosts.
@@ -192,7 +192,7 @@ pub fn json(lines: &[Line]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use giveway_record::{Fingerprint, Metrics, Summary, Trial};
+    use giveway_measure::{Fingerprint, Metrics, Summary, Trial};
 
     use super::*;
 

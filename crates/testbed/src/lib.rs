@@ -27,8 +27,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use giveway_measure::{Layout, Metrics, Record, Recorder};
 use giveway_qdisc::{Probe, Span};
-use giveway_record::{Layout, Metrics, Record, Recorder};
 use giveway_scenario::{BpfQueue, Contender, Live, Trial};
 
 pub use self::error::TestbedError;

@@ -15,8 +15,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
+use giveway_measure::{Fingerprint, Metrics, Summary};
 use giveway_qdisc::{DropReason, Rate, Span};
-use giveway_record::{Fingerprint, Metrics, Summary};
 use giveway_scenario::{BpfQueue, Contender, Direction, KernelQueue, Live, Queue};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
+use giveway_measure::Layout;
 use giveway_qdisc::{Ending, FlowKind, FlowReport, Probe, Time};
-use giveway_record::Layout;
 use giveway_scenario::{Live, Scenario, Trial};
 use giveway_testbed::topology::{Namespace, RouterKind, Topology, remove_leftovers};
 use giveway_testbed::{Bed, TestbedError};

@@ -92,7 +92,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         "- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n",
     );
-    pages.insert(format!("{REFERENCE}/metrics.md"), giveway_record::metrics_page());
+    pages.insert(format!("{REFERENCE}/metrics.md"), giveway_measure::metrics_page());
     pages.insert(format!("{REFERENCE}/files.md"), giveway_record::tables_page());
     let schema = giveway_scenario::schema().to_value();
     pages.insert("docs/schema/scenario.schema.json".to_owned(), format!("{schema:#}\n"));

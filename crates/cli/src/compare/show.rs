@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use giveway_record::{Estimate, Row, Style};
+use giveway_measure::{Estimate, Row, Style};
 use giveway_workload::Direction;
 
 use giveway_runner::Results;

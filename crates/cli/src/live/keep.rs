@@ -23,10 +23,9 @@ use giveway_live::Frame;
 use giveway_live::clock::monotonic_ns;
 use giveway_live::files;
 use giveway_live::privilege::{self, Folder, Identity, Rights, Role};
+use giveway_measure::{Discipline, Layout, QueueRow, Recorder, Trial};
 use giveway_qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Span, Time};
-use giveway_record::{
-    Discipline, Existing, Layout, Manifest, QueueRow, RECORDED_BY, Recorder, RunFolder, Trial,
-};
+use giveway_record::{Existing, Manifest, RECORDED_BY, RunFolder};
 
 use crate::show;
 

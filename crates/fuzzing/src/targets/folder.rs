@@ -7,8 +7,9 @@ use std::cell::OnceCell;
 use std::fs;
 use std::path::PathBuf;
 
+use giveway_measure::Trial;
 use giveway_record::report::Report;
-use giveway_record::{Manifest, RunFolder, Trial};
+use giveway_record::{Manifest, RunFolder};
 use giveway_scenario::Scenario;
 
 use crate::scratch;

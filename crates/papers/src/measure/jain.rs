@@ -15,7 +15,7 @@ pub(crate) struct Jain {
 
 impl Kind for Jain {
     fn of(&self, run: &Run<'_>) -> Option<f64> {
-        giveway_record::jain(&throughputs(run.record, self.source.as_deref()))
+        giveway_measure::jain(&throughputs(run.record, self.source.as_deref()))
     }
 
     fn words(&self) -> String {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use giveway_measure::{QueueRow, Record};
 use giveway_qdisc::{Backlog, Ending, FlowKind, FlowReport, Rate, Span, Time};
-use giveway_record::{QueueRow, Record};
 use serde::Deserialize;
 
 /// The treatment of transfers that did not complete, in a mean of response times.

@@ -7,13 +7,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use giveway_measure::Fingerprint;
 use serde::Deserialize;
 
 use super::disk::{beside, remove_file, write_error};
 use super::lock::{LOCK, when};
 use super::seal::{self, Damage};
 use super::{FORMAT, FolderError, MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES, TRIALS};
-use crate::fingerprint::Fingerprint;
 
 /// What may become of something that is at the place already and is not a run of the same scenario.
 #[derive(Clone, Copy, Default)]

@@ -9,13 +9,14 @@ mod glance;
 mod queue;
 mod shares;
 
+use giveway_document::axis::{PLAIN, extent, logarithmic};
+use giveway_document::columns::{Columns, json as columns_json};
+use giveway_document::{Look, looks};
+use giveway_measure::short_names;
 use serde_json::{Map, Value, json};
 
 use super::ReportError;
-use super::colours::{Look, looks};
 use super::read::Folder;
-use super::series::{Columns, json as columns_json, number};
-use crate::names::short_names;
 
 pub(super) use glance::chart as glance;
 
@@ -157,35 +158,6 @@ fn over_seeds(folder: &Folder) -> String {
 fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Columns)>) -> Drawn {
     let data = data.into_iter().map(|(name, columns)| (name.to_owned(), columns_json(columns))).collect();
     Drawn::Plot { spec, data }
-}
-
-/// How numbers stand at an axis: with three digits, and no exponents.
-pub(super) const PLAIN: &str = ",.3~r";
-
-/// A logarithmic axis from `least` to `most`, with a little room, and few ticks: powers of ten, and their doubles and
-/// quintuples where there are not many. `encoding` gets a scale and an axis.
-pub(super) fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
-    let most = most.max(least * 1.01);
-    let room = libm::pow(most / least, 0.03);
-    let (from, to) = (least / room, most * room);
-    let times: &[f64] = if most / least < 300.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-    let decades = libm::log10(from).floor() as i32..=libm::log10(to).ceil() as i32;
-    let ticks =
-        decades.flat_map(|decade| times.iter().map(move |times| times * libm::pow(10.0, f64::from(decade))));
-    let ticks: Vec<Value> = ticks.filter(|tick| from <= *tick && *tick <= to).map(number).collect();
-    encoding["scale"] = json!({ "type": "log", "nice": false, "domain": [number(from), number(to)] });
-    encoding["axis"] = json!({ "format": format, "values": ticks });
-    if ticks.len() < 2 {
-        // So short an axis is nearly linear.
-        encoding["axis"] = json!({ "format": format, "tickCount": 3 });
-    }
-}
-
-/// Least and most of what is above zero.
-pub(super) fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values
-        .filter(|value| *value > 0.0)
-        .fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))
 }
 
 /// Small multiples, one per discipline: a panel each, with the same axes. One below the other while they are few,

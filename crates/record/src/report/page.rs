@@ -1,13 +1,16 @@
 //! Puts the page of run folders together.
 
+use giveway_document::columns::number;
+use giveway_document::shell::{self, Plots, Swatch, paragraphs};
+use giveway_measure::findings;
 use serde::Serialize;
 
 use super::charts::{Chart, Disciplines, Drawn, glance, of_folder, ports_left_out};
 use super::read::Folder;
-use super::series::number;
-use super::shell::{self, Plots, Swatch, paragraphs};
 use super::{ReportError, table};
-use crate::findings::findings;
+
+/// The template of the page.
+const REPORT: (&str, &str) = ("report.html", include_str!("../../assets/report.html"));
 
 /// What the template is given.
 #[derive(Serialize)]
@@ -76,7 +79,7 @@ pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
         sections,
         several: folders.len() > 1,
     };
-    Ok(shell::render(shell::REPORT, page, plots))
+    Ok(shell::render(REPORT, page, plots))
 }
 
 /// A chart in its place; what draws it goes to the plots.

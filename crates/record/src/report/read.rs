@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
+use giveway_measure::{Fingerprint, Table, Trial};
 use giveway_qdisc::DropReason;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -21,12 +22,10 @@ use serde::de::IgnoredAny;
 
 use super::{ReportError, file_error, table_error};
 use crate::columns::{self, drops_in_interval, tables};
-use crate::fingerprint::Fingerprint;
 use crate::folder::{
-    Damage, Digest, FORMAT, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, Trial, check_tables, open_sealed,
+    Damage, Digest, FORMAT, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, check_tables, open_sealed,
     read_summary, writer_of,
 };
-use crate::table::Table;
 
 /// A run folder.
 pub(super) struct Folder {

@@ -1,11 +1,11 @@
 //! The table of metrics, with the groups, units and digits that the terminal has.
 
+use giveway_measure::figures::{Group, groups};
+use giveway_measure::{Row, Table};
 use serde::Serialize;
 
 use super::charts::Disciplines;
 use super::read::Folder;
-use crate::figures::{Group, groups};
-use crate::table::{Row, Table};
 
 /// The table as the template takes it.
 #[derive(Serialize)]

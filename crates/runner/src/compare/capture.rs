@@ -212,7 +212,7 @@ impl Capture {
     }
 
     /// The completion times in the capture itself, one way.
-    pub fn responses(&self, way: Direction) -> giveway_record::Metrics {
+    pub fn responses(&self, way: Direction) -> giveway_measure::Metrics {
         let mut times: Vec<(u64, Span)> = Vec::new();
         let mut cut_off = 0;
         for connection in &self.workload.connections {
@@ -228,7 +228,7 @@ impl Capture {
         }
         let pages = if way == Direction::Down { &self.seen.pages[..] } else { &[] };
         let pages: Vec<Span> = pages.iter().map(|took| Span::ns(*took)).collect();
-        giveway_record::responses(&times, cut_off, &pages)
+        giveway_measure::responses(&times, cut_off, &pages)
     }
 
     /// What was read, for programs.

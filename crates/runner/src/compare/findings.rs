@@ -3,7 +3,7 @@
 //! Disciplines meet the same arrivals under each seed, so differences are taken seed by seed and their interval is that
 //! of the mean difference (Student's t, 95 %). What is within it, or below two percent, is not called a difference.
 
-use giveway_record::{Estimate, Row, Table, short_names};
+use giveway_measure::{Estimate, Row, Table, short_names};
 use giveway_workload::Direction;
 
 use super::Mode;
@@ -443,7 +443,7 @@ fn list(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use giveway_record::Fingerprint;
+    use giveway_measure::Fingerprint;
 
     /// A discipline with metrics of one direction each, and their values under three seeds.
     fn row(qdisc: &str, metrics: &[(Direction, &str, [f64; 3])]) -> Row {

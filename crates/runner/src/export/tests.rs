@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use giveway_capture::{Packet, Reader};
+use giveway_measure::{Layout, Record, Recorder};
 use giveway_qdisc::{DropReason, Ecn, Label, Rate, Time};
-use giveway_record::{Layout, Record, Recorder};
 use giveway_scenario::Scenario;
 
 use super::*;

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use giveway_document::columns::number;
+use giveway_measure::{BIN, Table, WINDOWS};
 use giveway_theory::hurst::{FEWEST, Scales};
 use serde_json::{Value, json};
 
 use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, extent, logarithmic, over_seeds, plot};
-use crate::bursts::WINDOWS;
-use crate::emissions::BIN;
 use crate::report::read::Folder;
-use crate::report::series::number;
-use crate::table::Table;
 
 /// What is counted, as metrics and readers call it.
 const STREAMS: [(&str, &str); 2] =

@@ -1,11 +1,12 @@
 //! Completion time against size.
 
+use giveway_document::columns::{number, thinned};
 use serde_json::json;
 
 use super::{Chart, Disciplines, PLAIN, WIDTH, extent, logarithmic, over_seeds, plot};
 use crate::report::ReportError;
 use crate::report::read::Folder;
-use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, medians_by_size, number, thinned};
+use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, medians_by_size};
 
 /// Points of all disciplines together.
 const MOST_POINTS: usize = 3_000;

@@ -1,11 +1,11 @@
 //! Distributions of sojourn times, small packets first.
 
+use giveway_document::columns::number;
 use serde_json::json;
 
 use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, logarithmic, over_seeds, plot};
 use crate::report::ReportError;
 use crate::report::read::{DelayPoint, Folder};
-use crate::report::series::number;
 
 /// A discipline with a list of points for each of its seeds.
 type Seeds<'a> = (&'a str, Vec<Vec<DelayPoint>>);

@@ -1,12 +1,12 @@
 //! Drops by reason.
 
+use giveway_document::columns::number;
 use giveway_qdisc::DropReason;
 use serde_json::json;
 
 use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, over_seeds, plot};
 use crate::report::ReportError;
 use crate::report::read::{Folder, Link};
-use crate::report::series::number;
 
 /// The colour of a reason, and what it means to a reader.
 const fn told(why: DropReason) -> (&'static str, &'static str) {

@@ -1,11 +1,12 @@
 //! Queue length over time.
 
+use giveway_document::columns::number;
 use serde_json::json;
 
 use super::{Chart, Disciplines, PLAIN, at_port, panels, plot, warmup_rule};
 use crate::report::ReportError;
 use crate::report::read::Folder;
-use crate::report::series::{number, pixel_columns};
+use crate::report::series::pixel_columns;
 
 pub(super) fn charts(
     folder: &Folder,

@@ -1,12 +1,12 @@
 //! Who got how much over time.
 
+use giveway_document::columns::number;
+use giveway_measure::figures::RATE;
 use serde_json::json;
 
 use super::{Chart, Disciplines, PLAIN, at_port, panels, plot};
-use crate::figures::RATE;
 use crate::report::ReportError;
 use crate::report::read::{Folder, SharePoint};
-use crate::report::series::number;
 
 /// Sources that are told apart; the rest are one.
 const MOST_SOURCES: usize = 7;

@@ -6,32 +6,24 @@ use minijinja::value::Serde;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::colours::Look;
+use crate::colours::Look;
 
-/// The templates of the pages, by name. The name decides that everything is escaped which does not say otherwise.
-const TEMPLATES: [(&str, &str); 4] = [
-    ("shell.html", include_str!("../../assets/shell.html")),
-    ("key.html", include_str!("../../assets/key.html")),
-    (REPORT, include_str!("../../assets/report.html")),
-    (DOCUMENT, include_str!("../../assets/document.html")),
-];
-/// The page of run folders.
-pub(super) const REPORT: &str = "report.html";
-/// A written page.
-pub(super) const DOCUMENT: &str = "document.html";
+/// The templates that every page uses, by name. Minijinja escapes everything in a template whose name ends in `.html`.
+const TEMPLATES: [(&str, &str); 2] =
+    [("shell.html", include_str!("../assets/shell.html")), ("key.html", include_str!("../assets/key.html"))];
 
-const STYLE: &str = include_str!("../../assets/report.css");
-const WATCH: &str = include_str!("../../assets/watch.js");
-const DRAW: &str = include_str!("../../assets/draw.js");
-const VEGA: &str = include_str!("../../assets/vega/vega.min.js");
-const VEGA_LITE: &str = include_str!("../../assets/vega/vega-lite.min.js");
-const INTERPRETER: &str = include_str!("../../assets/vega/vega-interpreter.js");
+const STYLE: &str = include_str!("../assets/report.css");
+const WATCH: &str = include_str!("../assets/watch.js");
+const DRAW: &str = include_str!("../assets/draw.js");
+const VEGA: &str = include_str!("../assets/vega/vega.min.js");
+const VEGA_LITE: &str = include_str!("../assets/vega/vega-lite.min.js");
+const INTERPRETER: &str = include_str!("../assets/vega/vega-interpreter.js");
 /// What their licences ask to go with them.
 const LICENCES: [&str; 4] = [
-    include_str!("../../assets/vega/LICENSE"),
-    include_str!("../../assets/vega/LICENSE-vega-lite"),
-    include_str!("../../assets/vega/LICENSE-d3"),
-    include_str!("../../assets/vega/LICENSE-others"),
+    include_str!("../assets/vega/LICENSE"),
+    include_str!("../assets/vega/LICENSE-vega-lite"),
+    include_str!("../assets/vega/LICENSE-d3"),
+    include_str!("../assets/vega/LICENSE-others"),
 ];
 
 /// A page: what its own template takes, and what the shell takes.
@@ -49,8 +41,12 @@ struct Page<T> {
     own: T,
 }
 
-/// A page of one of the templates. `own` has a `title`, besides what the template takes.
-pub(super) fn render(template: &str, own: impl Serialize, plots: Plots) -> String {
+/// A page as HTML. `template` is the name and the text of a template that extends `shell.html`; the name ends in `.html`, so
+/// that values are escaped. `own` has a `title` and the values that the template uses.
+///
+/// # Panics
+/// If the template has an error, or uses a value that `own` does not have.
+pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> String {
     let draws = !plots.0.is_empty();
     let libraries = || vec![VEGA.to_owned(), without_map(VEGA_LITE), interpreter()];
     let mut scripts = if draws { libraries() } else { Vec::new() };
@@ -67,16 +63,16 @@ pub(super) fn render(template: &str, own: impl Serialize, plots: Plots) -> Strin
     let mut templates = Environment::new();
     let tight = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     templates.set_syntax(tight.expect("the usual syntax"));
-    for (name, text) in TEMPLATES {
+    for (name, text) in TEMPLATES.into_iter().chain([template]) {
         templates.add_template(name, text).expect("the templates are tested");
     }
-    let template = templates.get_template(template).expect("it was just added");
+    let template = templates.get_template(template.0).expect("it was just added");
     template.render(Serde(page)).expect("the templates are tested")
 }
 
 /// Charts that are drawn by a script, under the name of their place.
 #[derive(Default)]
-pub(super) struct Plots(Map<String, Value>);
+pub struct Plots(Map<String, Value>);
 
 impl Plots {
     /// Adds a chart with its data and what it is called.
@@ -88,7 +84,8 @@ impl Plots {
 
 /// An entry of the key: which colour and dash are which discipline.
 #[derive(Serialize)]
-pub(super) struct Swatch {
+pub struct Swatch {
+    /// The short name of the discipline.
     pub name: String,
     /// As it is spelled in full.
     pub spec: String,
@@ -97,6 +94,7 @@ pub(super) struct Swatch {
 }
 
 impl Swatch {
+    /// The entry of a discipline with this short name, specification and look.
     pub fn new(name: &str, spec: &str, look: &Look) -> Swatch {
         Swatch {
             name: name.to_owned(),
@@ -108,7 +106,7 @@ impl Swatch {
 }
 
 /// A text in paragraphs: a line break means nothing, an empty line does.
-pub(super) fn paragraphs(text: &str) -> Vec<String> {
+pub fn paragraphs(text: &str) -> Vec<String> {
     let flowing = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     text.trim().split("\n\n").map(flowing).filter(|paragraph| !paragraph.is_empty()).collect()
 }

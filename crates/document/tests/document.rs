@@ -1,8 +1,6 @@
 //! A written page from outside: what is in it, what it must not let through, and what its figures are drawn from.
 
-use giveway_record::report::document::{
-    Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone,
-};
+use giveway_document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
 use serde_json::{Value, json};
 
 const HOSTILE: &str = "</script><script>alert(1)</script> & \"friends\" {{ 7 * 7 }} <!--";
@@ -268,7 +266,7 @@ fn colours_are_those_of_the_disciplines() {
     let colour = |figure: usize| {
         charts[format!("figure{figure}-panel1")]["spec"]["layer"][0]["encoding"]["color"]["scale"].clone()
     };
-    let looks = giveway_record::report::looks(&["efd limit 300p", "las limit 300p"]);
+    let looks = giveway_document::looks(&["efd limit 300p", "las limit 300p"]);
     let (efd, las) = (looks[0].colour.as_str(), looks[1].colour.as_str());
     assert_eq!(colour(1), json!({ "domain": ["EFD", "LAS", "bound"], "range": [efd, las, "var(--ink)"] }));
     let second = colour(2)["range"][1].clone();

@@ -14,7 +14,7 @@ pub(crate) struct Column {
 
 /// What kind of number a column has.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A share, shown in percent.
     Percent,
     /// 0 to 1, three decimals.
@@ -25,10 +25,12 @@ pub(crate) enum Kind {
     Ladder(&'static [(f64, &'static str)]),
 }
 
-pub(crate) const TIME: Kind = Kind::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]);
-pub(crate) const RATE: Kind =
-    Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
-pub(crate) const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
+/// Times, from nanoseconds to seconds.
+pub const TIME: Kind = Kind::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]);
+/// Rates, from bit/s to Gbit/s.
+pub const RATE: Kind = Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
+/// Sizes, from bytes to gigabytes.
+pub const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
 
 const fn column(title: &'static str, metric: &'static str, kind: Kind) -> Column {
     Column { title: Cow::Borrowed(title), metric: Cow::Borrowed(metric), kind }
@@ -218,7 +220,7 @@ const DETAILED: [(&str, &[Column]); 10] = [
 const RESPONSES: &str = "completion time";
 
 /// A column with its numbers written out.
-pub(crate) struct Written {
+pub struct Written {
     /// Its title and its unit.
     pub heading: [String; 2],
     /// One for each row.
@@ -228,14 +230,16 @@ pub(crate) struct Written {
 }
 
 /// Written columns under one title.
-pub(crate) struct Group {
+pub struct Group {
+    /// The title above its columns.
     pub title: Cow<'static, str>,
+    /// Its columns, left to right.
     pub columns: Vec<Written>,
 }
 
 /// All groups that these rows have something in. What no row has would only take room: completion times where nothing is
 /// transferred, a table of flows.
-pub(crate) fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
+pub fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
     let known = |column: &Column| rows.iter().any(|row| row.mean(&column.metric).is_some());
     let write = |title: Cow<'static, str>, columns: &[Column]| Group {
         title,
@@ -314,7 +318,7 @@ impl Column {
 impl Kind {
     /// How much one of the unit is, and its name. The smallest number sets the unit, unless that makes the largest
     /// unreadable.
-    pub(crate) fn unit(self, means: impl Iterator<Item = f64>) -> (f64, &'static str) {
+    pub fn unit(self, means: impl Iterator<Item = f64>) -> (f64, &'static str) {
         let ladder = match self {
             Kind::Percent => return (0.01, "%"),
             Kind::Index => return (1.0, ""),
@@ -335,7 +339,7 @@ impl Kind {
     }
 
     /// A number as it stands in its cell: mean and half width of the interval, with the same decimals.
-    pub(crate) fn cell(self, estimate: Option<&Estimate>, scale: f64, ascii: bool) -> String {
+    pub fn cell(self, estimate: Option<&Estimate>, scale: f64, ascii: bool) -> String {
         let Some((estimate, mean)) = estimate.and_then(|e| e.mean.map(|mean| (e, mean / scale))) else {
             return "-".to_owned();
         };

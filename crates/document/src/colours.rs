@@ -1,11 +1,10 @@
 //! One colour per kind of discipline, project-wide. The same kind with other parameters has the same hue, lighter or
 //! darker, and another dash.
 
-use crate::fingerprint::Fingerprint;
-use crate::names::kind;
+use giveway_measure::{Fingerprint, kind};
 
 /// The table of colours: not code, because what is drawn here knows no discipline.
-const TABLE: &str = include_str!("../../assets/colours.txt");
+const TABLE: &str = include_str!("../assets/colours.txt");
 
 /// How a discipline is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,11 +34,11 @@ pub fn looks(specs: &[&str]) -> Vec<Look> {
 
 impl Look {
     /// So many different ones [`variant`](Look::variant) makes.
-    pub(super) const VARIANTS: usize = DASHES.len();
+    pub(crate) const VARIANTS: usize = DASHES.len();
 
     /// The same hue for the second, third... line of one discipline in a figure: another shade and dash. Number 0 is the
     /// look itself.
-    pub(super) fn variant(&self, number: usize) -> Look {
+    pub(crate) fn variant(&self, number: usize) -> Look {
         let nth = number % DASHES.len();
         if nth == 0 {
             return self.clone();
@@ -48,7 +47,7 @@ impl Look {
     }
 
     /// Of what belongs to no discipline, such as a bound: the page's own colours, so that it is not taken for one.
-    pub(super) fn neutral(number: usize) -> Look {
+    pub(crate) fn neutral(number: usize) -> Look {
         const COLOURS: [&str; 3] = ["var(--ink)", "var(--soft)", "var(--faint)"];
         Look {
             colour: COLOURS[number % COLOURS.len()].to_owned(),

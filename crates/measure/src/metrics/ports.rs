@@ -63,6 +63,6 @@ pub(super) fn losses(run: &Observed<'_>, out: &mut Metrics) {
 
 /// What a metric is worth in a run whose summary does not name it. Reasons for dropping are named only where they
 /// occurred, so there the answer is none at all; anything else is missing.
-pub(crate) fn unnamed(name: &str) -> Option<f64> {
+pub fn unnamed(name: &str) -> Option<f64> {
     name.starts_with("drops_").then_some(0.0)
 }

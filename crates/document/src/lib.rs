@@ -2,7 +2,7 @@
 //! opens offline, prints, and has no clock: the same document gives the same page, byte by byte.
 //!
 //! ```
-//! use giveway_record::report::document::{Axis, Document, Figure, Mark, Panel, Part, Point, Series};
+//! use giveway_document::{Axis, Document, Figure, Mark, Panel, Part, Point, Series};
 //!
 //! let times = Series {
 //!     name: "EFD".into(),
@@ -33,12 +33,23 @@
 //! assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Small transfers do not wait."));
 //! ```
 
+#![forbid(unsafe_code)]
+
+pub mod axis;
+mod colours;
+pub mod columns;
 mod figure;
+pub mod shell;
 
 use serde::Serialize;
 
-use super::shell::{self, Plots, Swatch, paragraphs};
 use figure::Looks;
+use shell::{Plots, Swatch, paragraphs};
+
+pub use colours::{Look, looks};
+
+/// The template of a written page.
+const DOCUMENT: (&str, &str) = ("document.html", include_str!("../assets/document.html"));
 
 /// A page, part by part.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -225,7 +236,7 @@ impl Document {
             Part::Details { summary, text } => View::Details { summary, text },
         });
         let page = Page { title: &self.title, subtitle: &self.subtitle, parts: parts.collect() };
-        shell::render(shell::DOCUMENT, page, plots)
+        shell::render(DOCUMENT, page, plots)
     }
 
     fn figures(&self) -> impl Iterator<Item = &Figure> {

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Axis, Figure, FigureView, Mark, Panel, PanelView, Point, Series};
-use crate::report::charts::{PLAIN, extent, logarithmic};
-use crate::report::colours::{Look, looks};
-use crate::report::series::{Columns, json as columns_json, rounded, thinned_by};
-use crate::report::shell::{Plots, Swatch};
+use crate::axis::{PLAIN, extent, logarithmic};
+use crate::colours::{Look, looks};
+use crate::columns::{Columns, json as columns_json, rounded, thinned_by};
+use crate::shell::{Plots, Swatch};
+use crate::{Axis, Figure, FigureView, Mark, Panel, PanelView, Point, Series};
 
 /// The width of the page in pixels, the room between panels, and the heights of panels by how many are beside each other.
 const WIDTH: usize = 960;

@@ -49,12 +49,12 @@ impl Fingerprint {
     }
 
     /// The first 64 bits, as a number.
-    pub(crate) fn number(self) -> u64 {
+    pub fn number(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
     /// The first 64 bits, for names of files.
-    pub(crate) fn short(self) -> String {
+    pub fn short(self) -> String {
         format!("{:016x}", self.number())
     }
 

@@ -2,10 +2,10 @@
 //! last test asks whether every metric has one.
 
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
+use giveway_measure::{Layout, METRICS, Of, Recorder, Unit, named};
 use giveway_qdisc::{
     Ahead, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, PortId, Probe, Span, Time,
 };
-use giveway_record::{Layout, METRICS, Of, Recorder, Unit, named};
 
 /// A packet that is sent as it comes, and the node beyond the neighbour that it goes on to.
 fn pass(recorder: &mut Recorder, bytes: u32, onward: Option<u16>, now: Time) {
@@ -38,7 +38,7 @@ fn the_link_is_busy_for_the_time_within_the_interval() {
 /// The third flow takes another route, over the other measured port; a group is told of in its transfers.
 #[test]
 fn goodput_is_that_of_flows_over_the_measured_ports() {
-    let crossed = giveway_record::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
+    let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
         pairs.iter().map(|pair| vec![if *pair == (0, 1) { BOTTLENECK } else { PortId(2) }]).collect()
     }));
     let measured = vec![BOTTLENECK, PortId(2)];
@@ -239,7 +239,7 @@ fn names_are_taken_apart() {
 /// stands in a test. What a discipline in the kernel counts is tested where it is read.
 #[test]
 fn every_metric_is_defined_and_tested() {
-    let crossed = giveway_record::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
+    let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
         vec![vec![BOTTLENECK, PortId(2)]; pairs.len()]
     }));
     let measured = vec![BOTTLENECK, PortId(2)];

@@ -1,9 +1,7 @@
 //! A written page with everything that one can have. To see it:
-//! `cargo run -p giveway-record --example document > page.html`.
+//! `cargo run -p giveway-document --example document > page.html`.
 
-use giveway_record::report::document::{
-    Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone,
-};
+use giveway_document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
 
 fn main() {
     print!("{}", document().html());

@@ -19,7 +19,7 @@ use crate::layout::Layout;
 use crate::rows::BurstRow;
 
 /// The windows in which packets are counted, as they are called in names.
-pub(crate) const WINDOWS: [(&str, Span); 4] =
+pub const WINDOWS: [(&str, Span); 4] =
     [("1ms", Span::ms(1)), ("10ms", Span::ms(10)), ("100ms", Span::ms(100)), ("1s", Span::s(1))];
 
 /// Indices of dispersion for [`WINDOWS`]; `None` where fewer than two windows fit in, or nothing came.

@@ -24,7 +24,7 @@ pub use self::definitions::{Definition, METRICS, Named, Of, Unit, named, page};
 pub use self::fairness::jain;
 pub use self::flows::responses;
 pub(crate) use self::groups::hurst;
-pub(crate) use self::ports::unnamed;
+pub use self::ports::unnamed;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::meter::Meter;

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
+use giveway_measure::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
     Ahead, Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Next, Packet, Port,
     PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
-use giveway_record::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
 
 fn packet(bytes: u32, arrived: Time) -> Meta {
     Meta { bytes, arrived, flow: FlowKey(7), ..Meta::default() }

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::fingerprint::Fingerprint;
-use crate::folder::Trial;
 use crate::metrics::{Summary, unnamed};
 use crate::student::t_quantile;
+use crate::trial::Trial;
 
 /// One row per discipline.
 #[derive(Clone, Debug, PartialEq)]

@@ -24,21 +24,3 @@ impl Discipline {
         Discipline { written: qdisc.clone(), qdisc, parameters: Vec::new() }
     }
 }
-
-/// The column of a parameter: its name, its unit, and whether it holds text. Equal names with different units are different
-/// columns, since a limit may count packets or bytes.
-pub(crate) fn column((name, value): &(String, Quantity)) -> (String, &'static str, bool) {
-    match value {
-        Quantity::Text(_) => (format!("param.{name}"), "", true),
-        Quantity::Number(_, unit) => {
-            let ending = match *unit {
-                "packets" => "_packets",
-                "B" => "_bytes",
-                "s" => "_s",
-                "bit/s" => "_bps",
-                _ => "",
-            };
-            (format!("param.{name}{ending}"), unit, false)
-        }
-    }
-}

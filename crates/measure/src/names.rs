@@ -4,7 +4,7 @@
 /// word with the parameters that differ, otherwise all of it.
 ///
 /// ```
-/// let short = giveway_record::short_names(&["fq_codel target 5ms", "fifo limit 50p", "fifo limit 10p"]);
+/// let short = giveway_measure::short_names(&["fq_codel target 5ms", "fifo limit 50p", "fifo limit 10p"]);
 /// assert_eq!(short, ["fq_codel", "fifo limit 50p", "fifo limit 10p"]);
 /// ```
 pub fn short_names(specs: &[&str]) -> Vec<String> {
@@ -12,7 +12,7 @@ pub fn short_names(specs: &[&str]) -> Vec<String> {
 }
 
 /// The kind of a discipline: the first word of its spelling.
-pub(crate) fn kind(spec: &str) -> &str {
+pub fn kind(spec: &str) -> &str {
     spec.split_whitespace().next().unwrap_or_default()
 }
 

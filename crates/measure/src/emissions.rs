@@ -6,7 +6,7 @@ use giveway_theory::hurst::Estimate;
 use crate::layout::Layout;
 
 /// Packets are counted in bins of this length, as in the papers on self-similar traffic.
-pub(crate) const BIN: Span = Span::ms(10);
+pub const BIN: Span = Span::ms(10);
 
 /// Packets by source and bin of the measurement interval. A bin that does not fit in whole at its end does not count.
 #[derive(Clone)]

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use giveway_measure::{Layout, Recorder};
 use giveway_qdisc::{Ahead, FlowKey, Meta, PortId, Probe, Rate, Span, Time};
-use giveway_record::{Layout, Recorder};
 
 /// Packets per round: the clock of the benchmark is slower than one packet.
 const PACKETS: u64 = 10_000;

@@ -1,0 +1,34 @@
+//! Axes of charts, as Vega-Lite writes them.
+
+use serde_json::{Value, json};
+
+use crate::columns::number;
+
+/// How numbers stand at an axis: with three digits, and no exponents.
+pub const PLAIN: &str = ",.3~r";
+
+/// A logarithmic axis from `least` to `most`, with a little room, and few ticks: powers of ten, and their doubles and
+/// quintuples where there are not many. `encoding` gets a scale and an axis.
+pub fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
+    let most = most.max(least * 1.01);
+    let room = libm::pow(most / least, 0.03);
+    let (from, to) = (least / room, most * room);
+    let times: &[f64] = if most / least < 300.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let decades = libm::log10(from).floor() as i32..=libm::log10(to).ceil() as i32;
+    let ticks =
+        decades.flat_map(|decade| times.iter().map(move |times| times * libm::pow(10.0, f64::from(decade))));
+    let ticks: Vec<Value> = ticks.filter(|tick| from <= *tick && *tick <= to).map(number).collect();
+    encoding["scale"] = json!({ "type": "log", "nice": false, "domain": [number(from), number(to)] });
+    encoding["axis"] = json!({ "format": format, "values": ticks });
+    if ticks.len() < 2 {
+        // So short an axis is nearly linear.
+        encoding["axis"] = json!({ "format": format, "tickCount": 3 });
+    }
+}
+
+/// Least and most of what is above zero.
+pub fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values
+        .filter(|value| *value > 0.0)
+        .fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)))
+}

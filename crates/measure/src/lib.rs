@@ -1,0 +1,74 @@
+//! Probes that keep: what a run leaves behind.
+//!
+//! A [`Recorder`] is the probe that a host is given. It listens to one run, and [`Recorder::finish`] turns what it heard
+//! into a [`Record`]: rows for each flow, queue sample and link, and a [`Summary`] of named metrics. Summaries over
+//! seeds become a [`Table`], which is printed ([`Table::render`]) or handed on ([`Table::to_json`]). [`findings`] says in
+//! sentences what a table shows.
+//!
+//! ```
+//! # use giveway_qdisc::{Meta, PortId, Probe, Rate, Time};
+//! use giveway_measure::{Layout, Recorder};
+//!
+//! let mut recorder = Recorder::new(Layout {
+//!     measured: vec![PortId(0)],
+//!     rates: vec![(PortId(0), Rate::mbit(1))],
+//!     until: Time::s(1),
+//!     ..Layout::default()
+//! });
+//! // A host does this: a packet of 1,250 bytes comes, waits 2 ms, and leaves.
+//! let meta = Meta { bytes: 1250, arrived: Time::ZERO, ..Meta::default() };
+//! Probe::<()>::arrived(&mut recorder, PortId(0), &meta, Time::ZERO);
+//! Probe::<()>::sent(&mut recorder, PortId(0), &meta, &(), Time::ms(2));
+//!
+//! let metrics = recorder.finish().summary.metrics;
+//! assert_eq!(metrics.value("utilization"), Some(0.01));
+//! assert_eq!(metrics.value("sojourn_mean_s"), Some(0.002));
+//! assert_eq!(metrics.value("fct_p50_s"), None); // nobody transferred anything
+//! ```
+//!
+//! This crate knows the contract (`qdisc`), closed forms and estimators (`theory`), and no backend: a simulation and a live
+//! measurement leave the same tables. It reads and writes no files.
+//!
+//! - A metric that could not be measured is missing (`None`, JSON `null`, `-` in the table), never zero.
+//! - The measurement interval of a run is `from <= t < until`; what is before is warm-up, what is after is drain.
+//! - Nothing is allocated per packet, and a port that is not measured costs one array lookup.
+
+#![forbid(unsafe_code)]
+
+mod bursts;
+mod discipline;
+mod emissions;
+mod episodes;
+pub mod figures;
+mod findings;
+mod fingerprint;
+mod layout;
+mod meter;
+mod metrics;
+mod names;
+mod quantile;
+mod recorder;
+mod rows;
+mod shares;
+mod student;
+mod table;
+mod terminal;
+mod trial;
+
+pub use bursts::WINDOWS;
+pub use discipline::Discipline;
+pub use emissions::BIN;
+pub use findings::findings;
+pub use fingerprint::Fingerprint;
+pub use layout::{Crossed, Layout};
+pub use metrics::{
+    Definition, METRICS, Metrics, Named, Of, Summary, Unit, jain, named, page as metrics_page, responses,
+    unnamed,
+};
+pub use names::{kind, short_names};
+pub use recorder::Recorder;
+pub use rows::{BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
+pub use student::t_quantile;
+pub use table::{Estimate, Row, Table};
+pub use terminal::Style;
+pub use trial::Trial;
