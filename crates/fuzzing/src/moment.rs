@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
-use giveway_scenario::{Draft, Host, Network, Scenario};
+use giveway_qdisc::{DropReason, Meta, PortId, Probe, Time};
+use giveway_scenario::{Backend, Draft, Network, Scenario};
 use giveway_sim::Segment;
 
 /// How many packets a run may move before it is stopped.
@@ -24,19 +24,19 @@ const SWITCH: usize = 32;
 /// # Panics
 /// When the run does: a scenario that was accepted must run.
 pub fn run(draft: &Draft, scenario: &Scenario) {
-    match &scenario.host {
-        Host::Network(network) => over(draft, scenario, network),
-        Host::Live(live) => over(draft, scenario, &live.network),
-        Host::Switch(crossbar) if crossbar.ports <= SWITCH => {
+    match &scenario.backend {
+        Backend::Network(network) => over(draft, scenario, network),
+        Backend::Live(live) => over(draft, scenario, &live.network),
+        Backend::Switch(crossbar) if crossbar.ports <= SWITCH => {
             let Some(short) = shortened(draft, &format!("{} slots", crossbar.slots.min(SLOTS))) else {
                 return;
             };
-            let Host::Switch(crossbar) = &short.host else { return };
+            let Backend::Switch(crossbar) = &short.backend else { return };
             if crossbar.slots <= SLOTS {
                 let _ = crossbar.run(&short.trials()[0], &|_| true);
             }
         }
-        Host::Switch(_) => {}
+        Backend::Switch(_) => {}
     }
 }
 
@@ -91,7 +91,7 @@ impl Probe<Segment> for Count {
     fn arrived(&mut self, _: PortId, _: &Meta, _: Time) {
         self.one();
     }
-    fn dropped(&mut self, _: PortId, _: Packet<Segment>, _: DropReason, _: Time) {
+    fn dropped(&mut self, _: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
         self.one();
     }
     fn emitted(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {

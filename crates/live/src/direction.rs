@@ -11,8 +11,8 @@
 //! not send seconds of traffic at once.
 
 pub mod driver;
-mod probe;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -21,6 +21,7 @@ use giveway_qdisc::{
     Backlog, Books, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span,
     Streams, Time,
 };
+use giveway_watch::Status;
 use giveway_wire::fragment::{Cut, Taken};
 
 use crate::clock::{Clock, wall_ns};
@@ -31,8 +32,7 @@ use crate::fragments::{self, FragmentGroups, PartialFrameDiscard};
 use crate::headers::{Counting, Frame, HeaderParser, ParsedHeaders};
 use crate::pool::Pool;
 use crate::reservations::flows::ReservedFlows;
-use crate::statistics::{Statistics, Status};
-use probe::PortProbe;
+use crate::statistics::Statistics;
 
 /// Longest time of the link that a late thread makes up for.
 pub const CATCH_UP: Span = Span::ms(20);
@@ -112,7 +112,9 @@ pub struct Core {
     parser: HeaderParser,
     reserved_flows: Option<ReservedFlows>,
     emulator: LinkEmulator,
-    probe: PortProbe,
+    statistics: Statistics,
+    /// Probe of the user.
+    probe: Option<Box<dyn Probe<Frame> + Send>>,
     tap: Option<Box<dyn Tap>>,
     clock: Clock,
     longest_out: usize,
@@ -153,11 +155,8 @@ impl Core {
                 .with_xor_mod(parts.xor_mod),
             reserved_flows: parts.reserved_flows,
             emulator: LinkEmulator::new(parts.emulation, &parts.streams, parts.buffers as usize),
-            probe: PortProbe {
-                statistics: Statistics::default(),
-                dropped: Vec::with_capacity(1024),
-                user: parts.probe,
-            },
+            statistics: Statistics::default(),
+            probe: parts.probe,
             tap: parts.tap,
             clock: parts.clock,
             longest_out: parts.longest_out,
@@ -207,11 +206,11 @@ impl Core {
         let length = arrival.whole();
         // Longer than the outgoing interface accepts: several packets merged by the kernel, or a truncated frame.
         if arrival.is_too_long(self.longest_out) {
-            self.probe.statistics.losses.too_long += 1;
+            self.statistics.losses.too_long += 1;
             return;
         }
         let Some(buffer) = self.pool.allocate() else {
-            self.probe.statistics.losses.no_buffer += 1;
+            self.statistics.losses.no_buffer += 1;
             return;
         };
         let place = &mut self.pool.buffer_mut(buffer)[..length];
@@ -228,7 +227,7 @@ impl Core {
         headers.meta.class = class.unwrap_or(headers.meta.class);
         let ip_at = headers.tuple.map(|_| usize::from(headers.ip_at));
         if arrival.complete_checksum(place, |_| ip_at) {
-            self.probe.statistics.checksums += 1;
+            self.statistics.checksums += 1;
         }
         let number = self.number;
         self.number += 1;
@@ -252,7 +251,7 @@ impl Core {
         // All fragments need a buffer, or none is sent: a part of a frame is of no use.
         if (self.pool.free() as usize) < cut.count() {
             self.pool.release(whole);
-            self.probe.statistics.losses.no_buffer += 1;
+            self.statistics.losses.no_buffer += 1;
             return;
         }
         let groups = Rc::clone(self.groups.get_or_insert_with(|| FragmentGroups::new(self.pool.capacity())));
@@ -279,8 +278,8 @@ impl Core {
 
     /// Enqueues a packet and advances the link.
     fn enter(&mut self, pkt: Packet<Frame>, tuple: Option<FiveTuple>, then: Time) {
-        self.probe.statistics.record_arrival(pkt.meta.flow, tuple, pkt.meta.bytes);
-        self.port.offer(pkt, then, &mut self.probe);
+        self.statistics.record_arrival(pkt.meta.flow, tuple, pkt.meta.bytes);
+        self.port.offer(pkt, then, &mut (&mut self.statistics, &mut self.probe));
         self.recycle(then);
         // The arrival may change the answer of the discipline: ask again as soon as the link is free.
         self.ask = self.port.free_at().max(then);
@@ -292,7 +291,7 @@ impl Core {
         while self.ask <= until {
             let then = self.ask.max(self.at);
             self.at = then;
-            let next = self.port.pull(then, &mut self.probe);
+            let next = self.port.pull(then, &mut (&mut self.statistics, &mut self.probe));
             self.recycle(then);
             self.ask = match next {
                 Next::Packet(pkt) => {
@@ -323,7 +322,7 @@ impl Core {
     pub fn catch_up(&mut self, now: Time) {
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         if self.ask < floor {
-            let statistics = &mut self.probe.statistics;
+            let statistics = &mut self.statistics;
             statistics.stalls += 1;
             statistics.stalled += floor.since(self.ask);
             statistics.longest_stall = statistics.longest_stall.max(floor.since(self.ask));
@@ -356,24 +355,18 @@ impl Core {
             tap.frame(bytes, Outcome::Sent { marked }, self.clock.to_wall_ns(begin));
         }
         if !self.emulator.enter(buffer, length, begin, self.port.free_at()) {
-            self.probe.statistics.losses.emulated += 1;
-            self.port.lose(pkt, DropReason::Wire, begin, &mut self.probe);
-            self.recycle(begin);
+            self.statistics.losses.emulated += 1;
+            self.port.lose(&pkt, DropReason::Wire, begin, &mut (&mut self.statistics, &mut self.probe));
+            let wall_ns = self.clock.to_wall_ns(begin);
+            recycle(&pkt.payload, DropReason::Wire, wall_ns, &mut self.tap, &mut self.pool);
         }
     }
 
-    /// Calls the tap for dropped frames and releases their buffers.
+    /// Calls the tap for the frames that the last call to the port dropped, and releases their buffers.
     #[inline]
     fn recycle(&mut self, now: Time) {
-        if self.probe.dropped.is_empty() {
-            return;
-        }
-        for (frame, why) in self.probe.dropped.drain(..) {
-            if let Some(tap) = &mut self.tap {
-                let bytes = &self.pool.buffer(frame.buffer)[..frame.length as usize];
-                tap.frame(bytes, Outcome::Dropped(why), self.clock.to_wall_ns(now));
-            }
-            self.pool.release(frame.buffer);
+        for (pkt, why) in self.port.dropped() {
+            recycle(&pkt.payload, why, self.clock.to_wall_ns(now), &mut self.tap, &mut self.pool);
         }
     }
 
@@ -396,17 +389,17 @@ impl Core {
                     (refused.sent, true)
                 }
             };
-            self.probe.statistics.sends += 1;
+            self.statistics.sends += 1;
             now = now.max(self.clock.now());
             // The system call took time, which counts as lateness of these frames.
             for _ in 0..sent {
                 let Some(frame) = self.emulator.sent() else { break };
-                self.probe.statistics.record_lateness(now.since(frame.due.min(now)));
+                self.statistics.record_lateness(now.since(frame.due.min(now)));
                 self.pool.release(frame.buffer);
             }
             // The frame behind those that were sent can never be sent: skip it and go on.
             if refused {
-                self.probe.statistics.losses.unsent += 1;
+                self.statistics.losses.unsent += 1;
                 if let Some(frame) = self.emulator.sent() {
                     self.pool.release(frame.buffer);
                 }
@@ -457,7 +450,7 @@ impl Core {
             self.port.set_rate(rate);
             self.port.replace(build_discipline(&mut self.build, rate, self.groups.as_ref()));
         }
-        self.probe.statistics.changes += 1;
+        self.statistics.changes += 1;
     }
 
     /// Restarts the clock once it is old enough ([`Clock::OLD`]) and no queued packet carries a time stamp.
@@ -472,7 +465,7 @@ impl Core {
         self.clock = self.clock.restart();
         self.emulator.rebase(now);
         self.fragments.rebase(now);
-        self.probe.statistics.rebase();
+        self.statistics.rebase();
         self.at = Time::ZERO;
     }
 
@@ -513,12 +506,12 @@ impl Core {
     }
     /// The counters of the direction.
     pub fn statistics(&mut self) -> &mut Statistics {
-        &mut self.probe.statistics
+        &mut self.statistics
     }
 
     /// Passes backlog and gauges to the probe.
     pub fn sample(&mut self, now: Time) {
-        if self.probe.user.is_some() {
+        if self.probe.is_some() {
             // A frame with an earlier time stamp may be read later, and a generated frame may have entered after `now` was
             // read. The times that the probe gets must never go back.
             self.at = self.at.max(now);
@@ -528,8 +521,8 @@ impl Core {
 
     /// Writes a snapshot for time `now` into `status`.
     pub fn snapshot(&mut self, now: Time, status: &mut Status) {
-        self.probe.statistics.roll(now);
-        self.probe.statistics.copy_to(status);
+        self.statistics.roll(now);
+        self.statistics.copy_to(status);
         status.uptime = self.earlier_time + now.since(Time::ZERO);
         status.rate = self.port.rate();
         status.counters = sum(&self.earlier, self.port.books());
@@ -538,19 +531,28 @@ impl Core {
         status.fragments = self.fragments.snapshot(now);
         status.buffers = [self.pool.free(), self.pool.least_free(), self.pool.capacity()];
         status.leaving = self.port.leaving();
-        self.port.sample(now, &mut self.gauges, &mut ());
-        status.gauges.clone_from(&self.gauges);
+        status.gauges.clear();
+        status.gauges.extend(self.port.flow_table().named().map(|(name, value)| (Cow::Borrowed(name), value)));
+        self.port.gauges(&mut |name, value| status.gauges.push((Cow::Borrowed(name), value)));
     }
 
     /// Ends the direction: drops the backlog, writes the last snapshot, and returns the probe.
     pub fn finish(mut self, status: &mut Status) -> Option<Box<dyn Probe<Frame> + Send>> {
         let now = self.clock.now().max(self.at);
-        self.port.reset(now, &mut self.probe);
+        self.port.reset(now, &mut (&mut self.statistics, &mut self.probe));
         self.recycle(now);
-        self.probe.statistics.roll(now + Span::s(1));
+        self.statistics.roll(now + Span::s(1));
         self.snapshot(now, status);
-        self.probe.user
+        self.probe
     }
+}
+
+/// Calls the tap for a dropped frame and releases its buffer.
+fn recycle(frame: &Frame, why: DropReason, wall_ns: u64, tap: &mut Option<Box<dyn Tap>>, pool: &mut Pool) {
+    if let Some(tap) = tap {
+        tap.frame(&pool.buffer(frame.buffer)[..frame.length as usize], Outcome::Dropped(why), wall_ns);
+    }
+    pool.release(frame.buffer);
 }
 
 /// Builds the discipline for a rate; with partial frame discard if frames are cut.

@@ -1,92 +1,9 @@
 //! The counters of a direction, and the snapshot of them that other threads read.
 
-use giveway_qdisc::{Backlog, Books, DropReason, FiveTuple, FlowKey, Rate, Span, Time};
-use giveway_watch::{Delays, Drops, Quantiles, TopFlows};
+use giveway_qdisc::{Backlog, DropReason, FiveTuple, FlowKey, Meta, PortId, Probe, Span, Time};
+use giveway_watch::{Delays, Drops, Losses, Status, TopFlow, TopFlows};
 
-use crate::fragments::Fragments;
-
-/// Frames that were lost outside the discipline, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Frames that the kernel dropped because the receive ring was full.
-    pub ring: u64,
-    /// Frames for which the pool had no free buffer.
-    pub no_buffer: u64,
-    /// Frames longer than the outgoing interface accepts.
-    pub too_long: u64,
-    /// Frames that the outgoing interface refused, or that were due while it was down.
-    pub unsent: u64,
-    /// Frames that the link emulation lost, as configured.
-    pub emulated: u64,
-}
-
-/// A snapshot of a direction. Counters begin at the start and are never reset.
-#[derive(Clone, Debug, Default)]
-pub struct Status {
-    /// Time since the start.
-    pub uptime: Span,
-    /// Rate of the link.
-    pub rate: Rate,
-    /// Packets that the port counted: arrived, sent, dropped, marked.
-    pub counters: Books,
-    /// Backlog of the discipline.
-    pub backlog: Backlog,
-    /// Frames that the link emulation delays at the moment.
-    pub in_flight: u64,
-    /// Packets that the discipline dropped, by reason.
-    pub dropped: Drops,
-    /// Frames that were lost outside the discipline.
-    pub losses: Losses,
-    /// Sojourn times: since the start, and in the last whole second.
-    pub sojourn: [Quantiles; 2],
-    /// Delays between due and actual transmission: since the start, and in the last whole second.
-    pub lateness: [Quantiles; 2],
-    /// Number of stalls: the thread was so late that transmission time of the link was lost.
-    pub stalls: u64,
-    /// Transmission time that stalls lost, in total.
-    pub stalled: Span,
-    /// Longest stall.
-    pub longest_stall: Span,
-    /// Checksums that senders left to their network card and that were completed here.
-    pub checksums: u64,
-    /// Bytes and packets that were sent in the last whole second.
-    pub last_second: Backlog,
-    /// Largest flows of the last whole second, the largest first.
-    pub top: Vec<TopFlow>,
-    /// Gauges of the discipline.
-    pub gauges: Vec<(&'static str, f64)>,
-    /// Number of changes of rate, discipline, fragmentation or link emulation.
-    pub changes: u64,
-    /// Fragmentation and reassembly.
-    pub fragments: Fragments,
-    /// Replaced disciplines that are not empty yet.
-    pub leaving: usize,
-    /// Buffers of the pool: free now, fewest ever free, all.
-    pub buffers: [u32; 3],
-    /// Number of times that one of the two interfaces went down.
-    pub downs: u64,
-    /// Receive calls that returned frames. Arrivals divided by this is the mean batch size.
-    pub receives: u64,
-    /// Send calls.
-    pub sends: u64,
-    /// Reason why the direction has failed and forwards plainly; `None` while it shapes.
-    pub plain: Option<String>,
-    /// Frames that were forwarded plainly.
-    pub plain_frames: u64,
-    /// Scheduling class of the thread, in words.
-    pub scheduling: String,
-}
-
-/// A flow among the largest ones of a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TopFlow {
-    /// Key of the flow.
-    pub flow: FlowKey,
-    /// Addresses and ports; `None` if the flow is not IP.
-    pub tuple: Option<FiveTuple>,
-    /// Packets and bytes that arrived.
-    pub arrived: Backlog,
-}
+use crate::headers::Frame;
 
 /// Number of flows that are counted at a time to find the largest ones.
 const CANDIDATES: usize = 256;
@@ -213,6 +130,20 @@ impl Statistics {
         status.sends = self.sends;
         status.last_second = self.last_second;
         status.top.clone_from(&self.top);
+    }
+}
+
+impl Probe<Frame> for Statistics {
+    #[inline]
+    fn sent(&mut self, _: PortId, meta: &Meta, _: &Frame, now: Time) {
+        self.record_departure(now.since(meta.arrived), meta.bytes);
+    }
+
+    fn dropped(&mut self, _: PortId, meta: &Meta, _: &Frame, why: DropReason, _: Time) {
+        // Losses of the link emulation are counted apart from the drops of the discipline.
+        if why != DropReason::Wire {
+            self.record_drop(why, meta.bytes);
+        }
     }
 }
 

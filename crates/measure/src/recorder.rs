@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use giveway_qdisc::{
-    Backlog, Books, DropReason, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time,
+    Backlog, Books, DropReason, FlowReport, FlowTable, Meta, PortId, Probe, SenderSample, Time,
 };
 
 use crate::emissions::Emissions;
@@ -281,15 +281,15 @@ impl<P> Probe<P> for Recorder<P> {
         }
     }
 
-    fn dropped(&mut self, at: PortId, pkt: Packet<P>, why: DropReason, now: Time) {
+    fn dropped(&mut self, at: PortId, meta: &Meta, payload: &P, why: DropReason, now: Time) {
         if let Some(losses) = self.losses.get_mut(index(at)) {
             losses.by_reason[why as usize] += 1;
             if was_queued(why) {
-                losses.dropped.add(pkt.meta.bytes);
+                losses.dropped.add(meta.bytes);
             }
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.dropped(&pkt.meta, (self.who)(&pkt.payload), why, now);
+            meter.dropped(meta, (self.who)(payload), why, now);
         }
     }
 
@@ -313,16 +313,23 @@ impl<P> Probe<P> for Recorder<P> {
         self.flows.push(report.clone());
     }
 
-    fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
+    fn sample(
+        &mut self,
+        at: PortId,
+        backlog: Backlog,
+        table: &FlowTable,
+        gauges: &[(&'static str, f64)],
+        now: Time,
+    ) {
         if self.layout.measures(now)
-            && let Some(table) = self.flow_tables.get_mut(index(at))
+            && let Some(tables) = self.flow_tables.get_mut(index(at))
         {
-            table.see(gauges);
+            tables.add(table);
         }
         if self.layout.keep_series {
-            self.queue.push(QueueRow { time: now, port: at, held: Some(held), gauge: None });
+            self.queue.push(QueueRow { time: now, port: at, held: Some(backlog), gauge: None });
             let gauge_row = |gauge: &_| QueueRow { time: now, port: at, held: None, gauge: Some(*gauge) };
-            self.queue.extend(gauges.iter().map(gauge_row));
+            self.queue.extend(table.named().iter().chain(gauges).map(gauge_row));
         }
     }
 
@@ -369,20 +376,13 @@ impl Crossing {
 }
 
 impl FlowTables {
-    /// Takes a sample: the gauges that every port tells, whatever its discipline.
-    fn see(&mut self, gauges: &[(&'static str, f64)]) {
-        for (name, value) in gauges {
-            match *name {
-                "flow_table" => {
-                    self.samples += 1;
-                    self.sum += value;
-                }
-                "flow_table_most" => self.most = self.most.max(*value),
-                "flow_table_entry_bytes" => self.entry_bytes = *value,
-                "flow_table_bytes" => self.bytes = self.bytes.max(*value),
-                _ => {}
-            }
-        }
+    /// Adds a sample.
+    fn add(&mut self, table: &FlowTable) {
+        self.samples += 1;
+        self.sum += table.flows as f64;
+        self.most = self.most.max(table.most as f64);
+        self.entry_bytes = f64::from(table.entry_bytes);
+        self.bytes = self.bytes.max(table.bytes as f64);
     }
 
     pub(crate) fn mean(&self) -> Option<f64> {
@@ -421,7 +421,7 @@ mod tests {
             let meta = Meta { bytes: 1000, arrived: now, ..Meta::default() };
             recorder.arrived(PortId(0), &meta, now);
             recorder.sent(PortId(0), &meta, &(), now);
-            recorder.sample(PortId(0), held, &[], now);
+            recorder.sample(PortId(0), held, &FlowTable::NONE, &[], now);
             let part = recorder.part().ended(now).finish();
             assert_eq!(part.links[0].sent.unwrap().packets, second);
             rows.extend(part.queue.iter().map(|row| row.time));

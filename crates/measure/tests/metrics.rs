@@ -4,7 +4,7 @@
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{Layout, METRICS, Of, Recorder, Unit, named};
 use giveway_qdisc::{
-    Ahead, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, PortId, Probe, Span, Time,
+    Ahead, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, PortId, Probe, Span, Time,
 };
 
 /// A packet that is sent as it comes, and the node beyond the neighbour that it goes on to.
@@ -196,7 +196,7 @@ fn drops_of_a_group() {
         if why == DropReason::Wire {
             recorder.sent(BOTTLENECK, &meta, &source, Time::ms(ms));
         }
-        recorder.dropped(BOTTLENECK, Packet { meta, payload: source }, why, Time::ms(ms));
+        recorder.dropped(BOTTLENECK, &meta, &source, why, Time::ms(ms));
     };
     drop_of(1, DropReason::Overlimit, 999);
     drop_of(1, DropReason::Overlimit, 1_000);
@@ -249,7 +249,7 @@ fn every_metric_is_defined_and_tested() {
         let now = Time::ms(1_500);
         let meta = Meta { bytes: 100, arrived: now, ..Meta::default() };
         Probe::<()>::arrived(&mut recorder, BOTTLENECK, &meta, now);
-        recorder.dropped(BOTTLENECK, Packet { meta, payload: () }, why, now);
+        recorder.dropped(BOTTLENECK, &meta, &(), why, now);
     }
     Probe::<()>::flow(&mut recorder, &transfer(1));
     let record = recorder.finish();

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
-    Ahead, Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, Next, Packet, Port,
-    PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
+    Ahead, Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
+    Packet, Port, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 
 fn packet(bytes: u32, arrived: Time) -> Meta {
@@ -22,8 +22,7 @@ fn send(recorder: &mut Recorder, bytes: u32, arrived: Time, at: Time) {
 }
 
 fn drop_one(recorder: &mut Recorder, bytes: u32, why: DropReason, at: Time) {
-    let pkt = Packet { meta: packet(bytes, at), payload: () };
-    recorder.dropped(BOTTLENECK, pkt, why, at);
+    recorder.dropped(BOTTLENECK, &packet(bytes, at), &(), why, at);
 }
 
 /// Before the measurement interval two packets of 1,000 bytes wait. From 1.0 s to 1.25 s there are two, to 1.5 s one, to 1.75 s
@@ -329,7 +328,7 @@ fn episodes_of_flows() {
         let come = |recorder: &mut Recorder, meta| Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
         let go = |recorder: &mut Recorder, meta| Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
         let lose = |recorder: &mut Recorder, meta, why| {
-            recorder.dropped(BOTTLENECK, Packet { meta, payload: () }, why, now);
+            recorder.dropped(BOTTLENECK, &meta, &(), why, now);
         };
         come(&mut recorder, meta(1, 40));
         go(&mut recorder, meta(1, 40));
@@ -456,23 +455,24 @@ fn senders_are_kept_where_it_was_asked_for() {
 fn flow_tables_and_the_series() {
     let mut recorder = Recorder::new(Layout { keep_series: true, ..layout() });
     let held = Backlog { packets: 3, bytes: 4_500 };
-    let sizes: [&[(&'static str, f64)]; 4] = [
-        &[("flow_table", 900.0)],
-        &[("flow_table", 12.0), ("flow_table_most", 990.0), ("flow_table_bytes", 64.0), ("alpha", 0.5)],
-        &[("flow_table", 4.0), ("flow_table_most", 991.0), ("flow_table_entry_bytes", 32.0)],
-        &[("flow_table", 800.0)],
+    let table = |flows, most, entry_bytes, bytes| FlowTable { flows, most, entry_bytes, bytes };
+    let sizes: [(FlowTable, &[(&'static str, f64)]); 4] = [
+        (table(900, 0, 0, 0), &[]),
+        (table(12, 990, 0, 64), &[("alpha", 0.5)]),
+        (table(4, 991, 32, 0), &[]),
+        (table(800, 0, 0, 0), &[]),
     ];
-    for (ms, gauges) in [500, 1_000, 1_500, 2_000].into_iter().zip(sizes) {
-        Probe::<()>::sample(&mut recorder, BOTTLENECK, held, gauges, Time::ms(ms));
-        Probe::<()>::sample(&mut recorder, PortId(0), held, &[("flow_table", 5_000.0)], Time::ms(ms));
+    for (ms, (sizes, gauges)) in [500, 1_000, 1_500, 2_000].into_iter().zip(sizes) {
+        Probe::<()>::sample(&mut recorder, BOTTLENECK, held, &sizes, gauges, Time::ms(ms));
+        Probe::<()>::sample(&mut recorder, PortId(0), held, &table(5_000, 0, 0, 0), &[], Time::ms(ms));
     }
     let record = recorder.finish();
     close(&record, "flow_table_mean", 8.0);
     close(&record, "flow_table_max", 991.0);
     close(&record, "flow_table_bytes", 64.0);
     close(&record, "flow_table_entry_bytes", 32.0);
-    // 8 samples, and 13 gauges.
-    assert_eq!(record.queue.len(), 21);
+    // 8 samples, each with the 4 numbers of its flow table, and a gauge.
+    assert_eq!(record.queue.len(), 8 + 32 + 1);
     assert_eq!(record.queue[0].held, Some(held));
     assert_eq!((record.queue[1].held, record.queue[1].gauge), (None, Some(("flow_table", 900.0))));
 }
@@ -509,12 +509,7 @@ fn links_that_are_not_measured() {
     let (other, unknown) = (PortId(0), PortId(99));
     for port in [other, unknown] {
         Probe::<()>::arrived(&mut recorder, port, &packet(500, Time::ZERO), Time::ZERO);
-        recorder.dropped(
-            port,
-            Packet { meta: packet(500, Time::ZERO), payload: () },
-            DropReason::Early,
-            Time::ZERO,
-        );
+        recorder.dropped(port, &packet(500, Time::ZERO), &(), DropReason::Early, Time::ZERO);
     }
     let empty = recorder_links(&mut recorder, None);
     assert_eq!(empty, [(other, None, 1), (BOTTLENECK, Some(Backlog::ZERO), 0)]);

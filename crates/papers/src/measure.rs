@@ -234,7 +234,7 @@ impl Measure {
 #[cfg(test)]
 pub(crate) mod tests {
     use giveway_measure::{Layout, Recorder};
-    use giveway_qdisc::{Backlog, Ending, FlowKind, FlowReport, PortId, Probe, Span, Time};
+    use giveway_qdisc::{Backlog, Ending, FlowKind, FlowReport, FlowTable, PortId, Probe, Span, Time};
 
     use super::*;
 
@@ -278,9 +278,23 @@ pub(crate) mod tests {
         });
         for (now, bytes, share) in samples {
             let held = Backlog { packets: bytes / 500, bytes: *bytes };
-            Probe::<()>::sample(&mut recorder, BOTTLENECK, held, &[("share_bps", *share)], *now);
+            Probe::<()>::sample(
+                &mut recorder,
+                BOTTLENECK,
+                held,
+                &FlowTable::NONE,
+                &[("share_bps", *share)],
+                *now,
+            );
             // Another port is of no interest.
-            Probe::<()>::sample(&mut recorder, PortId(1), held, &[("share_bps", 1e9)], *now);
+            Probe::<()>::sample(
+                &mut recorder,
+                PortId(1),
+                held,
+                &FlowTable::NONE,
+                &[("share_bps", 1e9)],
+                *now,
+            );
         }
         flows.iter().for_each(|flow| Probe::<()>::flow(&mut recorder, flow));
         recorder.finish()
@@ -439,8 +453,7 @@ pub(crate) mod tests {
         for (source, now) in [(1, Time::ms(500)), (1, Time::s(1)), (1, Time::s(2)), (2, Time::s(2))] {
             let meta = giveway_qdisc::Meta { bytes: 500, ..giveway_qdisc::Meta::default() };
             recorder.arrived(BOTTLENECK, &meta, now);
-            let pkt = giveway_qdisc::Packet { meta, payload: source };
-            recorder.dropped(BOTTLENECK, pkt, giveway_qdisc::DropReason::Overlimit, now);
+            recorder.dropped(BOTTLENECK, &meta, &source, giveway_qdisc::DropReason::Overlimit, now);
         }
         let lost = |id, source, lost| FlowReport {
             source,

@@ -76,12 +76,13 @@ impl<P> Port<P> {
         self
     }
 
-    /// A packet arrives. Pull afterwards: it may leave at once.
+    /// Enqueues a packet that arrives at `now`. Pull afterwards: the packet may leave at once.
     #[inline]
     pub fn offer(&mut self, mut pkt: Packet<P>, now: Time, probe: &mut impl Probe<P>) {
         if let Some(classifier) = &mut self.classifier {
             classifier.classify(&mut pkt.meta, &pkt.payload, now);
         }
+        self.out.dropped.clear();
         pkt.meta.arrived = now;
         self.books.arrived.add(pkt.meta.bytes);
         probe.arrived(self.id, &pkt.meta, now);
@@ -89,9 +90,10 @@ impl<P> Port<P> {
         self.settle(now, probe);
     }
 
-    /// What goes on the link now, or when to ask again.
+    /// Dequeues the packet that the link transmits from `now` on, or returns the time of the next call.
     #[inline]
     pub fn pull(&mut self, now: Time, probe: &mut impl Probe<P>) -> Next<P> {
+        self.out.dropped.clear();
         if now < self.wire.free_at {
             return Next::At(self.wire.free_at);
         }
@@ -135,8 +137,9 @@ impl<P> Port<P> {
         self.qdisc.dequeue(&mut Cx::new(now, &mut self.out))
     }
 
-    /// Drops everything that is held.
+    /// Drops the backlog.
     pub fn reset(&mut self, now: Time, probe: &mut impl Probe<P>) {
+        self.out.dropped.clear();
         for mut oldest in self.leaving.drain(..) {
             oldest.reset(&mut Cx::new(now, &mut self.out));
         }
@@ -144,19 +147,36 @@ impl<P> Port<P> {
         self.settle(now, probe);
     }
 
-    /// Tells the probe how the port stands: what it holds, the state that it keeps per flow, and its discipline's gauges.
-    pub fn sample(&self, now: Time, gauges: &mut Vec<(&'static str, f64)>, probe: &mut impl Probe<P>) {
-        gauges.clear();
-        let FlowTable { flows, most, entry_bytes, bytes } = self.qdisc.flow_table();
-        gauges.push(("flow_table", flows as f64));
-        gauges.push(("flow_table_most", most as f64));
-        gauges.push(("flow_table_entry_bytes", f64::from(entry_bytes)));
-        gauges.push(("flow_table_bytes", bytes as f64));
-        self.qdisc.gauges(&mut |name, value| gauges.push((name, value)));
-        probe.sample(self.id, self.books.held(), gauges, now);
+    /// Reports a packet that the link behind the port lost after the discipline had released it.
+    pub fn lose(&self, pkt: &Packet<P>, why: DropReason, now: Time, probe: &mut impl Probe<P>) {
+        probe.dropped(self.id, &pkt.meta, &pkt.payload, why, now);
     }
 
-    /// Which port this is.
+    /// Reports a sample to the probe: the backlog, and the flow table and the gauges of the discipline. `gauges` is a buffer.
+    pub fn sample(&self, now: Time, gauges: &mut Vec<(&'static str, f64)>, probe: &mut impl Probe<P>) {
+        gauges.clear();
+        self.gauges(&mut |name, value| gauges.push((name, value)));
+        probe.sample(self.id, self.books.held(), &self.flow_table(), gauges, now);
+    }
+
+    /// State per flow of the discipline.
+    pub fn flow_table(&self) -> FlowTable {
+        self.qdisc.flow_table()
+    }
+
+    /// Visits the gauges of the discipline: name and value.
+    pub fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.qdisc.gauges(visit);
+    }
+
+    /// Takes the packets that the last call of [`offer`](Port::offer), [`pull`](Port::pull) or [`reset`](Port::reset)
+    /// dropped, in the order of their drops. The next of these calls discards those that are left here.
+    #[inline]
+    pub fn dropped(&mut self) -> std::vec::Drain<'_, (Packet<P>, DropReason)> {
+        self.out.dropped.drain(..)
+    }
+
+    /// Number of the port.
     pub fn id(&self) -> PortId {
         self.id
     }
@@ -178,7 +198,7 @@ impl<P> Port<P> {
         self.wire = Wire { free_at: self.wire.free_at, ..Wire::new(rate) };
     }
 
-    /// Books what the discipline said in one call.
+    /// Counts and reports the drops and marks of one call of the discipline.
     #[inline]
     fn settle(&mut self, now: Time, probe: &mut impl Probe<P>) {
         if self.out.dropped.is_empty() && self.out.marked.is_empty() {
@@ -188,9 +208,10 @@ impl<P> Port<P> {
             self.books.marked += 1;
             probe.marked(self.id, &meta, now);
         }
-        for (pkt, why) in self.out.dropped.drain(..) {
+        // Dropped packets stay in the buffer: they are the backend's until its next call.
+        for (pkt, why) in &self.out.dropped {
             self.books.dropped.add(pkt.meta.bytes);
-            probe.dropped(self.id, pkt, why, now);
+            probe.dropped(self.id, &pkt.meta, &pkt.payload, *why, now);
         }
     }
 }
@@ -213,14 +234,6 @@ impl Wire {
             self.last = (bytes, self.rate.time_for(u64::from(bytes)));
         }
         self.free_at = now + self.last.1;
-    }
-}
-
-/// Drop reasons that the host itself has, for its own books.
-impl<P> Port<P> {
-    /// The host loses a packet of this port after the discipline let it go (random loss on the wire).
-    pub fn lose(&mut self, pkt: Packet<P>, why: DropReason, now: Time, probe: &mut impl Probe<P>) {
-        probe.dropped(self.id, pkt, why, now);
     }
 }
 
@@ -301,6 +314,9 @@ mod tests {
         offer(&mut port, "B", Time::us(2));
         port.reset(Time::us(3), &mut ());
         assert_eq!((port.books().dropped.packets, port.leaving()), (2, 0));
+        let dropped: Vec<_> = port.dropped().map(|(pkt, why)| (pkt.payload, why)).collect();
+        assert_eq!(dropped, [("A", DropReason::Reset), ("B", DropReason::Reset)]);
+        assert_eq!(port.dropped().count(), 0, "they are taken");
         assert!(matches!(port.pull(Time::us(4), &mut ()), Next::Empty));
     }
 }

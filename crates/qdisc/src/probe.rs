@@ -1,37 +1,113 @@
-//! Where observations go. Hosts tell a [`Probe`] what happened; `()` observes nothing and costs nothing.
+//! Observers of a run. A backend calls a [`Probe`] at each event. `()` is the probe that observes nothing, at no cost.
 
 use crate::cx::DropReason;
-use crate::packet::{Meta, Packet};
-use crate::qdisc::Backlog;
+use crate::packet::Meta;
+use crate::qdisc::{Backlog, FlowTable};
 use crate::units::{Span, Time};
 
-/// A queueing point: which output of the host this is.
+/// Number of an output port of a backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u32);
 
-/// Told what happens, as it happens. Every method does nothing unless it is overridden.
+/// An observer of a run: the backend calls a method at each event, in the order of time.
+///
+/// Each method does nothing unless it is overridden. A pair of probes is a probe: the first observes each event before the
+/// second does. So are a reference to a probe, a boxed probe, and an optional one.
 pub trait Probe<P> {
-    /// A packet came to the port.
+    /// A packet arrived at the port.
     fn arrived(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
-    /// A packet began its way over the link; it waited `now - meta.arrived`.
+    /// The link began to transmit a packet, whose sojourn time was `now - meta.arrived`.
     fn sent(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _now: Time) {}
-    /// The port lost a packet. It is given away here: a host that must recycle buffers does it in its probe.
-    fn dropped(&mut self, _at: PortId, _pkt: Packet<P>, _why: DropReason, _now: Time) {}
-    /// The port marked a packet.
+    /// The port dropped a packet, or the link behind it lost one.
+    fn dropped(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _why: DropReason, _now: Time) {}
+    /// The port marked a packet (ECN).
     fn marked(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
-    /// A packet reached the host that it was for.
+    /// A packet reached its destination host.
     fn delivered(&mut self, _node: u16, _meta: &Meta, _payload: &P, _now: Time) {}
-    /// An end host sent a packet on its way.
+    /// An end host sent a packet.
     fn emitted(&mut self, _node: u16, _meta: &Meta, _payload: &P, _now: Time) {}
     /// A transfer or a stream ended, or the run did.
     fn flow(&mut self, _report: &FlowReport) {}
-    /// The regular sample of a port: what it holds, and the gauges of its discipline.
-    fn sample(&mut self, _at: PortId, _held: Backlog, _gauges: &[(&'static str, f64)], _now: Time) {}
-    /// The regular sample of a sender.
+    /// A periodic sample of a port: its backlog, and the flow table and the gauges of its discipline.
+    fn sample(
+        &mut self,
+        _at: PortId,
+        _backlog: Backlog,
+        _table: &FlowTable,
+        _gauges: &[(&'static str, f64)],
+        _now: Time,
+    ) {
+    }
+    /// A periodic sample of a TCP sender.
     fn sender(&mut self, _sample: &SenderSample) {}
 }
 
 impl<P> Probe<P> for () {}
+
+/// The methods of a probe that passes each event to the probes in these options.
+macro_rules! forward {
+    ($this:ident to $($probe:expr),+) => {
+        #[inline]
+        fn arrived(&mut $this, at: PortId, meta: &Meta, now: Time) {
+            $(if let Some(probe) = $probe { probe.arrived(at, meta, now) })+
+        }
+        #[inline]
+        fn sent(&mut $this, at: PortId, meta: &Meta, payload: &P, now: Time) {
+            $(if let Some(probe) = $probe { probe.sent(at, meta, payload, now) })+
+        }
+        #[inline]
+        fn dropped(&mut $this, at: PortId, meta: &Meta, payload: &P, why: DropReason, now: Time) {
+            $(if let Some(probe) = $probe { probe.dropped(at, meta, payload, why, now) })+
+        }
+        #[inline]
+        fn marked(&mut $this, at: PortId, meta: &Meta, now: Time) {
+            $(if let Some(probe) = $probe { probe.marked(at, meta, now) })+
+        }
+        #[inline]
+        fn delivered(&mut $this, node: u16, meta: &Meta, payload: &P, now: Time) {
+            $(if let Some(probe) = $probe { probe.delivered(node, meta, payload, now) })+
+        }
+        #[inline]
+        fn emitted(&mut $this, node: u16, meta: &Meta, payload: &P, now: Time) {
+            $(if let Some(probe) = $probe { probe.emitted(node, meta, payload, now) })+
+        }
+        #[inline]
+        fn flow(&mut $this, report: &FlowReport) {
+            $(if let Some(probe) = $probe { probe.flow(report) })+
+        }
+        #[inline]
+        fn sample(
+            &mut $this,
+            at: PortId,
+            backlog: Backlog,
+            table: &FlowTable,
+            gauges: &[(&'static str, f64)],
+            now: Time,
+        ) {
+            $(if let Some(probe) = $probe { probe.sample(at, backlog, table, gauges, now) })+
+        }
+        #[inline]
+        fn sender(&mut $this, sample: &SenderSample) {
+            $(if let Some(probe) = $probe { probe.sender(sample) })+
+        }
+    };
+}
+
+impl<P, A: Probe<P>, B: Probe<P>> Probe<P> for (A, B) {
+    forward!(self to Some(&mut self.0), Some(&mut self.1));
+}
+
+impl<P, A: Probe<P> + ?Sized> Probe<P> for &mut A {
+    forward!(self to Some(&mut **self));
+}
+
+impl<P, A: Probe<P> + ?Sized> Probe<P> for Box<A> {
+    forward!(self to Some(&mut **self));
+}
+
+impl<P, A: Probe<P>> Probe<P> for Option<A> {
+    forward!(self to self.as_mut());
+}
 
 /// What kind of flow is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,4 +228,35 @@ pub struct SenderSample {
     pub acked: u64,
     /// Smoothed round-trip time.
     pub rtt: Span,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of the probes that observed an event, in order.
+    #[derive(Default)]
+    struct Order(Vec<u8>);
+
+    struct Numbered<'a>(u8, &'a std::cell::RefCell<Order>);
+
+    impl Probe<()> for Numbered<'_> {
+        fn arrived(&mut self, _: PortId, _: &Meta, _: Time) {
+            self.1.borrow_mut().0.push(self.0);
+        }
+        fn dropped(&mut self, _: PortId, _: &Meta, (): &(), _: DropReason, _: Time) {
+            self.1.borrow_mut().0.push(10 + self.0);
+        }
+    }
+
+    #[test]
+    fn each_probe_of_a_pair_observes_each_event_the_first_one_first() {
+        let order = std::cell::RefCell::default();
+        let mut last = Numbered(3, &order);
+        let boxed: Box<dyn Probe<()>> = Box::new(Numbered(2, &order));
+        let mut all = ((Numbered(1, &order), Some(boxed)), (None::<Numbered<'_>>, &mut last));
+        all.arrived(PortId(0), &Meta::default(), Time::ZERO);
+        all.dropped(PortId(0), &Meta::default(), &(), DropReason::Early, Time::ZERO);
+        assert_eq!(order.borrow().0, [1, 2, 3, 11, 12, 13]);
+    }
 }

@@ -51,6 +51,16 @@ impl FlowTable {
     /// No state per flow.
     pub const NONE: FlowTable = FlowTable { flows: 0, most: 0, entry_bytes: 0, bytes: 0 };
 
+    /// Its numbers by name, as outputs list them beside the gauges of a discipline.
+    pub fn named(&self) -> [(&'static str, f64); 4] {
+        [
+            ("flow_table", self.flows as f64),
+            ("flow_table_most", self.most as f64),
+            ("flow_table_entry_bytes", f64::from(self.entry_bytes)),
+            ("flow_table_bytes", self.bytes as f64),
+        ]
+    }
+
     /// Two tables together. The most of the sum is at most the sum of the most.
     pub fn plus(self, other: FlowTable) -> FlowTable {
         FlowTable {

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use crate::support::transfer;
 use giveway_measure::{Fingerprint, Layout, Record, Recorder, Summary, Table, Trial};
-use giveway_qdisc::{Backlog, FlowKey, FlowReport, Meta, PortId, Probe, Rate, SenderSample, Span, Time};
+use giveway_qdisc::{
+    Backlog, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, SenderSample, Span, Time,
+};
 use giveway_record::report::Report;
 use giveway_record::{Existing, FolderError, Kept, LOCK, Manifest, RunFolder};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -56,7 +58,8 @@ fn record(seed: u64) -> Record {
         Probe::<()>::flow(&mut recorder, &flow);
     }
     for ms in [0, 10] {
-        Probe::<()>::sample(&mut recorder, PortId(0), Backlog::ZERO, &[("flow_table", 1.0)], Time::ms(ms));
+        let table = FlowTable { flows: 1, ..FlowTable::NONE };
+        Probe::<()>::sample(&mut recorder, PortId(0), Backlog::ZERO, &table, &[], Time::ms(ms));
     }
     let mut record = recorder.finish();
     record.summary.events = 100 + seed;

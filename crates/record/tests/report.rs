@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::transfer;
 use giveway_measure::{Layout, Record, Recorder, Summary, Trial};
 use giveway_qdisc::{
-    Backlog, DropReason, FlowKey, FlowReport, Meta, Packet, PortId, Probe, Rate, Span, Streams, Time,
+    Backlog, DropReason, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, Span, Streams, Time,
 };
 use giveway_record::report::{self, Report};
 use giveway_record::{Manifest, RunFolder};
@@ -52,11 +52,11 @@ fn record(wait: Span) -> Record {
         let meta = Meta { bytes, arrived, flow: FlowKey(number), ..Meta::default() };
         recorder.arrived(PORT, &meta, arrived);
         if number % 10 == 5 {
-            recorder.dropped(PORT, Packet { meta, payload: source }, DropReason::Early, arrived);
+            recorder.dropped(PORT, &meta, &source, DropReason::Early, arrived);
         } else {
             recorder.sent(PORT, &meta, &source, arrived + wait.scale(waits, 1));
         }
-        recorder.sample(PORT, Backlog { packets: number % 7, bytes: 0 }, &[], arrived);
+        recorder.sample(PORT, Backlog { packets: number % 7, bytes: 0 }, &FlowTable::NONE, &[], arrived);
     }
     for id in 0..60 {
         let start = Time::ms(1_000 + id * 10);

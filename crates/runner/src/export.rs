@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Transport, Writer};
-use giveway_qdisc::{Backlog, DropReason, Ecn, FlowReport, Meta, Packet, PortId, Probe, SenderSample, Time};
+use giveway_qdisc::{DropReason, Ecn, Meta, PortId, Probe, Time};
 use giveway_scenario::{Network, Queue, Trial};
 use giveway_sim::Segment;
 use giveway_wire::label;
@@ -174,14 +174,14 @@ impl<W: Write> Probe<Segment> for Exporter<W> {
         }
     }
 
-    fn dropped(&mut self, at: PortId, pkt: Packet<Segment>, why: DropReason, now: Time) {
+    fn dropped(&mut self, at: PortId, meta: &Meta, segment: &Segment, why: DropReason, now: Time) {
         let departed = self.departed.as_ref().is_some_and(|departed| departed.at == at);
         let lost = why == DropReason::Wire && departed;
         self.settle(lost);
         if self.interface(at).is_some() && !lost {
-            self.was_marked(at, &pkt.meta);
+            self.was_marked(at, meta);
             let comment = format!("dropped: {}", why.name());
-            self.write(at, &pkt.meta, &pkt.payload, now, Some(&comment));
+            self.write(at, meta, segment, now, Some(&comment));
         }
     }
 
@@ -189,47 +189,6 @@ impl<W: Write> Probe<Segment> for Exporter<W> {
         if self.interface(at).is_some() {
             *self.marked.entry((at, mark(meta))).or_default() += 1;
         }
-    }
-}
-
-/// Tells a probe everything, and an exporter what it wants to know.
-pub struct Both<'a, R, W: Write> {
-    /// Hears everything.
-    pub first: &'a mut R,
-    /// Hears of departures, drops and marks.
-    pub exporter: Exporter<W>,
-}
-
-impl<R: Probe<Segment>, W: Write> Probe<Segment> for Both<'_, R, W> {
-    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
-        self.first.arrived(at, meta, now);
-    }
-    fn sent(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
-        self.first.sent(at, meta, segment, now);
-        self.exporter.sent(at, meta, segment, now);
-    }
-    fn dropped(&mut self, at: PortId, pkt: Packet<Segment>, why: DropReason, now: Time) {
-        self.exporter.dropped(at, Packet { meta: pkt.meta, payload: pkt.payload }, why, now);
-        self.first.dropped(at, pkt, why, now);
-    }
-    fn marked(&mut self, at: PortId, meta: &Meta, now: Time) {
-        self.first.marked(at, meta, now);
-        self.exporter.marked(at, meta, now);
-    }
-    fn delivered(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
-        self.first.delivered(node, meta, segment, now);
-    }
-    fn emitted(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
-        self.first.emitted(node, meta, segment, now);
-    }
-    fn flow(&mut self, report: &FlowReport) {
-        self.first.flow(report);
-    }
-    fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
-        self.first.sample(at, held, gauges, now);
-    }
-    fn sender(&mut self, sample: &SenderSample) {
-        self.first.sender(sample);
     }
 }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use giveway_qdisc::hash::SipHasher;
-use giveway_qdisc::{DropReason, Packet, PortId, Probe, Rate, Span, Streams, Time};
+use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Rate, Span, Streams, Time};
 
 use crate::access::AccessLinks;
 use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
@@ -294,7 +294,8 @@ impl Sim {
     #[inline]
     fn forward<R: Probe<Segment>>(&mut self, node: u16, mut pkt: Packet<Segment>, probe: &mut R) {
         let Some(number) = self.routes.next(node, pkt.meta.to) else {
-            return probe.dropped(PortId(u32::MAX), pkt, DropReason::Unreachable, self.now);
+            let no_port = PortId(u32::MAX);
+            return probe.dropped(no_port, &pkt.meta, &pkt.payload, DropReason::Unreachable, self.now);
         };
         if self.lookahead > 0 {
             // Written anew at each node: an outage may have changed the route since the last one.
@@ -400,9 +401,9 @@ struct Leftover {
 }
 
 impl Probe<Segment> for Leftover {
-    fn dropped(&mut self, _: PortId, pkt: Packet<Segment>, _: DropReason, _: Time) {
-        if pkt.payload.has(Segment::DATAGRAM) {
-            self.datagrams.push((pkt.payload.conn, pkt.payload.datagram_sent()));
+    fn dropped(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, _: Time) {
+        if segment.has(Segment::DATAGRAM) {
+            self.datagrams.push((segment.conn, segment.datagram_sent()));
         }
     }
 }

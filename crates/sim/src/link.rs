@@ -83,7 +83,7 @@ impl Link {
                 // Without loss no random number is drawn, so that a lossless wire leaves its stream
                 // untouched.
                 if self.loss > 0.0 && self.rng.uniform() < self.loss {
-                    return self.port.lose(pkt, DropReason::Wire, now, probe);
+                    return self.port.lose(&pkt, DropReason::Wire, now, probe);
                 }
                 let mut arrival = free + self.delay;
                 if !self.jitter.is_zero() {
@@ -131,7 +131,7 @@ impl Link {
     /// Empties the wire and the queue at the end of a run; `left` receives every packet as dropped.
     pub fn reset<R: Probe<Segment>>(&mut self, now: Time, left: &mut R) {
         for (_, pkt) in self.flight.drain(..) {
-            left.dropped(self.port.id(), pkt, DropReason::Reset, now);
+            self.port.lose(&pkt, DropReason::Reset, now, left);
         }
         self.port.reset(now, left);
     }

@@ -2,7 +2,7 @@
 //! is lost.
 
 use crate::support::Lab;
-use giveway_qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Share, Span, Time};
+use giveway_qdisc::{Bytes, DropReason, Meta, PortId, Probe, Rate, Share, Span, Time};
 use giveway_sim::traffic::cbr;
 use giveway_sim::{Plan, Segment, Sim, TcpConfig};
 
@@ -30,7 +30,7 @@ impl Probe<Segment> for Log {
             self.ahead.push((now, meta.ahead.iter().collect()));
         }
     }
-    fn dropped(&mut self, _: PortId, _: Packet<Segment>, why: DropReason, _: Time) {
+    fn dropped(&mut self, _: PortId, _: &Meta, _: &Segment, why: DropReason, _: Time) {
         match why {
             DropReason::Unreachable => self.unreachable += 1,
             DropReason::Reset => {} // still somewhere when the run ended

@@ -6,7 +6,7 @@
 //! fixed).
 
 use crate::support::Lab;
-use giveway_qdisc::{Bytes, DropReason, Meta, Packet, PortId, Probe, Rate, Rng, Span, Time};
+use giveway_qdisc::{Bytes, DropReason, Meta, PortId, Probe, Rate, Rng, Span, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{Net, Segment, Source, StreamId, TcpConfig};
 
@@ -104,7 +104,7 @@ impl Probe<Segment> for Waits {
             self.departures.push((segment.conn, segment.seq, meta.arrived, done));
         }
     }
-    fn dropped(&mut self, at: PortId, _: Packet<Segment>, _: DropReason, _: Time) {
+    fn dropped(&mut self, at: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
         self.dropped += u64::from(at == PortId(0));
     }
 }

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use crate::support::Lab;
-use giveway_qdisc::{
-    Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Packet, Probe, Rate, Span, Time,
-};
+use giveway_qdisc::{Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
 use serde_json::{Value, json};
@@ -67,7 +65,8 @@ impl Probe<Segment> for Log {
     fn dropped(
         &mut self,
         _: giveway_qdisc::PortId,
-        _: Packet<Segment>,
+        _: &Meta,
+        _: &Segment,
         _: giveway_qdisc::DropReason,
         _: Time,
     ) {

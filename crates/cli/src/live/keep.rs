@@ -24,7 +24,7 @@ use giveway_live::clock::monotonic_ns;
 use giveway_live::files;
 use giveway_live::privilege::{self, Folder, Identity, Rights, Role};
 use giveway_measure::{Discipline, Layout, QueueRow, Recorder, Trial};
-use giveway_qdisc::{Backlog, DropReason, Meta, Packet, PortId, Probe, Span, Time};
+use giveway_qdisc::{Backlog, DropReason, FlowTable, Meta, PortId, Probe, Span, Time};
 use giveway_record::{Existing, Manifest, RECORDED_BY, RunFolder};
 
 use crate::show;
@@ -146,19 +146,26 @@ impl Probe<Frame> for Keeper {
     fn sent(&mut self, at: PortId, meta: &Meta, frame: &Frame, now: Time) {
         self.tell(now, |recorder| recorder.sent(at, meta, frame, now));
     }
-    fn dropped(&mut self, at: PortId, pkt: Packet<Frame>, why: DropReason, now: Time) {
-        self.tell(now, |recorder| recorder.dropped(at, pkt, why, now));
+    fn dropped(&mut self, at: PortId, meta: &Meta, frame: &Frame, why: DropReason, now: Time) {
+        self.tell(now, |recorder| recorder.dropped(at, meta, frame, why, now));
     }
     fn marked(&mut self, at: PortId, meta: &Meta, now: Time) {
         self.tell(now, |recorder| recorder.marked(at, meta, now));
     }
-    fn sample(&mut self, at: PortId, held: Backlog, gauges: &[(&'static str, f64)], now: Time) {
+    fn sample(
+        &mut self,
+        at: PortId,
+        backlog: Backlog,
+        table: &FlowTable,
+        gauges: &[(&'static str, f64)],
+        now: Time,
+    ) {
         let mut state = lock(&self.direction.kept);
         state.samples += 1;
         let skip = !state.samples.is_multiple_of(ONE_OF);
         drop(state);
         if !skip {
-            self.tell(now, |recorder| recorder.sample(at, held, gauges, now));
+            self.tell(now, |recorder| recorder.sample(at, backlog, table, gauges, now));
         }
         self.hand_over();
     }

@@ -15,7 +15,7 @@ use giveway_live::{
     Arrival, Build, Command, Frame, LinkEmulation, Outcome, Sender, Status, Tap, clock::Clock, fragments,
 };
 use giveway_qdisc::{
-    Backlog, DropReason, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time,
+    Backlog, DropReason, FlowTable, LinkContext, Meta, PortId, Probe, Rate, Share, Span, Streams, Time,
 };
 use giveway_wire::fragment::{ETHER_TYPE, Size};
 
@@ -242,10 +242,10 @@ impl Probe<Frame> for Watch {
     fn arrived(&mut self, _: PortId, _: &Meta, now: Time) {
         self.hear(now);
     }
-    fn dropped(&mut self, _: PortId, _: Packet<Frame>, _: DropReason, now: Time) {
+    fn dropped(&mut self, _: PortId, _: &Meta, _: &Frame, _: DropReason, now: Time) {
         self.hear(now);
     }
-    fn sample(&mut self, _: PortId, _: Backlog, _: &[(&'static str, f64)], now: Time) {
+    fn sample(&mut self, _: PortId, _: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
         self.hear(now);
     }
     fn sent(&mut self, _: PortId, meta: &Meta, frame: &Frame, now: Time) {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-use giveway_qdisc::{Meta, Share};
+use giveway_qdisc::{FlowTable, Meta, Share};
 
 use super::*;
 use crate::clock::fake;
@@ -162,7 +162,7 @@ impl Probe<Frame> for LastTime {
     fn sent(&mut self, _: PortId, _: &Meta, _: &Frame, now: Time) {
         self.record(now);
     }
-    fn sample(&mut self, _: PortId, _: Backlog, _: &[(&'static str, f64)], now: Time) {
+    fn sample(&mut self, _: PortId, _: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
         self.record(now);
     }
 }

@@ -9,7 +9,7 @@ use giveway_record::NewFile;
 use giveway_scenario::{Build, Finished, Network, Scenario, Trial};
 use giveway_sim::Segment;
 
-use super::{Both, Exporter};
+use super::Exporter;
 use crate::outputs::{Kind, may_write};
 use crate::{Frontend, Outcome, Refusal};
 
@@ -145,9 +145,9 @@ impl Target {
         let begun = self.take().and_then(|file| Ok((begin(&file)?, file)));
         let finished = match begun {
             Ok((exporter, file)) => {
-                let mut both = Both { first: probe, exporter };
+                let mut both = (probe, exporter);
                 let finished = network.run_built(trial, build, &mut both, go_on)?;
-                let kept = both.exporter.finish().and_then(|(mut out, packets)| {
+                let kept = both.1.finish().and_then(|(mut out, packets)| {
                     out.flush()?;
                     file.keep().map(|()| packets)
                 });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use giveway_capture::{Packet, Reader};
 use giveway_measure::{Layout, Record, Recorder};
-use giveway_qdisc::{DropReason, Ecn, Label, Rate, Time};
+use giveway_qdisc::{Backlog, DropReason, Ecn, Label, Rate, Time};
 use giveway_scenario::Scenario;
 
 use super::*;
@@ -55,9 +55,9 @@ fn export(scenario: &Scenario, trial: &Trial) -> Exported {
     let until = Time::ZERO + scenario.duration;
     let mut recorder = Recorder::new(Layout { measured: every, until, ..Layout::default() });
     let exporter = Exporter::new(Vec::new(), network, trial).unwrap();
-    let mut both = Both { first: &mut recorder, exporter };
+    let mut both = (&mut recorder, exporter);
     network.run(trial, &mut both, &|_| true).expect("nobody stops it");
-    let (file, told) = both.exporter.finish().unwrap();
+    let (file, told) = both.1.finish().unwrap();
     let packets =
         Reader::new(io::Cursor::new(file.clone())).unwrap().map(|packet| packet.expect("it is whole"));
     let packets: Vec<_> = packets.zip(comments(&file)).collect();
@@ -233,8 +233,7 @@ fn labels_travel_as_an_ip_option() {
         exporter.sent(PortId(0), &Meta { bytes, label, to: 1, ..Meta::default() }, &segment, Time::ZERO);
     }
     let dropped = Meta { bytes: 500, label: megabit, to: 1, ..Meta::default() };
-    let dropped = giveway_qdisc::Packet { meta: dropped, payload: segment };
-    exporter.dropped(PortId(0), dropped, DropReason::Overlimit, Time::ZERO);
+    exporter.dropped(PortId(0), &dropped, &segment, DropReason::Overlimit, Time::ZERO);
     let (file, _) = exporter.finish().unwrap();
 
     let labels = kept(&file).into_iter().map(|packet| label::read(packet).unwrap());

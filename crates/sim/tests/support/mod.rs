@@ -3,9 +3,7 @@
 #![allow(dead_code, missing_docs)]
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{
-    DropReason, FlowReport, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time,
-};
+use giveway_qdisc::{DropReason, FlowReport, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::traffic::bulk;
 use giveway_sim::{LinkPlan, Network, Place, Plan, Segment, Sim, TcpConfig, Traffic};
@@ -143,7 +141,7 @@ impl Probe<Segment> for Tally {
             self.sent_bytes += u64::from(meta.bytes);
         }
     }
-    fn dropped(&mut self, _: PortId, _: Packet<Segment>, _: DropReason, _: Time) {
+    fn dropped(&mut self, _: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
         self.dropped += 1;
     }
     fn marked(&mut self, _: PortId, _: &Meta, _: Time) {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Time};
+use giveway_qdisc::{DropReason, Meta, PortId, Probe, Time};
 use giveway_sim::Segment;
 
 /// Writes one line for each packet that node `at` sends or receives, with data counted in segments of `mss`,
@@ -89,8 +89,8 @@ impl Probe<Segment> for Trace {
             self.line(now, &line);
         }
     }
-    fn dropped(&mut self, _: PortId, pkt: Packet<Segment>, why: DropReason, now: Time) {
-        let line = format!("   x {} ({})", self.data(&pkt.payload), why.name());
+    fn dropped(&mut self, _: PortId, _: &Meta, segment: &Segment, why: DropReason, now: Time) {
+        let line = format!("   x {} ({})", self.data(segment), why.name());
         self.line(now, &line);
     }
 }
