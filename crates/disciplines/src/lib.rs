@@ -25,8 +25,9 @@
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
 #[macro_use]
-mod registry;
 mod common;
+#[macro_use]
+mod registry;
 mod spec;
 #[cfg(test)]
 mod testing;

@@ -157,10 +157,61 @@ fn saturated(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// Parameters that all of them have.
+/// The parameters of every discipline that guarantees rates.
 pub(crate) struct Common {
+    /// Capacity of the buffer that all flows share.
     pub limit: Limit,
+    /// Largest number of flows with reservations.
     pub flows: u32,
+}
+
+/// Declares the `Config` of a discipline that guarantees rates: `limit` and `flows`, then its own parameters, each with
+/// its default.
+macro_rules! reserved_config {
+    (
+        $(#[$about:meta])*
+        pub struct Config {
+            $($(#[$meaning:meta])* pub $name:ident: $type:ty = $default:expr,)*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Config {
+            /// Capacity for all flows together, in packets or in bytes.
+            pub limit: giveway_qdisc::Limit,
+            /// Largest number of flows with reservations at one time.
+            pub flows: u32,
+            $($(#[$meaning])* pub $name: $type,)*
+        }
+
+        impl Default for Config {
+            fn default() -> Config {
+                Config { limit: giveway_qdisc::Limit::Packets(1000), flows: 65_536, $($name: $default),* }
+            }
+        }
+
+        impl Config {
+            fn common(&self) -> $crate::common::guaranteed::Common {
+                $crate::common::guaranteed::Common { limit: self.limit, flows: self.flows }
+            }
+        }
+    };
+}
+
+/// Checks the slots of an output array or a calendar, and the width of a slot.
+///
+/// # Errors
+/// An array without slots or with too many, or a slot without width.
+pub(crate) fn array(slots: u32, parameter: &'static str, width: Span) -> Result<(usize, Ticks), Invalid> {
+    if !(1..=1 << 24).contains(&slots) {
+        let message = format!("{slots} slots: write between 1 and {}, for example 1009", 1 << 24);
+        return Err(Invalid::new("slots", message));
+    }
+    if width.is_zero() {
+        return Err(Invalid::new(parameter, "a slot needs a width above zero, for example \"1ms\""));
+    }
+    Ok((slots as usize, Ticks::of(width)))
 }
 
 impl<P: 'static, S: Schedule> Guaranteed<P, S> {

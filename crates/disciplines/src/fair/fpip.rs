@@ -97,17 +97,22 @@ pub struct Config {
     /// The longest pause between two arrivals that counts for PIP; by default all do.
     pub max_dt: Option<Span>,
     /// Whether PIP's odds are kept between 0 and 1. Without it an idle link hides the congestion after it.
+    #[schemars(extend("x-hidden" = true))]
     pub clamp: bool,
     /// When the fair share grows while the link is not congested, equation (9).
+    #[schemars(extend("x-hidden" = true))]
     pub adjust: Adjust,
     /// How often it does, with `adjust window`.
+    #[schemars(extend("x-hidden" = true))]
     pub adjust_every: Span,
     /// What long flows have at least, all together, as a part of the link. Without it a burst of short flows can starve them for
     /// ever.
     pub floor: Share,
     /// The floor is what each of them has at least. With as many flows as it goes into the link, nobody is held back any more.
+    #[schemars(extend("x-hidden" = true))]
     pub floor_each: bool,
     /// Whether the fair share is at most the link's rate. Without it it grows beyond all bounds while the link is idle.
+    #[schemars(extend("x-hidden" = true))]
     pub cap: bool,
     /// How often the tables are visited to forget flows. Zero: never.
     pub sweep: Span,

@@ -35,32 +35,20 @@
 
 use giveway_qdisc::blocks::{Chains, FlowHeap, Ticks};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Rate, Span, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::guaranteed::{Common, Guaranteed, Item, Numbered, Pick, Schedule};
-use crate::trr_round::array;
+use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, array};
 
-/// Parameters of `trr`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
-    pub limit: Limit,
-    /// How many flows may have reservations at once.
-    pub flows: u32,
-    /// The slots of the output array: P, a prime number in the paper, which does not say which.
-    pub slots: u32,
-    /// What a stamp counts: the time of one slot.
-    pub unit: Span,
-    /// Whether every slot is looked at in turn, as in the paper.
-    pub scan: bool,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { limit: Limit::Packets(1000), flows: 65_536, slots: 1009, unit: Span::ms(1), scan: false }
+reserved_config! {
+    /// Parameters of `trr`.
+    pub struct Config {
+        /// The slots of the output array: P, a prime number in the paper, which does not say which.
+        pub slots: u32 = 1009,
+        /// What a stamp counts: the time of one slot.
+        pub unit: Span = Span::ms(1),
+        /// Whether every slot is looked at in turn, as in the paper.
+        #[schemars(extend("x-hidden" = true))]
+        pub scan: bool = false,
     }
 }
 
@@ -69,9 +57,9 @@ impl Discipline for Config {
     type Qdisc<P: 'static> = Guaranteed<P, Trr>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Trr>, Invalid> {
-        let Config { limit, flows, slots, unit, scan } = *self;
+        let Config { slots, unit, scan, .. } = *self;
         let (slots, unit) = array(slots, "unit", unit)?;
-        Guaranteed::new(&Common { limit, flows }, Trr::new(slots, unit, scan), context)
+        Guaranteed::new(&self.common(), Trr::new(slots, unit, scan), context)
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

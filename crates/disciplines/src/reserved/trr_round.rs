@@ -35,29 +35,17 @@
 
 use giveway_qdisc::blocks::{Chains, Ticks};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Span, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::guaranteed::{Common, Guaranteed, Item, Numbered, Pick, Schedule};
+use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, array};
 
-/// Parameters of `trr_round`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
-    pub limit: Limit,
-    /// How many flows may have reservations at once.
-    pub flows: u32,
-    /// The slots of the output array: P, a prime number in the paper, which does not say which.
-    pub slots: u32,
-    /// What a stamp counts: the time of one slot.
-    pub unit: Span,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { limit: Limit::Packets(1000), flows: 65_536, slots: 1009, unit: Span::ms(1) }
+reserved_config! {
+    /// Parameters of `trr_round`.
+    pub struct Config {
+        /// The slots of the output array: P, a prime number in the paper, which does not say which.
+        pub slots: u32 = 1009,
+        /// What a stamp counts: the time of one slot.
+        pub unit: Span = Span::ms(1),
     }
 }
 
@@ -67,9 +55,9 @@ impl Discipline for Config {
     type Qdisc<P: 'static> = Guaranteed<P, Rounds>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Rounds>, Invalid> {
-        let Config { limit, flows, slots, unit } = *self;
+        let Config { slots, unit, .. } = *self;
         let (slots, unit) = array(slots, "unit", unit)?;
-        Guaranteed::new(&Common { limit, flows }, Rounds::new(slots, unit), context)
+        Guaranteed::new(&self.common(), Rounds::new(slots, unit), context)
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
@@ -82,18 +70,6 @@ impl Discipline for Config {
             Config { limit: Limit::Bytes(6000), flows: 2, slots: 1, unit: Span::us(100) },
         ]
     }
-}
-
-/// Refuses an array without slots, or slots without width.
-pub(crate) fn array(slots: u32, parameter: &'static str, width: Span) -> Result<(usize, Ticks), Invalid> {
-    if !(1..=1 << 24).contains(&slots) {
-        let message = format!("{slots} slots: write between 1 and {}, for example 1009", 1 << 24);
-        return Err(Invalid::new("slots", message));
-    }
-    if width.is_zero() {
-        return Err(Invalid::new(parameter, "slots of no time hold no stamps: write for example \"1ms\""));
-    }
-    Ok((slots as usize, Ticks::of(width)))
 }
 
 /// The output array and the stamps.

@@ -42,30 +42,17 @@
 
 use giveway_qdisc::blocks::{Calendar, SlotCounts, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Span, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::guaranteed::{Common, Guaranteed, Item, Numbered, Pick, Schedule};
-use crate::trr_round::array;
+use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, array};
 
-/// Parameters of `trr_sound`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
-    pub limit: Limit,
-    /// How many flows may have reservations at once.
-    pub flows: u32,
-    /// The slots of the calendar.
-    pub slots: u32,
-    /// The time of one slot, which the bound on delay grows by. By default what the largest packet takes on the link.
-    pub width: Option<Span>,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { limit: Limit::Packets(1000), flows: 65_536, slots: 4096, width: None }
+reserved_config! {
+    /// Parameters of `trr_sound`.
+    pub struct Config {
+        /// The slots of the calendar.
+        pub slots: u32 = 4096,
+        /// The time of one slot, which the bound on delay grows by. By default what the largest packet takes on the link.
+        pub width: Option<Span> = None,
     }
 }
 
@@ -81,9 +68,8 @@ impl Discipline for Config {
     type Qdisc<P: 'static> = Guaranteed<P, Sound>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Sound>, Invalid> {
-        let Config { limit, flows, slots, .. } = *self;
-        let (slots, width) = array(slots, "width", self.width(context))?;
-        Guaranteed::new(&Common { limit, flows }, Sound::new(slots, width), context)
+        let (slots, width) = array(self.slots, "width", self.width(context))?;
+        Guaranteed::new(&self.common(), Sound::new(slots, width), context)
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {

@@ -28,25 +28,13 @@
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::guaranteed::{Common, Guaranteed, Item, Numbered, Pick, Schedule};
+use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
 
-/// Parameters of `wf2q`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
-    pub limit: Limit,
-    /// How many flows may have reservations at once.
-    pub flows: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { limit: Limit::Packets(1000), flows: 65_536 }
+reserved_config! {
+    /// Parameters of `wf2q`.
+    pub struct Config {
     }
 }
 
@@ -56,8 +44,7 @@ impl Discipline for Config {
     type Qdisc<P: 'static> = Guaranteed<P, Wf2q>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Wf2q>, Invalid> {
-        let Config { limit, flows } = *self;
-        Guaranteed::new(&Common { limit, flows }, Wf2q::default(), context)
+        Guaranteed::new(&self.common(), Wf2q::default(), context)
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

@@ -30,25 +30,13 @@
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::guaranteed::{Common, Guaranteed, Item, Numbered, Pick, Schedule};
+use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
 
-/// Parameters of `wfq`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
-    pub limit: Limit,
-    /// How many flows may have reservations at once.
-    pub flows: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { limit: Limit::Packets(1000), flows: 65_536 }
+reserved_config! {
+    /// Parameters of `wfq`.
+    pub struct Config {
     }
 }
 
@@ -58,8 +46,7 @@ impl Discipline for Config {
     type Qdisc<P: 'static> = Guaranteed<P, Gps>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Gps>, Invalid> {
-        let Config { limit, flows } = *self;
-        Guaranteed::new(&Common { limit, flows }, Gps::new(context.rate), context)
+        Guaranteed::new(&self.common(), Gps::new(context.rate), context)
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

@@ -61,8 +61,10 @@ pub struct Config {
     /// How many hops beyond the neighbour have sub-queues, 0 to 6; with 0 there is one queue.
     pub level: u8,
     /// In what order sub-queues are served.
+    #[schemars(extend("x-hidden" = true))]
     pub order: Order,
     /// How turns are shared.
+    #[schemars(extend("x-hidden" = true))]
     pub inner: Inner,
     /// Turns by the rates of the links beyond, where they are known; otherwise each the same.
     pub weighted: bool,
@@ -71,6 +73,7 @@ pub struct Config {
     /// What makes a sub-queue the largest.
     pub measure: Measure,
     /// With `drop head`: the largest part of each node on the way from the root, its own queue or a branch with all below.
+    #[schemars(extend("x-hidden" = true))]
     pub descend: bool,
     /// Above so many nodes, branches that hold nothing are forgotten.
     pub branches: u32,

@@ -46,6 +46,7 @@ pub struct Config {
     /// How many hops beyond the neighbour have sub-queues, 0 to 6; with 0 there is one queue.
     pub level: u8,
     /// How turns are shared.
+    #[schemars(extend("x-hidden" = true))]
     pub inner: Inner,
     /// Turns by the rates of the links beyond, where they are known; otherwise each the same.
     pub weighted: bool,
