@@ -58,9 +58,9 @@
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
 pub mod blocks;
-pub mod classify;
 pub mod contract;
 mod cx;
+mod flow_key;
 pub mod hash;
 mod label;
 mod packet;
@@ -71,8 +71,8 @@ mod rng;
 mod store;
 pub mod units;
 
-pub use classify::{Classifier, FiveTuple, FlowHash};
 pub use cx::{Cx, DropReason, Outbox};
+pub use flow_key::{FiveTuple, FlowHash};
 pub use label::Label;
 pub use packet::{Ahead, Ecn, FlowKey, Meta, Packet};
 pub use port::{Books, Port, Wire};

@@ -1,23 +1,21 @@
-//! A packet's life at an output port, top-down: classify, enqueue, dequeue, link, probe. Every host uses this.
+//! A packet's life at an output port. The backend fills [`Meta`](crate::Meta) and offers the packet; the discipline enqueues
+//! it, and later dequeues or drops it; the link transmits it. A probe observes each step. Every backend has such ports.
 //!
-//! The port keeps the books, so that disciplines only decide. The identities that always hold:
-//! arrived = sent + dropped + held, in packets and in bytes.
+//! The port counts packets, so that disciplines only decide. In packets and in bytes, arrived = sent + dropped + backlog.
 
 use std::collections::VecDeque;
 
-use crate::classify::Classifier;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::packet::Packet;
 use crate::probe::{PortId, Probe};
 use crate::qdisc::{Backlog, FlowTable, Next, Qdisc};
 use crate::units::{Rate, Time};
 
-/// An output: a discipline in front of a link.
+/// An output port: a discipline in front of a link.
 pub struct Port<P> {
     id: PortId,
-    classifier: Option<Box<dyn Classifier<P>>>,
     qdisc: Box<dyn Qdisc<P>>,
-    /// Disciplines that were replaced and still hold packets, the oldest first. They leave before the others.
+    /// Replaced disciplines that still have a backlog, the oldest first. Their packets leave before those of `qdisc`.
     leaving: VecDeque<Box<dyn Qdisc<P>>>,
     wire: Wire,
     out: Outbox<P>,
@@ -29,25 +27,25 @@ pub struct Port<P> {
 pub struct Wire {
     rate: Rate,
     free_at: Time,
-    /// The last length and how long it took: traffic repeats its lengths, and a division costs more than a compare.
+    /// The last length and its transmission time. Lengths repeat, and a division costs more than a comparison.
     last: (u32, crate::Span),
 }
 
-/// What went through a port, in packets and bytes.
+/// Counters of a port, in packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Books {
-    /// Offered to the port.
+    /// Packets offered to the port.
     pub arrived: Backlog,
-    /// Put on the link.
+    /// Packets transmitted by the link.
     pub sent: Backlog,
-    /// Lost here.
+    /// Packets dropped by the discipline.
     pub dropped: Backlog,
-    /// Marked here; these were sent too.
+    /// Packets marked by the discipline (ECN); `sent` includes them.
     pub marked: u64,
 }
 
 impl Books {
-    /// What the port holds.
+    /// Packets that are neither sent nor dropped.
     pub fn held(&self) -> Backlog {
         Backlog {
             packets: self.arrived.packets - self.sent.packets - self.dropped.packets,
@@ -61,7 +59,6 @@ impl<P> Port<P> {
     pub fn new(id: PortId, qdisc: Box<dyn Qdisc<P>>, rate: Rate) -> Port<P> {
         Port {
             id,
-            classifier: None,
             qdisc,
             leaving: VecDeque::new(),
             wire: Wire::new(rate),
@@ -70,18 +67,9 @@ impl<P> Port<P> {
         }
     }
 
-    /// The same port with a classifier in front.
-    pub fn with_classifier(mut self, classifier: Box<dyn Classifier<P>>) -> Port<P> {
-        self.classifier = Some(classifier);
-        self
-    }
-
     /// Enqueues a packet that arrives at `now`. Pull afterwards: the packet may leave at once.
     #[inline]
     pub fn offer(&mut self, mut pkt: Packet<P>, now: Time, probe: &mut impl Probe<P>) {
-        if let Some(classifier) = &mut self.classifier {
-            classifier.classify(&mut pkt.meta, &pkt.payload, now);
-        }
         self.out.dropped.clear();
         pkt.meta.arrived = now;
         self.books.arrived.add(pkt.meta.bytes);
@@ -111,8 +99,8 @@ impl<P> Port<P> {
         next
     }
 
-    /// Another discipline from now on. What the old one holds is neither lost nor overtaken: the old one goes on deciding
-    /// about it until it is empty, and the new one begins then; arrivals go to the new one at once.
+    /// Replaces the discipline. The old one keeps its backlog and decides about it until it is empty; only then does the
+    /// new one release packets. Arrivals go to the new one at once. So no packet is lost or overtaken.
     pub fn replace(&mut self, qdisc: Box<dyn Qdisc<P>>) {
         let old = std::mem::replace(&mut self.qdisc, qdisc);
         if old.backlog() != Backlog::ZERO {
@@ -120,12 +108,12 @@ impl<P> Port<P> {
         }
     }
 
-    /// How many replaced disciplines still hold packets.
+    /// Number of replaced disciplines that still have a backlog.
     pub fn leaving(&self) -> usize {
         self.leaving.len()
     }
 
-    /// Asks the disciplines in the order of their age.
+    /// Dequeues from the oldest discipline that has a packet to release.
     #[cold]
     fn pull_the_oldest(&mut self, now: Time) -> Next<P> {
         while let Some(oldest) = self.leaving.front_mut() {
@@ -180,20 +168,20 @@ impl<P> Port<P> {
     pub fn id(&self) -> PortId {
         self.id
     }
-    /// What went through it.
+    /// Counters of the port.
     pub fn books(&self) -> &Books {
         &self.books
     }
-    /// When its link has sent what it is sending.
+    /// Time at which the transmission of the current packet ends.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.wire.free_at
     }
-    /// The rate of its link.
+    /// Rate of the link.
     pub fn rate(&self) -> Rate {
         self.wire.rate
     }
-    /// Changes the rate of its link, from the next packet on.
+    /// Changes the rate of the link, from the next packet on.
     pub fn set_rate(&mut self, rate: Rate) {
         self.wire = Wire { free_at: self.wire.free_at, ..Wire::new(rate) };
     }
@@ -222,12 +210,12 @@ impl Wire {
         Wire { rate, free_at: Time::ZERO, last: (0, crate::Span::ZERO) }
     }
 
-    /// When it is free.
+    /// Time at which the transmitter becomes free.
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Sends `bytes` from `now` on.
+    /// Transmits a packet of `bytes` bytes from `now` on.
     #[inline]
     pub fn occupy(&mut self, bytes: u32, now: Time) {
         if self.last.0 != bytes {
@@ -282,7 +270,7 @@ mod tests {
         port.pull(now, &mut ()).packet().map(|pkt| pkt.payload)
     }
 
-    /// A and B wait in a slow queue that is replaced twice; C comes to the second and D to the third.
+    /// A and B are in a slow queue, which is replaced twice. C arrives at the second queue and D at the third.
     #[test]
     fn a_replaced_discipline_keeps_its_packets_and_goes_first() {
         let mut port = Port::new(PortId(0), plain(true), Rate::mbit(1));
@@ -295,17 +283,17 @@ mod tests {
         assert_eq!(port.leaving(), 2);
         assert!(
             matches!(port.pull(Time::us(5), &mut ()), Next::At(at) if at == Time::s(1)),
-            "A waits as it did"
+            "A leaves when its own queue releases it"
         );
         assert_eq!(pull(&mut port, Time::s(1)), Some("A"));
         assert_eq!(pull(&mut port, Time::s(2)), Some("B"));
-        assert_eq!(pull(&mut port, Time::s(3)), Some("C"), "C left at once, had nobody been before it");
+        assert_eq!(pull(&mut port, Time::s(3)), Some("C"), "the queue of C would have released it at once");
         assert_eq!(pull(&mut port, Time::s(4)), Some("D"));
         assert_eq!((port.leaving(), port.books().held()), (0, Backlog::ZERO));
     }
 
     #[test]
-    fn one_that_is_empty_is_gone_at_once_and_reset_empties_all() {
+    fn an_empty_discipline_is_replaced_at_once_and_reset_empties_all() {
         let mut port = Port::new(PortId(0), plain(true), Rate::mbit(1));
         port.replace(plain(true));
         assert_eq!(port.leaving(), 0);

@@ -8,22 +8,25 @@
 //!
 //! Flows, ports and connections take their names and numbers from their source ([`Origin`]).
 
+mod carrier;
+mod connection;
+mod stream;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 use giveway_qdisc::hash::SipHasher;
-use giveway_qdisc::{
-    Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, SenderSample, Span, Time,
-};
+use giveway_qdisc::{Ecn, Ending, FlowReport, Meta, Packet, SenderSample, Span, Time};
 
-use crate::event_queue::{EventQueue, Owner, Timer};
-use crate::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
+use crate::event_queue::{EventQueue, Owner};
+use crate::net::{ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use crate::origin::Origin;
-use crate::segment::{Segment, UDP_HEADER};
-use crate::tally::{Datagrams, Pauses};
-use crate::tcp::{Endpoint, Identity, Outcome, TcpConfig};
-use crate::traffic::flow;
+use crate::segment::Segment;
+use crate::tcp::{Endpoint, Identity, Outcome};
+pub(crate) use carrier::Simulated;
+use connection::{Arrived, Conn};
+use stream::Stream;
 
 /// Every connection and stream of a run.
 pub(crate) struct Transport {
@@ -51,181 +54,6 @@ pub(crate) struct Transport {
     pub events: Vec<(u16, Event)>,
     /// Reports of flows that the engine has not passed to the probe yet.
     pub reports: Vec<FlowReport>,
-}
-
-/// A connection, or a place whose connection is over.
-struct Conn {
-    /// Number of connections that had this place before.
-    serial: u32,
-    source: u16,
-    alive: bool,
-    timer: Timer,
-    /// The time that the timer is set to; never later than the earliest deadline.
-    armed: Time,
-    tcp: Rc<TcpConfig>,
-    client: Endpoint,
-    server: Endpoint,
-    /// Set for a one-way transfer, which the transport closes and reports by itself.
-    transfer: Option<Transfer>,
-    /// Bytes that had arrived when the measurement interval began.
-    before: Arrived,
-    /// Bytes that had arrived when the measurement interval ended.
-    after: Arrived,
-}
-
-/// Bytes that have arrived at the two ends of a connection, in order or not, each counted once.
-#[derive(Clone, Copy)]
-struct Arrived {
-    client: u64,
-    server: u64,
-}
-
-impl Arrived {
-    const NOTHING: Arrived = Arrived { client: 0, server: 0 };
-    /// An upper bound, for a moment in the future.
-    const ALL: Arrived = Arrived { client: u64::MAX, server: u64::MAX };
-
-    fn at(self, side: Side) -> u64 {
-        match side {
-            Side::Client => self.client,
-            Side::Server => self.server,
-        }
-    }
-}
-
-/// A one-way transfer from the client to the server.
-#[derive(Clone, Copy)]
-struct Transfer {
-    /// Number of the flow.
-    id: u64,
-    start: Time,
-    /// Size; `u64::MAX` for a transfer without an end.
-    bytes: u64,
-    pauses: Pauses,
-    reported: bool,
-    /// Number of data packets that were sent within the measurement interval and have arrived.
-    arrived: u64,
-    /// Sum of the delays of these packets.
-    delay_sum: Span,
-}
-
-/// A stream of datagrams.
-struct Stream {
-    /// Number of the flow.
-    id: u64,
-    source: u16,
-    from: u16,
-    to: u16,
-    flow: FlowKey,
-    ecn: Ecn,
-    class: u16,
-    reserved: Rate,
-    start: Time,
-    /// Number of datagrams sent so far.
-    number: u64,
-    /// Bytes sent so far.
-    offset: u64,
-    tally: Datagrams,
-}
-
-/// The [`Carrier`] of the simulation: the transport and the event queue, borrowed while a source acts.
-pub(crate) struct Simulated<'a> {
-    pub transport: &'a mut Transport,
-    pub queue: &'a mut EventQueue,
-}
-
-impl Carrier for Simulated<'_> {
-    fn host(&mut self, node: u16, delay: Span) -> HostId {
-        self.transport.host(node, delay)
-    }
-
-    fn connect(&mut self, by: Caller<'_>, (from, to): (u16, u16), host: HostId) -> ConnId {
-        self.transport.connect((from, to, host.0), by.source, by.settings, by.now, self.queue)
-    }
-
-    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
-        let id = self.transport.origins[usize::from(by.source)].flow();
-        let conn = self.connect(by, ends, HostId::default());
-        let bytes = bytes.unwrap_or(u64::MAX);
-        let this = &mut self.transport.conns[conn.0 as usize];
-        this.transfer = Some(Transfer {
-            id,
-            start: asked,
-            bytes,
-            pauses: Pauses::since(asked),
-            reported: false,
-            arrived: 0,
-            delay_sum: Span::ZERO,
-        });
-        // Nothing is sent yet: the client sends with the handshake.
-        this.client.write(bytes);
-        if bytes < u64::MAX {
-            this.client.close();
-        }
-        conn
-    }
-
-    fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time) {
-        self.transport.act(conn, side, now, self.queue, |end| end.write(bytes));
-    }
-
-    fn close(&mut self, conn: ConnId, side: Side, now: Time) {
-        self.transport.act(conn, side, now, self.queue, Endpoint::close);
-    }
-
-    fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
-        let counts = self.transport.conns[conn.0 as usize].end(side).counts();
-        (counts.packets, counts.retransmitted, counts.timeouts)
-    }
-
-    fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {
-        self.transport.conns[conn.0 as usize].measured(side, part)
-    }
-
-    fn stream(
-        &mut self,
-        by: Caller<'_>,
-        (from, to): (u16, u16),
-        flow: Option<FlowKey>,
-        start: Time,
-    ) -> StreamId {
-        let transport = &mut *self.transport;
-        let origin = &mut transport.origins[usize::from(by.source)];
-        let flow = flow.unwrap_or_else(|| origin.tuple(from, to, 17).key(&transport.hasher));
-        let id = origin.flow();
-        transport.streams.push(Stream {
-            id,
-            source: by.source,
-            from,
-            to,
-            flow,
-            ecn: by.settings.ecn(),
-            class: by.settings.class,
-            reserved: by.settings.reserved,
-            start,
-            number: 0,
-            offset: 0,
-            tally: Datagrams::default(),
-        });
-        StreamId(transport.streams.len() as u32 - 1)
-    }
-
-    fn datagram(&mut self, stream: StreamId, bytes: u32, now: Time) {
-        let ecn = self.transport.streams[stream.0 as usize].ecn;
-        self.datagram_as(stream, Datagram { bytes, short: bytes <= 64, ecn }, now);
-    }
-
-    fn datagram_as(&mut self, stream: StreamId, datagram: Datagram, now: Time) {
-        self.transport.datagram(stream, datagram, now);
-    }
-
-    fn flow_id(&mut self, by: Caller<'_>) -> u64 {
-        self.transport.origins[usize::from(by.source)].flow()
-    }
-
-    fn report(&mut self, report: FlowReport) {
-        self.transport.reports.push(report);
-    }
 }
 
 impl Transport {
@@ -345,28 +173,9 @@ impl Transport {
     }
 
     fn datagram(&mut self, id: StreamId, datagram: Datagram, now: Time) {
-        let Datagram { bytes, short, ecn } = datagram;
-        let number = id.0;
-        let stream = &mut self.streams[number as usize];
-        let segment = Segment::datagram(number, stream.source, stream.number, payload(bytes) as u16, now);
-        let meta = Meta {
-            bytes,
-            class: stream.class,
-            ecn,
-            short,
-            flow: stream.flow,
-            from: stream.from,
-            to: stream.to,
-            offset: u32::try_from(stream.offset).unwrap_or(u32::MAX),
-            reserved: stream.reserved,
-            ..Meta::default()
-        };
-        stream.number += 1;
-        stream.offset += u64::from(bytes);
-        if self.measured.contains(&now) {
-            stream.tally.sent(payload(bytes));
-        }
-        self.out.push(Packet { meta, payload: segment });
+        let stream = &mut self.streams[id.0 as usize];
+        let packet = stream.datagram(id.0, datagram, now, &self.measured);
+        self.out.push(packet);
     }
 
     /// Delivers a packet to its host: to an end of its connection, or to its stream.
@@ -592,102 +401,4 @@ impl Transport {
             self.conns.iter().map(|conn| conn.client.heap_bytes() + conn.server.heap_bytes()).sum();
         (self.conns.capacity() * size_of::<Conn>() + heap, self.conns.len())
     }
-}
-
-impl Conn {
-    fn end(&self, side: Side) -> &Endpoint {
-        match side {
-            Side::Client => &self.client,
-            Side::Server => &self.server,
-        }
-    }
-
-    /// Sets the timer to the earliest deadline, unless it is set to an earlier time already.
-    #[inline]
-    fn arm(&mut self, queue: &mut EventQueue) {
-        if !self.alive {
-            return;
-        }
-        let deadline = self.client.deadline().min(self.server.deadline());
-        if deadline < self.armed {
-            self.armed = deadline;
-            queue.set(self.timer, deadline);
-        }
-    }
-
-    /// Number of bytes of a part of the stream to `side` that arrived within the measurement interval. Bytes
-    /// are attributed in the order of the stream: those that arrived before the interval count as its first
-    /// bytes. So the parts of a stream sum to the bytes that arrived within the interval.
-    fn measured(&self, side: Side, part: Range<u64>) -> u64 {
-        let end = self.end(side).arrived().min(self.after.at(side)).min(part.end);
-        end.saturating_sub(part.start.max(self.before.at(side)))
-    }
-
-    fn report(&self, now: Time, ending: Ending) -> FlowReport {
-        let transfer = self.transfer.expect("only transfers report themselves");
-        let counts = self.client.counts();
-        let delivered = self.server.delivered();
-        let (from, to) = self.client.nodes();
-        let (longest_pause, paused) = transfer.pauses.until(now);
-        FlowReport {
-            id: transfer.id,
-            source: self.source,
-            kind: if transfer.bytes < u64::MAX { FlowKind::Transfer } else { FlowKind::Endless },
-            from,
-            to,
-            start: transfer.start,
-            end: now,
-            bytes: if transfer.bytes < u64::MAX { transfer.bytes } else { delivered },
-            delivered,
-            goodput_bytes: self.measured(Side::Server, 0..u64::MAX),
-            packets: counts.packets,
-            retransmitted: counts.retransmitted,
-            lost: None,
-            timeouts: counts.timeouts,
-            delay_mean: transfer.delay_mean(),
-            delay_p99: Span::ZERO,
-            delay_max: Span::ZERO,
-            longest_pause,
-            paused,
-            ending,
-        }
-    }
-}
-
-impl Transfer {
-    /// Counts a data packet that arrived after `delay`, if it was sent within the measurement interval.
-    #[inline]
-    fn record_arrival(&mut self, delay: Span, now: Time, measured: &Range<Time>) {
-        // The send time is `now - delay`, to the microsecond. The sum avoids a time before zero.
-        if now >= measured.start + delay && now < measured.end + delay {
-            self.arrived += 1;
-            self.delay_sum += delay;
-        }
-    }
-
-    fn delay_mean(&self) -> Span {
-        if self.arrived == 0 { Span::ZERO } else { self.delay_sum / self.arrived }
-    }
-}
-
-impl Stream {
-    fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured: &Range<Time>) {
-        let bytes = payload(meta.bytes);
-        self.tally.arrived(bytes, now, measured.contains(&now));
-        let sent = segment.datagram_sent();
-        if measured.contains(&sent) {
-            self.tally.received(bytes, sent, now);
-        }
-    }
-
-    fn report(&self, now: Time) -> FlowReport {
-        let known = flow(self.id, (self.from, self.to), self.start, 0);
-        let known = FlowReport { source: self.source, kind: FlowKind::Datagrams, ..known };
-        self.tally.report(FlowReport { ending: Ending::Completed, ..known }, now)
-    }
-}
-
-/// Data bytes of a UDP datagram in an IP packet of `bytes` bytes.
-fn payload(bytes: u32) -> u32 {
-    bytes.saturating_sub(UDP_HEADER)
 }

@@ -4,7 +4,7 @@
 //! A controller has no packets and no timers. It receives acknowledgements and congestion signals with their
 //! times, and returns a window in bytes. Loss detection and recovery belong to the sender.
 
-use giveway_qdisc::{Rate, Span, Time};
+use giveway_qdisc::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,12 +51,6 @@ pub trait Controller {
     fn window(&self) -> u64;
     /// Slow-start threshold, bytes; `u64::MAX` before the first loss.
     fn threshold(&self) -> u64;
-    /// The sending rate, for controllers that set one.
-    fn pacing_rate(&self) -> Option<Rate> {
-        None
-    }
-    /// Reports internal state for plots: a name and a value each.
-    fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// The parameters of a new controller.

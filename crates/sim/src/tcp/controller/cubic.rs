@@ -184,10 +184,6 @@ impl Controller for Cubic {
     fn threshold(&self) -> u64 {
         if self.threshold.is_finite() { (self.threshold * self.start.mss as f64) as u64 } else { u64::MAX }
     }
-    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("w_max", self.maximum);
-        visit("w_est", self.estimate);
-    }
 }
 
 impl Cubic {

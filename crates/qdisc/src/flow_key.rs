@@ -1,16 +1,9 @@
-//! Turns headers into [`Meta`]: flow keys, and the host's classifier.
+//! Flow keys: the hash of a packet's addresses, ports and protocol.
 
 use crate::hash::SipHasher;
-use crate::packet::{FlowKey, Meta};
-use crate::units::Time;
+use crate::packet::FlowKey;
 
-/// Fills in what disciplines decide by. A host has one per port; it may keep state (edge routers count flows).
-pub trait Classifier<P> {
-    /// Completes `meta` for a packet that arrives at `now`.
-    fn classify(&mut self, meta: &mut Meta, payload: &P, now: Time);
-}
-
-/// Addresses, ports and protocol: what tells flows apart. Direction matters.
+/// Addresses, ports and protocol of a packet, which identify its flow. The two directions of a connection are two flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FiveTuple {
     /// Source address; IPv4 as an IPv4-mapped IPv6 address.
@@ -26,12 +19,12 @@ pub struct FiveTuple {
 }
 
 impl FiveTuple {
-    /// The tuple as seen in the other direction.
+    /// The tuple of the opposite direction.
     pub fn reversed(self) -> FiveTuple {
         FiveTuple { from: self.to, to: self.from, from_port: self.to_port, to_port: self.from_port, ..self }
     }
 
-    /// Its flow key under `hasher`.
+    /// Flow key of the tuple, by a keyed hash.
     pub fn key(&self, hasher: &SipHasher) -> FlowKey {
         let mut bytes = [0; 37];
         bytes[..16].copy_from_slice(&self.from);
@@ -42,38 +35,37 @@ impl FiveTuple {
         FlowKey(hasher.hash(&bytes))
     }
 
-    /// All of it but the protocol in one word of 32 bits: addresses and ports, combined by exclusive or. That of the TRR paper (Chen
-    /// and Chen, about 2000), section 3.2, there for IPv4; of IPv6 addresses all four words count.
+    /// Exclusive or of addresses and ports, in 32 bits: the flow hash of the TRR paper (Chen and Chen, about 2000), section
+    /// 3.2. The paper has IPv4 only; an IPv6 address contributes all four of its words.
     ///
-    /// Everyone can make flows that collide, and some do without meaning to: both directions of a connection have the same word, and so
-    /// have two whose ports are the other way round.
+    /// Flows collide easily. Both directions of a connection have the same word, and so do two connections with swapped ports.
     pub fn xor(&self) -> u32 {
         let words = |address: &[u8; 16]| {
             let (words, _) = address.as_chunks::<4>();
             words.iter().fold(0, |all, word| all ^ u32::from_be_bytes(*word))
         };
-        // The prefix of mapped IPv4 addresses is in both, and so in none.
+        // The prefix of IPv4-mapped addresses is in both addresses, so it cancels out.
         words(&self.from) ^ words(&self.to) ^ u32::from(self.from_port) ^ u32::from(self.to_port)
     }
 }
 
-/// How flows are told apart.
+/// Hash function of flow keys.
 #[derive(Clone, Copy, Debug)]
 pub enum FlowHash {
-    /// By a keyed hash of 64 bits: what hosts do.
+    /// A keyed hash of 64 bits, which backends use.
     Keyed(SipHasher),
-    /// By [`FiveTuple::xor`] modulo a prime, as the TRR paper does. Flows of one bucket are one flow: to see what that does.
+    /// [`FiveTuple::xor`] modulo a prime, as in the TRR paper. Flows that share a bucket share a key, and so are one flow.
     XorMod(u32),
 }
 
 impl FlowHash {
-    /// That of the paper, which does not say which prime.
+    /// The hash of the TRR paper with 1,021 buckets. The paper does not give its prime.
     pub const PUBLISHED: FlowHash = FlowHash::XorMod(1021);
 
     /// The flow key of a tuple.
     ///
     /// # Panics
-    /// When there are no buckets.
+    /// If the number of buckets is zero.
     pub fn key(&self, tuple: &FiveTuple) -> FlowKey {
         match self {
             FlowHash::Keyed(hasher) => tuple.key(hasher),
@@ -95,7 +87,7 @@ mod tests {
     const A: [u8; 4] = [192, 0, 2, 1];
     const B: [u8; 4] = [198, 51, 100, 7];
 
-    /// One call both ways, the same with the ports swapped, and the one beside it: five flows, one word.
+    /// Both directions of a call, both directions with swapped ports, and the next call: five flows, one word.
     #[test]
     fn exclusive_or_tells_few_flows_apart() {
         let flows = [
@@ -113,7 +105,7 @@ mod tests {
         assert_eq!(keyed.key(&flows[0]), flows[0].key(&SipHasher::new(1, 2)));
     }
 
-    /// A thousand calls between two hosts whose ports go up together, as telephones choose them: how many buckets of 1,021 they have.
+    /// A thousand calls between two hosts, whose ports increase together as telephones choose them, share few of 1,021 buckets.
     #[test]
     fn parallel_sessions_share_buckets() {
         let calls: Vec<FiveTuple> =
@@ -122,7 +114,7 @@ mod tests {
             |hash: FlowHash| calls.iter().map(|call| hash.key(call).0 % 1021).collect::<BTreeSet<_>>().len();
         let published = buckets(FlowHash::PUBLISHED);
         let keyed = buckets(FlowHash::Keyed(SipHasher::new(1, 2)));
-        // Thrown at random, 1,000 fall into about 638.
+        // At random, 1,000 flows would occupy about 638 buckets.
         assert!((580..700).contains(&keyed), "{keyed}");
         assert_eq!(published, 35);
     }

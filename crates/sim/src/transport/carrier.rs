@@ -1,0 +1,113 @@
+//! The calls of sources to the transport.
+
+use std::ops::Range;
+
+use giveway_qdisc::{FlowKey, FlowReport, Span, Time};
+
+use super::Transport;
+use super::connection::Transfer;
+use super::stream::Stream;
+use crate::event_queue::EventQueue;
+use crate::net::{Caller, Carrier, ConnId, Datagram, HostId, Side, StreamId};
+use crate::tally::{Datagrams, Pauses};
+use crate::tcp::Endpoint;
+
+/// The [`Carrier`] of the simulation: the transport and the event queue, borrowed while a source acts.
+pub(crate) struct Simulated<'a> {
+    pub transport: &'a mut Transport,
+    pub queue: &'a mut EventQueue,
+}
+
+impl Carrier for Simulated<'_> {
+    fn host(&mut self, node: u16, delay: Span) -> HostId {
+        self.transport.host(node, delay)
+    }
+
+    fn connect(&mut self, by: Caller<'_>, (from, to): (u16, u16), host: HostId) -> ConnId {
+        self.transport.connect((from, to, host.0), by.source, by.settings, by.now, self.queue)
+    }
+
+    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
+        let id = self.transport.origins[usize::from(by.source)].flow();
+        let conn = self.connect(by, ends, HostId::default());
+        let bytes = bytes.unwrap_or(u64::MAX);
+        let this = &mut self.transport.conns[conn.0 as usize];
+        this.transfer = Some(Transfer {
+            id,
+            start: asked,
+            bytes,
+            pauses: Pauses::since(asked),
+            reported: false,
+            arrived: 0,
+            delay_sum: Span::ZERO,
+        });
+        // Nothing is sent yet: the client sends with the handshake.
+        this.client.write(bytes);
+        if bytes < u64::MAX {
+            this.client.close();
+        }
+        conn
+    }
+
+    fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time) {
+        self.transport.act(conn, side, now, self.queue, |end| end.write(bytes));
+    }
+
+    fn close(&mut self, conn: ConnId, side: Side, now: Time) {
+        self.transport.act(conn, side, now, self.queue, Endpoint::close);
+    }
+
+    fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
+        let counts = self.transport.conns[conn.0 as usize].end(side).counts();
+        (counts.packets, counts.retransmitted, counts.timeouts)
+    }
+
+    fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {
+        self.transport.conns[conn.0 as usize].measured(side, part)
+    }
+
+    fn stream(
+        &mut self,
+        by: Caller<'_>,
+        (from, to): (u16, u16),
+        flow: Option<FlowKey>,
+        start: Time,
+    ) -> StreamId {
+        let transport = &mut *self.transport;
+        let origin = &mut transport.origins[usize::from(by.source)];
+        let flow = flow.unwrap_or_else(|| origin.tuple(from, to, 17).key(&transport.hasher));
+        let id = origin.flow();
+        transport.streams.push(Stream {
+            id,
+            source: by.source,
+            from,
+            to,
+            flow,
+            ecn: by.settings.ecn(),
+            class: by.settings.class,
+            reserved: by.settings.reserved,
+            start,
+            number: 0,
+            offset: 0,
+            tally: Datagrams::default(),
+        });
+        StreamId(transport.streams.len() as u32 - 1)
+    }
+
+    fn datagram(&mut self, stream: StreamId, bytes: u32, now: Time) {
+        let ecn = self.transport.streams[stream.0 as usize].ecn;
+        self.datagram_as(stream, Datagram { bytes, short: bytes <= 64, ecn }, now);
+    }
+
+    fn datagram_as(&mut self, stream: StreamId, datagram: Datagram, now: Time) {
+        self.transport.datagram(stream, datagram, now);
+    }
+
+    fn flow_id(&mut self, by: Caller<'_>) -> u64 {
+        self.transport.origins[usize::from(by.source)].flow()
+    }
+
+    fn report(&mut self, report: FlowReport) {
+        self.transport.reports.push(report);
+    }
+}
