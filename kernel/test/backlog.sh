@@ -37,7 +37,7 @@ for kind in "pfifo limit 2000" fq_codel "sfq limit 2000" fq "cake rtt 10s" drr; 
 done
 for kind in fifo efd drr bsq trr; do
 	flags=
-	[ $kind = bsq ] && flags="--way 1=4"
+	[ $kind = bsq ] && flags="--hops 1=4"
 	[ $kind = trr ] && flags="--rate 100gbit --reserve 1=1gbit"
 	giveway kernel load $kind --limit 2000p --dev wait0 $flags --object /objects/plain/$kind.o >/dev/null || echo "FAILED: load $kind"
 	waits giveway_$kind

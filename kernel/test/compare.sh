@@ -22,7 +22,7 @@ cost drr
 tc qdisc del dev cost root
 for kind in fifo efd drr bsq trr; do
 	flags=
-	[ $kind = bsq ] && flags="--way 1=4"
+	[ $kind = bsq ] && flags="--hops 1=4"
 	[ $kind = trr ] && flags="--rate 100gbit --reserve 1=1gbit"
 	giveway kernel load $kind --dev cost $flags --object /objects/plain/$kind.o >/dev/null || echo "FAILED: load $kind"
 	cost giveway_$kind

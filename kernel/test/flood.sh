@@ -65,7 +65,7 @@ all() {
 	flood fifo "$1" 0 0 0
 	flood efd "$1" "$1" 0 0
 	flood drr "$1" "$1" 0 0
-	flood "bsq level 4" "$1" 15 15 12 $ways
+	flood "bsq level 4" "$1" 15 15 12 $routes
 	flood trr "$1" "$1" 0 0
 }
 

@@ -15,9 +15,9 @@ done
 for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
 ip link set lo up
 
-# Twelve ways of one to four hops, of which some go on where others end.
-ways=
-for way in 1=4 2=5 3=6 4=4.7 5=4.8 6=5.7 7=5.7.9 8=5.7.9.3 9=5.7.9.2 10=6.1.2.3 11=10 12=4.7.7; do ways="$ways --way $way"; done
+# Twelve routes of one to four hops; some continue where others end.
+routes=
+for route in 1=4 2=5 3=6 4=4.7 5=4.8 6=5.7 7=5.7.9 8=5.7.9.3 9=5.7.9.2 10=6.1.2.3 11=10 12=4.7.7; do routes="$routes --hops $route"; done
 
 # journal LANE NAME SLOT DISCIPLINE RATE PACKETS FLOWS SIZES MARKS: one discipline, one mix of traffic, and its journal at a place
 # of the disk.
@@ -25,7 +25,7 @@ journal() {
 	lane=$1 name=$2 slot=$3 discipline=$4 rate=$5 packets=$6 flows=$7 sizes=$8 marks=$9
 	kind=${discipline%% *}
 	[ "$kind" = trr ] && reserve="--reserve 1=400kbit --reserve 2=1600kbit --reserve 3=3600kbit --reserve 4=6400kbit"
-	[ "$kind" = bsq ] && reserve=$ways
+	[ "$kind" = bsq ] && reserve=$routes
 	giveway kernel load "$discipline" --dev "$lane" --rate "$rate" --object "/objects/$kind.o" ${reserve:-} >/dev/null ||
 		{ echo "FAILED: load $name"; return; }
 	unset reserve

@@ -69,7 +69,7 @@ liars() {
 }
 for kind in fifo efd drr bsq trr; do
 	flags="--rate 100mbit"
-	[ $kind = bsq ] && flags="--way 1=4"
+	[ $kind = bsq ] && flags="--hops 1=4"
 	check "$kind charges frames of 1514 bytes that say 20" liars $kind 1514 20 $flags
 	check "$kind charges frames of 60 bytes that say 65535" liars $kind 60 65535 $flags
 done

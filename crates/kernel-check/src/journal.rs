@@ -17,7 +17,7 @@ use giveway_qdisc::{
 };
 use giveway_replay::{Options, Recording, Stamped, WhenFull, Written};
 
-use giveway_kernel_plan::way::Way;
+use giveway_kernel_plan::route::Route;
 
 /// Bytes of an entry.
 const ENTRY: usize = 40;
@@ -145,7 +145,7 @@ pub fn to_trace(
                 at += script.borrow().dropped.len();
                 // What a mark says is a way to one that looks ahead, and a rate to others.
                 let (reserved, ahead) = match spec {
-                    Spec::bsq(_) => (0, Way::ahead(entry.reserved)),
+                    Spec::bsq(_) => (0, Route::ahead(entry.reserved)),
                     _ => (entry.reserved, Ahead::default()),
                 };
                 let meta = Meta {

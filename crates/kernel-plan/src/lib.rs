@@ -1,16 +1,16 @@
-//! Disciplines for the Linux kernel as they are written, without a kernel.
+//! Disciplines for the Linux kernel: parses and checks their text, without a kernel.
 //!
-//! - [`plan`]: reads the spelling of a discipline and gives what the BPF program gets: its kind and its parameters.
-//! - [`way`]: the downstream links that a mark stands for, for a discipline that looks ahead.
+//! - [`plan`] parses a discipline and returns the parameters of its BPF program.
+//! - [`route`] has the downstream hops that a packet mark stands for. Only `bsq` uses them.
 //!
-//! Nothing here runs a program or reads a file, so that the reader of scenarios can check such a spelling anywhere.
+//! Nothing here runs a program or reads a file, so that a scenario that names such a discipline can be checked on any machine.
 
 #![forbid(unsafe_code)]
 
 pub mod plan;
-pub mod way;
+pub mod route;
 
-/// The kernel cannot have a discipline so: a sentence that says what to write instead.
+/// The kernel's discipline lacks a parameter or a value. The sentence says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(String);

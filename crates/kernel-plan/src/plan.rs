@@ -1,82 +1,88 @@
-//! What is to be loaded: a discipline as it is written everywhere in Giveway, and what that is in the kernel.
+//! Turns the text of a discipline into the parameters of its BPF program.
 //!
-//! A kernel discipline has the parameters of the Rust one whose decisions it makes, and is spelled the same. What it does not
-//! have is refused in words, never ignored.
+//! A kernel discipline has the parameters of the Rust discipline that makes the same decisions, in the same syntax. A parameter that
+//! the kernel's discipline lacks is an error with a reason; it is never ignored.
 
 use giveway_disciplines::{Spec, bsq, drr, fifo};
 use giveway_qdisc::blocks::{Inner, Measure, Order};
 use giveway_qdisc::{Bytes, Limit, LinkContext, Rate, Streams};
 
 use crate::PlanError;
-use crate::way::Way;
+use crate::route::Route;
 
-/// The disciplines that there are for the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+/// Declares [`Kind`] from one list: for each discipline its name in the kernel and the name of the Rust discipline that makes
+/// the same decisions.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident: $name:literal, $discipline:literal;)*) => {
+        /// A discipline that exists for the kernel, in `kernel/NAME.bpf.c`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: [Kind; [$($name),*].len()] = [$(Kind::$kind),*];
+
+            /// Its name in `giveway kernel load NAME`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $name,)*
+                }
+            }
+
+            /// Name of the Rust discipline that makes the same decisions.
+            pub const fn discipline(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $discipline,)*
+                }
+            }
+        }
+    };
+}
+
+// The list of the kernel's disciplines. `tests/lists.rs` compares all places that repeat it.
+kinds! {
     /// First in, first out.
-    Fifo,
+    Fifo: "fifo", "fifo";
     /// Deficit round robin.
-    Drr,
+    Drr: "drr", "drr";
     /// Early flow discard.
-    Efd,
-    /// Timestamp round robin, put right: `trr_sound`.
-    Trr,
+    Efd: "efd", "efd";
+    /// Timestamp round robin, corrected.
+    Trr: "trr", "trr_sound";
     /// Burst shaping queueing.
-    Bsq,
+    Bsq: "bsq", "bsq";
 }
 
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Fifo, Kind::Drr, Kind::Efd, Kind::Trr, Kind::Bsq];
-
-    /// Its name here, as in `giveway kernel load NAME`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Fifo => "fifo",
-            Kind::Drr => "drr",
-            Kind::Efd => "efd",
-            Kind::Trr => "trr",
-            Kind::Bsq => "bsq",
-        }
-    }
-
-    /// The name of the Rust discipline that decides the same.
-    pub const fn discipline(self) -> &'static str {
-        match self {
-            Kind::Trr => "trr_sound",
-            other => other.name(),
-        }
-    }
-}
-
-/// What the kernel's discipline is told: `struct params` of `kernel/giveway.h`, in its order.
+/// Parameters of the BPF program: `struct params` of `kernel/giveway.h`, in its order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Params {
-    /// Of the link, bit/s; 0: it is not shaped here.
+    /// Rate of the shaper, bit/s; 0: it does not shape.
     pub rate: u64,
-    /// The limit, where it is in packets.
+    /// The limit, if it is in packets.
     pub limit_packets: u64,
-    /// The limit, where it is in bytes.
+    /// The limit, if it is in bytes.
     pub limit_bytes: u64,
-    /// What of a flow goes ahead, where that is in packets.
+    /// Threshold of EFD, if it is in packets: a flow with more has low priority.
     pub threshold_packets: u64,
-    /// The same in bytes.
+    /// Threshold of EFD, if it is in bytes.
     pub threshold_bytes: u64,
-    /// Which of both.
+    /// 1 if the threshold is in bytes, 0 if it is in packets.
     pub threshold_in_bytes: u64,
-    /// Bytes per round.
+    /// Bytes per round and flow.
     pub quantum: u64,
-    /// Whether the oldest packets make room.
+    /// 1 if the oldest packet is dropped when the queue is full, 0 for the newest.
     pub drop_head: u64,
-    /// Reservations at once.
+    /// The most reservations at a time.
     pub flows: u64,
-    /// Of the calendar.
+    /// Slots of the calendar.
     pub slots: u64,
-    /// The time of one of them.
+    /// Duration of a slot, ps.
     pub width_ps: u64,
-    /// Hops beyond the neighbour that have sub-queues.
+    /// Hops after the next router that have sub-queues.
     pub level: u64,
-    /// Whether the largest sub-queue is that with the most packets.
+    /// 1 if the largest sub-queue is the one with the most packets, 0 for the most bytes.
     pub measure_packets: u64,
 }
 
@@ -101,56 +107,53 @@ impl Params {
     }
 }
 
-/// What is to be loaded.
+/// A discipline for the kernel, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Which discipline.
+    /// The kernel's discipline.
     pub kind: Kind,
-    /// The Rust discipline that decides the same.
+    /// The Rust discipline that makes the same decisions.
     pub spec: Spec,
-    /// What the kernel's is told.
+    /// Parameters of the BPF program.
     pub params: Params,
-    /// How many packets and flows it needs room for, plus one: a power of two.
+    /// Packets and flows that it needs memory for, plus one: a power of two.
     pub room: u32,
 }
 
-/// Room that there is at least, and at most.
+/// Bounds of [`Plan::room`].
 const ROOM: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 17;
 /// The most slots of a calendar in the kernel.
 const SLOTS: u32 = 4096;
-/// Below 2^44 bit/s what a packet costs is computed in 64 bits.
+/// At rates below 2^44 bit/s the BPF program computes a packet's transmission time in 64 bits.
 const FASTEST: u64 = 1 << 44;
-/// A slot in ticks of 2^-20 ps is below 2^63.
+/// The widest slot: in ticks of 2^-20 ps it must be below 2^63.
 const WIDEST_PS: u64 = 1 << 43;
 
 impl Plan {
-    /// What `spelling` is in the kernel: "efd limit 300p threshold 20p". `mtu` is the largest packet as the kernel counts it, with the
-    /// header of its link.
+    /// Parses a discipline, for example "efd limit 300p threshold 20p". `mtu` is the largest packet as the kernel counts it, with
+    /// the header of its link.
     ///
     /// # Errors
-    /// A spelling that nobody knows, a parameter that makes no sense or that the kernel's discipline does not have.
-    pub fn new(
-        spelling: &str,
-        rate: Option<Rate>,
-        limit: Option<Limit>,
-        mtu: u64,
-    ) -> Result<Plan, PlanError> {
-        let spelling = spelling.trim();
-        let (word, rest) = spelling.split_once(char::is_whitespace).unwrap_or((spelling, ""));
+    /// If the text is no discipline of the kernel's, or a parameter is invalid or missing in the kernel's discipline.
+    pub fn new(text: &str, rate: Option<Rate>, limit: Option<Limit>, mtu: u64) -> Result<Plan, PlanError> {
+        let text = text.trim();
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let Some(kind) = Kind::ALL.into_iter().find(|kind| [kind.name(), kind.discipline()].contains(&word))
         else {
             let known = Kind::ALL.map(Kind::name).join(", ");
-            return Err(PlanError::new(format!("there is no {word:?} for the kernel: there are {known}")));
+            return Err(PlanError::new(format!(
+                "the kernel has no discipline {word:?} of Giveway: choose one of {known}"
+            )));
         };
         let limit =
             limit.map(|limit| format!(" limit {limit}").replace(" packets", "p").replace(" bytes", "b"));
         let text = format!("{} {rest}{}", kind.discipline(), limit.unwrap_or_default());
         let spec: Spec = text.trim().parse().map_err(|error| PlanError::new(format!("{error}")))?;
         if kind == Kind::Trr && rate.is_none() {
-            let what = "trr shares out a link whose rate it knows: say --rate, for example --rate 10mbit";
+            let what = "trr needs the rate of its link: write --rate, for example --rate 10mbit";
             return Err(PlanError::new(what));
         }
-        // Without a rate nothing below depends on it; sites have one.
+        // Without a rate no parameter below depends on it, but a context must have one.
         let context = LinkContext {
             mtu: Bytes(mtu),
             ..LinkContext::new(rate.unwrap_or(Rate::gbit(1)), Streams::new(1))
@@ -159,7 +162,7 @@ impl Plan {
         let mut params = Params { rate: rate.map_or(0, Rate::as_bit), ..Params::default() };
         if params.rate >= FASTEST {
             return Err(PlanError::new(format!(
-                "{} is more than the kernel's disciplines count to",
+                "{} is faster than the kernel's disciplines can compute with",
                 context.rate
             )));
         }
@@ -170,11 +173,11 @@ impl Plan {
                 config.limit
             }
             Spec::drr(config) => {
-                only(config.quanta.is_empty(), "quanta", "all flows have one quantum")?;
+                only(config.quanta.is_empty(), "quanta", "all flows have the same quantum")?;
                 only(
                     config.drop == drr::Victim::Longest,
                     "drop",
-                    "the longest queue pays, with its newest packet",
+                    "the newest packet of the longest queue is dropped",
                 )?;
                 only(config.key == drr::Key::Flow, "key", "a flow is a connection")?;
                 only(config.buckets == 0, "buckets", "each flow has a queue of its own")?;
@@ -182,7 +185,7 @@ impl Plan {
                 config.limit
             }
             Spec::efd(config) => {
-                only(config.count_first, "nocount_first", "a packet counts before it is compared")?;
+                only(config.count_first, "nocount_first", "a packet is counted before it is compared")?;
                 match config.threshold {
                     Limit::Packets(most) => params.threshold_packets = most,
                     Limit::Bytes(most) => (params.threshold_in_bytes, params.threshold_bytes) = (1, most),
@@ -199,16 +202,20 @@ impl Plan {
                 config.limit
             }
             Spec::bsq(config) => {
-                let most = Way::MOST;
-                only(usize::from(config.level) <= most, "level", &format!("a way has at most {most} hops"))?;
-                only(config.order == Order::Corrected, "order", "what is empty has no turn")?;
+                let most = Route::MOST;
+                only(
+                    usize::from(config.level) <= most,
+                    "level",
+                    &format!("a route has at most {most} hops"),
+                )?;
+                only(config.order == Order::Corrected, "order", "an empty sub-queue gets no turn")?;
                 only(config.inner == Inner::Smooth, "inner", "a turn is a packet")?;
-                only(!config.descend, "descend", "the largest is the sub-queue of one node")?;
+                only(!config.descend, "descend", "the largest sub-queue of one node is the victim")?;
                 let drop = config.drop;
                 only(
                     matches!(drop, bsq::Victim::Head | bsq::Victim::Tail),
                     "drop",
-                    "the head of the largest sub-queue goes, or the arrival (drop tail)",
+                    "the head of the largest sub-queue is dropped, or the arrival (drop tail)",
                 )?;
                 flows = u64::from(config.branches);
                 only(flows <= ROOM.end() / 8, "branches", &format!("there are at most {}", ROOM.end() / 8))?;
@@ -229,36 +236,36 @@ impl Plan {
                 most / 60
             }
         };
-        // The arrival is held while it is decided who goes, and number 0 is nobody.
+        // One for the arrival, which is stored while the victim is chosen; one because number 0 means none.
         let room = packets.max(flows).saturating_add(2).max(*ROOM.start()).checked_next_power_of_two();
         let Some(room) = room.filter(|room| ROOM.contains(room)) else {
             let most = ROOM.end() - 2;
             let what = format!(
-                "limit {limit} is room for {packets} packets: the kernel's disciplines hold at most {most}"
+                "limit {limit} means up to {packets} packets: the kernel's disciplines hold at most {most}"
             );
             return Err(PlanError::new(what));
         };
         Ok(Plan { kind, spec, params, room: room as u32 })
     }
 
-    /// How it is written here: as the Rust discipline, under the name that the kernel's has.
-    pub fn spelling(&self) -> String {
+    /// The discipline with its parameters, under the kernel's name.
+    pub fn text(&self) -> String {
         self.spec.to_string().replacen(self.kind.discipline(), self.kind.name(), 1)
     }
 
-    /// What the kernel's discipline is told of ways, by mark.
+    /// The words for the BPF program that hold these routes, by mark.
     ///
     /// # Errors
-    /// When it is none that looks ahead, or its tree has no room for them.
-    pub fn ways(&self, ways: &[(u32, Way)]) -> Result<Vec<(u32, u64)>, PlanError> {
+    /// If the discipline does not use routes, or its tree is too small for them.
+    pub fn routes(&self, routes: &[(u32, Route)]) -> Result<Vec<(u32, u64)>, PlanError> {
         let Spec::bsq(config) = &self.spec else {
-            return match ways {
+            return match routes {
                 [] => Ok(Vec::new()),
-                _ => Err(PlanError::new("only bsq looks ahead: leave --way out, or load bsq")),
+                _ => Err(PlanError::new("only bsq uses routes: leave --hops out, or load bsq")),
             };
         };
-        Way::check(ways, config.level.into(), config.branches)?;
-        Ok(ways.iter().map(|(mark, way)| (*mark, way.word())).collect())
+        Route::check(routes, config.level.into(), config.branches)?;
+        Ok(routes.iter().map(|(mark, route)| (*mark, route.word())).collect())
     }
 }
 
@@ -276,15 +283,15 @@ mod tests {
 
     const HEADER: &str = include_str!("../../../kernel/giveway.h");
 
-    fn plan(spelling: &str) -> Plan {
-        Plan::new(spelling, Some(Rate::mbit(10)), None, 1514).unwrap()
+    fn plan(text: &str) -> Plan {
+        Plan::new(text, Some(Rate::mbit(10)), None, 1514).unwrap()
     }
 
-    fn refusal(spelling: &str) -> String {
-        Plan::new(spelling, Some(Rate::mbit(10)), None, 1514).unwrap_err().to_string()
+    fn refusal(text: &str) -> String {
+        Plan::new(text, Some(Rate::mbit(10)), None, 1514).unwrap_err().to_string()
     }
 
-    /// The words of a C struct, in their order.
+    /// Names of a C struct's fields, in their order.
     fn fields(of: &str) -> Vec<String> {
         let body = HEADER.split_once(&format!("struct {of} {{\n")).expect("the header has it").1;
         let lines = body.split_once("\n};").expect("it ends").0.lines();
@@ -302,7 +309,7 @@ mod tests {
         let counters = fields("counters");
         let first = counters.iter().position(|name| name == "overlimit").unwrap();
         let names = DropReason::ALL.map(DropReason::name);
-        // What only hosts of packets that are not real lose.
+        // The reasons that follow occur only in simulations.
         assert_eq!(counters[first..first + 9], names[..9]);
     }
 
@@ -319,11 +326,11 @@ mod tests {
             (trr.params.width_ps, trr.params.slots, trr.spec.name()),
             (1_211_200_000, 4096, "trr_sound")
         );
-        assert_eq!(trr.spelling(), "trr limit 500p");
+        assert_eq!(trr.text(), "trr limit 500p");
     }
 
     #[test]
-    fn there_is_room_for_the_limit_and_the_arrival() {
+    fn memory_suffices_for_the_limit_and_the_arrival() {
         assert_eq!(
             ["fifo", "fifo limit 4094p", "fifo limit 4095p"].map(|text| plan(text).room),
             [4096, 4096, 8192]
@@ -332,11 +339,11 @@ mod tests {
     }
 
     #[test]
-    fn ways_are_for_who_looks_ahead() {
-        let way = [(7, "4.5".parse().unwrap())];
-        assert_eq!(plan("bsq level 2 limit 9p").ways(&way).unwrap(), [(7, 0x6_0005)]);
-        assert!(plan("bsq branches 2").ways(&way).unwrap_err().to_string().contains("branches 3"));
-        assert!(plan("efd").ways(&way).is_err() && plan("efd").ways(&[]).is_ok());
+    fn only_bsq_has_routes() {
+        let route = [(7, "4.5".parse().unwrap())];
+        assert_eq!(plan("bsq level 2 limit 9p").routes(&route).unwrap(), [(7, 0x6_0005)]);
+        assert!(plan("bsq branches 2").routes(&route).unwrap_err().to_string().contains("branches 3"));
+        assert!(plan("efd").routes(&route).is_err() && plan("efd").routes(&[]).is_ok());
         let bsq = plan("bsq drop tail measure packets").params;
         assert_eq!((bsq.level, bsq.drop_head, bsq.measure_packets), (1, 0, 1));
     }

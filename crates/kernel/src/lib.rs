@@ -1,21 +1,28 @@
 //! Disciplines in the Linux kernel, as BPF qdiscs: from their source in `kernel/` to a qdisc on an interface, and back.
 //!
-//! What is to be loaded is a [`giveway_kernel_plan::plan::Plan`].
+//! The input is a [`giveway_kernel_plan::plan::Plan`].
 //!
-//! - [`object`]: the program is compiled against the types of the running kernel.
-//! - [`attach`]: it is loaded and put on an interface, shown, and taken away again; what was there before comes back.
-//! - [`printed`]: what `bpftool`, `tc` and `ip` print is read.
-//! - [`redirect`]: what comes in at one interface leaves at another, so that a discipline on each is a shaped wire.
+//! - [`object`] compiles the program against the types of the running kernel.
+//! - [`attach`] loads it, puts it on an interface, reads its counters and removes it; the qdisc that it replaced comes back.
+//! - [`state`] has the files that record what is loaded, on which interface of which network namespace.
+//! - `bpf` and `tc` run `bpftool` and `tc` for [`attach`]; [`printed`] parses the output of `bpftool`, `tc` and `ip`.
+//! - [`redirect`] forwards the traffic of one interface to another, so that a discipline on each makes a shaped wire.
 //!
-//! All that speaks to the kernel are programs of the distribution, run as children: `clang`, `bpftool`, `tc`. So nothing here links
-//! libbpf, nothing is unsafe, and whoever does not load a qdisc pays nothing for it. What a child says is passed on when it fails.
+//! Everything that changes the kernel is a program of the distribution, run as a child process: `clang`, `bpftool`, `tc`, `ip`
+//! ([`process`]). Giveway therefore links no libbpf and needs no `unsafe` here, and a user who loads no qdisc installs
+//! none of them. The error of a child that fails is part of ours.
 
 #![forbid(unsafe_code)]
 
 pub mod attach;
+mod bpf;
+mod error;
 pub mod object;
 pub mod printed;
+pub mod process;
 pub mod redirect;
+pub mod state;
+mod tc;
 mod tools;
 
-pub use tools::KernelError;
+pub use error::KernelError;

@@ -1,7 +1,7 @@
-//! The program is compiled against the types of the kernel that will run it.
+//! Compiles a discipline's C program against the types of the kernel that will run it.
 //!
-//! The sources are part of this program, so that it works without its repository. What they are compiled with is written to a
-//! folder of its own, which is removed afterwards.
+//! The C sources are embedded in the Rust program, so that it works without its repository. They are written to a temporary
+//! folder for the compiler.
 
 use std::path::{Path, PathBuf};
 
@@ -27,25 +27,25 @@ const SOURCES: &[(&str, &str)] = &[
     ("bsq.bpf.c", include_str!("../../../kernel/bsq.bpf.c")),
 ];
 
-/// What is built.
+/// A discipline and the options of its compilation.
 #[derive(Clone, Debug)]
 pub struct Recipe<'a> {
-    /// Which discipline.
+    /// The discipline.
     pub kind: Kind,
-    /// What tc will call it, at most 15 letters.
+    /// The qdisc's name in `tc`, at most 15 letters.
     pub name: &'a str,
-    /// For how many packets and flows there is room, plus one: a power of two.
+    /// Packets and flows that it has memory for, plus one: a power of two.
     pub room: u32,
-    /// How many entries its journal has room for, when it keeps one.
+    /// Entries of its journal, if it writes one.
     pub journal: Option<u32>,
-    /// The kernel's types: a file with BTF, such as [`RUNNING`] or an uncompressed kernel.
+    /// File with the kernel's types (BTF), such as [`RUNNING`] or an uncompressed kernel.
     pub btf: &'a Path,
 }
 
-/// Builds it.
+/// Compiles a discipline into an object file.
 ///
 /// # Errors
-/// When clang, bpftool or the headers of libbpf are missing, or the kernel has no types to show.
+/// If clang, bpftool or the headers of libbpf are missing, or the kernel does not publish its types.
 pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), KernelError> {
     let folder = Folder::new(out)?;
     for (name, text) in SOURCES {
@@ -54,7 +54,7 @@ pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), KernelError> {
     }
     if !recipe.btf.exists() {
         let what = format!(
-            "{} is not there: the kernel was built without CONFIG_DEBUG_INFO_BTF",
+            "{} does not exist: the kernel was built without CONFIG_DEBUG_INFO_BTF",
             recipe.btf.display()
         );
         return Err(KernelError::precondition(what));
@@ -77,7 +77,7 @@ pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), KernelError> {
     arguments.extend(journal.as_deref());
     arguments.extend(["-c", &source, "-o", &out]);
     match CLANG.run(&arguments) {
-        Err(KernelError::Failed { said, .. }) if said.contains("bpf/bpf_helpers.h") => {
+        Err(KernelError::Failed { output, .. }) if output.contains("bpf/bpf_helpers.h") => {
             Err(KernelError::Missing {
                 program: "bpf/bpf_helpers.h",
                 purpose: "the disciplines are compiled with the headers of libbpf",
@@ -92,11 +92,11 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A folder that is removed again.
+/// A temporary folder, removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
-    /// Beside the file that is built: who may write that may write this.
+    /// Makes it beside the object file, where the user may write anyway.
     fn new(out: &Path) -> Result<Folder, KernelError> {
         let path = PathBuf::from(format!("{}.{}.build", out.display(), std::process::id()));
         std::fs::create_dir(&path).map_err(KernelError::file(&path))?;

@@ -1,72 +1,72 @@
-//! What the programs print that speak to the kernel, read: `bpftool`, `tc` and `ip`.
+//! Parsers of the output of `bpftool`, `tc` and `ip`.
 //!
-//! Other versions of them print other things, so nothing here may fail: what is not understood is not there.
+//! Their output differs between versions, so a parser never panics: an item that it cannot read counts as missing.
 
 use serde_json::Value;
 
-/// Reads JSON. Nothing at all is an empty list: that is what `tc` prints where it has nothing to show.
+/// Parses JSON. Empty text is an empty list, because `tc` prints nothing for an empty list.
 ///
 /// # Errors
-/// It is no JSON.
+/// If the text is not JSON.
 pub fn json(text: &str) -> Result<Value, serde_json::Error> {
     if text.trim().is_empty() { Ok(Value::Array(Vec::new())) } else { serde_json::from_str(text) }
 }
 
-/// The qdisc at the root of an interface, of `tc -j qdisc show`.
+/// The qdisc at the root of an interface, from `tc -j qdisc show`.
 pub fn root_qdisc(shown: &Value) -> Option<&Value> {
     shown.as_array()?.iter().find(|one| one["root"] == true)
 }
 
-/// Whether an interface has a place for filters where frames come in, of `tc -j qdisc show`.
+/// True if an interface has a qdisc for filters at its ingress, from `tc -j qdisc show`.
 pub fn has_ingress(shown: &Value) -> bool {
     let is = |one: &Value| ["clsact", "ingress"].iter().any(|kind| one["kind"] == *kind);
     shown.as_array().is_some_and(|all| all.iter().any(is))
 }
 
-/// Whether an interface takes frames that are not addressed to it, of `ip -j link show`.
+/// True if an interface is promiscuous, from `ip -j link show`.
 pub fn is_promiscuous(shown: &Value) -> bool {
     shown[0]["flags"].as_array().is_some_and(|flags| flags.iter().any(|flag| flag == "PROMISC"))
 }
 
-/// The number of the object that `bpftool struct_ops register` registered; it prints that as a remark.
-pub fn registered(said: &str) -> Option<u64> {
-    let mut lines = said.lines();
+/// The number of the new object, from the remarks of `bpftool struct_ops register`.
+pub fn registered(output: &str) -> Option<u64> {
+    let mut lines = output.lines();
     lines.find_map(|line| line.starts_with("Registered").then(|| line.rsplit(' ').next()?.parse().ok())?)
 }
 
-/// The maps of an object with their numbers, and how many entries the map `slots` has, of `bpftool -j map show`.
+/// The maps of an object with their numbers, and the number of entries of its map `slots`, from `bpftool -j map show`.
 pub fn maps(shown: &Value, object: u64) -> (Vec<(String, u64)>, u64) {
     let all = shown.as_array().map(Vec::as_slice).unwrap_or_default();
-    // The maps of one object have their types in common.
+    // All maps of an object have the same `btf_id`.
     let types = all.iter().find(|map| map["id"] == object).map(|map| &map["btf_id"]);
     let mut maps = Vec::new();
-    let mut room = 0;
+    let mut capacity = 0;
     for map in all.iter().filter(|map| Some(&map["btf_id"]) == types) {
         let (Some(name), Some(id)) = (map["name"].as_str(), map["id"].as_u64()) else { continue };
         if name == "slots" {
-            room = map["max_entries"].as_u64().unwrap_or_default();
+            capacity = map["max_entries"].as_u64().unwrap_or_default();
         }
         maps.push((name.to_owned(), id));
     }
-    (maps, room)
+    (maps, capacity)
 }
 
-/// The counters of a discipline, by name, of `bpftool -j map dump`.
+/// The counters of a discipline by name, from `bpftool -j map dump`.
 pub fn counters(dump: &Value) -> Option<Vec<(String, u64)>> {
     let value = &dump[0]["formatted"]["value"][".data.counters"][0]["counters"];
     let counters = value.as_object()?;
     Some(counters.iter().filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect())
 }
 
-/// What tc calls an object, of `bpftool -j struct_ops dump`: the `id` of `struct Qdisc_ops`, which is a text; those of maps are
-/// numbers. What bpftool 7.1 prints there is JSON only in parts.
+/// An object's qdisc name in `tc`, from `bpftool -j struct_ops dump`: the `id` of `struct Qdisc_ops`, which is a string, unlike the
+/// `id` of a map. The output of bpftool 7.1 is JSON only in parts, so the text is searched.
 pub fn object_name(dump: &str) -> Option<String> {
     let (_, rest) = dump.split_once("\"id\":\"")?;
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// A line of `tc qdisc show` as it is typed behind `tc qdisc add dev DEVICE root`: "qdisc tbf 8001: root refcnt 2 rate 1Mbit" becomes
-/// "handle 8001: tbf rate 1Mbit". Some units that tc prints it does not read.
+/// Converts a line of `tc qdisc show` to arguments of `tc qdisc add dev DEVICE root`: "qdisc tbf 8001: root refcnt 2 rate 1Mbit"
+/// becomes "handle 8001: tbf rate 1Mbit". Units that `tc` prints but does not accept are removed.
 pub fn as_typed(line: &str) -> String {
     let mut words = line.split_whitespace().skip(1);
     let (kind, handle) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -75,7 +75,7 @@ pub fn as_typed(line: &str) -> String {
         match word {
             "root" => {}
             "refcnt" => drop(words.next()),
-            // It has no parameters, and shows some.
+            // tc shows these values of pfifo_fast, but accepts none.
             "bands" if kind == "pfifo_fast" => break,
             "limit" | "flow_limit" | "quantum" | "initial_quantum" | "perturb" => {
                 typed.push(word);
@@ -87,7 +87,7 @@ pub fn as_typed(line: &str) -> String {
     typed.join(" ")
 }
 
-/// A number of packets, bytes or seconds, without what tc prints behind it; larger units stay.
+/// A number of packets, bytes or seconds without its unit; larger units stay.
 fn without_unit(number: &str) -> &str {
     let bare = ["p", "b", "sec"].iter().find_map(|unit| number.strip_suffix(unit)).unwrap_or(number);
     if bare.bytes().all(|byte| byte.is_ascii_digit()) { bare } else { number }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_qdisc_is_put_back_as_it_is_typed() {
+    fn a_shown_qdisc_becomes_arguments_of_tc() {
         let line = "qdisc tbf 8001: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms ";
         assert_eq!(as_typed(line), "handle 8001: tbf rate 1Mbit burst 5Kb lat 50ms");
         let line = "qdisc pfifo 8002: root refcnt 3 limit 100p";
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(as_typed(line), "handle 8004: pfifo_fast");
     }
 
-    /// What bpftool 7.1 says, shortened.
+    // The output is from bpftool 7.1, shortened.
     #[test]
     fn the_name_of_an_object_is_found() {
         let dump = r#"{"bpf_map_info":{"type":26,"id":9}},{"bpf_struct_ops_Qdisc_ops":{"data":{"next":0,"id":"giveway_efd"}}}"#;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_of_one_object_have_their_types_in_common() {
+    fn maps_of_one_object_have_the_same_types() {
         let shown = r#"[{"id":7,"name":"a","btf_id":1},{"id":8,"name":"slots","btf_id":2,"max_entries":64},{"id":9,"name":"b","btf_id":2}]"#;
         let shown = json(shown).unwrap();
         assert_eq!(maps(&shown, 9), (vec![("slots".to_owned(), 8), ("b".to_owned(), 9)], 64));

@@ -1,29 +1,28 @@
-//! What comes in at one interface leaves at another, in the kernel: a wire between two interfaces, with the discipline at the root of each
-//! in front of it.
+//! Forwards all frames between two interfaces in the kernel, through the qdisc at the root of each: a wire, without a bridge.
 //!
-//! - It is a filter of tc at the ingress of each, which takes every frame (`matchall`) and hands it to the other (`mirred`). So
-//!   frames pass unchanged, and the machine itself does not see them: no bridge with addresses, tables and spanning trees is needed.
-//! - Filters of others at the same place would come before or after ours: where there are any, it is refused.
+//! - A `tc` filter at the ingress of each interface matches every frame (`matchall`) and redirects it to the other (`mirred`).
+//!   Frames pass unchanged, and the machine's own network stack does not receive them.
+//! - Other filters at an ingress would run before or after this one, so an interface that has any is refused.
 
 use crate::KernelError;
 use crate::printed;
 use crate::tools::{IP, TC};
 
-/// What our filters are known by: "giveway" in hexadecimal digits.
+/// Mark of Giveway's filters: "giveway" in hexadecimal digits.
 const COOKIE: &str = "67697665776179";
 
-/// Two interfaces that are joined.
+/// Two joined interfaces.
 #[derive(Debug)]
 pub struct Joined {
     devices: [String; 2],
-    /// Which of them listened to their own address only, before.
+    /// True for an interface that was not promiscuous before.
     quiet: [bool; 2],
 }
 
 /// Joins two interfaces.
 ///
 /// # Errors
-/// When one has filters of others, or the kernel has no such filter; then nothing is changed.
+/// If an interface has other filters, or the kernel lacks such filters. Then nothing is changed.
 pub fn join(devices: [&str; 2]) -> Result<Joined, KernelError> {
     for device in devices {
         clear(device)?;
@@ -37,20 +36,19 @@ pub fn join(devices: [&str; 2]) -> Result<Joined, KernelError> {
 }
 
 fn connect(joined: &mut Joined) -> Result<(), KernelError> {
-    let ways = [(0, 1), (1, 0)];
-    for (at, to) in ways {
+    for (at, to) in [(0, 1), (1, 0)] {
         let (from, to) = (joined.devices[at].as_str(), joined.devices[to].as_str());
         let place = ["filter", "add", "dev", from, "ingress", "protocol", "all", "pref", "1", "matchall"];
         let action = ["action", "mirred", "egress", "redirect", "dev", to, "cookie", COOKIE];
         let filter = [&place[..], &action].concat();
         let made = TC.run(&["qdisc", "add", "dev", from, "clsact"]).and_then(|_| TC.run(&filter));
         made.map_err(|error| match error {
-            KernelError::Failed { command, said } => KernelError::Precondition(format!(
-                "{from} cannot be joined to {to} by tc, which needs the modules sch_ingress, cls_matchall and act_mirred: {command}: {said}"
+            KernelError::Failed { command, output } => KernelError::Precondition(format!(
+                "{from} cannot be joined to {to} by tc, which needs the modules sch_ingress, cls_matchall and act_mirred: {command}: {output}"
             )),
             other => other,
         })?;
-        // Frames for the machines behind the other interface are not addressed to this one.
+        // The frames are addressed to machines behind the other interface.
         if !promiscuous(from)? {
             IP.run(&["link", "set", "dev", from, "promisc", "on"])?;
             joined.quiet[at] = true;
@@ -59,10 +57,10 @@ fn connect(joined: &mut Joined) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Parts them again: as they were before.
+/// Removes the filters, and restores the flags of the interfaces.
 ///
 /// # Errors
-/// The last step that failed; the others were done.
+/// The first step that failed. The other steps were tried, too.
 pub fn part(joined: &Joined) -> Result<(), KernelError> {
     let mut done = Ok(());
     for (device, quiet) in joined.devices.iter().zip(joined.quiet) {
@@ -80,19 +78,19 @@ pub fn part(joined: &Joined) -> Result<(), KernelError> {
     done
 }
 
-/// Takes away what a process of ours left that was killed.
+/// Removes the filters of a process of Giveway that was killed.
 fn clear(device: &str) -> Result<(), KernelError> {
     match filters(device)? {
         None => Ok(()),
         Some(text) if text.contains(COOKIE) => TC.run(&["qdisc", "del", "dev", device, "clsact"]).map(drop),
         Some(_) => Err(KernelError::Precondition(format!(
-            "{device} has filters of somebody else where frames come in: look at them with tc filter show dev {device} ingress, and \
+            "{device} already has filters at its ingress: show them with tc filter show dev {device} ingress, and \
              remove them with tc qdisc del dev {device} clsact (or ingress)"
         ))),
     }
 }
 
-/// The filters at the ingress of an interface, as tc shows them; none where there is no place for any.
+/// The output of `tc` for the filters at the ingress of an interface; none if it has no qdisc for them.
 fn filters(device: &str) -> Result<Option<String>, KernelError> {
     let all = TC.json(&["-j", "qdisc", "show", "dev", device])?;
     if !printed::has_ingress(&all) {

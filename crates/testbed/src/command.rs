@@ -1,7 +1,8 @@
 //! Programs of the system: `ip`, `tc`, `ethtool`.
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
+
+use giveway_kernel::process;
 
 use crate::error::TestbedError;
 
@@ -28,12 +29,5 @@ pub(crate) fn exists(program: &str, argument: &str) -> bool {
 
 fn start(words: &[&str], input: &str) -> std::io::Result<Output> {
     let (program, arguments) = words.split_first().expect("a command has a first word");
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn()?;
-    let mut pipe = child.stdin.take().expect("it was asked for");
-    // A program that does not read its input closes the pipe early, which is harmless.
-    let _ = pipe.write_all(input.as_bytes());
-    drop(pipe);
-    child.wait_with_output()
+    process::output(program, arguments, input)
 }
