@@ -4,13 +4,11 @@ use std::io::Cursor;
 
 use giveway_disciplines::Spec;
 use giveway_kernel_check::journal::{self, Entry};
+use giveway_kernel_plan::plan::Kind;
 use giveway_qdisc::{LinkContext, Rate, Streams};
 
 use crate::memory::Memory;
 
-/// The disciplines that there are in the kernel.
-const KERNEL: [&str; 5] =
-    ["fifo limit 20p", "drr limit 20p", "efd limit 20p", "trr_sound limit 20p", "bsq limit 20p"];
 /// Qdiscs of the kernel's own that are compared with ours.
 const ORACLE: [&str; 4] = ["codel limit 20p", "fq_codel limit 20p", "pie limit 20p", "red limit 20p"];
 /// Some disciplines make up for time that has passed, interval by interval: a jump of years takes them hours. No journal
@@ -28,10 +26,15 @@ pub fn run(input: &[u8]) {
     if entries.iter().any(|entry| entry.now > LONGEST_NS) {
         return;
     }
-    let spec = |specs: &[&'static str]| specs[usize::from(choice & 63) % specs.len()];
+    let choice_of = |count: usize| usize::from(choice & 63) % count;
     match choice & 64 {
-        0 => check(&entries, spec(&KERNEL)),
-        _ => drop(giveway_kernel_check::oracle::ask(&entries, spec(&ORACLE), Rate::mbit(8))),
+        0 => {
+            let discipline = Kind::ALL[choice_of(Kind::ALL.len())].discipline();
+            check(&entries, &format!("{discipline} limit 20p"));
+        }
+        _ => {
+            drop(giveway_kernel_check::oracle::ask(&entries, ORACLE[choice_of(ORACLE.len())], Rate::mbit(8)))
+        }
     }
 }
 
