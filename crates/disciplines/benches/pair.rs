@@ -22,7 +22,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use giveway_disciplines::{ALL, Discipline, Entry, Spec, Visit};
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Ahead, Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, NextHops, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
 const LINK: Rate = Rate::gbit(1000);
 const BYTES: u32 = 1000;
@@ -72,7 +72,7 @@ struct Traffic<Q> {
     /// How many flows arrivals cycle through.
     flows: u64,
     /// Where flows go after the link: 16 next hops, each with two, and so on.
-    ways: [Ahead; WAYS],
+    ways: [NextHops; WAYS],
 }
 
 /// Ways through the network beyond the link.
@@ -80,7 +80,7 @@ const WAYS: usize = 64;
 
 impl<Q: Qdisc<u64>> Traffic<Q> {
     fn new(qdisc: Q, flows: u64) -> Traffic<Q> {
-        let way = |n: usize| Ahead::new([n % 16, n % 32, n % 64].map(|hop| hop as u16));
+        let way = |n: usize| NextHops::new([n % 16, n % 32, n % 64].map(|hop| hop as u16));
         let ways = std::array::from_fn(way);
         Traffic { qdisc, out: Outbox::default(), now: Time::ms(1), serial: 0, flows, ways }
     }
@@ -94,7 +94,7 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         pkt.meta.offset = (self.serial * 1000) as u32;
         pkt.meta.remaining = u32::MAX - pkt.meta.offset;
         pkt.meta.reserved = Rate::mbit(1);
-        pkt.meta.ahead = self.ways[flow as usize % WAYS];
+        pkt.meta.next_hops = self.ways[flow as usize % WAYS];
         self.serial += 1;
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
     }

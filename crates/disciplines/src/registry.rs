@@ -27,8 +27,8 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
         context.mtu
     }
 
-    /// How many hops beyond the link it looks: a host fills in so much of [`giveway_qdisc::Meta::ahead`].
-    fn looks_ahead(&self) -> usize {
+    /// How many hops beyond the link it looks: a host fills in so much of [`giveway_qdisc::Meta::next_hops`].
+    fn lookahead(&self) -> usize {
         0
     }
 
@@ -171,9 +171,9 @@ macro_rules! registry {
             }
 
             /// How many hops beyond the link it looks.
-            pub fn looks_ahead(&self) -> usize {
+            pub fn lookahead(&self) -> usize {
                 match self {
-                    $($(Spec::$name(config) => config.looks_ahead(),)*)*
+                    $($(Spec::$name(config) => config.lookahead(),)*)*
                 }
             }
 

@@ -2,7 +2,7 @@
 
 use giveway_disciplines::{ALL, Discipline, Spec, Visit};
 use giveway_qdisc::{
-    Ahead, Cx, FlowKey, Label, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Rng, Streams, Time,
+    Cx, FlowKey, Label, LinkContext, Next, NextHops, Outbox, Packet, Qdisc, Rate, Rng, Streams, Time,
 };
 
 /// Packets that stay queued, where the limit allows it.
@@ -35,7 +35,7 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         pkt.meta.reserved = Rate::kbit(100);
         pkt.meta.remaining = self.rng.below(100_000) as u32;
         (pkt.meta.from, pkt.meta.to) = ((pkt.meta.flow.0 / 8) as u16, (pkt.meta.flow.0 % 8) as u16);
-        pkt.meta.ahead = Ahead::new([8, 16, 64].map(|hops| (pkt.meta.flow.0 % hops) as u16));
+        pkt.meta.next_hops = NextHops::new([8, 16, 64].map(|hops| (pkt.meta.flow.0 % hops) as u16));
         self.serial += 1;
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
         self.settle();

@@ -2,7 +2,7 @@
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::{Op, Violation, drive};
-use giveway_qdisc::{LinkContext, Onward, Rate, Streams};
+use giveway_qdisc::{Downstream, LinkContext, Rate, Streams};
 use proptest::prelude::*;
 
 fn context() -> LinkContext {
@@ -13,8 +13,8 @@ fn context() -> LinkContext {
         ((1, 1), Rate::kbit(70)),
         ((1, 2), Rate::gbit(1)),
     ];
-    let onward = Onward::new(0, links);
-    LinkContext { onward, ..LinkContext::new(Rate::mbit(10), Streams::new(42).within("contract")) }
+    let downstream = Downstream::new(0, links);
+    LinkContext { downstream, ..LinkContext::new(Rate::mbit(10), Streams::new(42).within("contract")) }
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -7,7 +7,7 @@
 
 use giveway_disciplines::{ALL, Discipline, Spec, Visit};
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Ahead, Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, NextHops, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
 const LINK: Rate = Rate::gbit(1);
 const BYTES: u32 = 1000;
@@ -36,7 +36,7 @@ impl<Q: Qdisc<()>> Stream<Q> {
         pkt.meta.remaining = BYTES;
         // Everyone comes from elsewhere, goes elsewhere, and on a way of its own.
         (pkt.meta.from, pkt.meta.to) = ((flow.0 >> 16) as u16, flow.0 as u16);
-        pkt.meta.ahead = Ahead::new([0, 16, 32].map(|shift| (flow.0 >> shift) as u16 & 0x7fff));
+        pkt.meta.next_hops = NextHops::new([0, 16, 32].map(|shift| (flow.0 >> shift) as u16 & 0x7fff));
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
         self.held = self.held.max(self.qdisc.backlog().packets);
         self.out.dropped.clear();

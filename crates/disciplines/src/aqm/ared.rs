@@ -1,4 +1,4 @@
-//! Adaptive RED: RED without knobs. Thresholds and weight follow from the link's rate and a target delay, and the odds
+//! Adaptive RED: RED without knobs. Thresholds and weight follow from the link's rate and a target delay, and the probability
 //! adapt to the traffic.
 //!
 //! # Principles
@@ -55,7 +55,7 @@ pub struct Config {
     pub bottom: Share,
     /// `max_p` does not rise above this.
     pub top: Share,
-    /// Above `max` the odds rise to 1 at twice `max` instead of jumping there.
+    /// Above `max` the probability rises to 1 at twice `max` instead of jumping there.
     pub gentle: bool,
     /// After a drop, no other one before the mean gap has passed.
     pub wait: bool,
@@ -118,13 +118,13 @@ impl Config {
     pub(crate) fn detector(&self, context: &LinkContext) -> Result<Detector, Invalid> {
         check_limit("limit", self.limit(context), context.mtu)?;
         if self.avpkt.0 == 0 {
-            return Err(Invalid::new("avpkt", "no packet has 0 bytes: 500b is usual"));
+            return Err(Invalid::new("avpkt", "must be at least 1 byte, for example \"500b\""));
         }
         if self.interval.is_zero() {
-            return Err(Invalid::new("interval", "no time at all: 500ms is usual"));
+            return Err(Invalid::new("interval", "must be above 0, for example \"500ms\""));
         }
         if self.bottom > self.top {
-            return Err(Invalid::new("bottom", format!("{} lies above top ({})", self.bottom, self.top)));
+            return Err(Invalid::new("bottom", format!("{} is above top ({})", self.bottom, self.top)));
         }
         let adapt = Adapt {
             interval: self.interval,
@@ -139,7 +139,8 @@ impl Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "Adaptive RED: thresholds from a target delay, odds that adapt";
+    const SUMMARY: &'static str =
+        "Adaptive RED: thresholds from a target delay, a drop probability that adapts";
     type Qdisc<P: 'static> = Red<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Red<P>, Invalid> {
@@ -183,7 +184,7 @@ impl Discipline for Config {
         let curve = self.curve(context);
         if curve.min <= LEAST_MIN {
             warnings.push(format!(
-                "target: {} is out of reach at {}: min is at its floor of 5 packets, and the queue stands near {}",
+                "target: {} cannot be reached at {}: min has its floor of 5 packets, and the queue settles near {}",
                 self.target,
                 context.rate,
                 self.standing(self.avpkt, context)
@@ -195,7 +196,7 @@ impl Discipline for Config {
         };
         if packets < curve.max {
             warnings.push(format!(
-                "limit: {} are fewer packets than max ({:.1}): the buffer overflows before the odds have risen",
+                "limit: {} are fewer packets than max ({:.1}): the buffer overflows before the probability has risen",
                 self.limit(context),
                 curve.max
             ));
@@ -212,7 +213,7 @@ impl Discipline for Config {
         let times = largest.0 as f64 / self.avpkt.0.max(1) as f64;
         vec![Advice {
             warning: format!(
-                "packets of {largest} are {times:.1} times avpkt ({}): the queue stands near {:.1} ms, not at target ({})",
+                "packets of {largest} are {times:.1} times avpkt ({}): the queue settles near {:.1} ms, not at target ({})",
                 self.avpkt,
                 self.standing(largest, context).as_s() * 1e3,
                 self.target

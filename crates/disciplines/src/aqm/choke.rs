@@ -55,7 +55,7 @@ pub struct Config {
     pub limit: Limit,
     /// Average from which arriving packets are compared, in packets or in bytes; by default a third of `max`.
     pub min: Option<Limit>,
-    /// Average at which RED's odds reach `probability`, in the same unit; by default a quarter of `limit`.
+    /// Average at which RED's probability reaches `probability`, in the same unit; by default a quarter of `limit`.
     pub max: Option<Limit>,
     /// Length of an average packet: for idle times, and for `burst` when thresholds are in bytes.
     pub avpkt: Bytes,
@@ -65,13 +65,13 @@ pub struct Config {
     pub weight: Option<Share>,
     /// Rate of the link, for idle times; by default the rate of the port.
     pub bandwidth: Option<Rate>,
-    /// RED's odds at `max`.
+    /// RED's probability at `max`.
     pub probability: Share,
     /// How many packets of the queue an arriving one is compared with.
     pub candidates: u32,
     /// Whether RED marks packets instead of dropping them when their sender takes marks.
     pub ecn: bool,
-    /// Above `max` RED's odds rise to 1 at twice `max` instead of jumping there.
+    /// Above `max` RED's probability rises to 1 at twice `max` instead of jumping there.
     pub gentle: bool,
 }
 
@@ -121,20 +121,17 @@ impl Discipline for Config {
         let thresholds = self.thresholds();
         thresholds.check_avpkt()?;
         if self.candidates == 0 {
-            return Err(Invalid::new(
-                "candidates",
-                "without any it is RED: write at least 1, or take \"red\"",
-            ));
+            return Err(Invalid::new("candidates", "must be at least 1; with 0 it is RED: write \"red\""));
         }
         if self.candidates > MOST_CANDIDATES {
             let message = format!(
-                "{} draws for each packet: write 1, as in the paper, and {MOST_CANDIDATES} at most",
+                "{} is above {MOST_CANDIDATES}: write for example 1, as in the paper",
                 self.candidates
             );
             return Err(Invalid::new("candidates", message));
         }
         if self.weight.is_some() && self.burst.is_some() {
-            let message = "give one of weight and burst: each says how fast the average moves";
+            let message = "weight and burst both set the speed of the average: give one of them";
             return Err(Invalid::new("weight", message));
         }
         let (unit, curve) = thresholds.curve()?;
@@ -150,7 +147,7 @@ impl Discipline for Config {
             idle: Idle::new(bandwidth, self.avpkt.0),
             rng: context.streams.rng(),
             queue: DenseFifo::with_capacity(self.limit.most_packets(64).min(1 << 12)),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
             met: 0,
         })
     }
@@ -192,7 +189,7 @@ pub struct Choke<P> {
     idle: Idle,
     rng: Rng,
     queue: DenseFifo<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
     /// How many arriving packets met their own kind, since it was built or reset.
     met: u64,
 }
@@ -200,41 +197,41 @@ pub struct Choke<P> {
 impl<P> Qdisc<P> for Choke<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let missed = self.idle.missed(self.held, cx.now());
-        self.detector.observe(self.unit.length(self.held), missed, cx.now());
+        let missed = self.idle.missed(self.backlog, cx.now());
+        self.detector.observe(self.unit.length(self.backlog), missed, cx.now());
         if self.detector.average() >= self.min && self.meets_its_kind(pkt.meta.flow, cx) {
             return cx.drop(pkt, DropReason::Early);
         }
-        let length = self.unit.length(self.held);
+        let length = self.unit.length(self.backlog);
         let verdict = self.detector.decide(length, 1.0, || self.rng.uniform());
-        if !self.limit.admits(self.held, pkt.bytes()) {
+        if !self.limit.admits(self.backlog, pkt.bytes()) {
             self.detector.overflowed();
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if verdict != Verdict::Accept && !(self.ecn && cx.mark(&mut pkt)) {
             return cx.drop(pkt, DropReason::Early);
         }
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.queue.push_back(pkt);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         self.idle.departed(pkt.bytes(), cx.now());
         Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         while let Some(pkt) = self.queue.pop_front() {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
         self.detector.reset();
         self.idle.reset();
         self.met = 0;
@@ -258,7 +255,7 @@ impl<P> Choke<P> {
             let number = self.rng.below(self.queue.len() as u64) as usize;
             if self.queue.get(number).is_some_and(|candidate| candidate.meta.flow == flow) {
                 let candidate = self.queue.remove(number);
-                self.held.sub(candidate.bytes());
+                self.backlog.sub(candidate.bytes());
                 cx.drop(candidate, DropReason::Early);
                 met = true;
             }
@@ -355,9 +352,9 @@ mod tests {
         let at = |us| Time::ZERO + Span::us(us);
         (0..4).for_each(|_| arrive(&mut q, at(0), &mut out));
         // Averages 0, 0.5, 1.25 (which meets and leaves one), then 1.125 (meets and leaves none).
-        assert_eq!((q.detector.average(), q.held.packets), (1.125, 0));
+        assert_eq!((q.detector.average(), q.backlog.packets), (1.125, 0));
         arrive(&mut q, at(0), &mut out);
-        assert_eq!((q.detector.average(), q.held.packets), (0.5625, 1));
+        assert_eq!((q.detector.average(), q.backlog.packets), (0.5625, 1));
         let _ = q.dequeue(&mut Cx::new(at(0), &mut out));
         // On the wire until 1 ms; two more packets could have gone by 3.5 ms.
         arrive(&mut q, at(3500), &mut out);
@@ -551,7 +548,7 @@ mod tests {
             }
         }
 
-        /// The odds of meeting are the flow's part of the queue, whatever was taken out of it before.
+        /// The probability of a match is the flow's part of the queue, whatever was taken out of it before.
         #[test]
         fn the_draw_is_even(own in 1..20u64, others in 1..20u64, seed: u64) {
             let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
@@ -571,7 +568,7 @@ mod tests {
                 for place in 0..own + others {
                     let flow = u64::from((place + round) % (own + others) >= own);
                     q.queue.push_back(Packet::new(FlowKey(flow), 1000, 0));
-                    q.held.add(1000);
+                    q.backlog.add(1000);
                 }
                 q.enqueue(Packet::new(FlowKey(0), 1000, 0), &mut cx);
                 while q.dequeue(&mut cx).packet().is_some() {}

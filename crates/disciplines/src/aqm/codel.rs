@@ -77,7 +77,7 @@ impl Discipline for Config {
             law,
             state: State::default(),
             queue: VecDeque::with_capacity(room),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -99,7 +99,7 @@ impl Discipline for Config {
         let drains = context.rate.time_for(self.limit.0.saturating_mul(context.mtu.0));
         if drains < self.target {
             warnings.push(format!(
-                "limit: {} drain in {drains} at {}, before the target of {}: the queue overflows before CoDel acts",
+                "limit: {} drain in {drains} at {}, below the target of {}: the queue overflows before CoDel acts",
                 self.limit, context.rate, self.target
             ));
         }
@@ -118,7 +118,7 @@ pub(crate) fn law(
 ) -> Result<Law, Invalid> {
     giveway_qdisc::check_limit("limit", Limit::Packets(limit.0), context.mtu)?;
     if interval.is_zero() {
-        return Err(Invalid::new("interval", "no time at all: write for example \"100ms\""));
+        return Err(Invalid::new("interval", "must be above 0, for example \"100ms\""));
     }
     Ok(Law { target, interval, mtu: context.mtu, ecn, ce_threshold })
 }
@@ -141,12 +141,12 @@ pub(crate) fn law_warnings(
     }
     if interval <= target {
         warnings.push(format!(
-            "interval: {interval} is no more than the target of {target}: it should be a round trip, ten to twenty times as long"
+            "interval: {interval} is not above the target of {target}; use about one round-trip time, ten to twenty times the target"
         ));
     }
     if let Some(threshold) = ce_threshold.filter(|threshold| *threshold < packet) {
         warnings.push(format!(
-            "ce_threshold: {threshold} is less than one packet takes at {} ({packet}): every packet that waits at all is marked",
+            "ce_threshold: {threshold} is less than one packet takes at {} ({packet}): every packet that is queued is marked",
             context.rate
         ));
     }
@@ -159,26 +159,26 @@ pub struct Codel<P> {
     law: Law,
     state: State,
     queue: VecDeque<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 impl<P> Qdisc<P> for Codel<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        if self.held.packets >= self.limit {
+        if self.backlog.packets >= self.limit {
             return cx.drop(pkt, DropReason::Overlimit);
         }
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.queue.push_back(pkt);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        let Codel { law, state, queue, held, .. } = self;
+        let Codel { law, state, queue, backlog, .. } = self;
         let sent = state.dequeue(law, cx, || {
             let pkt = queue.pop_front()?;
-            held.sub(pkt.bytes());
-            Some((pkt, held.bytes))
+            backlog.sub(pkt.bytes());
+            Some((pkt, backlog.bytes))
         });
         match sent {
             Some(pkt) => Next::Packet(pkt),
@@ -187,14 +187,14 @@ impl<P> Qdisc<P> for Codel<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for pkt in self.queue.drain(..) {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
         self.state = State::default();
     }
 

@@ -1,24 +1,24 @@
-//! PIE: drops arriving packets with odds that a controller moves every few milliseconds, so that the delay stays at a
+//! PIE: drops arriving packets with a probability that a controller moves every few milliseconds, so that the delay stays at a
 //! target.
 //!
 //! # Principles
-//! - The controlled quantity is delay; the odds rise with its distance from `target` (`alpha`) and with its trend
+//! - The controlled quantity is delay; the probability rises with its distance from `target` (`alpha`) and with its trend
 //!   (`beta`).
-//! - Small odds move in small steps: the gains are scaled down while the odds are low, so that the loop is as stable
+//! - A small probability moves in small steps: the gains are scaled down while the probability is low, so that the loop is as stable
 //!   with one flow as with hundreds.
 //! - Drops happen at arrival, at random; the queue itself is a plain FIFO.
 //! - A burst after quiet passes: nothing is dropped for `max_burst` after congestion begins.
-//! - Little delay with small odds, or little queue, is left alone.
-//! - With `ecn` packets are marked as long as the odds are below `ecn_prob`; beyond, marks are not enough.
+//! - Little delay with a small probability, or little queue, is left alone.
+//! - With `ecn` packets are marked as long as the probability is below `ecn_prob`; beyond, marks are not enough.
 //!
 //! # Deviations
 //! - There is no timer: the updates that are due by a call are made at its start, one by one, with what the queue
-//!   was in between, so that the outcome is that of a timer. When the odds do not change any more the rest is
+//!   was in between, so that the outcome is that of a timer. Once the probability no longer changes, the rest is
 //!   skipped; after 4,096 updates (a minute) without a call it is skipped in any case.
 //! - The first update is due one `tupdate` after the first call.
 //! - "Little queue" is up to two packets of the link's MTU, not two average packets. The kernel takes the MTU, too, but spares
 //!   only less than two.
-//! - The odds of the kernel's `pie` have rules that RFC 8033 does not: without delay they fall by a 64th per update instead of 2 %, above
+//! - The probability of the kernel's `pie` follows rules that RFC 8033 does not have: without delay it falls by a 64th per update instead of 2 %, above
 //!   250 ms they rise by 2 % more, and they do not end at 1. For the rest it updates them alike (`cargo xtask test-kernel --oracle`).
 //! - Delay is that of the packet that left last, and zero when nothing is queued: RFC 8033 section 4.3 leaves the choice
 //!   between time stamps and the departure rate, the kernel's default is the former. `dq_rate_estimator` takes the
@@ -30,7 +30,7 @@
 //! - A comparison per call, some ten floating-point operations per `tupdate`, a draw per arrival under congestion.
 //!
 //! # References
-//! - RFC 8033 (Pan, Natarajan, Baker, White 2017): sections 4.1 to 4.4 (drop, odds, delay, bursts), 5.1 (ECN), 5.2
+//! - RFC 8033 (Pan, Natarajan, Baker, White 2017): sections 4.1 to 4.4 (drop, probability, delay, bursts), 5.1 (ECN), 5.2
 //!   (departure rate), 5.4 (derandomisation), 5.5 (cap on steps).
 //! - tc-pie(8) for names and defaults; its `alpha` and `beta` are sixteenths of the RFC's, per second.
 
@@ -53,7 +53,7 @@ pub struct Config {
     pub limit: Packets,
     /// The delay that it aims at.
     pub target: Span,
-    /// How often the odds are updated.
+    /// How often the probability is updated.
     pub tupdate: Span,
     /// Gain of the delay's distance from the target, in sixteenths per second.
     pub alpha: u32,
@@ -61,7 +61,7 @@ pub struct Config {
     pub beta: u32,
     /// Whether packets are marked instead of dropped when their sender takes marks.
     pub ecn: bool,
-    /// Odds from which on packets are dropped even if their sender takes marks.
+    /// Probability from which on packets are dropped even if their sender takes marks.
     pub ecn_prob: Share,
     /// Large packets are likelier to be dropped than small ones.
     pub bytemode: bool,
@@ -69,7 +69,7 @@ pub struct Config {
     pub dq_rate_estimator: bool,
     /// How long a burst after quiet passes untouched.
     pub max_burst: Span,
-    /// Drops neither cluster nor fail to come: none before the odds have summed up to 0.85, one for sure at 8.5.
+    /// Drops neither cluster nor fail to come: none before the probabilities have summed up to 0.85, one for sure at 8.5.
     pub derandomise: bool,
 }
 
@@ -97,19 +97,20 @@ const GAIN_PARTS: f64 = 16.0;
 const MOST_GAIN: u32 = 32;
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "PIE: random drops at arrival, odds controlled by delay (RFC 8033)";
+    const SUMMARY: &'static str =
+        "PIE: random drops at arrival, with a probability controlled by delay (RFC 8033)";
     type Qdisc<P: 'static> = Pie<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pie<P>, Invalid> {
         check_limit("limit", Limit::Packets(self.limit.0), context.mtu)?;
         if self.tupdate.is_zero() {
-            return Err(Invalid::new("tupdate", "no time at all: write for example \"15ms\""));
+            return Err(Invalid::new("tupdate", "must be above 0, for example \"15ms\""));
         }
         for (parameter, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             if gain > MOST_GAIN {
                 return Err(Invalid::new(
                     parameter,
-                    format!("{gain}: gains lie between 0 and {MOST_GAIN} sixteenths"),
+                    format!("{gain} is not between 0 and {MOST_GAIN} (sixteenths)"),
                 ));
             }
         }
@@ -130,7 +131,7 @@ impl Discipline for Config {
             departures: Departures::default(),
             accumulated: 0.0,
             queue: VecDeque::with_capacity((self.limit.0 as usize).min(1 << 12)),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -160,19 +161,19 @@ impl Discipline for Config {
         let untouched = context.rate.time_for(2 * context.mtu.0);
         if self.target < untouched {
             warnings.push(format!(
-                "target: {} is less than two packets of {} bytes take at {} ({untouched}), and those are left alone",
+                "target: {} is less than two packets of {} bytes take at {} ({untouched}), and PIE never drops from so short a queue",
                 self.target, context.mtu.0, context.rate
             ));
         }
         let drains = context.rate.time_for(self.limit.0.saturating_mul(context.mtu.0));
         if drains < self.target {
             warnings.push(format!(
-                "limit: {} drain in {drains} at {}, before the target of {}: the queue overflows before PIE acts",
+                "limit: {} drain in {drains} at {}, below the target of {}: the queue overflows before PIE acts",
                 self.limit, context.rate, self.target
             ));
         }
         if self.alpha == 0 {
-            warnings.push("alpha: without it the delay stays wherever it happens to stand".into());
+            warnings.push("alpha: with 0 the delay does not return to target".into());
         }
         warnings
     }
@@ -197,7 +198,7 @@ struct Law {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     /// `drop_prob_`.
-    odds: f64,
+    probability: f64,
     /// `qdelay_old_`: the delay at the last update.
     delay_old: Span,
     /// `burst_allowance_`: how long drops are still held back.
@@ -206,21 +207,21 @@ struct State {
 
 impl State {
     fn new(max_burst: Span) -> State {
-        State { odds: 0.0, delay_old: Span::ZERO, burst: max_burst }
+        State { probability: 0.0, delay_old: Span::ZERO, burst: max_burst }
     }
 }
 
-/// Below these odds, steps are divided by that: section 4.2's table.
+/// Below this probability, steps are divided by that: section 4.2's table.
 const TUNING: [(f64, f64); 6] =
     [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
-/// What is left of the odds per update when there is no delay at all.
+/// Part of the probability that remains after an update when there is no delay at all.
 const DECAY: f64 = 0.98;
-/// Section 5.5: the largest step while the odds are at least 10 %.
+/// Section 5.5: the largest step while the probability is at least 10 %.
 const MOST_STEP: (f64, f64) = (0.1, 0.02);
 /// After so many updates without a call the rest is skipped.
 const MOST_UPDATES: u32 = 4096;
-/// Section 4.1: below half the target and these odds nothing is dropped.
-const LOW_ODDS: f64 = 0.2;
+/// Section 4.1: below half the target and this probability nothing is dropped.
+const LOW_PROBABILITY: f64 = 0.2;
 /// Section 5.4.
 const DERANDOMISE: (f64, f64) = (0.85, 8.5);
 
@@ -228,21 +229,22 @@ impl Law {
     /// One update, section 4.2, with the delay as it is now.
     fn update(&self, before: State, delay: Span) -> State {
         let step = self.alpha * seconds(delay, self.target) + self.beta * seconds(delay, before.delay_old);
-        let scale = TUNING.iter().find(|(below, _)| before.odds < *below).map_or(1.0, |(_, scale)| *scale);
+        let scale =
+            TUNING.iter().find(|(below, _)| before.probability < *below).map_or(1.0, |(_, scale)| *scale);
         let mut step = step / scale;
-        if before.odds >= MOST_STEP.0 {
+        if before.probability >= MOST_STEP.0 {
             step = step.min(MOST_STEP.1);
         }
-        let mut odds = before.odds + step;
+        let mut probability = before.probability + step;
         if delay.is_zero() && before.delay_old.is_zero() {
-            odds *= DECAY;
+            probability *= DECAY;
         }
-        let odds = odds.clamp(0.0, 1.0);
+        let probability = probability.clamp(0.0, 1.0);
 
         let half = self.target / 2;
-        let quiet = odds == 0.0 && delay < half && before.delay_old < half;
+        let quiet = probability == 0.0 && delay < half && before.delay_old < half;
         let burst = if quiet { self.max_burst } else { before.burst.saturating_sub(self.tupdate) };
-        State { odds, delay_old: delay, burst }
+        State { probability, delay_old: delay, burst }
     }
 }
 
@@ -300,27 +302,27 @@ pub struct Pie<P> {
     /// How long the packet waited that left last; zero when nothing is queued.
     sojourn: Span,
     departures: Departures,
-    /// `accu_prob_`: the sum of the odds since the last drop.
+    /// `accu_prob_`: the sum of the probabilities since the last drop.
     accumulated: f64,
     queue: VecDeque<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 impl<P> Qdisc<P> for Pie<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         self.catch_up(cx.now());
-        if self.held.packets >= self.config.limit.0 {
+        if self.backlog.packets >= self.config.limit.0 {
             self.accumulated = 0.0;
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if self.wants_drop(pkt.bytes()) {
-            let may_mark = self.config.ecn && self.state.odds < self.config.ecn_prob.get();
+            let may_mark = self.config.ecn && self.state.probability < self.config.ecn_prob.get();
             if !(may_mark && cx.mark(&mut pkt)) {
                 return cx.drop(pkt, DropReason::Early);
             }
         }
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.queue.push_back(pkt);
     }
 
@@ -328,9 +330,9 @@ impl<P> Qdisc<P> for Pie<P> {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.catch_up(cx.now());
         let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         if self.config.dq_rate_estimator {
-            self.departures.sent(pkt.bytes(), self.held.bytes, cx.now());
+            self.departures.sent(pkt.bytes(), self.backlog.bytes, cx.now());
         }
         let empty = self.queue.is_empty();
         self.sojourn = if empty { Span::ZERO } else { cx.now().since(pkt.meta.arrived) };
@@ -338,14 +340,14 @@ impl<P> Qdisc<P> for Pie<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for pkt in self.queue.drain(..) {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
         self.state = State::new(self.law.max_burst);
         self.update_at = None;
         self.sojourn = Span::ZERO;
@@ -354,7 +356,7 @@ impl<P> Qdisc<P> for Pie<P> {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("drop_probability", self.state.odds);
+        visit("drop_probability", self.state.probability);
         visit("delay_s", self.delay().as_s());
         visit("burst_allowance_s", self.state.burst.as_s());
     }
@@ -363,7 +365,7 @@ impl<P> Qdisc<P> for Pie<P> {
 impl<P> Pie<P> {
     /// The delay as an update now would take it.
     fn delay(&self) -> Span {
-        if self.config.dq_rate_estimator { self.departures.delay(self.held.bytes) } else { self.sojourn }
+        if self.config.dq_rate_estimator { self.departures.delay(self.backlog.bytes) } else { self.sojourn }
     }
 
     /// Makes the updates that a timer would have made since the last call.
@@ -398,22 +400,22 @@ impl<P> Pie<P> {
 
     /// Whether chance, and everything that may overrule it, is against an arriving packet: section 4.1.
     fn wants_drop(&mut self, bytes: u32) -> bool {
-        let calm = self.state.delay_old < self.law.target / 2 && self.state.odds < LOW_ODDS;
-        if !self.state.burst.is_zero() || calm || self.held.bytes <= 2 * self.mtu {
+        let calm = self.state.delay_old < self.law.target / 2 && self.state.probability < LOW_PROBABILITY;
+        if !self.state.burst.is_zero() || calm || self.backlog.bytes <= 2 * self.mtu {
             return false;
         }
-        let odds = if self.config.bytemode {
-            self.state.odds * f64::from(bytes) / self.mtu as f64
+        let probability = if self.config.bytemode {
+            self.state.probability * f64::from(bytes) / self.mtu as f64
         } else {
-            self.state.odds
+            self.state.probability
         };
         if !self.config.derandomise {
-            return self.rng.uniform() < odds;
+            return self.rng.uniform() < probability;
         }
-        if self.state.odds == 0.0 {
+        if self.state.probability == 0.0 {
             self.accumulated = 0.0;
         }
-        let drop = against(&mut self.accumulated, odds, || self.rng.uniform());
+        let drop = against(&mut self.accumulated, probability, || self.rng.uniform());
         if drop {
             self.accumulated = 0.0;
         }
@@ -421,11 +423,11 @@ impl<P> Pie<P> {
     }
 }
 
-/// Section 5.4: no drop before the odds have summed up, a certain one when they have summed up too far.
-fn against(accumulated: &mut f64, odds: f64, draw: impl FnOnce() -> f64) -> bool {
-    *accumulated += odds;
+/// Section 5.4: no drop before the probabilities have summed up, a certain one when they have summed up too far.
+fn against(accumulated: &mut f64, probability: f64, draw: impl FnOnce() -> f64) -> bool {
+    *accumulated += probability;
     let (least, most) = DERANDOMISE;
-    *accumulated >= most || (*accumulated >= least && draw() < odds)
+    *accumulated >= most || (*accumulated >= least && draw() < probability)
 }
 
 #[cfg(test)]
@@ -465,7 +467,7 @@ mod tests {
     }
 
     /// `percent` of what the link can carry arrives, packets of 1,000 bytes, for a time in which it sends one per
-    /// millisecond. The odds at the end of each millisecond, and the drops.
+    /// millisecond. The probability at the end of each millisecond, and the drops.
     fn load(
         q: &mut Pie<u32>,
         percent: u64,
@@ -473,7 +475,7 @@ mod tests {
         until_ms: u64,
         ecn: Ecn,
     ) -> (Vec<f64>, Vec<u64>, usize) {
-        let (mut odds, mut drops, mut marks) = (Vec::new(), Vec::new(), 0);
+        let (mut probabilities, mut drops, mut marks) = (Vec::new(), Vec::new(), 0);
         for ms in from_ms..until_ms {
             for _ in ms * percent / 100..(ms + 1) * percent / 100 {
                 let (marked, dropped) = offer(q, 1000, ecn, Time::ms(ms));
@@ -481,9 +483,9 @@ mod tests {
                 drops.extend(dropped.map(|_| ms));
             }
             take(q, Time::ms(ms));
-            odds.push(q.state.odds);
+            probabilities.push(q.state.probability);
         }
-        (odds, drops, marks)
+        (probabilities, drops, marks)
     }
 
     #[test]
@@ -494,23 +496,23 @@ mod tests {
     /// The first updates at a delay of 35 ms, by hand: 20 ms above the target, and 35 ms above the last delay, then no
     /// further. Steps (0.125 x 0.020 + 1.25 x 0.035)/2048, then 0.0025/128 until 1e-4 is reached, then 0.0025/32.
     #[test]
-    fn the_odds_step_by_step() {
+    fn the_probability_step_by_step() {
         let mut state = State::new(Span::ZERO);
         let mut series = Vec::new();
         for _ in 0..8 {
             state = LAW.update(state, Span::ms(35));
-            series.push(state.odds * 1e6);
+            series.push(state.probability * 1e6);
         }
         let expected = [22.583, 42.114, 61.646, 81.177, 100.708, 178.833, 256.958, 335.083];
-        for (odds, right) in series.iter().zip(expected) {
-            assert!((odds - right).abs() < 5e-4, "{series:?}");
+        for (probability, right) in series.iter().zip(expected) {
+            assert!((probability - right).abs() < 5e-4, "{series:?}");
         }
     }
 
     #[test]
     fn steps_are_capped_above_ten_per_cent() {
-        let at = |odds| State { odds, delay_old: Span::ms(15), burst: Span::ZERO };
-        let after = |odds| LAW.update(at(odds), Span::ms(215)).odds;
+        let at = |probability| State { probability, delay_old: Span::ms(15), burst: Span::ZERO };
+        let after = |probability| LAW.update(at(probability), Span::ms(215)).probability;
         // 0.125 x 0.2 + 1.25 x 0.2 = 0.275; halved below 10 %.
         assert!((after(0.05) - 0.1875).abs() < 1e-12);
         assert!((after(0.1) - 0.12).abs() < 1e-12);
@@ -519,9 +521,9 @@ mod tests {
 
     #[test]
     fn the_burst_allowance_returns_after_two_quiet_updates() {
-        let after_trouble = State { odds: 0.0, delay_old: Span::ms(20), burst: Span::ZERO };
+        let after_trouble = State { probability: 0.0, delay_old: Span::ms(20), burst: Span::ZERO };
         let once = LAW.update(after_trouble, Span::ms(7));
-        assert_eq!((once.odds, once.burst), (0.0, Span::ZERO));
+        assert_eq!((once.probability, once.burst), (0.0, Span::ZERO));
         assert_eq!(LAW.update(once, Span::ms(7)).burst, Span::ms(150));
         assert_eq!(
             LAW.update(once, Span::from_ps(7_500_000_000)).burst,
@@ -531,13 +533,13 @@ mod tests {
     }
 
     #[test]
-    fn little_delay_with_small_odds_is_left_alone() {
-        let drops = |odds, delay_old| {
+    fn little_delay_with_small_probability_is_left_alone() {
+        let drops = |probability, delay_old| {
             let mut q = built(&Config { derandomise: false, ..Config::default() });
             for _ in 0..50 {
                 offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO);
             }
-            q.state = State { odds, delay_old, burst: Span::ZERO };
+            q.state = State { probability, delay_old, burst: Span::ZERO };
             (0..200).filter(|_| offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO).1.is_some()).count()
         };
         assert_eq!(drops(0.19, Span::ms(7)), 0);
@@ -549,9 +551,9 @@ mod tests {
     fn a_burst_passes_and_then_packets_are_dropped() {
         // Four times the load: the delay is above 7.5 ms after ten milliseconds, and stays there.
         let mut q = built(&Config { limit: Packets(100_000), ..Config::default() });
-        let (odds, drops, _) = load(&mut q, 400, 0, 600, Ecn::NotCapable);
-        let first = odds.iter().position(|odds| *odds > 0.0).unwrap() as u64;
-        assert!(odds.is_sorted() && odds[599] > 0.1);
+        let (probabilities, drops, _) = load(&mut q, 400, 0, 600, Ecn::NotCapable);
+        let first = probabilities.iter().position(|probability| *probability > 0.0).unwrap() as u64;
+        assert!(probabilities.is_sorted() && probabilities[599] > 0.1);
         // The first update above zero took the first 15 of 150 ms.
         assert!(drops[0] >= first + 135, "{first} {}", drops[0]);
 
@@ -568,18 +570,18 @@ mod tests {
         let settled = |derandomise| {
             let mut q = built(&Config { derandomise, ..Config::default() });
             load(&mut q, 125, 0, 60_000, Ecn::NotCapable);
-            let (mut delay, mut odds) = (0.0, 0.0);
+            let (mut delay, mut probability) = (0.0, 0.0);
             for ms in 60_000..70_000 {
                 load(&mut q, 125, ms, ms + 1, Ecn::NotCapable);
                 delay += q.delay().as_s() / 10_000.0;
-                odds += q.state.odds / 10_000.0;
+                probability += q.state.probability / 10_000.0;
             }
-            (delay, odds)
+            (delay, probability)
         };
-        let (delay, odds) = settled(false);
+        let (delay, probability) = settled(false);
         assert!((delay - 0.015).abs() < 0.001, "{delay}");
-        assert!((odds - 0.2).abs() < 0.01, "{odds}");
-        // Derandomised, some packets pass for certain after each drop, so the odds must stand higher for the same drops.
+        assert!((probability - 0.2).abs() < 0.01, "{probability}");
+        // Derandomised, some packets pass for certain after each drop, so the probability must be higher for the same drops.
         let (even, higher) = settled(true);
         assert!((even - 0.015).abs() < 0.001, "{even}");
         assert!(higher > 0.25, "{higher}");
@@ -588,8 +590,8 @@ mod tests {
     #[test]
     fn capable_packets_are_marked_up_to_ten_per_cent() {
         let mut q = built(&Config { ecn: true, limit: Packets(100_000), ..Config::default() });
-        let (odds, drops, marks) = load(&mut q, 200, 0, 3000, Ecn::Ect0);
-        let ten = odds.iter().position(|odds| *odds >= 0.1).unwrap() as u64;
+        let (probabilities, drops, marks) = load(&mut q, 200, 0, 3000, Ecn::Ect0);
+        let ten = probabilities.iter().position(|probability| *probability >= 0.1).unwrap() as u64;
         assert!(marks > 0 && drops[0] >= ten, "{marks} {} {ten}", drops[0]);
         let mut deaf = built(&Config { ecn: true, limit: Packets(100_000), ..Config::default() });
         let (_, told, none) = load(&mut deaf, 200, 0, 3000, Ecn::NotCapable);
@@ -599,7 +601,7 @@ mod tests {
     #[test]
     fn two_packets_are_left_alone() {
         let mut q = built(&Config::default());
-        q.state = State { odds: 1.0, delay_old: Span::ms(100), burst: Span::ZERO };
+        q.state = State { probability: 1.0, delay_old: Span::ms(100), burst: Span::ZERO };
         let fates: Vec<_> = (0..5).map(|_| offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO).1).collect();
         // Three thousand bytes are two of the link's largest packets.
         assert_eq!(fates, [None, None, None, None, Some(DropReason::Early)]);
@@ -607,18 +609,19 @@ mod tests {
 
     #[test]
     fn chance_is_kept_within_bounds() {
-        let drops = |mut accumulated: f64, odds, draw: f64| against(&mut accumulated, odds, || draw);
+        let drops =
+            |mut accumulated: f64, probability, draw: f64| against(&mut accumulated, probability, || draw);
         assert!(!drops(0.0, 0.84, 0.0));
         assert!(drops(0.8, 0.05, 0.049));
         assert!(!drops(0.8, 0.05, 0.05));
         assert!(drops(8.4, 0.1, 0.99));
-        // Odds of 6 %: fourteen packets pass for certain, and 141 never do.
+        // A probability of 6 %: fourteen packets pass for certain, and 141 never do.
         let gaps = |derandomise| {
             let mut q = built(&Config { derandomise, max_burst: Span::ZERO, ..Config::default() });
             for _ in 0..50 {
                 offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO);
             }
-            q.state = State { odds: 0.06, delay_old: Span::ms(15), burst: Span::ZERO };
+            q.state = State { probability: 0.06, delay_old: Span::ms(15), burst: Span::ZERO };
             q.accumulated = 0.0;
             let (mut gaps, mut since) = (Vec::new(), 0);
             for _ in 0..300_000 {
@@ -648,7 +651,7 @@ mod tests {
             for _ in 0..50 {
                 offer(&mut q, bytes, Ecn::NotCapable, Time::ZERO);
             }
-            q.state = State { odds: 0.3, delay_old: Span::ms(15), burst: Span::ZERO };
+            q.state = State { probability: 0.3, delay_old: Span::ms(15), burst: Span::ZERO };
             let mut drops = 0;
             for _ in 0..100_000 {
                 match offer(&mut q, bytes, Ecn::NotCapable, Time::ZERO).1 {
@@ -668,7 +671,7 @@ mod tests {
         load(&mut q, 150, 0, 200, Ecn::NotCapable);
         // A packet of 1,000 bytes per millisecond; a measurement is 17 of them for 2^14 bytes.
         assert_eq!(q.departures.average, Span::ms(17));
-        let expected = q.held.bytes as f64 / 1e6 * 17_000.0 / 16_384.0;
+        let expected = q.backlog.bytes as f64 / 1e6 * 17_000.0 / 16_384.0;
         assert!((q.delay().as_s() - expected).abs() < 1e-9);
     }
 
@@ -676,8 +679,8 @@ mod tests {
     fn idle_time_is_replayed_exactly_and_in_bounds() {
         let mut asked = built(&Config::default());
         load(&mut asked, 50, 0, 2000, Ecn::NotCapable);
-        assert_eq!((asked.held.packets, asked.delay()), (0, Span::ZERO));
-        asked.state = State { odds: 0.8, delay_old: Span::ms(40), burst: Span::ZERO };
+        assert_eq!((asked.backlog.packets, asked.delay()), (0, Span::ZERO));
+        asked.state = State { probability: 0.8, delay_old: Span::ms(40), burst: Span::ZERO };
         let mut left = built(&Config::default());
         (left.state, left.update_at) = (asked.state, asked.update_at);
         // One is asked every millisecond for a minute, the other once.
@@ -689,7 +692,7 @@ mod tests {
         assert_eq!(left.state, State::new(Span::ms(150)), "and after a minute nothing is left of the past");
 
         // From certainty to nothing in fewer updates than are made at most.
-        let mut state = State { odds: 1.0, delay_old: Span::ZERO, burst: Span::ZERO };
+        let mut state = State { probability: 1.0, delay_old: Span::ZERO, burst: Span::ZERO };
         let mut updates = 0;
         while LAW.update(state, Span::ZERO) != state {
             state = LAW.update(state, Span::ZERO);
@@ -749,9 +752,9 @@ mod tests {
     }
 
     proptest! {
-        /// On random delays the odds are those of the RFC, to the last bit.
+        /// On random delays the probability is that of the RFC, to the last bit.
         #[test]
-        fn the_odds_are_the_rfcs(delays in prop::collection::vec((0..200_000u64, 1..30u32), 1..60)) {
+        fn the_probability_is_that_of_the_rfc(delays in prop::collection::vec((0..200_000u64, 1..30u32), 1..60)) {
             let mut state = State::new(Span::ms(150));
             let (mut drop_prob, mut qdelay_old) = (0.0, 0);
             for (us, times) in delays {
@@ -760,8 +763,8 @@ mod tests {
                 for _ in 0..times {
                     state = LAW.update(state, Span::us(us));
                     rfc(&mut drop_prob, &mut qdelay_old, us as i64, 15_000);
-                    prop_assert_eq!(state.odds, drop_prob);
-                    prop_assert!((0.0..=1.0).contains(&state.odds));
+                    prop_assert_eq!(state.probability, drop_prob);
+                    prop_assert!((0.0..=1.0).contains(&state.probability));
                     prop_assert!(state.burst <= Span::ms(150));
                 }
             }
@@ -793,7 +796,7 @@ mod tests {
                         take(q, now);
                     }
                 }
-                prop_assert_eq!((rare.state, rare.update_at, rare.held), (often.state, often.update_at, often.held));
+                prop_assert_eq!((rare.state, rare.update_at, rare.backlog), (often.state, often.update_at, often.backlog));
             }
         }
     }

@@ -1,16 +1,16 @@
-//! PIP: drops at random at arrival, with odds that a controller moves so that the queue stays at a reference length.
+//! PIP: drops at random at arrival, with a probability that a controller moves so that the queue stays at a reference length.
 //!
 //! # Principles
-//! - The odds move with the queue's distance from `target` (an integral over time: what is too long for long is told harder)
+//! - The probability moves with the queue's distance from `target` (an integral over time: what is too long for long is told harder)
 //!   and with its change (so that they do not overshoot).
 //! - They move at every arrival, by the time since the last one: the loop is as fast with few packets as with many.
 //! - The queue itself is a plain FIFO.
 //!
 //! # Deviations
-//! - FPIP's section 2.2.4 prints the step, and uses the odds to detect congestion; the poster where PIP stands for itself was
-//!   not to be had. Dropping with these odds is what "PIP alone" means here.
+//! - FPIP's section 2.2.4 prints the step, and uses the probability to detect congestion; the poster where PIP stands for itself was
+//!   not to be had. Dropping with this probability is what "PIP alone" means here.
 //! - What the printed step leaves open (units, bounds, pauses) is told and decided in the block `pip`. `noclamp` is the step
-//!   as printed, without bounds on the odds.
+//!   as printed, without bounds on the probability.
 //! - The reference is a number of packets. A `target` in bytes counts bytes, in packets of `avpkt`.
 //! - The gains are the paper's. They are hot: about 500 times (integral) and 30 times (proportional) those of ns-2's PI at the
 //!   same reference.
@@ -45,15 +45,15 @@ pub struct Config {
     pub target: Limit,
     /// Length of a packet, where `target` is in bytes.
     pub avpkt: Bytes,
-    /// Integral time (T), packet-seconds: a queue that is so many packets too long for a second raises the odds by 1.
+    /// Integral time (T), packet-seconds: a queue that is so many packets too long for a second raises the probability by 1.
     pub t: f64,
-    /// Proportional time (tau): tau / t less `kh` is by how much one packet more raises the odds at once.
+    /// Proportional time (tau): tau / t less `kh` is by how much one packet more raises the probability at once.
     pub tau: Span,
     /// Position feedback (K_h), per packet.
     pub kh: f64,
     /// The longest pause between two arrivals that counts; by default all do.
     pub max_dt: Option<Span>,
-    /// Whether the odds are kept between 0 and 1. Without it an idle link hides the congestion after it.
+    /// Whether the probability is kept between 0 and 1. Without it an idle link hides the congestion after it.
     pub clamp: bool,
     /// Whether packets are marked instead of dropped when their sender takes marks.
     pub ecn: bool,
@@ -90,7 +90,8 @@ impl Config {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "PIP: random drops at arrival, odds controlled by the queue's length";
+    const SUMMARY: &'static str =
+        "PIP: random drops at arrival, with a probability controlled by the queue's length";
     type Qdisc<P: 'static> = Pip<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pip<P>, Invalid> {
@@ -152,8 +153,8 @@ pub struct Pip<P> {
 impl<P> Qdisc<P> for Pip<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let odds = self.controller.arrival(self.length.of(self.queue.held()), cx.now());
-        let told = odds > 0.0 && self.rng.uniform() < odds;
+        let probability = self.controller.arrival(self.length.of(self.queue.backlog()), cx.now());
+        let told = probability > 0.0 && self.rng.uniform() < probability;
         if told && !(self.ecn && self.queue.admits(pkt.bytes()) && cx.mark(&mut pkt)) {
             return cx.drop(pkt, DropReason::Early);
         }
@@ -166,7 +167,7 @@ impl<P> Qdisc<P> for Pip<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -210,7 +211,7 @@ mod tests {
             assert!((outcome.utilization - 1.0).abs() < 0.001, "{spec}: {outcome:?}");
             assert!((outcome.queue_packets / packets - 1.0).abs() < 0.05, "{spec}: {outcome:?}");
         }
-        // At half the rate nothing stands. A step from no packet to one raises odds of 0 to 0.0006, so a few of the 37,500 packets
+        // At half the rate nothing stands. A step from no packet to one raises a probability of 0 to 0.0006, so a few of the 37,500 packets
         // are lost all the same.
         let light = with("pip", &[Flow { kbit: 500, bytes: 500 }; 10]);
         assert!(light.queue_packets < 3.0 && light.dropped < 38, "{light:?}");
@@ -223,11 +224,11 @@ mod tests {
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
         assert_eq!(wrong("pip t 0"), "t: 0 is no integral time: the paper has 200 (packet-seconds)");
         assert_eq!(wrong("pip kh -1"), "kh: -1 is no gain: the paper has 0.0014 (per packet)");
-        assert_eq!(wrong("pip avpkt 0b"), "avpkt: no packet has 0 bytes: 1000b is a good value");
+        assert_eq!(wrong("pip avpkt 0b"), "avpkt: must be at least 1 byte, for example \"1000b\"");
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warned("pip"), "");
         assert!(warned("pip noclamp").contains("not seen for as long"));
-        assert!(warned("pip kh 0.1").contains("a growing queue lowers the odds"));
+        assert!(warned("pip kh 0.1").contains("a growing queue lowers the probability"));
         assert!(warned("pip limit 20p").contains("the queue never is as long as 50p with a limit of 20p"));
     }
 }

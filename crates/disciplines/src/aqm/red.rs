@@ -1,10 +1,10 @@
-//! RED: drops at random, and early, with odds that rise with the average length of the queue.
+//! RED: drops at random, and early, with a probability that rises with the average length of the queue.
 //!
 //! # Principles
 //! - The average, not the length, decides: a burst passes, a standing queue is told.
-//! - Below `min` nothing is dropped; from `min` to `max` the odds rise to `probability`; above, everything goes, or
-//!   with `gentle` the odds rise on to 1 at twice `max`.
-//! - Drops are spread: the odds grow with the packets since the last drop, so that drops neither cluster nor fail to
+//! - Below `min` nothing is dropped; from `min` to `max` the probability rises to `probability`; above, everything goes, or
+//!   with `gentle` the probability rises on to 1 at twice `max`.
+//! - Drops are spread: the probability grows with the packets since the last drop, so that drops neither cluster nor fail to
 //!   come. With `wait` two drops are at least the mean gap apart.
 //! - While the link is idle the average decays as if the packets that could have been sent had found it empty.
 //! - With `adaptive`, `probability` moves so that the average stays in the middle between the thresholds.
@@ -17,13 +17,13 @@
 //! - Idle time begins when the last packet has been sent. The kernel's begins when it is asked and has nothing; a parent that counts
 //!   packets, such as HTB, never asks then, and the average stands still.
 //! - The packet with which the average comes above `min` only starts the count (ns-2).
-//! - With `bytemode`, odds are multiplied by length / `avpkt` and the count advances by that (ns-2's `bytes_`): the
+//! - With `bytemode`, the probability is multiplied by length / `avpkt` and the count advances by that (ns-2's `bytes_`): the
 //!   kernel has no such mode.
-//! - The odds of 1 above `max` come before the restart of the count; Floyd and Jacobson do not say which is first.
+//! - The probability of 1 above `max` comes before the restart of the count; Floyd and Jacobson do not say which is first.
 //! - `max_p` is clamped to 1 % and 50 % when it adapts; the published steps could leave that range by one step.
 //! - A number is drawn for each packet. Linux draws one for each gap, as the authors propose to save random numbers; that is the same
 //!   while the average stands still, and drops less while it moves (`cargo xtask test-kernel --oracle` has both).
-//! - A packet goes if the draw is below its odds. Odds of zero so never drop, which "not above" would allow.
+//! - A packet goes if the draw is below its probability. A probability of zero so never drops, which "not above" would allow.
 //!
 //! # Cost
 //! - A multiplication and an addition per packet; a division and a draw when the average is above `min`; a power
@@ -56,7 +56,7 @@ pub struct Config {
     pub limit: Limit,
     /// Average from which packets are dropped at random, in bytes or in packets; by default a third of `max`.
     pub min: Option<Limit>,
-    /// Average at which the odds reach `probability`, in the same unit; by default a quarter of `limit`.
+    /// Average at which the probability reaches `probability`, in the same unit; by default a quarter of `limit`.
     pub max: Option<Limit>,
     /// Length of an average packet: for idle times, for `burst`, and for `bytemode`.
     pub avpkt: Bytes,
@@ -68,7 +68,7 @@ pub struct Config {
     pub auto_weight: bool,
     /// Rate of the link, for idle times; by default the rate of the port.
     pub bandwidth: Option<Rate>,
-    /// The odds at `max`; with `adaptive` in the beginning.
+    /// The probability at `max`; with `adaptive` in the beginning.
     pub probability: Share,
     /// Whether packets are marked instead of dropped when their sender takes marks.
     pub ecn: bool,
@@ -78,7 +78,7 @@ pub struct Config {
     pub nodrop: bool,
     /// `probability` adapts every half second, between 1 % and 50 %.
     pub adaptive: bool,
-    /// Above `max` the odds rise to 1 at twice `max` instead of jumping there.
+    /// Above `max` the probability rises to 1 at twice `max` instead of jumping there.
     pub gentle: bool,
     /// After a drop, no other one before the mean gap has passed.
     pub wait: bool,
@@ -143,7 +143,7 @@ impl Config {
         self.thresholds().curve()
     }
 
-    /// The curve of the odds, in the unit of the thresholds, and the weight of the newest length.
+    /// The curve of the probability, in the unit of the thresholds, and the weight of the newest length.
     ///
     /// # Errors
     /// Parameters that make no sense.
@@ -164,7 +164,7 @@ impl Discipline for Config {
         if self.nodrop && !self.ecn {
             return Err(Invalid::new(
                 "nodrop",
-                "without ecn nobody would be told at all: write \"ecn nodrop\"",
+                "without ecn there would be neither drops nor marks: write \"ecn nodrop\"",
             ));
         }
         let (unit, curve) = self.curve()?;
@@ -221,7 +221,7 @@ impl Discipline for Config {
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = self.thresholds().warnings(context);
         if self.curve().is_ok() && self.probability.get() == 0.0 {
-            warnings.push("probability: 0 tells nobody below max".into());
+            warnings.push("probability: with 0 there are no early drops below max".into());
         }
         warnings
     }
@@ -246,20 +246,20 @@ pub struct Red<P> {
     detector: Detector,
     rng: Rng,
     queue: VecDeque<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
     idle: Idle,
 }
 
 impl<P> Qdisc<P> for Red<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let length = self.setup.unit.length(self.held);
-        let missed = self.idle.missed(self.held, cx.now());
+        let length = self.setup.unit.length(self.backlog);
+        let missed = self.idle.missed(self.backlog, cx.now());
         self.detector.observe(length, missed, cx.now());
         let size = if self.setup.bytemode { f64::from(pkt.bytes()) / self.setup.avpkt as f64 } else { 1.0 };
         let verdict = self.detector.decide(length, size, || self.rng.uniform());
 
-        if !self.setup.limit.admits(self.held, pkt.bytes()) {
+        if !self.setup.limit.admits(self.backlog, pkt.bytes()) {
             self.detector.overflowed();
             if !self.make_room(&pkt, cx) {
                 return cx.drop(pkt, DropReason::Overlimit);
@@ -267,27 +267,27 @@ impl<P> Qdisc<P> for Red<P> {
         } else if verdict != Verdict::Accept && !self.spares(&mut pkt, verdict, cx) {
             return cx.drop(pkt, DropReason::Early);
         }
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.queue.push_back(pkt);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         self.idle.departed(pkt.bytes(), cx.now());
         Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for pkt in self.queue.drain(..) {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
         self.detector.reset();
         self.idle.reset();
     }
@@ -303,7 +303,7 @@ impl<P> Red<P> {
     pub(crate) fn new(setup: Setup, detector: Detector, rng: Rng) -> Red<P> {
         let room = setup.limit.most_packets(64).min(1 << 12);
         let idle = Idle::new(setup.bandwidth, setup.avpkt);
-        Red { setup, detector, rng, queue: VecDeque::with_capacity(room), held: Backlog::ZERO, idle }
+        Red { setup, detector, rng, queue: VecDeque::with_capacity(room), backlog: Backlog::ZERO, idle }
     }
 
     /// Whether a packet whose sender is to be told stays: marked, or out of mercy.
@@ -319,7 +319,7 @@ impl<P> Red<P> {
         if !self.setup.limit.admits(Backlog::ZERO, arriving.bytes()) {
             return false;
         }
-        while !self.setup.limit.admits(self.held, arriving.bytes()) {
+        while !self.setup.limit.admits(self.backlog, arriving.bytes()) {
             let place = match self.setup.victim {
                 Victim::Tail => return false,
                 Victim::Head => 0,
@@ -327,7 +327,7 @@ impl<P> Red<P> {
             };
             // One place beyond the queue stands for the arriving packet.
             let Some(victim) = self.queue.remove(place) else { return false };
-            self.held.sub(victim.bytes());
+            self.backlog.sub(victim.bytes());
             cx.drop(victim, DropReason::Pushout);
         }
         true
@@ -376,7 +376,7 @@ mod tests {
     }
     fn fill(q: &mut Red<u32>, packets: u32, bytes: u32) {
         for name in 0..packets {
-            q.held.add(bytes);
+            q.backlog.add(bytes);
             q.queue.push_back(Packet::new(FlowKey(0), bytes, name));
         }
     }
@@ -441,8 +441,8 @@ mod tests {
         assert!((waited - 29.5).abs() < 0.3, "uniform in 20 to 39: {waited}");
     }
 
-    /// The routers of FPIP's comparison, whose kilobytes are of 1,000: thresholds, the odds at an average of 50 and of
-    /// 90 KB, the first averages of a queue that grows, and the gaps between drops at odds of 5 %.
+    /// The routers of FPIP's comparison, whose kilobytes are of 1,000: thresholds, the probability at an average of 50 and of
+    /// 90 KB, the first averages of a queue that grows, and the gaps between drops at a probability of 5 %.
     #[test]
     fn can_be_set_as_in_fpips_comparison() {
         let spec = "red limit 300000b min 25000b max 75000b probability 0.1 avpkt 500b weight 0.002 gentle wait bytemode";
@@ -483,14 +483,14 @@ mod tests {
         assert!(gaps(1000).1 <= 20);
     }
 
-    /// A small queue that nobody serves: what each of eight arrivals makes of the average and of the odds.
+    /// A small queue that nobody serves: what each of eight arrivals makes of the average and of the probability.
     #[test]
     fn eight_arrivals() {
         let mut q = built("red limit 100p min 2p max 6p weight 0.25 probability 0.5 gentle wait");
         let mut out = Outbox::default();
         let averages = [0.0, 0.25, 0.6875, 1.2656, 1.9492, 2.7119, 3.5339, 4.4005];
-        let odds = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0890, 0.1917, 0.3001];
-        for (average, p_b) in averages.into_iter().zip(odds) {
+        let probabilities = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0890, 0.1917, 0.3001];
+        for (average, p_b) in averages.into_iter().zip(probabilities) {
             q.enqueue(Packet::new(FlowKey(0), 500, 0), &mut Cx::new(Time::ms(1), &mut out));
             assert!((gauge(&q, "average_packets") - average).abs() < 5e-5, "{average}");
             assert!((gauge(&q, "drop_probability") - p_b).abs() < 5e-5, "{p_b}");
@@ -629,7 +629,7 @@ mod tests {
                     let _ = q.dequeue(&mut Cx::new(now, &mut out));
                     continue;
                 }
-                let full = q.held.packets == 40;
+                let full = q.backlog.packets == 40;
                 q.enqueue(Packet::new(FlowKey(0), bytes, 0), &mut Cx::new(now, &mut out));
                 if let Some((_, why)) = out.dropped.pop() {
                     prop_assert_eq!(why, if full { DropReason::Overlimit } else { DropReason::Early });

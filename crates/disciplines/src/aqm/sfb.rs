@@ -1,14 +1,14 @@
-//! Stochastic Fair Blue: odds of a drop for bins of flows, and a flow is as bad as the best of its bins.
+//! Stochastic Fair Blue: a drop probability for each bin of flows, and a flow is as bad as the best of its bins.
 //!
 //! # Principles
 //! - There are `levels` rows of `bins` bins each, and a hash per row: a flow has one bin in each. A bin knows how many of
 //!   the queued packets are its own.
-//! - A bin's odds rise by `increment` with each packet that finds it at `target` or above, and fall by `decrement` with
-//!   each that finds it empty (Blue). Between the two they stay: the odds look for the level at which a flow keeps its
+//! - A bin's probability rises by `increment` with each packet that finds it at `target` or above, and falls by `decrement` with
+//!   each that finds it empty (Blue). Between the two it stays: the probability searches for the level at which a flow keeps its
 //!   place filled and no more.
-//! - A packet is dropped with the least odds of its flow's bins. A flow that slows down may share a bin with one that does
+//! - A packet is dropped with the least probability of its flow's bins. A flow that slows down may share a bin with one that does
 //!   not, but hardly all of them.
-//! - Odds of 1 in all bins: the flow does not listen. All such flows together get `penalty_rate` packets per second.
+//! - A probability of 1 in all bins: the flow is unresponsive. All such flows together get `penalty_rate` packets per second.
 //! - A flow whose bins all hold `max` packets is refused.
 //! - The hashes change every `rehash`, so that nobody shares all bins with a flow that does not listen for long. The next
 //!   bins are warmed up from `db` after a change on: they learn from the flows that are found not to listen, so that these
@@ -16,23 +16,23 @@
 //!
 //! # Deviations
 //! - The paper's outline drops a packet when any of its bins is above its size. One shared bin would do then; here all
-//!   have to hold `max`, as in Linux, and odds rise from `target` on.
-//! - The paper's Blue waits for a freeze time between two changes of the odds; here, as in tc-sfb(8), every packet
+//!   have to hold `max`, as in Linux, and the probability rises from `target` on.
+//! - The paper's Blue waits for a freeze time between two changes of the probability; here, as in tc-sfb(8), every packet
 //!   counts.
 //! - The bins of both sets always count every queued packet of theirs: at a change, and when warming up begins, the queue
 //!   is gone through once. Linux counts only what came since.
-//! - Changes of the hash happen at the start of the call that follows them. Which keys and odds it finds does not depend
-//!   on how often anyone looked: a set that nobody met while it warmed up has odds of 0 everywhere.
+//! - Changes of the hash happen at the start of the call that follows them. Which keys and probabilities it finds does not depend
+//!   on how often anyone looked: a set that no packet met while it warmed up has a probability of 0 everywhere.
 //! - `db 0s` warms up from the beginning, `rehash 0s` never changes the hashes.
 //! - The penalty box is one for all flows that do not listen, its rate and its burst; tc-sfb(8) can be read as if each
 //!   flow had a burst of its own.
 //! - A full buffer refuses after the bins have learnt from the packet. `limit` is 1,000 packets, the usual transmit queue
 //!   of a device, where Linux takes that of the device.
-//! - `levels`, `bins` and `ecn` are constants in Linux: 8, 16 and on. Marks end at odds of one half: who has not listened
+//! - `levels`, `bins` and `ecn` are constants in Linux: 8, 16 and on. Marks end at a probability of one half: who has not listened
 //!   until then is dropped, as in Linux.
 //!
 //! # Cost
-//! - `levels` hashes per arrival and per departure, twice that while the next set warms up; a draw where odds are between 0
+//! - `levels` hashes per arrival and per departure, twice that while the next set warms up; a draw where the probability is between 0
 //!   and 1. At a change each queued packet is hashed once.
 //! - 16 bytes per bin, in two sets: 4 KB by default, however many flows there are.
 //!
@@ -64,11 +64,11 @@ pub struct Config {
     pub limit: Packets,
     /// A flow whose bins all hold so many packets is refused; by default 25, or five quarters of `target`.
     pub max: Option<Packets>,
-    /// Packets in a bin from which its odds rise; by default four fifths of `max`.
+    /// Packets in a bin from which its probability rises; by default four fifths of `max`.
     pub target: Option<Packets>,
-    /// What the odds rise by with a packet that finds `target` packets in its bin.
+    /// Increase of the probability with a packet that finds `target` packets in its bin.
     pub increment: Share,
-    /// What the odds fall by with a packet that finds its bin empty.
+    /// Decrease of the probability with a packet that finds its bin empty.
     pub decrement: Share,
     /// How many packets per second all flows together get that do not listen.
     pub penalty_rate: u32,
@@ -78,7 +78,7 @@ pub struct Config {
     pub levels: u32,
     /// Out of how many each of these is chosen.
     pub bins: u32,
-    /// Whether packets are marked instead of dropped when their sender takes marks, up to odds of one half.
+    /// Whether packets are marked instead of dropped when their sender takes marks, up to a probability of one half.
     pub ecn: bool,
 }
 
@@ -104,7 +104,7 @@ impl Default for Config {
 /// More levels or bins than this are a slip of the pen: they take 32 MB.
 const MOST_LEVELS: u32 = 16;
 const MOST_BINS: u32 = 1 << 16;
-/// Up to these odds packets are marked.
+/// Up to this probability packets are marked.
 const MOST_MARKING: f64 = 0.5;
 
 impl Config {
@@ -130,12 +130,15 @@ impl Discipline for Config {
         check_limit("limit", Limit::Packets(self.limit.0), context.mtu)?;
         let (target, max) = self.sizes();
         if target == 0 {
-            return Err(Invalid::new("target", "0 packets: the odds would only rise: write for example 20"));
+            return Err(Invalid::new(
+                "target",
+                "must be at least 1 packet, for example 20: with 0 the probability can only rise",
+            ));
         }
         if max < target {
             return Err(Invalid::new(
                 "max",
-                format!("{max} packets lie below target ({target}): write at least {target}"),
+                format!("{max} packets are below target ({target}): write at least {target}"),
             ));
         }
         for (parameter, value, least, most, usual) in
@@ -210,28 +213,27 @@ impl Discipline for Config {
         }
         if self.limit.0 < max {
             warnings.push(format!(
-                "limit: {} are fewer packets than max ({max}): the buffer is full before a single flow is refused",
+                "limit: {} are fewer packets than max ({max}): the buffer fills before a single flow reaches max",
                 self.limit
             ));
         }
         if self.increment.get() == 0.0 {
-            warnings.push("increment: 0 never tells anyone: flows are only refused at max".into());
+            warnings
+                .push("increment: with 0 there are no early drops: packets are refused at max only".into());
         }
         if self.decrement.get() >= self.increment.get() {
             warnings.push(format!(
-                "decrement: {} is not below increment ({}): odds fall faster than they rise, and no flow is ever found not to listen",
+                "decrement: {} is not below increment ({}): the probability falls faster than it rises, and no flow is ever found to be unresponsive",
                 self.decrement, self.increment
             ));
         }
         if self.penalty_rate == 0 || self.penalty_burst.0 == 0 {
-            warnings.push(
-                "penalty_rate: without a rate and a burst, flows that do not listen get nothing at all"
-                    .into(),
-            );
+            warnings
+                .push("penalty_rate: without a rate and a burst, unresponsive flows get no service".into());
         }
         if !self.rehash.is_zero() && self.db >= self.rehash {
             warnings.push(format!(
-                "db: {} is not below rehash ({}): the next bins never warm up, and flows that do not listen begin anew",
+                "db: {} is not below rehash ({}): the next bins never warm up, and unresponsive flows start again at a probability of 0",
                 self.db, self.rehash
             ));
         }
@@ -256,7 +258,7 @@ pub struct Sfb<P> {
     warming: bool,
     /// `None`: nothing for flows that do not listen.
     penalty: Option<TokenBucket>,
-    /// The odds of the last arrival.
+    /// The probability of the last arrival.
     p_min: f64,
     queue: Buffer<P>,
 }
@@ -276,7 +278,7 @@ struct Bin {
     /// Packets in the queue.
     queued: u64,
     /// The paper's p_m.
-    odds: f64,
+    probability: f64,
 }
 
 /// One set of bins, level by level.
@@ -327,7 +329,7 @@ impl<P> Qdisc<P> for Sfb<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -349,10 +351,10 @@ impl<P> Qdisc<P> for Sfb<P> {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        let odds = || self.active.bins.iter().map(|bin| bin.odds);
+        let probabilities = || self.active.bins.iter().map(|bin| bin.probability);
         visit("p_min", self.p_min);
-        visit("p_highest", odds().fold(0.0, f64::max));
-        visit("bins_at_one", odds().filter(|odds| *odds >= 1.0).count() as f64);
+        visit("p_highest", probabilities().fold(0.0, f64::max));
+        visit("bins_at_one", probabilities().filter(|probability| *probability >= 1.0).count() as f64);
     }
 }
 
@@ -417,7 +419,7 @@ impl Bins {
         Bins { key, width, bins: vec![Bin::default(); bins] }
     }
 
-    /// Other hashes, no odds, and what is queued counted.
+    /// Other hashes, probabilities of 0, and what is queued counted.
     fn begin<P>(&mut self, key: u64, queue: &Buffer<P>) {
         self.key = key;
         self.bins.fill(Bin::default());
@@ -435,18 +437,18 @@ impl Bins {
         }
     }
 
-    /// A packet of a flow arrives: its bins' odds move. The fewest packets of a bin, and the least odds.
+    /// A packet of a flow arrives: its bins' probabilities change. Returns the fewest packets of a bin, and the least probability.
     #[inline]
     fn learn(&mut self, flow: FlowKey, config: &Config, target: u64) -> (u64, f64) {
         let (mut least, mut p_min) = (u64::MAX, 1.0f64);
         self.each(flow, |bin| {
             if bin.queued == 0 {
-                bin.odds = (bin.odds - config.decrement.get()).max(0.0);
+                bin.probability = (bin.probability - config.decrement.get()).max(0.0);
             } else if bin.queued >= target {
-                bin.odds = (bin.odds + config.increment.get()).min(1.0);
+                bin.probability = (bin.probability + config.increment.get()).min(1.0);
             }
             least = least.min(bin.queued);
-            p_min = p_min.min(bin.odds);
+            p_min = p_min.min(bin.probability);
         });
         (least, p_min)
     }
@@ -487,11 +489,11 @@ mod tests {
         (out.marked.len(), out.dropped.pop().map(|(_, why)| why))
     }
 
-    /// The odds of a flow's bins.
-    fn odds(q: &mut Sfb<u32>, flow: u64) -> Vec<f64> {
-        let mut odds = Vec::new();
-        q.active.each(FlowKey(flow), |bin| odds.push(bin.odds));
-        odds
+    /// The probabilities of a flow's bins.
+    fn probabilities(q: &mut Sfb<u32>, flow: u64) -> Vec<f64> {
+        let mut probabilities = Vec::new();
+        q.active.each(FlowKey(flow), |bin| probabilities.push(bin.probability));
+        probabilities
     }
 
     #[test]
@@ -499,7 +501,7 @@ mod tests {
         assert_eq!(trace("sfb limit 4p", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
-    /// A1 is on the wire, A2 and A3 fill A's bins to the target. A4 finds them so: the odds jump to 1, and it takes the
+    /// A1 is on the wire, A2 and A3 fill A's bins to the target. A4 finds them so: the probability jumps to 1, and it takes the
     /// only place in the penalty box. A5 finds that empty. B has other bins.
     #[test]
     fn who_does_not_listen_is_limited() {
@@ -525,7 +527,7 @@ mod tests {
 
     /// Up at the target and above, down at zero, and still between.
     #[test]
-    fn odds_step_by_step() {
+    fn probabilities_step_by_step() {
         let mut q = built("sfb target 2p max 100p increment 0.25 decrement 0.125 levels 3 penalty_rate 0");
         let seen: Vec<f64> = (0..7)
             .map(|_| {
@@ -533,17 +535,17 @@ mod tests {
                 q.p_min
             })
             .collect();
-        // Two packets are taken for sure, and then at odds that rise with each attempt.
+        // Two packets are taken for sure, and then at a probability that rises with each attempt.
         assert_eq!(seen, [0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]);
-        assert_eq!(odds(&mut q, 0), [1.0; 3]);
+        assert_eq!(probabilities(&mut q, 0), [1.0; 3]);
         while q.dequeue(&mut Cx::new(Time::ZERO, &mut Outbox::default())).packet().is_some() {}
-        // Refused because the odds are still 7/8, or taken: then the bins are not empty any more.
+        // Refused because the probability is still 7/8, or taken: then the bins are not empty any more.
         offer(&mut q, 0, Ecn::NotCapable, Time::ZERO);
-        assert_eq!(odds(&mut q, 0), [0.875; 3]);
+        assert_eq!(probabilities(&mut q, 0), [0.875; 3]);
     }
 
     #[test]
-    fn the_least_of_the_odds_counts() {
+    fn the_least_probability_counts() {
         let mut q = built("sfb target 2p max 100p levels 4 bins 2 increment 0.5");
         let bins = |q: &mut Sfb<u32>, flow: u64| {
             let hash = mix(flow, q.active.key);
@@ -553,8 +555,8 @@ mod tests {
         let first = bins(&mut q, 0);
         let shared = |other: &[usize]| first.iter().zip(other).filter(|(a, b)| a == b).count();
         let near = (1..).find(|flow| shared(&bins(&mut q, *flow)) == 3).unwrap();
-        q.active.each(FlowKey(0), |bin| bin.odds = 1.0);
-        let mut seen = odds(&mut q, near);
+        q.active.each(FlowKey(0), |bin| bin.probability = 1.0);
+        let mut seen = probabilities(&mut q, near);
         seen.sort_by(f64::total_cmp);
         assert_eq!(seen, [0.0, 1.0, 1.0, 1.0]);
         assert_eq!(offer(&mut q, near, Ecn::NotCapable, Time::ZERO), (0, None));
@@ -567,8 +569,8 @@ mod tests {
             let mut q = built(spec);
             let (mut marks, mut drops) = (0, 0);
             for _ in 0..4000 {
-                // Its bins are kept at one packet, where odds stay.
-                q.active.each(FlowKey(0), |bin| *bin = Bin { queued: 1, odds: level });
+                // Its bins are kept at one packet, where the probability stays.
+                q.active.each(FlowKey(0), |bin| *bin = Bin { queued: 1, probability: level });
                 let (marked, dropped) = offer(&mut q, 0, ecn, Time::ZERO);
                 marks += marked;
                 drops += usize::from(dropped == Some(DropReason::Early));
@@ -589,7 +591,7 @@ mod tests {
     #[test]
     fn the_penalty_box_has_a_rate() {
         let mut q = built("sfb target 1p max 1000p increment 1 penalty_rate 100 penalty_burst 5p");
-        q.active.bins.fill(Bin { queued: 1, odds: 1.0 });
+        q.active.bins.fill(Bin { queued: 1, probability: 1.0 });
         // A second of flows that do not listen, twenty packets in each 10 ms, none of which leaves.
         let passed =
             (0..2000).filter(|n| offer(&mut q, n % 7, Ecn::Ect0, Time::ms(n / 2)).1.is_none()).count();
@@ -603,12 +605,12 @@ mod tests {
             let mut q =
                 built(&format!("sfb target 1p max 100p increment 1 rehash 100ms {db} penalty_burst 1000p"));
             offer(&mut q, 0, Ecn::NotCapable, Time::ms(0));
-            // At odds of 1, and the box lets it pass: one packet more is queued.
+            // At a probability of 1, and the box lets it pass: one packet more is queued.
             assert_eq!(offer(&mut q, 0, Ecn::NotCapable, Time::ms(seen_at)), (0, None));
             let before = q.active.key;
             let _ = q.dequeue(&mut Cx::new(Time::ms(100), &mut Outbox::default()));
             assert_ne!(q.active.key, before, "the hashes have changed");
-            odds(&mut q, 0)
+            probabilities(&mut q, 0)
         };
         assert_eq!(after_change(40, "db 30ms"), [1.0; 8]);
         assert_eq!(after_change(20, "db 30ms"), [0.0; 8]);
@@ -709,14 +711,14 @@ mod tests {
         assert!(books[4].loss() < 0.01, "{:?}", books[4]);
     }
 
-    /// SFB written as plainly as can be: bins are what is counted in the queue, and odds are in a map by the number of
+    /// SFB written as plainly as can be: bins are what is counted in the queue, and probabilities are in a map by the number of
     /// changes, the level and the place.
     struct Plain {
         config: Config,
         secret: u64,
         rng: Rng,
         start: Option<Time>,
-        odds: BTreeMap<(u64, u64, usize), f64>,
+        probability: BTreeMap<(u64, u64, usize), f64>,
         penalty: TokenBucket,
         line: Vec<(u64, u64)>,
     }
@@ -739,14 +741,14 @@ mod tests {
             let (mut least, mut p_min) = (u64::MAX, 1.0f64);
             for bin in self.bins(change, flow) {
                 let queued = self.queued(bin);
-                let odds = self.odds.entry(bin).or_default();
+                let probability = self.probability.entry(bin).or_default();
                 if queued == 0 {
-                    *odds = (*odds - self.config.decrement.get()).max(0.0);
+                    *probability = (*probability - self.config.decrement.get()).max(0.0);
                 } else if queued >= self.config.sizes().0 {
-                    *odds = (*odds + self.config.increment.get()).min(1.0);
+                    *probability = (*probability + self.config.increment.get()).min(1.0);
                 }
                 least = least.min(queued);
-                p_min = p_min.min(*odds);
+                p_min = p_min.min(*probability);
             }
             (least, p_min)
         }
@@ -805,7 +807,7 @@ mod tests {
                 secret: rng.word(),
                 rng,
                 start: None,
-                odds: BTreeMap::new(),
+                probability: BTreeMap::new(),
                 penalty: TokenBucket::new(Rate::bit(800), Bytes(2)),
                 line: Vec::new(),
             };
@@ -833,7 +835,7 @@ mod tests {
                         .into_iter()
                         .map(|bin| Bin {
                             queued: plain.queued(bin),
-                            odds: plain.odds.get(&bin).copied().unwrap_or_default(),
+                            probability: plain.probability.get(&bin).copied().unwrap_or_default(),
                         })
                         .collect();
                     let mut seen = Vec::new();

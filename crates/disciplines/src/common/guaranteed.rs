@@ -103,7 +103,7 @@ pub struct Guaranteed<P, S> {
     packets: Slots<Packet<P>>,
     longest: LongestQueue,
     /// Of the reserved flows.
-    held: Backlog,
+    backlog: Backlog,
     best_effort: Drr<P>,
     /// The sum of what is admitted.
     admitted: Rate,
@@ -205,7 +205,7 @@ macro_rules! reserved_config {
 /// An array without slots or with too many, or a slot without width.
 pub(crate) fn array(slots: u32, parameter: &'static str, width: Span) -> Result<(usize, Ticks), Invalid> {
     if !(1..=1 << 24).contains(&slots) {
-        let message = format!("{slots} slots: write between 1 and {}, for example 1009", 1 << 24);
+        let message = format!("{slots} is not between 1 and {}; write for example 1009", 1 << 24);
         return Err(Invalid::new("slots", message));
     }
     if width.is_zero() {
@@ -226,7 +226,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
     ) -> Result<Guaranteed<P, S>, Invalid> {
         check_limit("limit", common.limit, context.mtu)?;
         if common.flows == 0 {
-            let message = "with 0 flows everything is best effort: write for example 4096";
+            let message = "must be at least 1, for example 4096";
             return Err(Invalid::new("flows", message));
         }
         let most = Memory::checked(Span::ZERO, Span::ZERO, common.flows)?.flows;
@@ -245,7 +245,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             known: List::default(),
             packets: Slots::with_capacity(room),
             longest: LongestQueue::with_capacity(flows),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
             best_effort: best_effort.build(&context.child("best_effort"))?,
             admitted: Rate::default(),
             refused: 0,
@@ -286,7 +286,7 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.held.plus(self.best_effort.backlog())
+        self.backlog.plus(self.best_effort.backlog())
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -306,7 +306,7 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
         self.longest.clear();
         self.schedule.clear();
         self.best_effort.reset(cx);
-        (self.held, self.admitted) = (Backlog::ZERO, Rate::default());
+        (self.backlog, self.admitted) = (Backlog::ZERO, Rate::default());
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -441,7 +441,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         if first {
             self.flows.detach(&mut self.silent, place);
         }
-        self.held.add(bytes);
+        self.backlog.add(bytes);
         self.schedule.arrived(item, first, now);
     }
 
@@ -452,7 +452,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         let flow = &mut self.flows[place];
         self.packets.detach(&mut flow.queue, at);
         flow.bytes -= u64::from(bytes);
-        self.held.sub(bytes);
+        self.backlog.sub(bytes);
         let oldest = self.packets.front_place(&flow.queue);
         if oldest.is_none() {
             self.flows.attach(&mut self.silent, place);

@@ -14,10 +14,10 @@ pub(crate) enum Unit {
 impl Unit {
     /// How long a queue is in this unit.
     #[inline]
-    pub fn length(self, held: Backlog) -> f64 {
+    pub fn length(self, backlog: Backlog) -> f64 {
         match self {
-            Unit::Packets => held.packets as f64,
-            Unit::Bytes => held.bytes as f64,
+            Unit::Packets => backlog.packets as f64,
+            Unit::Bytes => backlog.bytes as f64,
         }
     }
 
@@ -60,7 +60,7 @@ impl Thresholds {
         if min_unit != unit {
             return Err(Invalid::new(
                 "min",
-                "min and max count different things: write both in packets or both in bytes",
+                "min and max have different units: write both in packets or both in bytes",
             ));
         }
         if !(min > 0.0 && min < max) {
@@ -87,9 +87,10 @@ impl Thresholds {
     pub fn weight(&self, unit: Unit, curve: &Curve, bandwidth: Rate) -> Result<f64, Invalid> {
         match (self.weight, self.auto_weight, self.burst) {
             (Some(weight), false, None) if weight.get() > 0.0 => Ok(weight.get()),
-            (Some(_), false, None) => {
-                Err(Invalid::new("weight", "0 never moves the average: write for example 0.002"))
-            }
+            (Some(_), false, None) => Err(Invalid::new(
+                "weight",
+                "must be above 0, for example 0.002: with 0 the average never changes",
+            )),
             (None, true, None) => Ok(weight_for_rate(bandwidth.bytes_per_s() / self.avpkt.0 as f64)),
             (None, false, burst) => {
                 let (min, max) = (curve.min / self.mean(unit), curve.max / self.mean(unit));
@@ -97,13 +98,13 @@ impl Thresholds {
                 weight_for_burst(burst.map_or(usual, |burst| burst.0), min).ok_or_else(|| {
                     Invalid::new(
                         "burst",
-                        format!("fewer packets than min ({min:.1}): about {usual} are usual"),
+                        format!("must be at least min ({min:.1} packets); about {usual} is usual"),
                     )
                 })
             }
             _ => Err(Invalid::new(
                 "weight",
-                "give one of weight, auto_weight and burst: each says how fast the average moves",
+                "weight, auto_weight and burst all set the speed of the average: give one of them",
             )),
         }
     }
@@ -111,10 +112,10 @@ impl Thresholds {
     /// Refuses a packet of no length, which burst and idle times divide by.
     pub fn check_avpkt(&self) -> Result<(), Invalid> {
         match self.avpkt.0 {
-            0 => Err(Invalid::new("avpkt", "no packet has 0 bytes: 1000b is a good value")),
+            0 => Err(Invalid::new("avpkt", "must be at least 1 byte, for example \"1000b\"")),
             bytes if bytes > 65_535 => {
                 let message = format!(
-                    "{} is no packet: it has 65535 bytes at most, and 1000b is a good value",
+                    "{} is longer than any packet: write at most 65535 bytes, for example \"1000b\"",
                     self.avpkt
                 );
                 Err(Invalid::new("avpkt", message))
@@ -129,21 +130,21 @@ impl Thresholds {
         let Ok((unit, curve)) = self.curve() else { return warnings };
         if curve.max < 2.0 * curve.min {
             warnings.push(format!(
-                "max: {} is less than twice min ({}): senders are told all at once, and slow down all at once",
+                "max: {} is less than twice min ({}): all senders get the signal at once and slow down at once",
                 curve.max, curve.min
             ));
         }
         let (limit_unit, limit) = amount(self.limit);
         if limit_unit == unit && limit < 1.5 * curve.max {
             warnings.push(format!(
-                "limit: {} leaves little room above max ({}): bursts overflow before the average tells; several times max is usual",
+                "limit: {} leaves little room above max ({}): bursts overflow the buffer before the average rises; several times max is usual",
                 self.limit, curve.max
             ));
         }
         let least = if unit == Unit::Bytes { context.mtu.0 as f64 } else { self.mean(unit) };
         if curve.min < 2.0 * least {
             warnings.push(format!(
-                "min: {} is less than two packets: hardly any queue is left to keep the link busy",
+                "min: {} is less than two packets: the queue is too short to keep the link busy",
                 curve.min
             ));
         }
@@ -155,7 +156,7 @@ impl Thresholds {
 pub(crate) fn bandwidth(written: Option<Rate>, context: &LinkContext) -> Result<Rate, Invalid> {
     match written.unwrap_or(context.rate) {
         rate if rate == Rate::bit(0) => {
-            Err(Invalid::new("bandwidth", "a link has a rate: write for example \"10mbit\""))
+            Err(Invalid::new("bandwidth", "must be above 0, for example \"10mbit\""))
         }
         rate => Ok(rate),
     }
@@ -185,8 +186,8 @@ impl Idle {
 
     /// What an arrival missed that finds `held`; each packet counts once.
     #[inline]
-    pub fn missed(&mut self, held: Backlog, now: Time) -> u64 {
-        if held.packets > 0 {
+    pub fn missed(&mut self, backlog: Backlog, now: Time) -> u64 {
+        if backlog.packets > 0 {
             return 0;
         }
         if let Some((at, bytes)) = self.departed.take() {

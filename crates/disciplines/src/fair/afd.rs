@@ -5,7 +5,7 @@
 //! - The queue is a plain FIFO. Fairness comes from whom it takes in, in proportion to what is too much.
 //! - One packet in `sample` is noted in a shadow buffer that holds `shadow` of them, where it replaces one at random. How
 //!   often a flow occurs there (m_i) is its rate of arrival, dropped packets included.
-//! - A packet is dropped with odds of 1 - m_fair/m_i, and never when its flow occurs no more than m_fair times: what is left
+//! - A packet is dropped with probability 1 - m_fair/m_i, and never when its flow occurs no more than m_fair times: what is left
 //!   of each flow is the fair share, and slow flows lose nothing.
 //! - m_fair is not computed from flows. It is what keeps the queue at `target`: every `interval` it rises while the queue
 //!   is below and falls while it is above, m_fair += alpha (q_old - target) - beta (q - target).
@@ -98,7 +98,10 @@ impl Config {
         let (limit_unit, limit) = amount(self.limit);
         let (unit, target) = self.target.map_or((limit_unit, limit / 3.0), amount);
         if target == 0.0 {
-            return Err(Invalid::new("target", "0 leaves the link idle: a third of limit is a good value"));
+            return Err(Invalid::new(
+                "target",
+                "must be above 0, for example a third of limit: with 0 the link is idle",
+            ));
         }
         if unit == limit_unit && target >= limit {
             return Err(Invalid::new(
@@ -128,19 +131,22 @@ impl Discipline for Config {
             ));
         }
         if self.sample == 0 {
-            return Err(Invalid::new("sample", "one in 0: write 1 to note every packet, or for example 5"));
+            return Err(Invalid::new("sample", "must be at least 1: 1 records every packet, 5 every fifth"));
         }
         if self.interval.is_zero() {
-            return Err(Invalid::new("interval", "no time at all: write for example \"6.25ms\""));
+            return Err(Invalid::new("interval", "must be above 0, for example \"6.25ms\""));
         }
         if !(self.alpha >= 0.0 && self.alpha.is_finite()) {
-            return Err(Invalid::new("alpha", format!("{} is no gain: write for example 1.7", self.alpha)));
+            return Err(Invalid::new(
+                "alpha",
+                format!("{} is not a valid gain: write for example 1.7", self.alpha),
+            ));
         }
         if !(self.beta > self.alpha && self.beta.is_finite()) {
             return Err(Invalid::new(
                 "beta",
                 format!(
-                    "{} does not lie above alpha ({}): the queue would not come back to its target: write for example {:.1}",
+                    "{} is not above alpha ({}), so the queue would not return to its target: write for example {:.1}",
                     self.beta,
                     self.alpha,
                     self.alpha + 0.1
@@ -202,13 +208,13 @@ impl Discipline for Config {
         };
         if context.rate.bytes_in(self.interval) > room {
             warnings.push(format!(
-                "interval: in {} the whole buffer of {} passes at {}: it runs full and empty between two updates",
+                "interval: in {} the whole buffer of {} passes at {}: the queue fills and empties between two updates",
                 self.interval, self.limit, context.rate
             ));
         }
         if self.shadow.0 < FEW_SAMPLES {
             warnings.push(format!(
-                "shadow: {} are few samples: some hundreds tell fast flows from slow ones",
+                "shadow: {} are few samples: some hundreds are needed to separate fast flows from slow ones",
                 self.shadow
             ));
         }
@@ -303,7 +309,7 @@ impl<P> Qdisc<P> for Afd<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -340,7 +346,7 @@ impl<P> Afd<P> {
             Some(due) => {
                 // Between calls the queue does not change.
                 let more = now.since(due).as_ps() / self.interval.as_ps();
-                self.fair = self.law.update(self.fair, self.unit.length(self.queue.held()), more);
+                self.fair = self.law.update(self.fair, self.unit.length(self.queue.backlog()), more);
                 self.due = Some(due + self.interval * (more + 1));
             }
             None => self.due = Some(now + self.interval),
@@ -577,7 +583,7 @@ mod tests {
         assert!(warnings("afd shadow 20p", Rate::mbit(10))[0].starts_with("shadow: 20p are few"));
     }
 
-    /// Twice what the link can send, from five flows that do not listen: m_fair finds the odds that hold the queue at its
+    /// Twice what the link can send, from five flows that do not listen: m_fair finds the probability that keeps the queue at its
     /// target.
     #[test]
     fn the_queue_stands_at_its_target() {
@@ -589,7 +595,7 @@ mod tests {
                 offer(&mut q, rng.below(5), 1000, Ecn::NotCapable, Time::ms(ms));
             }
             let _ = q.dequeue(&mut Cx::new(Time::ms(ms), &mut Outbox::default()));
-            sum += if ms >= 10_000 { q.queue.held().packets } else { 0 };
+            sum += if ms >= 10_000 { q.queue.backlog().packets } else { 0 };
         }
         let mean = sum as f64 / 30_000.0;
         assert!((mean - 60.0).abs() < 3.0, "{mean}");
@@ -662,8 +668,8 @@ mod tests {
         fn enqueue(&mut self, name: u64, flow: u64, bytes: u32, limit: usize) -> Option<DropReason> {
             let m_i: u64 = self.samples.iter().filter(|(of, _)| *of == flow).map(|(_, amount)| amount).sum();
             let m_i = m_i as f64;
-            let odds = if m_i > 0.0 { (1.0 - self.m_fair / m_i).max(0.0) } else { 0.0 };
-            let too_much = odds > 0.0 && self.rng.uniform() < odds;
+            let probability = if m_i > 0.0 { (1.0 - self.m_fair / m_i).max(0.0) } else { 0.0 };
+            let too_much = probability > 0.0 && self.rng.uniform() < probability;
             if self.sample == 1 || self.rng.below(self.sample) == 0 {
                 let amount = if self.unit == Unit::Bytes { u64::from(bytes) } else { 1 };
                 if self.samples.len() == self.room {
@@ -734,7 +740,7 @@ mod tests {
                     prop_assert_eq!(why, plain.enqueue(name, flow, bytes, 15));
                 }
                 prop_assert_eq!(q.fair.m_fair, plain.m_fair);
-                prop_assert_eq!(q.unit.length(q.queue.held()), plain.length());
+                prop_assert_eq!(q.unit.length(q.queue.backlog()), plain.length());
                 for flow in 0..5 {
                     let counted: u64 =
                         plain.samples.iter().filter(|(of, _)| *of == flow).map(|(_, amount)| amount).sum();

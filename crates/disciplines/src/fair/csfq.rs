@@ -1,7 +1,7 @@
 //! Core-Stateless Fair Queueing: edges write each flow's rate on its packets; cores drop by that and by one fair rate, alpha.
 //!
 //! # Principles
-//! - A packet of a flow of rate r is dropped with odds 1 - alpha / r: what remains of every flow is at most alpha. The core
+//! - A packet of a flow of rate r is dropped with probability 1 - alpha / r: what remains of every flow is at most alpha. The core
 //!   knows no flow, only the label.
 //! - Alpha follows from what happens: while more arrives than the link carries, it is scaled by capacity over accepted rate, once
 //!   per `update`; while less arrives, it is the largest label seen.
@@ -155,7 +155,7 @@ impl Discipline for Config {
         let mut warnings = Vec::from_iter(above_limit("threshold", self.threshold, self.limit));
         if self.reload == Reload::Transition {
             warnings.push(
-                "reload: with transition a congested link can keep a full buffer and a fair rate that is too high for good"
+                "reload: with transition a congested link can stay with a full buffer and too high a fair rate"
                     .to_owned(),
             );
         }
@@ -216,8 +216,8 @@ impl<P> Qdisc<P> for Csfq<P> {
             pkt.meta.label = edge.label(pkt.meta.flow, bytes, 0, now);
         }
         let label = pkt.meta.label;
-        let odds = self.core.odds(label);
-        if odds > 0.0 && self.rng.uniform() < odds {
+        let probability = self.core.probability(label);
+        if probability > 0.0 && self.rng.uniform() < probability {
             self.core.estimate(label, bytes, 0, self.is_long(), now);
             return cx.drop(pkt, DropReason::Early);
         }
@@ -240,7 +240,7 @@ impl<P> Qdisc<P> for Csfq<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -265,15 +265,15 @@ impl<P> Csfq<P> {
     /// Whether the queue is so long that packets should be dropped early.
     fn is_long(&self) -> bool {
         match self.threshold {
-            Limit::Packets(packets) => self.queue.held().packets >= packets,
-            Limit::Bytes(bytes) => self.queue.held().bytes >= bytes,
+            Limit::Packets(packets) => self.queue.backlog().packets >= packets,
+            Limit::Bytes(bytes) => self.queue.backlog().bytes >= bytes,
         }
     }
 }
 
 impl Core {
-    /// The odds that a packet with this label is dropped.
-    fn odds(&self, label: Label) -> f64 {
+    /// Probability that a packet with this label is dropped.
+    fn probability(&self, label: Label) -> f64 {
         let (alpha, rate) = (self.state.alpha, label.rate().as_bit() as f64);
         if alpha > 0.0 && rate > 0.0 { (1.0 - alpha / rate).max(0.0) } else { 0.0 }
     }
@@ -532,6 +532,6 @@ mod tests {
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warned("csfq"), "");
         assert!(warned("csfq limit 30kb").contains("threshold: the queue never is as long as"));
-        assert!(warned("csfq reload transition").contains("for good"));
+        assert!(warned("csfq reload transition").contains("too high a fair rate"));
     }
 }

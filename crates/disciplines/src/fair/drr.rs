@@ -148,7 +148,7 @@ impl Discipline for Config {
             granted: false,
             tickets: 0,
             longest: LongestQueue::with_capacity(room),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -212,9 +212,12 @@ impl Discipline for Config {
 /// Refuses a quantum that would never let a packet pass.
 pub(crate) fn quantum(parameter: &'static str, bytes: Bytes) -> Result<u32, Invalid> {
     match u32::try_from(bytes.0) {
-        Ok(0) => Err(Invalid::new(parameter, "0 bytes per round send nothing: write for example \"1500b\"")),
+        Ok(0) => Err(Invalid::new(parameter, "must be at least 1 byte, for example \"1500b\"")),
         Ok(bytes) => Ok(bytes),
-        Err(_) => Err(Invalid::new(parameter, format!("{bytes} is no quantum: write for example \"1500b\""))),
+        Err(_) => Err(Invalid::new(
+            parameter,
+            format!("{bytes} is not a valid quantum: write for example \"1500b\""),
+        )),
     }
 }
 
@@ -237,7 +240,7 @@ pub struct Drr<P> {
     /// Counts the times that a flow went to the end of the round.
     tickets: u64,
     longest: LongestQueue,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 /// A flow that has packets.
@@ -262,11 +265,11 @@ impl<P> Qdisc<P> for Drr<P> {
         if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
             return cx.drop(pkt, DropReason::TooLarge);
         }
-        if self.victim == Victim::Tail && !self.limit.admits(self.held, pkt.bytes()) {
+        if self.victim == Victim::Tail && !self.limit.admits(self.backlog, pkt.bytes()) {
             return cx.drop(pkt, DropReason::Overlimit);
         }
         let place = self.append(pkt);
-        if !self.limit.allows(self.held) {
+        if !self.limit.allows(self.backlog) {
             self.push_out(place, cx);
         }
     }
@@ -278,7 +281,7 @@ impl<P> Qdisc<P> for Drr<P> {
         let pkt = self.packets.pop_front(&mut flow.queue).expect("a flow in the round holds a packet");
         flow.deficit -= u64::from(pkt.bytes());
         flow.bytes -= u64::from(pkt.bytes());
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         if flow.queue.is_empty() {
             self.leave(place);
         }
@@ -286,7 +289,7 @@ impl<P> Qdisc<P> for Drr<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -298,7 +301,7 @@ impl<P> Qdisc<P> for Drr<P> {
         self.by_key.clear();
         self.longest.clear();
         self.granted = false;
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -329,7 +332,7 @@ impl<P> Drr<P> {
         let flow = &mut flows[place];
         self.packets.push_back(&mut flow.queue, pkt);
         flow.bytes += u64::from(bytes);
-        self.held.add(bytes);
+        self.backlog.add(bytes);
         if self.victim != Victim::Tail {
             self.longest.grew(place.index(), flow.rank());
         }
@@ -369,7 +372,7 @@ impl<P> Drr<P> {
 
     /// Drops from the longest queue until the rest fits. `arrival` is the flow of the packet that just came.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.held) {
+        while !self.limit.allows(self.backlog) {
             let (place, victim, newest) = self.take_from_longest().expect("what exceeds the limit is queued");
             let why = if newest && place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
@@ -399,7 +402,7 @@ impl<P> Drr<P> {
     fn count_out(&mut self, place: Place, pkt: &Packet<P>) {
         let flow = &mut self.flows[place];
         flow.bytes -= u64::from(pkt.bytes());
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         if flow.queue.is_empty() {
             self.leave(place);
         }
@@ -529,12 +532,12 @@ mod tests {
     }
 
     impl Reference {
-        fn held(&self) -> Backlog {
+        fn backlog(&self) -> Backlog {
             let packets = || self.round.iter().flat_map(|(_, _, queue)| queue);
             Backlog { packets: packets().count() as u64, bytes: packets().map(|(_, bytes)| bytes).sum() }
         }
         fn enqueue(&mut self, flow: u8, serial: u64, bytes: u64) -> Vec<u64> {
-            if self.config.drop == Victim::Tail && !self.config.limit.admits(self.held(), bytes as u32) {
+            if self.config.drop == Victim::Tail && !self.config.limit.admits(self.backlog(), bytes as u32) {
                 return vec![serial];
             }
             match self.round.iter_mut().find(|(other, _, _)| *other == flow) {
@@ -542,7 +545,7 @@ mod tests {
                 None => self.round.push_back((flow, 0, VecDeque::from([(serial, bytes)]))),
             }
             let mut dropped = Vec::new();
-            while !self.config.limit.allows(self.held()) {
+            while !self.config.limit.allows(self.backlog()) {
                 let sum = |queue: &Queue| queue.iter().map(|packet| packet.1).sum::<u64>();
                 let most = self.round.iter().map(|(_, _, queue)| sum(queue)).max().unwrap();
                 let at = self.round.iter().position(|(_, _, queue)| sum(queue) == most).unwrap();
@@ -621,7 +624,7 @@ mod tests {
                     }
                     _ => prop_assert_eq!(drr.dequeue(&mut cx).packet().map(|pkt| pkt.payload), reference.dequeue()),
                 }
-                prop_assert_eq!(drr.backlog(), reference.held());
+                prop_assert_eq!(drr.backlog(), reference.backlog());
             }
         }
 

@@ -4,9 +4,9 @@
 //! # Principles
 //! - A flow is short until it has sent more than `threshold` bytes. Its packets are never dropped early: there is little of
 //!   them, and a short transfer that loses a packet waits for a timeout.
-//! - A packet of a long flow carries the flow's rate r. It is dropped with odds 1 - R / r, so that at most R of each remains.
+//! - A packet of a long flow carries the flow's rate r. It is dropped with probability 1 - R / r, so that at most R of each remains.
 //! - R, the fair share, is what short flows leave of the link over the number of long flows, (C - sRate) / N: equation (4). It
-//!   is taken whenever the controller PIP, a function of the queue's length, says "congested" with its odds p.
+//!   is taken whenever the controller PIP, a function of the queue's length, says "congested" with its probability p.
 //! - Otherwise, while less is accepted than the link carries, R grows by capacity over accepted rate: equation (9). Long flows
 //!   that are slower than their share so leave theirs to the others.
 //! - Both work against each other, and the queue stays near PIP's reference.
@@ -20,21 +20,21 @@
 //!   never, the link idles. A test shows all three.
 //! - F2. R is at most the link's rate (`cap`): more means nothing, and takes longer to come down.
 //! - F3. Long flows together have at least a thousandth of the link (`floor`), so R is never 0. Equation (4) gives 0 when short flows exceed the link; equation (9)
-//!   then multiplies 0, all long packets are dropped, the queue drains, and if PIP's odds are back at 0 by then, equation (4) is
+//!   then multiplies 0, all long packets are dropped, the queue drains, and if PIP's probability is back at 0 by then, equation (4) is
 //!   never asked again: long flows starve for ever. A long flood does not do that (PIP remembers it for seconds), a short burst
 //!   beside slow long flows does; a test shows both. A floor for each flow (`floor_each`) is above the fair share
 //!   when there are more than a thousand flows, and then nobody is held back: a test shows that, too.
 //! - F4, F5. No long flow: R stays. Nothing accepted: a thousandth of the link stands for it.
 //! - F6. Rates fade by the time since they were last counted. Read literally, sRate's clock is that of short packets only, and
 //!   what long packets fade in between would fade twice.
-//! - F7. Every arrival asks PIP, and one draw decides. The drop has a draw of its own, only where its odds are above 0.
+//! - F7. Every arrival asks PIP, and one draw decides. The drop has a draw of its own, only where its probability is above 0.
 //! - F8, F9, F10. When a flow becomes long, what its rate begins with, and when it is forgotten: block `edge`.
 //! - F11. Accepted packets go on with min(r, R), as in CSFQ; the paper mentions rewriting in section 4.1 only.
 //! - F12. Every output runs the core, that of an edge router too: the paper's bottleneck leaves the router that it calls edge.
 //! - F13. Long flows are counted in a table, which is visited every `sweep` for those that were silent for `idle` (T_n). Both
 //!   tables are bounded; the longest silent make room.
 //! - F15. A full buffer drops what comes and tells nobody: short packets are lost here only.
-//! - PIP's odds stay between 0 and 1 (`clamp`); units of its constants: block `pip`.
+//! - PIP's probability stays between 0 and 1 (`clamp`); units of its constants: block `pip`.
 //! - `adaptive` is section 4.1's threshold that moves with congestion. It says no more than that; here the threshold is
 //!   `threshold` while p = 0, the size of three packets at p = 1, and in between in proportion.
 //!
@@ -96,7 +96,7 @@ pub struct Config {
     pub kh: f64,
     /// The longest pause between two arrivals that counts for PIP; by default all do.
     pub max_dt: Option<Span>,
-    /// Whether PIP's odds are kept between 0 and 1. Without it an idle link hides the congestion after it.
+    /// Whether PIP's probability is kept between 0 and 1. Without it an idle link hides the congestion after it.
     #[schemars(extend("x-hidden" = true))]
     pub clamp: bool,
     /// When the fair share grows while the link is not congested, equation (9).
@@ -111,7 +111,7 @@ pub struct Config {
     /// The floor is what each of them has at least. With as many flows as it goes into the link, nobody is held back any more.
     #[schemars(extend("x-hidden" = true))]
     pub floor_each: bool,
-    /// Whether the fair share is at most the link's rate. Without it it grows beyond all bounds while the link is idle.
+    /// Whether the fair share is at most the link's rate. Without it it grows without bound while the link is idle.
     #[schemars(extend("x-hidden" = true))]
     pub cap: bool,
     /// How often the tables are visited to forget flows. Zero: never.
@@ -265,26 +265,26 @@ impl Discipline for Config {
         let mut warnings = self.pip().warnings(context);
         if self.floor.get() == 0.0 {
             warnings
-                .push("floor: with none, a burst of short flows can starve long ones for ever".to_owned());
+                .push("floor: with 0, a burst of short flows can starve long flows permanently".to_owned());
         }
         if self.floor_each && self.floor.get() > 0.0 {
             let flows = 1.0 / self.floor.get();
             warnings.push(format!(
-                "floor_each: with more than {flows:.0} long flows nobody is held back any more"
+                "floor_each: with more than {flows:.0} long flows the fair share limits none of them"
             ));
         }
         if !self.cap {
-            warnings.push("nocap: the fair share of an idle link grows beyond all bounds".to_owned());
+            warnings.push("nocap: the fair share of an idle link grows without bound".to_owned());
         }
         if self.adjust != Adjust::Packet {
             warnings.push(
-                "adjust: other than at every packet, slow long flows leave a part of the link idle"
+                "adjust: unless the share is adjusted at every packet, slow long flows leave a part of the link idle"
                     .to_owned(),
             );
         }
         if self.adaptive && matches!(self.threshold, Limit::Packets(0..=3)) {
             warnings.push(format!(
-                "adaptive: a threshold of {} has nowhere to go: three packets are the least",
+                "adaptive: a threshold of {} cannot be lowered: the least threshold is three packets",
                 self.threshold
             ));
         }
@@ -310,9 +310,9 @@ struct Threshold {
 }
 
 impl Threshold {
-    /// The threshold while the controller has these odds.
-    fn at(self, odds: f64) -> u32 {
-        (self.most - odds.clamp(0.0, 1.0) * (self.most - self.least)) as u32
+    /// The threshold at this probability of the controller.
+    fn at(self, probability: f64) -> u32 {
+        (self.most - probability.clamp(0.0, 1.0) * (self.most - self.least)) as u32
     }
 }
 
@@ -380,7 +380,7 @@ impl<P> Qdisc<P> for Fpip<P> {
             let threshold = self.threshold.at(self.core.state.pip.odds());
             pkt.meta.label = edge.label(flow, bytes, threshold, now);
         }
-        let length = self.length.of(self.queue.held());
+        let length = self.length.of(self.queue.backlog());
         let rng = &mut self.rng;
         let steps = self.core.steps(now);
         let arrival = Arrival { flow, label: pkt.meta.label, bytes, length, now };
@@ -403,7 +403,7 @@ impl<P> Qdisc<P> for Fpip<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -484,8 +484,8 @@ impl Core {
         }
         // Equation (11).
         let fair_share = self.state.fair_share;
-        let odds = 1.0 - fair_share / rate.as_bit() as f64;
-        if odds > 0.0 && draw() < odds {
+        let probability = 1.0 - fair_share / rate.as_bit() as f64;
+        if probability > 0.0 && draw() < probability {
             return Verdict::Drop;
         }
         Verdict::Accept(arrival.label.lowered(Rate::bit(fair_share as u64)))
@@ -782,11 +782,11 @@ mod tests {
     #[test]
     fn the_threshold_moves_between_its_size_and_three_packets() {
         let fixed = built("fpip").threshold;
-        assert_eq!([0.0, 0.5, 1.0].map(|odds| fixed.at(odds)), [10_000; 3]);
+        assert_eq!([0.0, 0.5, 1.0].map(|probability| fixed.at(probability)), [10_000; 3]);
         let moves = built("fpip adaptive").threshold;
-        assert_eq!([0.0, 0.5, 1.0].map(|odds| moves.at(odds)), [10_000, 7_250, 4_500]);
-        // Odds that are none, with `noclamp`.
-        assert_eq!([-3.0, 7.0].map(|odds| moves.at(odds)), [10_000, 4_500]);
+        assert_eq!([0.0, 0.5, 1.0].map(|probability| moves.at(probability)), [10_000, 7_250, 4_500]);
+        // Values outside 0 to 1, with `noclamp`.
+        assert_eq!([-3.0, 7.0].map(|probability| moves.at(probability)), [10_000, 4_500]);
     }
 
     /// Section 2.2.3: a long flow counts until it was silent for T_n at a visit.
@@ -828,7 +828,7 @@ mod tests {
             prop_assert_eq!(run("fpip threshold 4gb limit 20p target 5p"), run("fifo limit 20p"));
         }
 
-        /// Whatever comes: the share stays within its bounds, odds are odds, labels never grow, and what has no rate is lost to
+        /// Whatever comes: the share stays within its bounds, probabilities are between 0 and 1, labels never grow, and what has no rate is lost to
         /// a full buffer only.
         #[test]
         fn shares_stay_within_their_bounds(
@@ -874,11 +874,11 @@ mod tests {
         assert!(wrong("fpip flows 0").starts_with("flows: 0 is not between"));
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context()).join("; ");
         assert_eq!(warned("fpip"), "");
-        assert!(warned("fpip floor 0%").contains("starve long ones for ever"));
+        assert!(warned("fpip floor 0%").contains("starve long flows permanently"));
         assert!(warned("fpip floor_each").contains("with more than 1000 long flows"));
-        assert!(warned("fpip nocap").contains("beyond all bounds"));
+        assert!(warned("fpip nocap").contains("without bound"));
         assert!(warned("fpip adjust window").contains("leave a part of the link idle"));
-        assert!(warned("fpip adaptive threshold 3p").contains("nowhere to go"));
+        assert!(warned("fpip adaptive threshold 3p").contains("cannot be lowered"));
         assert!(warned("fpip limit 2kb").contains("the queue never is as long as 50p"));
     }
 }

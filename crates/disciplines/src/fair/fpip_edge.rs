@@ -136,7 +136,7 @@ impl<P> Qdisc<P> for FpipEdge<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {

@@ -109,15 +109,15 @@ impl Discipline for Config {
             return Err(Invalid::new(
                 "quantum",
                 format!(
-                    "{quantum} bytes: write at least {LEAST_QUANTUM} and at most {MOST_QUANTUM}, 300 or 1514 are usual"
+                    "{quantum} bytes are not between {LEAST_QUANTUM} and {MOST_QUANTUM}; 300 or 1514 are usual"
                 ),
             ));
         }
         if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Invalid::new("flows", format!("{}: write 1 to {MOST_FLOWS}", self.flows)));
+            return Err(Invalid::new("flows", format!("{} is not between 1 and {MOST_FLOWS}", self.flows)));
         }
         if self.drop_batch == 0 {
-            return Err(Invalid::new("drop_batch", "0 makes no room: write at least 1"));
+            return Err(Invalid::new("drop_batch", "must be at least 1"));
         }
         let flows = self.flows as usize;
         Ok(FqCodel {
@@ -133,7 +133,7 @@ impl Discipline for Config {
             new: VecDeque::with_capacity(flows),
             old: VecDeque::with_capacity(flows),
             packets: Slots::with_capacity((self.limit.0 as usize).saturating_add(1)),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -156,7 +156,7 @@ impl Discipline for Config {
         let quantum = self.quantum(context);
         if quantum.0 < context.mtu.0 {
             warnings.push(format!(
-                "quantum: {quantum} is less than a packet of {} bytes: large packets wait for several turns, which favours small ones and costs time",
+                "quantum: {quantum} is less than a packet of {} bytes: large packets need several turns, which favours small packets and costs time",
                 context.mtu.0
             ));
         }
@@ -164,7 +164,7 @@ impl Discipline for Config {
         let drains = context.rate.time_for(most.0);
         if drains < self.target {
             warnings.push(format!(
-                "limit: {most} drain in {drains} at {}, before the target of {}: the buffer overflows before CoDel acts",
+                "limit: {most} drain in {drains} at {}, below the target of {}: the buffer overflows before CoDel acts",
                 context.rate, self.target
             ));
         }
@@ -192,7 +192,7 @@ pub struct FqCodel<P> {
     /// Buckets that wait for a further turn, in order. They may be empty.
     old: VecDeque<u32>,
     packets: Slots<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 /// One bucket.
@@ -213,7 +213,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let bucket = self.bucket(pkt.meta.flow);
         let flow = &mut self.flows[bucket];
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.bytes[bucket] += u64::from(pkt.bytes());
         self.packets.push_back(&mut flow.queue, pkt);
         if !flow.listed {
@@ -222,7 +222,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
             self.new.push_back(bucket as u32);
             self.most = self.most.max((self.new.len() + self.old.len()) as u64);
         }
-        while self.held.packets > self.limit || self.held.bytes > self.memory_limit {
+        while self.backlog.packets > self.limit || self.backlog.bytes > self.memory_limit {
             self.drop_from_the_fattest(cx);
         }
     }
@@ -256,7 +256,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -269,7 +269,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
         self.bytes.fill(0);
         self.new.clear();
         self.old.clear();
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 
     /// The queues in use; all of them are there whatever comes.
@@ -309,7 +309,7 @@ impl<P> FqCodel<P> {
         for _ in 0..batch {
             let pkt =
                 self.packets.pop_front(queue).expect("the fattest queue of a full buffer holds packets");
-            self.held.sub(pkt.bytes());
+            self.backlog.sub(pkt.bytes());
             self.bytes[bucket] -= u64::from(pkt.bytes());
             cx.drop(pkt, DropReason::Pushout);
         }
@@ -318,12 +318,12 @@ impl<P> FqCodel<P> {
     /// What CoDel lets go from one queue.
     #[inline]
     fn send(&mut self, bucket: usize, cx: &mut Cx<'_, P>) -> Option<Packet<P>> {
-        let FqCodel { flows, bytes, packets, held, law, .. } = self;
+        let FqCodel { flows, bytes, packets, backlog, law, .. } = self;
         let Flow { queue, state, .. } = &mut flows[bucket];
         let left = &mut bytes[bucket];
         state.dequeue(law, cx, || {
             let pkt = packets.pop_front(queue)?;
-            held.sub(pkt.bytes());
+            backlog.sub(pkt.bytes());
             *left -= u64::from(pkt.bytes());
             Some((pkt, *left))
         })
@@ -450,7 +450,7 @@ mod tests {
         }
         offer(&mut q, 2, 1500, 20, Time::ms(1));
         offer(&mut q, 2, 1400, 21, Time::ms(1));
-        assert_eq!(q.held.bytes, 4900);
+        assert_eq!(q.backlog.bytes, 4900);
         // 2,000 bytes in twenty packets against 2,900 in two: the latter pay, with one packet of two.
         assert_eq!(offer(&mut q, 3, 200, 22, Time::ms(1)), vec![20]);
     }

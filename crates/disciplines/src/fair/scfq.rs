@@ -93,7 +93,7 @@ impl Discipline for Config {
             longest: LongestQueue::with_capacity(if self.drop == Victim::Longest { room } else { 0 }),
             queue: Ranked::with_capacity(room),
             now: 0,
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -130,7 +130,7 @@ pub struct Scfq<P> {
     queue: Ranked<Tagged<P>>,
     /// Virtual time: the tag of the packet that left last.
     now: u64,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 /// A flow that has packets.
@@ -166,11 +166,11 @@ impl<P> Qdisc<P> for Scfq<P> {
         if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
             return cx.drop(pkt, DropReason::TooLarge);
         }
-        if self.victim == Victim::Tail && !self.limit.admits(self.held, pkt.bytes()) {
+        if self.victim == Victim::Tail && !self.limit.admits(self.backlog, pkt.bytes()) {
             return cx.drop(pkt, DropReason::Overlimit);
         }
         let place = self.append(pkt);
-        if !self.limit.allows(self.held) {
+        if !self.limit.allows(self.backlog) {
             self.push_out(place, cx);
         }
     }
@@ -182,7 +182,7 @@ impl<P> Qdisc<P> for Scfq<P> {
             self.now = 0;
             return Next::Empty;
         };
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         self.now = tag;
         let flow = &mut self.flows[place];
         flow.bytes -= u64::from(pkt.bytes());
@@ -197,7 +197,7 @@ impl<P> Qdisc<P> for Scfq<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -207,7 +207,7 @@ impl<P> Qdisc<P> for Scfq<P> {
         while self.flows.pop_front(&mut self.backlogged).is_some() {}
         self.by_key.clear();
         self.longest.clear();
-        (self.now, self.held) = (0, Backlog::ZERO);
+        (self.now, self.backlog) = (0, Backlog::ZERO);
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -245,7 +245,7 @@ impl<P> Scfq<P> {
         if self.victim == Victim::Longest {
             self.longest.grew(flow_at.index(), flow.rank());
         }
-        self.held.add(bytes);
+        self.backlog.add(bytes);
         place
     }
 
@@ -258,10 +258,10 @@ impl<P> Scfq<P> {
 
     /// Drops the last packet of a flow, again and again, until the rest fits. `arrival` is where the packet is that just came.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.held) {
+        while !self.limit.allows(self.backlog) {
             let place = self.victim().expect("what exceeds the limit is queued");
             let (_, Tagged { pkt, flow: flow_at, before }) = self.queue.remove(place);
-            self.held.sub(pkt.bytes());
+            self.backlog.sub(pkt.bytes());
             let flow = &mut self.flows[flow_at];
             flow.bytes -= u64::from(pkt.bytes());
             flow.packets -= 1;
@@ -350,7 +350,10 @@ mod tests {
         );
         let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
         let error = "scfq weights [1 0]".parse::<Spec>().unwrap().build::<()>(&context).err().unwrap();
-        assert_eq!(error.to_string(), "weights: a weight of 0 never sends: write at least 1");
+        assert_eq!(
+            error.to_string(),
+            "weights: weights must be at least 1: a flow with weight 0 never sends"
+        );
     }
 
     /// The sheet, as lists, with tags that are remembered until the link falls idle.
@@ -389,10 +392,10 @@ mod tests {
             let position = match drop {
                 Victim::Tail | Victim::MaxTag => self.queue.len() - 1,
                 Victim::Longest => {
-                    let held = |flow| {
+                    let backlog = |flow| {
                         self.queue.iter().filter(|each| each.2 == flow).map(|each| each.3).sum::<u64>()
                     };
-                    let key = |flow| (held(flow), std::cmp::Reverse(self.since[&flow]));
+                    let key = |flow| (backlog(flow), std::cmp::Reverse(self.since[&flow]));
                     (0..self.queue.len()).max_by_key(|at| (key(self.queue[*at].2), *at)).unwrap()
                 }
             };

@@ -86,10 +86,11 @@ impl Discipline for Config {
         check_limit("limit", Limit::Packets(self.limit.0), context.mtu)?;
         check_limit("depth", Limit::Packets(self.depth.0), context.mtu)?;
         if self.flows == 0 {
-            return Err(Invalid::new("flows", "0 queues hold nothing: write for example 127"));
+            return Err(Invalid::new("flows", "must be at least 1, for example 127"));
         }
         if self.flows > MOST_FLOWS {
-            let message = format!("{} queues: write {MOST_FLOWS} at most, as many as divisor", self.flows);
+            let message =
+                format!("{} queues are too many: write at most {MOST_FLOWS}, as many as divisor", self.flows);
             return Err(Invalid::new("flows", message));
         }
         if !self.divisor.is_power_of_two() || self.divisor > 65536 {
@@ -100,7 +101,7 @@ impl Discipline for Config {
         let quantum = self.quantum.unwrap_or(context.mtu);
         let usable = i64::try_from(quantum.0).ok().filter(|bytes| (1..=i64::from(u32::MAX)).contains(bytes));
         let quantum = usable.ok_or_else(|| {
-            Invalid::new("quantum", format!("{quantum} is no quantum: write for example \"1500b\""))
+            Invalid::new("quantum", format!("{quantum} is not a valid quantum: write for example \"1500b\""))
         })?;
         let room = usize::try_from(self.limit.0).unwrap_or(usize::MAX).min(1 << 12);
         // After a perturbation there may be more queues than `flows`, though never more than buckets or packets.
@@ -119,7 +120,7 @@ impl Discipline for Config {
             most: 0,
             changes: 0,
             longest: LongestQueue::with_capacity(queues),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -155,7 +156,7 @@ impl Discipline for Config {
         }
         if !self.perturb.is_zero() && self.perturb < Span::s(1) {
             warnings.push(format!(
-                "perturb {}: every packet is moved that often; tc-sfq(8) advises 60s",
+                "perturb {}: the hash changes that often; tc-sfq(8) advises 60s",
                 self.perturb
             ));
         }
@@ -185,7 +186,7 @@ pub struct Sfq<P> {
     changes: u64,
     /// By packets.
     longest: LongestQueue,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -229,7 +230,7 @@ impl<P> Qdisc<P> for Sfq<P> {
             _ => {}
         }
         let place = self.append(bucket, pkt);
-        if self.held.packets > self.config.limit.0 {
+        if self.backlog.packets > self.config.limit.0 {
             self.push_out(place, cx);
         }
     }
@@ -245,7 +246,7 @@ impl<P> Qdisc<P> for Sfq<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -256,7 +257,7 @@ impl<P> Qdisc<P> for Sfq<P> {
         }
         self.buckets.fill(None);
         self.longest.clear();
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
         self.epoch = None;
         self.key = mix(0, self.secret);
     }
@@ -292,7 +293,7 @@ impl<P> Sfq<P> {
 
     fn rehash(&mut self) {
         self.buckets.fill(None);
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
         let mut old = std::mem::take(&mut self.round);
         while let Some(mut queue) = self.queues.pop_front(&mut old) {
             while let Some(pkt) = self.packets.pop_front(&mut queue.packets) {
@@ -318,7 +319,7 @@ impl<P> Sfq<P> {
         self.most = self.most.max(self.round.len() as u64);
         let queue = &mut self.queues[place];
         queue.ticket = ticket;
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.packets.push_back(&mut queue.packets, pkt);
         self.longest.grew(place.index(), queue.rank());
         place
@@ -353,7 +354,7 @@ impl<P> Sfq<P> {
         let list = &mut self.queues[place].packets;
         let pkt = if first { self.packets.pop_front(list) } else { self.packets.pop_back(list) };
         let pkt = pkt.expect("a queue in use holds a packet");
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         if list.is_empty() {
             let queue = self.queues.remove(&mut self.round, place);
             self.buckets[queue.bucket as usize] = None;
@@ -454,7 +455,7 @@ mod tests {
                 sfq.enqueue(Packet::new(FlowKey(*flow), 100, serial), &mut Cx::new(Time::ms(1), &mut out));
             }
             prop_assert!(out.dropped.is_empty());
-            let (key, held) = (sfq.key, sfq.backlog());
+            let (key, backlog) = (sfq.key, sfq.backlog());
             let mut last: BTreeMap<FlowKey, u64> = BTreeMap::new();
             let mut sent = 0;
             while let Some(pkt) = sfq.dequeue(&mut Cx::new(Time::ms(35), &mut out)).packet() {
@@ -462,7 +463,7 @@ mod tests {
                 sent += 1;
             }
             prop_assert_ne!(sfq.key, key);
-            prop_assert_eq!(sent, held.packets);
+            prop_assert_eq!(sent, backlog.packets);
             prop_assert!(out.dropped.is_empty());
             prop_assert_eq!(sfq.key, mix(3, sfq.secret), "three intervals have passed, however often it was called");
         }
@@ -491,7 +492,7 @@ mod tests {
                         prop_assert!(left + 1 >= longest);
                     }
                 }
-                prop_assert!(sfq.held.packets <= 12 && sfq.round.len() <= 4);
+                prop_assert!(sfq.backlog.packets <= 12 && sfq.round.len() <= 4);
                 prop_assert_eq!(sfq.buckets.iter().flatten().count(), sfq.round.len());
                 for queue in sfq.queues.iter(&sfq.round) {
                     prop_assert!((1..=5).contains(&queue.packets.len()));

@@ -78,10 +78,13 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Srr<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         if self.weights.contains(&0) {
-            return Err(Invalid::new("weights", "a weight of 0 never sends: write at least 1"));
+            return Err(Invalid::new(
+                "weights",
+                "weights must be at least 1: a flow with weight 0 never sends",
+            ));
         }
         if self.flows == 0 {
-            return Err(Invalid::new("flows", "without rows nobody has a turn: write for example 4096"));
+            return Err(Invalid::new("flows", "must be at least 1, for example 4096"));
         }
         Memory::checked(Span::ZERO, Span::ZERO, self.flows)?;
         let room = self.limit.most_packets(64).min(1 << 12);
@@ -100,7 +103,7 @@ impl Discipline for Config {
             visit: None,
             packets: Slots::with_capacity(room),
             longest: LongestQueue::with_capacity(rows),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -150,7 +153,7 @@ pub struct Srr<P> {
     visit: Option<u32>,
     packets: Slots<Packet<P>>,
     longest: LongestQueue,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 /// A flow's row.
@@ -173,11 +176,11 @@ impl<P> Qdisc<P> for Srr<P> {
         if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
             return cx.drop(pkt, DropReason::TooLarge);
         }
-        if self.victim == Victim::Tail && !self.limit.admits(self.held, pkt.bytes()) {
+        if self.victim == Victim::Tail && !self.limit.admits(self.backlog, pkt.bytes()) {
             return cx.drop(pkt, DropReason::Overlimit);
         }
         let row = self.append(pkt);
-        if !self.limit.allows(self.held) {
+        if !self.limit.allows(self.backlog) {
             self.push_out(row, cx);
         }
     }
@@ -193,7 +196,7 @@ impl<P> Qdisc<P> for Srr<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -208,7 +211,7 @@ impl<P> Qdisc<P> for Srr<P> {
         self.full = self.remembered;
         self.turn = Turn::default();
         self.visit = None;
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -237,7 +240,7 @@ impl<P> Srr<P> {
         }
         self.packets.push_back(&mut row.queue, pkt);
         row.bytes += u64::from(bytes);
-        self.held.add(bytes);
+        self.backlog.add(bytes);
         if self.victim != Victim::Tail {
             self.longest.grew(at, row.rank(at));
         }
@@ -313,7 +316,7 @@ impl<P> Srr<P> {
         };
         let pkt = pkt.expect("the row holds a packet");
         row.bytes -= u64::from(pkt.bytes());
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         if row.queue.is_empty() {
             row.deficit = 0;
             self.turns.sleep(at, u64::from(row.weight));
@@ -326,7 +329,7 @@ impl<P> Srr<P> {
 
     /// Drops from the longest queue until the rest fits. `arrival` is the row of the packet that just came.
     fn push_out(&mut self, arrival: u32, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.held) {
+        while !self.limit.allows(self.backlog) {
             let rows = &self.rows;
             let longest = self.longest.longest(|at| {
                 let row = rows.get(at as usize)?;
@@ -414,8 +417,8 @@ mod tests {
 
     impl Tale {
         fn enqueue(&mut self, flow: u8, serial: u64, bytes: u64) -> Option<u64> {
-            let held: usize = self.rows.iter().map(|row| row.3.len()).sum();
-            if held as u64 == self.limit && self.drop == Victim::Tail {
+            let backlog: usize = self.rows.iter().map(|row| row.3.len()).sum();
+            if backlog as u64 == self.limit && self.drop == Victim::Tail {
                 return Some(serial);
             }
             let found = self.rows.iter().position(|row| row.0 == flow);
@@ -427,7 +430,7 @@ mod tests {
                 self.rows[at].1 = u64::from(self.weights.get(usize::from(flow)).copied().unwrap_or(1));
             }
             self.rows[at].3.push((serial, bytes));
-            if (held as u64) < self.limit {
+            if (backlog as u64) < self.limit {
                 return None;
             }
             let sum = |at: &usize| self.rows[*at].3.iter().map(|(_, bytes)| *bytes).sum::<u64>();

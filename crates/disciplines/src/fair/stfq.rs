@@ -93,7 +93,7 @@ impl Discipline for Config {
     fn warnings(&self, _: &LinkContext) -> Vec<String> {
         match self.limit {
             Limit::Packets(limit) if u64::from(self.flows) < limit => vec![format!(
-                "{} flows are fewer than limit {} can hold: flows are forgotten that are ahead of their share",
+                "{} flows are fewer than limit {} can hold: flows are forgotten although they are ahead of their share",
                 self.flows, self.limit
             )],
             _ => Vec::new(),
@@ -163,7 +163,7 @@ impl<P> Qdisc<P> for Stfq<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {

@@ -44,8 +44,8 @@
 
 use giveway_qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
 use giveway_qdisc::{
-    Ahead, Backlog, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
-    Rng, Span, check_limit,
+    Backlog, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, NextHops, Packet, Properties,
+    Qdisc, Rng, Span, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,10 +119,10 @@ impl Config {
 /// The hops that a router may look ahead.
 pub(crate) fn check_level(level: u8) -> Result<usize, Invalid> {
     match usize::from(level) {
-        level if level <= Ahead::MOST => Ok(level),
+        level if level <= NextHops::MOST => Ok(level),
         level => Err(Invalid::new(
             "level",
-            format!("packets carry {} hops, not {level}: write at most {}", Ahead::MOST, Ahead::MOST),
+            format!("must be at most {}, not {level}: packets carry {} hops", NextHops::MOST, NextHops::MOST),
         )),
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn check_level(level: u8) -> Result<usize, Invalid> {
 /// At least a root and a branch.
 pub(crate) fn check_branches(branches: u32) -> Result<usize, Invalid> {
     match branches {
-        0 | 1 => Err(Invalid::new("branches", "a tree has a root and branches: write for example 1024")),
+        0 | 1 => Err(Invalid::new("branches", "must be at least 2 (a root and a branch), for example 1024")),
         branches => Ok(branches as usize),
     }
 }
@@ -163,7 +163,7 @@ impl Discipline for Config {
             pick,
             // Never no time at all, so that an answer lies in the future.
             look_again: context.rate.time_for(context.mtu.0).max(Span::from_ps(1)),
-            tree: HopTree::new(shape, context.onward.clone(), self.limit.most_packets(64).min(1 << 12)),
+            tree: HopTree::new(shape, context.downstream.clone(), self.limit.most_packets(64).min(1 << 12)),
             rng: context.streams.rng(),
         })
     }
@@ -172,7 +172,7 @@ impl Discipline for Config {
         Properties { work_conserving: self.finds(), ..Properties::plain(self.limit) }
     }
 
-    fn looks_ahead(&self) -> usize {
+    fn lookahead(&self) -> usize {
         usize::from(self.level)
     }
 
@@ -203,11 +203,11 @@ impl Discipline for Config {
         let mut warnings = Vec::new();
         if !self.finds() {
             warnings.push(
-                "order: literal orders let the link stand still while packets wait: for demonstration".into(),
+                "order: the literal orders can leave the link idle with packets in the queue; use them for demonstrations only".into(),
             );
         }
         if self.descend && self.drop != Victim::Head {
-            warnings.push("descend: only \"drop head\" looks for a largest sub-queue".into());
+            warnings.push("descend: has an effect only with \"drop head\"".into());
         }
         warnings
     }
@@ -231,14 +231,14 @@ impl<P> Qdisc<P> for Bsq<P> {
             return cx.drop(pkt, DropReason::TooLarge);
         }
         let Some(pick) = self.pick else {
-            if !self.limit.admits(self.tree.held(), pkt.bytes()) {
+            if !self.limit.admits(self.tree.backlog(), pkt.bytes()) {
                 return cx.drop(pkt, DropReason::Overlimit);
             }
             self.tree.push(pkt);
             return;
         };
         let arrival = self.tree.push(pkt);
-        while !self.limit.allows(self.tree.held()) {
+        while !self.limit.allows(self.tree.backlog()) {
             let (place, victim) = self.tree.evict(pick, || self.rng.uniform());
             let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
@@ -251,7 +251,7 @@ impl<P> Qdisc<P> for Bsq<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.tree.held()
+        self.tree.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -269,19 +269,23 @@ mod tests {
     use crate::Spec;
     use crate::testing::trace::trace_on;
     use giveway_qdisc::contract::{Event, Op, drive};
-    use giveway_qdisc::{Bytes, Meta, Onward, Rate, Streams};
+    use giveway_qdisc::{Bytes, Downstream, Meta, Rate, Streams};
     use proptest::prelude::*;
 
     /// The link from node 1 to node 3, beyond which are 4, 5 and 6. Its largest packet has 500 bytes.
     fn context() -> LinkContext {
         let links = [((3, 4), Rate::mbit(4)), ((3, 5), Rate::mbit(4)), ((3, 6), Rate::mbit(4))];
-        let onward = Onward::new(3, links);
-        LinkContext { mtu: Bytes(500), onward, ..LinkContext::new(Rate::bit(500 * 8000), Streams::new(1)) }
+        let downstream = Downstream::new(3, links);
+        LinkContext {
+            mtu: Bytes(500),
+            downstream,
+            ..LinkContext::new(Rate::bit(500 * 8000), Streams::new(1))
+        }
     }
 
     /// A goes on to 4, B to 5, C to 6; Z is for node 3 itself.
     fn towards(meta: &mut Meta) {
-        meta.ahead = Ahead::new((meta.class < 3).then_some(4 + meta.class));
+        meta.next_hops = NextHops::new((meta.class < 3).then_some(4 + meta.class));
     }
 
     /// At 500 bytes per millisecond.
@@ -339,7 +343,7 @@ mod tests {
         let mut cx = Cx::new(giveway_qdisc::Time::ZERO, &mut out);
         for number in 0..6 {
             let mut pkt = Packet::new(giveway_qdisc::FlowKey(1), 500, number);
-            pkt.meta.ahead = Ahead::new([if number < 3 { 4 } else { 5 }]);
+            pkt.meta.next_hops = NextHops::new([if number < 3 { 4 } else { 5 }]);
             bsq.enqueue(pkt, &mut cx);
         }
         let left: Vec<u32> =
@@ -420,13 +424,13 @@ mod tests {
             let built = text.parse::<Spec>().unwrap().build::<()>(&context());
             built.err().map(|invalid| invalid.to_string())
         };
-        assert_eq!(refused("bsq level 7").unwrap(), "level: packets carry 6 hops, not 7: write at most 6");
+        assert_eq!(refused("bsq level 7").unwrap(), "level: must be at most 6, not 7: packets carry 6 hops");
         assert!(refused("bsq branches 1").unwrap().starts_with("branches: "));
         assert!(refused("bsq limit 0p").unwrap().starts_with("limit: "));
         let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context());
         assert!(warnings("bsq").is_empty());
         assert!(warnings("bsq order double")[0].starts_with("order: "));
         assert!(warnings("bsq drop tail descend")[0].starts_with("descend: "));
-        assert_eq!("bsq level 4".parse::<Spec>().unwrap().looks_ahead(), 4);
+        assert_eq!("bsq level 4".parse::<Spec>().unwrap().lookahead(), 4);
     }
 }

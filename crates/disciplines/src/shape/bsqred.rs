@@ -72,7 +72,7 @@ pub struct Config {
     pub bottom: Share,
     /// `max_p` does not rise above this.
     pub top: Share,
-    /// Above `max` the odds rise to 1 at twice `max` instead of jumping there.
+    /// Above `max` the probability rises to 1 at twice `max` instead of jumping there.
     pub gentle: bool,
     /// After a drop, no other one before the mean gap has passed.
     pub wait: bool,
@@ -166,7 +166,7 @@ impl Discipline for Config {
             pick,
             detector,
             idle: Idle::new(context.rate, self.avpkt.0),
-            tree: HopTree::new(shape, context.onward.clone(), limit.most_packets(64).min(1 << 12)),
+            tree: HopTree::new(shape, context.downstream.clone(), limit.most_packets(64).min(1 << 12)),
             rng: context.streams.rng(),
         })
     }
@@ -175,7 +175,7 @@ impl Discipline for Config {
         Properties::plain(self.red().limit(context))
     }
 
-    fn looks_ahead(&self) -> usize {
+    fn lookahead(&self) -> usize {
         usize::from(self.level)
     }
 
@@ -219,11 +219,11 @@ pub struct Bsqred<P> {
 impl<P> Qdisc<P> for Bsqred<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let held = self.tree.held();
-        let length = held.packets as f64;
-        self.detector.observe(length, self.idle.missed(held, cx.now()), cx.now());
+        let backlog = self.tree.backlog();
+        let length = backlog.packets as f64;
+        self.detector.observe(length, self.idle.missed(backlog, cx.now()), cx.now());
         let verdict = self.detector.decide(length, 1.0, || self.rng.uniform());
-        let full = !self.limit.admits(held, pkt.bytes());
+        let full = !self.limit.admits(backlog, pkt.bytes());
         if full {
             self.detector.overflowed();
             if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
@@ -258,7 +258,7 @@ impl<P> Qdisc<P> for Bsqred<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.tree.held()
+        self.tree.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -281,7 +281,7 @@ impl<P> Qdisc<P> for Bsqred<P> {
 impl<P> Bsqred<P> {
     /// Drops by the same rule until the rest fits.
     fn make_room(&mut self, pick: Pick, arrival: giveway_qdisc::Place, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.tree.held()) {
+        while !self.limit.allows(self.tree.backlog()) {
             let (place, victim) = self.tree.evict(pick, || self.rng.uniform());
             let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::Spec;
     use giveway_qdisc::contract::{Event, Op, drive};
-    use giveway_qdisc::{Ahead, FlowKey, Outbox, Rate, Streams, Time};
+    use giveway_qdisc::{FlowKey, NextHops, Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -305,7 +305,7 @@ mod tests {
     /// A packet of 500 bytes towards a next hop.
     fn towards(hop: u16, name: &'static str) -> Packet<&'static str> {
         let mut pkt = Packet::new(FlowKey(u64::from(hop)), 500, name);
-        pkt.meta.ahead = Ahead::new([hop]);
+        pkt.meta.next_hops = NextHops::new([hop]);
         pkt
     }
 
@@ -403,7 +403,7 @@ mod tests {
                 }
                 let full = waiting.len() == 30;
                 let mut pkt = Packet::new(FlowKey(u64::from(hop)), bytes, serial);
-                pkt.meta.ahead = Ahead::new((hop > 0).then_some(hop));
+                pkt.meta.next_hops = NextHops::new((hop > 0).then_some(hop));
                 waiting.insert(serial, (hop, bytes));
                 queue.enqueue(pkt, &mut cx);
                 for (victim, why) in out.dropped.drain(..) {

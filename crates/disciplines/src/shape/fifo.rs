@@ -64,7 +64,7 @@ impl Discipline for Config {
             limit: self.limit,
             victim: self.drop,
             queue: VecDeque::with_capacity(room),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -86,16 +86,16 @@ pub struct Fifo<P> {
     limit: Limit,
     victim: Victim,
     queue: VecDeque<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 impl<P> Qdisc<P> for Fifo<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        if !self.limit.admits(self.held, pkt.bytes()) && !self.make_room(&pkt, cx) {
+        if !self.limit.admits(self.backlog, pkt.bytes()) && !self.make_room(&pkt, cx) {
             return cx.drop(pkt, DropReason::Overlimit);
         }
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.queue.push_back(pkt);
     }
 
@@ -103,7 +103,7 @@ impl<P> Qdisc<P> for Fifo<P> {
     fn dequeue(&mut self, _: &mut Cx<'_, P>) -> Next<P> {
         match self.queue.pop_front() {
             Some(pkt) => {
-                self.held.sub(pkt.bytes());
+                self.backlog.sub(pkt.bytes());
                 Next::Packet(pkt)
             }
             None => Next::Empty,
@@ -111,14 +111,14 @@ impl<P> Qdisc<P> for Fifo<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for pkt in self.queue.drain(..) {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 }
 
@@ -128,9 +128,9 @@ impl<P> Fifo<P> {
         if self.victim == Victim::Tail || !self.limit.admits(Backlog::ZERO, arriving.bytes()) {
             return false;
         }
-        while !self.limit.admits(self.held, arriving.bytes()) {
+        while !self.limit.admits(self.backlog, arriving.bytes()) {
             let oldest = self.queue.pop_front().expect("a full queue holds a packet");
-            self.held.sub(oldest.bytes());
+            self.backlog.sub(oldest.bytes());
             cx.drop(oldest, DropReason::Pushout);
         }
         true

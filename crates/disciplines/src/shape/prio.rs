@@ -75,7 +75,7 @@ impl Discipline for Config {
         }
         if self.children.len() > usize::from(self.bands) {
             let message =
-                format!("{} disciplines for {} bands: leave some out", self.children.len(), self.bands);
+                format!("{} disciplines for {} bands: remove some", self.children.len(), self.bands);
             return Err(Invalid::new("children", message));
         }
         let band = |(spec, at): (Spec, u16)| {
@@ -96,8 +96,8 @@ impl Discipline for Config {
         }
     }
 
-    fn looks_ahead(&self) -> usize {
-        self.specs().map(|spec| spec.looks_ahead()).max().unwrap_or(0)
+    fn lookahead(&self) -> usize {
+        self.specs().map(|spec| spec.lookahead()).max().unwrap_or(0)
     }
 
     fn variants() -> Vec<Config> {
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(refuse("prio bands 17").unwrap(), "bands: 17 is not between 1 and 16");
         assert_eq!(
             refuse("prio bands 1 children [(fifo) (fifo)]").unwrap(),
-            "children: 2 disciplines for 1 bands: leave some out"
+            "children: 2 disciplines for 1 bands: remove some"
         );
         assert_eq!(
             refuse("prio children [(fifo) (fifo limit 100b)]").unwrap(),

@@ -84,7 +84,7 @@ impl Discipline for Config {
             None if self.mtu.is_some() => {
                 return Err(Invalid::new(
                     "mtu",
-                    "it bounds the burst at the peak rate: write \"peakrate\" too",
+                    "it limits the burst at the peak rate, so it needs \"peakrate\"",
                 ));
             }
             None => None,
@@ -104,8 +104,8 @@ impl Discipline for Config {
         }
     }
 
-    fn looks_ahead(&self) -> usize {
-        self.waiting().looks_ahead()
+    fn lookahead(&self) -> usize {
+        self.waiting().lookahead()
     }
 
     fn variants() -> Vec<Config> {
@@ -124,7 +124,7 @@ impl Discipline for Config {
         let mut warnings = Vec::new();
         if self.rate(context) >= context.rate {
             warnings.push(format!(
-                "rate {} is no less than the link's {}: nothing is shaped",
+                "rate {} is not below the rate of the link, {}: nothing is shaped",
                 self.rate(context),
                 context.rate
             ));
@@ -132,7 +132,7 @@ impl Discipline for Config {
         let largest = self.peakrate.and(self.mtu).map_or(self.burst, |mtu| mtu.min(self.burst));
         if largest < context.mtu {
             warnings.push(format!(
-                "packets of more than {largest} can never leave, and the link carries {}",
+                "packets of more than {largest} can never leave, but the MTU of the link is {}",
                 context.mtu
             ));
         }
@@ -166,11 +166,13 @@ impl Config {
     fn own_limit(&self, context: &LinkContext) -> Result<Option<Limit>, Invalid> {
         match (self.limit, self.latency, &self.child) {
             (Some(_), Some(_), _) => {
-                Err(Invalid::new("latency", "it is another way to give the limit: leave one out"))
+                Err(Invalid::new("latency", "latency and limit both set the capacity: give one of them"))
             }
-            (Some(_), None, Some(_)) => Err(Invalid::new("limit", "the child has its own: write it there")),
+            (Some(_), None, Some(_)) => {
+                Err(Invalid::new("limit", "the child has its own limit: set it there"))
+            }
             (None, Some(_), Some(_)) => {
-                Err(Invalid::new("latency", "the child has its own limit: write it there"))
+                Err(Invalid::new("latency", "the child has its own limit: set it there"))
             }
             (None, None, Some(_)) => Ok(None),
             (Some(limit), None, None) => Ok(Some(limit)),
@@ -199,10 +201,10 @@ fn bucket(
     burst: Bytes,
 ) -> Result<TokenBucket, Invalid> {
     if rate == Rate::bit(0) {
-        return Err(Invalid::new(rate_name, "at 0 bit/s nothing ever leaves: write for example \"1mbit\""));
+        return Err(Invalid::new(rate_name, "must be above 0 bit/s, for example \"1mbit\""));
     }
     if burst == Bytes::ZERO {
-        return Err(Invalid::new(burst_name, "0 bytes let no packet through: write for example \"5kb\""));
+        return Err(Invalid::new(burst_name, "must be at least 1 byte, for example \"5kb\""));
     }
     Ok(TokenBucket::new(rate, burst))
 }

@@ -98,7 +98,7 @@ impl Discipline for Config {
                 if threshold >= limit =>
             {
                 vec![format!(
-                    "threshold {} is not below limit {}: no packet is ever low, and efd is a fifo",
+                    "threshold {} is not below limit {}: no packet gets low priority, and efd is a fifo",
                     self.threshold, self.limit
                 )]
             }
@@ -153,7 +153,7 @@ impl<P> Qdisc<P> for Efd<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {

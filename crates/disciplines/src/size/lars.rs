@@ -117,13 +117,13 @@ impl Discipline for Config {
         let packet = context.rate.time_for(context.mtu.0);
         if !self.lockout.is_zero() && self.lockout < packet * 10 {
             warnings.push(format!(
-                "lockout {} is shorter than ten of the largest packets at {}: hardly anything is remembered",
+                "lockout {} is shorter than ten of the largest packets at {}: past service is forgotten almost at once",
                 self.lockout, context.rate
             ));
         }
         if self.idle < self.lockout {
             warnings.push(format!(
-                "idle {} is shorter than lockout {}: flows are forgotten before half of their volume has faded",
+                "idle {} is shorter than lockout {}: flows are forgotten before half of their volume has decayed",
                 self.idle, self.lockout
             ));
         }
@@ -131,7 +131,7 @@ impl Discipline for Config {
             && u64::from(self.flows) < limit
         {
             warnings.push(format!(
-                "{} flows are fewer than limit {} can hold: flows are forgotten that sent a moment ago",
+                "{} flows are fewer than limit {} can hold: flows are forgotten although they sent recently",
                 self.flows, self.limit
             ));
         }
@@ -190,7 +190,7 @@ impl<P> Qdisc<P> for Lars<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {

@@ -106,7 +106,7 @@ impl Discipline for Config {
         let mut warnings = Vec::new();
         if !self.sweep.is_zero() && self.idle < self.sweep {
             warnings.push(format!(
-                "idle {} is shorter than sweep {}: how long a flow is remembered depends on when the table is visited",
+                "idle {} is shorter than sweep {}: the visits of the table decide how long a flow is remembered",
                 self.idle, self.sweep
             ));
         }
@@ -114,7 +114,7 @@ impl Discipline for Config {
             && u64::from(self.flows) < limit
         {
             warnings.push(format!(
-                "{} flows are fewer than limit {} can hold: flows are forgotten that sent a moment ago",
+                "{} flows are fewer than limit {} can hold: flows are forgotten although they sent recently",
                 self.flows, self.limit
             ));
         }
@@ -173,7 +173,7 @@ impl<P> Qdisc<P> for Las<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -380,7 +380,7 @@ mod tests {
                 }
                 let attained: BTreeMap<u64, u64> = las.flows.iter().map(|(key, flow)| (key.0, flow.attained)).collect();
                 prop_assert_eq!(attained, reference.attained());
-                prop_assert_eq!(las.queue.ranks().is_some(), las.queue.held().packets > 0);
+                prop_assert_eq!(las.queue.ranks().is_some(), las.queue.backlog().packets > 0);
             }
         }
 

@@ -139,13 +139,12 @@ impl Discipline for Config {
         if let Some(last) = self.thresholds.last()
             && last.0 >= u64::from(u32::MAX)
         {
-            warnings.push(format!(
-                "threshold {last} is never exceeded: no packet ever gets to the level below it"
-            ));
+            warnings
+                .push(format!("threshold {last} is never exceeded: no packet reaches the level below it"));
         }
         if self.source == Source::Table && self.sweep.is_zero() {
             warnings
-                .push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
+                .push(format!("sweep 0s: flows are forgotten only once there are more than {}", self.flows));
         }
         warnings
     }
@@ -182,7 +181,7 @@ impl<P> Qdisc<P> for Pias<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -242,7 +241,7 @@ mod tests {
         assert_eq!(warn("pias thresholds []"), ["without thresholds there is one level, and pias is a fifo"]);
         assert_eq!(
             warn("pias thresholds [1kb 5gb]"),
-            ["threshold 5gb is never exceeded: no packet ever gets to the level below it"]
+            ["threshold 5gb is never exceeded: no packet reaches the level below it"]
         );
     }
 

@@ -114,12 +114,12 @@ impl Discipline for Config {
         if self.threshold.0 >= u64::from(u32::MAX) {
             let threshold = self.threshold;
             warnings.push(format!(
-                "threshold {threshold} is never exceeded: no packet is ever low, and run2c is a fifo"
+                "threshold {threshold} is never exceeded: no packet gets low priority, and run2c is a fifo"
             ));
         }
         if self.source == Source::Table && self.sweep.is_zero() {
             warnings
-                .push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
+                .push(format!("sweep 0s: flows are forgotten only once there are more than {}", self.flows));
         }
         warnings
     }
@@ -155,7 +155,7 @@ impl<P> Qdisc<P> for Run2c<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -248,11 +248,11 @@ mod tests {
         let warn = |text: &str| text.parse::<Spec>().unwrap().warnings(&context);
         assert_eq!(
             warn("run2c threshold 5gb"),
-            ["threshold 5gb is never exceeded: no packet is ever low, and run2c is a fifo"]
+            ["threshold 5gb is never exceeded: no packet gets low priority, and run2c is a fifo"]
         );
         assert_eq!(
             warn("run2c source table sweep 0s"),
-            ["sweep 0s: flows are forgotten only when there are more than 65536"]
+            ["sweep 0s: flows are forgotten only once there are more than 65536"]
         );
         assert!(warn("run2c").is_empty() && warn("run2c sweep 0s").is_empty());
     }

@@ -67,7 +67,7 @@ impl Discipline for Config {
             by_key: FlowMap::with_capacity(room),
             flows: Ranked::with_capacity(room),
             packets: Slots::with_capacity(room),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         })
     }
 
@@ -88,7 +88,7 @@ pub struct Srpt<P> {
     /// By what they have left.
     flows: Ranked<Flow>,
     packets: Slots<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 /// A flow that has packets.
@@ -115,7 +115,7 @@ impl<P> Qdisc<P> for Srpt<P> {
             return cx.drop(pkt, DropReason::TooLarge);
         }
         let flow = self.append(pkt);
-        if !self.limit.allows(self.held) {
+        if !self.limit.allows(self.backlog) {
             self.push_out(flow, cx);
         }
     }
@@ -125,7 +125,7 @@ impl<P> Qdisc<P> for Srpt<P> {
         let Some((_, place)) = self.flows.best() else { return Next::Empty };
         let flow = self.flows.get_mut(place).expect("the best flow is in the queue");
         let pkt = self.packets.pop_front(&mut flow.queue).expect("a flow in the queue holds a packet");
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         match self.packets.front(&flow.queue).map(|next| rank(&next.meta)) {
             Some(left) => self.flows.rerank(place, left),
             None => self.forget(place),
@@ -134,7 +134,7 @@ impl<P> Qdisc<P> for Srpt<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -144,7 +144,7 @@ impl<P> Qdisc<P> for Srpt<P> {
             }
         }
         self.by_key.clear();
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -171,7 +171,7 @@ impl<P> Srpt<P> {
         let (key, left) = (pkt.meta.flow, rank(&pkt.meta));
         let place = *by_key.entry(key, || flows.push(left, Flow { key, queue: List::default() }));
         let flow = flows.get_mut(place).expect("a flow with a packet queued has an entry");
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         packets.push_back(&mut flow.queue, pkt);
         place
     }
@@ -186,11 +186,11 @@ impl<P> Srpt<P> {
     /// Gives up the last packet of the flow that has the most left, until the rest fits. `arrival` is the flow of the packet
     /// that just came.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
-        while !self.limit.allows(self.held) {
+        while !self.limit.allows(self.backlog) {
             let (_, place) = self.flows.worst().expect("what exceeds the limit is queued");
             let flow = self.flows.get_mut(place).expect("the worst flow is in the queue");
             let victim = self.packets.pop_back(&mut flow.queue).expect("a flow in the queue holds a packet");
-            self.held.sub(victim.bytes());
+            self.backlog.sub(victim.bytes());
             if flow.queue.is_empty() {
                 self.forget(place);
             }

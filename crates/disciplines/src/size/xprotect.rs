@@ -146,17 +146,17 @@ impl Discipline for Config {
     fn warnings(&self, _: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.probability.get() == 0.0 {
-            warnings.push("probability 0: no flow is ever noticed, and xprotect is a fifo".to_owned());
+            warnings.push("probability 0: no flow is ever detected, and xprotect is a fifo".to_owned());
         }
         if self.threshold.0 >= u64::from(u32::MAX) {
             let threshold = self.threshold;
             warnings.push(format!(
-                "threshold {threshold} is never exceeded: no packet is ever low, and xprotect is a fifo"
+                "threshold {threshold} is never exceeded: no packet gets low priority, and xprotect is a fifo"
             ));
         }
         if self.sweep.is_zero() {
             warnings
-                .push(format!("sweep 0s: flows are forgotten only when there are more than {}", self.flows));
+                .push(format!("sweep 0s: flows are forgotten only once there are more than {}", self.flows));
         }
         warnings
     }
@@ -203,7 +203,7 @@ impl<P> Qdisc<P> for XProtect<P> {
         }
         let level = self.count_in(&pkt, cx.now());
         let XProtect { limit, victim, flows, queue, .. } = self;
-        if *victim == Victim::Tail && !limit.admits(queue.held(), pkt.bytes()) {
+        if *victim == Victim::Tail && !limit.admits(queue.backlog(), pkt.bytes()) {
             count_out(flows, level, pkt.meta.flow);
             return cx.drop(pkt, DropReason::Overlimit);
         }
@@ -219,7 +219,7 @@ impl<P> Qdisc<P> for XProtect<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.held()
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -388,13 +388,13 @@ mod tests {
         assert_eq!(
             warn("xprotect probability 0 sweep 0s"),
             [
-                "probability 0: no flow is ever noticed, and xprotect is a fifo",
-                "sweep 0s: flows are forgotten only when there are more than 65536"
+                "probability 0: no flow is ever detected, and xprotect is a fifo",
+                "sweep 0s: flows are forgotten only once there are more than 65536"
             ]
         );
         assert_eq!(
             warn("xprotect threshold 5gb"),
-            ["threshold 5gb is never exceeded: no packet is ever low, and xprotect is a fifo"]
+            ["threshold 5gb is never exceeded: no packet gets low priority, and xprotect is a fifo"]
         );
         assert!(warn("xprotect").is_empty());
     }

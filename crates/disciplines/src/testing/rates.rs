@@ -74,7 +74,7 @@ pub fn offer_from(spec: &str, link: Rate, flows: &[Flow], starts: &[Span], secon
     while let Some(Reverse((at, which))) = next.pop().filter(|Reverse((at, _))| *at <= Time::s(seconds)) {
         run.until(at);
         if at >= run.heard.from {
-            found += run.port.books().held().packets;
+            found += run.port.counters().backlog().packets;
             arrivals += 1;
             // Often enough for a mean.
             if arrivals % 64 == 1 {
@@ -116,7 +116,7 @@ struct Run {
 impl Run {
     /// The link works until an arrival.
     fn until(&mut self, at: Time) {
-        while self.port.books().held() != Backlog::ZERO && self.port.free_at() <= at {
+        while self.port.counters().backlog() != Backlog::ZERO && self.port.free_at() <= at {
             let free = self.port.free_at();
             self.pull(free);
         }

@@ -67,7 +67,7 @@ pub fn trace_on(
         }
     }
     advance(&mut port, &mut log, last, Time::NEVER);
-    assert_eq!(port.books().held(), Backlog::ZERO);
+    assert_eq!(port.counters().backlog(), Backlog::ZERO);
     let rate = bytes_per_ms as f64;
     let sent = log.sent.iter().map(|(name, bytes, at)| {
         let from = ms(*at);
