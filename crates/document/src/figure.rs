@@ -1,197 +1,51 @@
-//! Figures: from series of points to specifications of charts.
+//! Figures: panels, a legend, and a caption.
 
-use serde_json::{Map, Value, json};
+pub(crate) mod legend;
+mod omitted;
+mod panel;
 
-use crate::axis::{PLAIN, extent, logarithmic};
-use crate::colours::{Look, looks};
-use crate::columns::{Columns, json as columns_json, rounded, thinned_by};
+use serde::Serialize;
+
+use self::legend::{Legend, Looks};
+use self::omitted::Omitted;
+use crate::parts::Figure;
 use crate::shell::{Plots, Swatch};
-use crate::{Axis, Figure, FigureView, Mark, Panel, PanelView, Point, Series};
 
 /// The width of the page in pixels, the room between panels, and the heights of panels by how many are beside each other.
 const WIDTH: usize = 960;
+
 const BETWEEN: usize = 24;
+
 const HEIGHTS: [u32; 4] = [400, 330, 280, 240];
-/// Points of a panel, where they are drawn as points.
-const MOST_POINTS: usize = 3_000;
-/// Lines of no more points than this show each.
-const FEW: usize = 30;
-/// Significant digits of what is drawn.
-const DIGITS: usize = 6;
 
-/// The disciplines of a document, each with one look in all of its figures.
-pub(super) struct Looks(Vec<(String, Look)>);
-
-impl Looks {
-    pub(super) fn of<'a>(figures: impl Iterator<Item = &'a Figure>) -> Looks {
-        let mut specs: Vec<&str> = Vec::new();
-        for series in figures.flat_map(|figure| &figure.panels).flat_map(|panel| &panel.series) {
-            if !series.discipline.is_empty() && !specs.contains(&series.discipline.as_str()) {
-                specs.push(&series.discipline);
-            }
-        }
-        Looks(specs.iter().map(|spec| (*spec).to_owned()).zip(looks(&specs)).collect())
-    }
-
-    fn find(&self, spec: &str) -> &Look {
-        let found = self.0.iter().find(|(known, _)| known == spec);
-        &found.expect("all figures of the document were looked at").1
-    }
+#[derive(Serialize)]
+pub(crate) struct FigureView {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) caption: String,
+    pub(crate) columns: usize,
+    /// Which colour is what; empty where there is one series without a name.
+    pub(crate) key: Vec<Swatch>,
+    pub(crate) panels: Vec<PanelView>,
+    /// Why there is nothing to see; empty where there is something.
+    pub(crate) words: String,
 }
 
-/// What the series of a figure are called, and how they look.
-struct Cast(Vec<Role>);
-
-struct Role {
-    name: String,
-    discipline: String,
-    /// The name, with the discipline where another series has the same.
-    label: String,
-    look: Look,
-}
-
-impl Cast {
-    fn of(figure: &Figure, looks: &Looks) -> Cast {
-        let mut roles: Vec<Role> = Vec::new();
-        for series in figure.panels.iter().flat_map(|panel| &panel.series) {
-            let Series { name, discipline, .. } = series;
-            if roles.iter().any(|role| role.name == *name && role.discipline == *discipline) {
-                continue;
-            }
-            let before = roles.iter().filter(|role| role.discipline == *discipline).count();
-            let nth = |number: usize| match discipline.as_str() {
-                "" => Look::neutral(number),
-                spec => looks.find(spec).variant(number),
-            };
-            // A document has more disciplines of a kind than there are looks: within a figure no two are the same, as far as
-            // they reach.
-            let used = |look: &Look| roles.iter().any(|role| role.look == *look);
-            let look = (before..before + Look::VARIANTS).map(nth).find(|look| !used(look));
-            let look = look.unwrap_or_else(|| nth(before));
-            roles.push(Role {
-                name: name.clone(),
-                discipline: discipline.clone(),
-                label: String::new(),
-                look,
-            });
-        }
-        let labels: Vec<String> = roles
-            .iter()
-            .map(|role| {
-                let alone = roles.iter().filter(|other| other.name == role.name).count() == 1;
-                match (alone, role.discipline.as_str()) {
-                    (true, _) | (false, "") => role.name.clone(),
-                    (false, spec) => format!("{} ({spec})", role.name),
-                }
-            })
-            .collect();
-        roles.iter_mut().zip(labels).for_each(|(role, label)| role.label = label);
-        Cast(roles)
-    }
-
-    fn label(&self, series: &Series) -> &str {
-        let mine = |role: &&Role| role.name == series.name && role.discipline == series.discipline;
-        &self.0.iter().find(mine).expect("it is of this figure").label
-    }
-
-    /// An encoding by series, with a value for each.
-    fn by_series(&self, kind: &str, range: impl Fn(usize, &Role) -> Value) -> Value {
-        let labels: Vec<&str> = self.0.iter().map(|role| role.label.as_str()).collect();
-        let range: Vec<Value> = self.0.iter().enumerate().map(|(at, role)| range(at, role)).collect();
-        json!({
-            "field": "series", "type": kind, "title": null,
-            "scale": { "domain": labels, "range": range },
-            "legend": null,
-        })
-    }
-
-    fn colour(&self) -> Value {
-        self.by_series("nominal", |_, role| json!(role.look.colour))
-    }
-
-    fn dash(&self) -> Value {
-        self.by_series(
-            "nominal",
-            |_, Role { look, .. }| {
-                if look.dash.is_empty() { json!([1, 0]) } else { json!(look.dash) }
-            },
-        )
-    }
-
-    /// Each a little narrower than the one before it, which is below it, so that lines which coincide show as borders of
-    /// each other.
-    fn line_width(&self) -> Value {
-        let below = |at: usize| (self.0.len() - 1 - at).min(2);
-        self.by_series("ordinal", |at, _| json!(1.6 + 0.9 * below(at) as f64))
-    }
-
-    /// Which colour is what; nothing where there is nothing to tell apart.
-    fn key(&self) -> Vec<Swatch> {
-        match self.0.as_slice() {
-            [alone] if alone.name.is_empty() => Vec::new(),
-            roles => {
-                let swatch = |role: &Role| Swatch::new(&role.label, &role.discipline, &role.look);
-                roles.iter().map(swatch).collect()
-            }
-        }
-    }
-}
-
-/// What was not drawn, of all panels of a figure.
-#[derive(Default)]
-struct Left {
-    /// Not finite, or of no category.
-    unknown: usize,
-    /// Zero or less on a logarithmic axis.
-    no_logarithm: usize,
-    /// Beyond the domain of an axis.
-    beyond: usize,
-    /// Intervals that begin at or below zero on a logarithmic axis.
-    cut: usize,
-    /// Panels with too many points: how many were drawn, of how many.
-    thinned: Option<(usize, usize)>,
-}
-
-impl Left {
-    fn sentences(&self) -> Vec<String> {
-        let counted = |count: usize| match count {
-            1 => "One point".to_owned(),
-            _ => format!("{count} points"),
-        };
-        let (is, has, lies) = (["are", "is"], ["have", "has"], ["lie", "lies"]);
-        let verb = |count: usize, both: [&'static str; 2]| both[usize::from(count == 1)];
-        let mut told = Vec::new();
-        if let Some((drawn, all)) = self.thinned {
-            told.push(format!("Drawn are {drawn} of {all} points, evenly thinned from left to right."));
-        }
-        if self.no_logarithm > 0 {
-            let count = self.no_logarithm;
-            told.push(format!(
-                "{} of zero or less {} no place on a logarithmic axis and {} left out.",
-                counted(count),
-                verb(count, has),
-                verb(count, is)
-            ));
-        }
-        if self.beyond > 0 {
-            let count = self.beyond;
-            told.push(format!("{} {} beyond the axes.", counted(count), verb(count, lies)));
-        }
-        if self.cut > 0 {
-            told.push("Intervals that reach down to zero end at the logarithmic axis.".to_owned());
-        }
-        if self.unknown > 0 {
-            let count = self.unknown;
-            told.push(format!("{} without a value {} left out.", counted(count), verb(count, is)));
-        }
-        told
-    }
+#[derive(Serialize)]
+pub(crate) struct PanelView {
+    /// Which of the plots.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    /// What a reader who does not see it is told.
+    pub(crate) label: String,
+    /// Why there is nothing to see; empty where there is something.
+    pub(crate) words: String,
 }
 
 impl Figure {
-    pub(super) fn view(&self, place: &str, looks: &Looks, plots: &mut Plots) -> FigureView {
-        let cast = Cast::of(self, looks);
-        let mut left = Left::default();
+    pub(crate) fn view(&self, place: &str, looks: &Looks, plots: &mut Plots) -> FigureView {
+        let legend = Legend::of(self, looks);
+        let mut omitted = Omitted::default();
         let columns = self.columns.clamp(1, HEIGHTS.len()).min(self.panels.len().max(1));
         let size = ((WIDTH - BETWEEN * (columns - 1)) / columns, HEIGHTS[columns - 1]);
         let mut panels: Vec<PanelView> = Vec::new();
@@ -202,7 +56,7 @@ impl Figure {
                 .filter(|title| !title.is_empty())
                 .collect::<Vec<_>>()
                 .join(": ");
-            let words = match panel.plot(&cast, size, &mut left) {
+            let words = match panel.plot(&legend, size, &mut omitted) {
                 Some((spec, data)) => {
                     plots.add(&id, &label, spec, data);
                     ""
@@ -216,296 +70,11 @@ impl Figure {
         FigureView {
             id: self.id.clone(),
             title: self.title.clone(),
-            caption: caption.chain(left.sentences()).collect::<Vec<_>>().join(" "),
+            caption: caption.chain(omitted.sentences()).collect::<Vec<_>>().join(" "),
             columns,
-            key: cast.key(),
+            key: legend.key(),
             panels: if empty { Vec::new() } else { panels },
             words: if empty { "There are no data for this figure.".to_owned() } else { String::new() },
         }
     }
-}
-
-/// The points of a series that can be drawn.
-struct Drawn<'a> {
-    label: &'a str,
-    points: Vec<Point>,
-}
-
-impl Panel {
-    /// Specification and data; `None` where there is nothing to draw.
-    fn plot(
-        &self,
-        cast: &Cast,
-        (width, height): (usize, u32),
-        left: &mut Left,
-    ) -> Option<(Value, Map<String, Value>)> {
-        let mut drawn: Vec<Drawn<'_>> = self
-            .series
-            .iter()
-            .map(|series| Drawn { label: cast.label(series), points: self.drawable(series, left) })
-            .collect();
-        if drawn.iter().all(|series| series.points.is_empty()) {
-            return None;
-        }
-        if self.mark == Mark::Points {
-            thin(&mut drawn, left);
-        }
-        let categories = self.categories(&drawn);
-        let points = || drawn.iter().flat_map(|series| &series.points);
-        let (x, y) = (self.x_encoding(categories.as_ref(), points()), self.y_encoding(points()));
-        if self.y.logarithmic {
-            let floor = y["scale"]["domain"][0].as_f64().expect("a logarithmic axis has a domain");
-            for point in drawn.iter_mut().flat_map(|series| &mut series.points) {
-                left.cut += usize::from(point.low <= 0.0);
-                point.low = point.low.max(floor).min(point.y);
-            }
-        }
-        let all = || drawn.iter().flat_map(|series| series.points.iter().map(|point| (series.label, point)));
-        let data = columns(all(), categories.as_ref());
-        let with_interval = || all().filter(|(_, point)| point.low < point.high);
-        let mut tables = Map::from_iter([("points".to_owned(), columns_json(data))]);
-        let mut layers = self.layers(&x, &y, cast, &drawn);
-        if with_interval().next().is_some() {
-            let data = columns(with_interval(), categories.as_ref());
-            tables.insert("intervals".to_owned(), columns_json(data));
-            layers.push(self.intervals(&x, &y, cast));
-        }
-        let spec = json!({
-            "width": width, "height": height,
-            // All panels take the same room, whatever their numbers and titles take of it.
-            "autosize": { "type": "fit", "contains": "padding" },
-            "layer": layers,
-        });
-        Some((spec, tables))
-    }
-
-    /// The points of a series that have a place on the axes.
-    fn drawable(&self, series: &Series, left: &mut Left) -> Vec<Point> {
-        let beyond = |axis: &Axis, value: f64| {
-            axis.domain.is_some_and(|(from, to)| value < from.min(to) || value > from.max(to))
-        };
-        let names = self.x.categories.len();
-        let mut kept = Vec::new();
-        for point in &series.points {
-            let Point { x, y, low, high } = *point;
-            let finite = [x, y, low, high].iter().all(|value| value.is_finite());
-            let categorical = names > 0;
-            if !finite || (categorical && !(x >= 0.0 && x < names as f64 && x.fract() == 0.0)) {
-                left.unknown += 1;
-            } else if (self.y.logarithmic && y <= 0.0) || (self.is_logarithmic_in_x() && x <= 0.0) {
-                left.no_logarithm += 1;
-            } else {
-                left.beyond += usize::from(beyond(&self.y, y) || (!categorical && beyond(&self.x, x)));
-                kept.push(*point);
-            }
-        }
-        kept
-    }
-
-    /// Bars stand beside each other, so their axis has no scale.
-    fn is_logarithmic_in_x(&self) -> bool {
-        self.x.logarithmic && self.x.categories.is_empty() && self.mark != Mark::Bars
-    }
-
-    /// The names along the x axis; `None` where it has numbers.
-    fn categories(&self, drawn: &[Drawn<'_>]) -> Option<Categories> {
-        if !self.x.categories.is_empty() {
-            let names = self.x.categories.clone();
-            return Some(Categories { at: (0..names.len()).map(|at| at as f64).collect(), names });
-        }
-        if self.mark != Mark::Bars {
-            return None;
-        }
-        let mut at: Vec<f64> =
-            drawn.iter().flat_map(|series| series.points.iter().map(|point| point.x)).collect();
-        at.sort_by(f64::total_cmp);
-        at.dedup();
-        Some(Categories { names: at.iter().map(|x| rounded(*x, DIGITS).to_string()).collect(), at })
-    }
-
-    fn x_encoding<'a>(
-        &self,
-        categories: Option<&Categories>,
-        points: impl Iterator<Item = &'a Point>,
-    ) -> Value {
-        let mut x = json!({ "field": "x", "title": titled(&self.x) });
-        match categories {
-            Some(Categories { names, .. }) => {
-                x["type"] = json!("nominal");
-                x["scale"] = json!({ "domain": names, "paddingInner": 0.25, "paddingOuter": 0.15 });
-                if self.mark != Mark::Bars {
-                    x["scale"] = json!({ "domain": names, "padding": 0.5 });
-                }
-                let characters: usize = names.iter().map(|name| name.chars().count() + 2).sum();
-                // Names that do not fit beside each other are turned.
-                let angle = if characters <= 40 { 0 } else { -35 };
-                x["axis"] =
-                    json!({ "labelAngle": angle, "labelLimit": 180, "ticks": false, "labelPadding": 6 });
-            }
-            None => quantitative(&mut x, &self.x, points.map(|point| point.x), false),
-        }
-        x
-    }
-
-    fn y_encoding<'a>(&self, points: impl Iterator<Item = &'a Point>) -> Value {
-        let mut y = json!({ "field": "y", "title": titled(&self.y) });
-        let values = points.flat_map(|point| {
-            // Room below the shortest bar, or it would not be seen.
-            let foot = if self.mark == Mark::Bars { point.y / 1.5 } else { point.y };
-            [foot, point.low, point.high]
-        });
-        quantitative(&mut y, &self.y, values, true);
-        y
-    }
-
-    /// Marks do not describe themselves one by one: the panel has a label, and Vega-Lite would make expressions of titles.
-    fn layers(&self, x: &Value, y: &Value, cast: &Cast, drawn: &[Drawn<'_>]) -> Vec<Value> {
-        let clip = self.x.domain.is_some() || self.y.domain.is_some();
-        let mut encoding = json!({ "x": x, "y": y, "color": cast.colour() });
-        let all: usize = drawn.iter().map(|series| series.points.len()).sum();
-        let longest = drawn.iter().map(|series| series.points.len()).max().unwrap_or(0);
-        let told = json!([{ "field": "series", "title": "of" },
-                          { "field": "x", "title": in_expression(&self.x, "x") },
-                          { "field": "y", "title": in_expression(&self.y, "y") }]);
-        let dots = |size: u32, opacity: f64, encoding: &Value| {
-            let mut encoding = encoding.clone();
-            encoding["tooltip"] = told.clone();
-            let mark = json!({ "type": "point", "filled": true, "size": size, "opacity": opacity, "clip": clip,
-                               "aria": false });
-            json!({ "data": { "name": "points" }, "mark": mark, "encoding": encoding })
-        };
-        match self.mark {
-            Mark::Points if all > 300 => vec![dots(14, 0.45, &encoding)],
-            Mark::Points => vec![dots(40, 0.85, &encoding)],
-            Mark::Bars => {
-                encoding["xOffset"] = self.offset(cast);
-                encoding["tooltip"] = told;
-                if self.y.logarithmic {
-                    encoding["y2"] = json!({ "datum": y["scale"]["domain"][0] });
-                } else {
-                    encoding["y"]["stack"] = Value::Null;
-                }
-                let mark = json!({ "type": "bar", "clip": clip, "aria": false });
-                vec![json!({ "data": { "name": "points" }, "mark": mark, "encoding": encoding })]
-            }
-            Mark::Line | Mark::Steps => {
-                let mut line = encoding.clone();
-                line["strokeDash"] = cast.dash();
-                line["strokeWidth"] = cast.line_width();
-                // As the points come, not from left to right.
-                line["order"] = json!({ "value": null });
-                let steps = self.mark == Mark::Steps;
-                let between = if steps { "step-after" } else { "linear" };
-                let mark = json!({ "type": "line", "interpolate": between, "clip": clip, "aria": false });
-                let mut layers =
-                    vec![json!({ "data": { "name": "points" }, "mark": mark, "encoding": line })];
-                if longest <= if steps { 1 } else { FEW } {
-                    layers.push(dots(45, 1.0, &encoding));
-                }
-                layers
-            }
-        }
-    }
-
-    fn intervals(&self, x: &Value, y: &Value, cast: &Cast) -> Value {
-        let clip = self.x.domain.is_some() || self.y.domain.is_some();
-        let mut low = y.clone();
-        low["field"] = json!("low");
-        let mut encoding = json!({ "x": x, "y": low, "y2": { "field": "high" } });
-        let mut mark = json!({ "type": "rule", "strokeWidth": 1.5, "clip": clip, "aria": false });
-        if self.mark == Mark::Bars {
-            encoding["xOffset"] = self.offset(cast);
-            mark["color"] = json!("var(--ink)");
-        } else {
-            encoding["color"] = cast.colour();
-        }
-        json!({ "data": { "name": "intervals" }, "mark": mark, "encoding": encoding })
-    }
-
-    /// Where the bar of a series stands within its group: as wide as all series of the panel need, in their order.
-    fn offset(&self, cast: &Cast) -> Value {
-        let labels: Vec<&str> = self.series.iter().map(|series| cast.label(series)).collect();
-        json!({ "field": "series", "type": "nominal", "scale": { "domain": labels } })
-    }
-}
-
-/// What stands along an axis without numbers, and which x it stands for.
-struct Categories {
-    names: Vec<String>,
-    at: Vec<f64>,
-}
-
-impl Categories {
-    fn name(&self, x: f64) -> &str {
-        let at = self.at.iter().position(|known| *known == x);
-        &self.names[at.expect("only what has a category is drawn")]
-    }
-}
-
-/// A title as it may stand in an expression: Vega-Lite puts those of tooltips there and does not escape them well.
-fn in_expression(axis: &Axis, otherwise: &str) -> String {
-    let plain = |c: &char| c.is_alphanumeric() || " ()/%,.-+µ".contains(*c);
-    let title: String = axis.title.chars().filter(plain).collect();
-    if title.is_empty() { otherwise.to_owned() } else { title }
-}
-
-fn titled(axis: &Axis) -> Value {
-    if axis.title.is_empty() { Value::Null } else { json!(axis.title) }
-}
-
-/// The scale of an axis of numbers. A linear one begins at zero where `zero` says so.
-fn quantitative(encoding: &mut Value, axis: &Axis, values: impl Iterator<Item = f64>, zero: bool) {
-    encoding["type"] = json!("quantitative");
-    match (axis.logarithmic, axis.domain) {
-        (true, domain) => {
-            let (least, most) = domain.filter(|(from, _)| *from > 0.0).unwrap_or_else(|| extent(values));
-            let format = if least >= 1.0 && most >= 1e5 { "~s" } else { PLAIN };
-            logarithmic(encoding, least, most, format);
-        }
-        (false, Some((from, to))) => {
-            encoding["scale"] = json!({ "domain": [from, to], "nice": false });
-            encoding["axis"] = json!({ "tickCount": 6 });
-        }
-        (false, None) => {
-            encoding["scale"] = json!({ "zero": zero, "nice": true });
-            encoding["axis"] = json!({ "tickCount": 6 });
-        }
-    }
-}
-
-/// Keeps so many points of a panel that a screen can show them.
-fn thin(drawn: &mut [Drawn<'_>], left: &mut Left) {
-    let all: usize = drawn.iter().map(|series| series.points.len()).sum();
-    if all <= MOST_POINTS {
-        return;
-    }
-    let each = MOST_POINTS / drawn.len();
-    for series in drawn.iter_mut() {
-        series.points = thinned_by(&series.points, each.max(2), |point| (point.x, point.y));
-    }
-    let kept: usize = drawn.iter().map(|series| series.points.len()).sum();
-    let (before_kept, before_all) = left.thinned.unwrap_or((0, 0));
-    left.thinned = Some((before_kept + kept, before_all + all));
-}
-
-fn columns<'a>(
-    points: impl Iterator<Item = (&'a str, &'a Point)>,
-    categories: Option<&Categories>,
-) -> Columns {
-    let mut columns: Columns = ["series", "x", "y", "low", "high"].map(|name| (name, vec![])).into();
-    for (label, point) in points {
-        let x = match categories {
-            Some(categories) => json!(categories.name(point.x)),
-            None => rounded(point.x, DIGITS),
-        };
-        let cells = [
-            json!(label),
-            x,
-            rounded(point.y, DIGITS),
-            rounded(point.low, DIGITS),
-            rounded(point.high, DIGITS),
-        ];
-        columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
-    }
-    columns
 }

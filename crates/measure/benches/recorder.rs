@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use giveway_measure::{Layout, Recorder};
-use giveway_qdisc::{Ahead, FlowKey, Meta, PortId, Probe, Rate, Span, Time};
+use giveway_qdisc::{FlowKey, Meta, NextHops, PortId, Probe, Rate, Span, Time};
 
 /// Packets per round: the clock of the benchmark is slower than one packet.
 const PACKETS: u64 = 10_000;
@@ -34,8 +34,8 @@ fn recorder(asked: Asked) -> Recorder {
 fn pass(recorder: &mut Recorder, port: PortId, start: Time) -> Time {
     let mut now = start;
     for i in 0..PACKETS {
-        let ahead = Ahead::new([(i % 5 % 3) as u16]);
-        let meta = Meta { bytes: 1_500, flow: FlowKey(i % 10), arrived: now, ahead, ..Meta::default() };
+        let next_hops = NextHops::new([(i % 5 % 3) as u16]);
+        let meta = Meta { bytes: 1_500, flow: FlowKey(i % 10), arrived: now, next_hops, ..Meta::default() };
         Probe::<()>::emitted(recorder, 0, &meta, &(), now);
         Probe::<()>::arrived(recorder, black_box(port), &meta, now);
         let left = now + Span::us(10 + i % 7);

@@ -115,7 +115,7 @@ impl Bursts {
 
     #[inline]
     pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
-        let node = meta.ahead.iter().next();
+        let node = meta.next_hops.iter().next();
         let slot = node.map_or(0, |node| usize::from(node) + 1);
         let place = match self.places.get(slot) {
             Some(place) if *place > 0 => *place as usize - 1,
@@ -335,7 +335,7 @@ fn holdings(span: Span) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use giveway_qdisc::{Ahead, Rng, Streams};
+    use giveway_qdisc::{NextHops, Rng, Streams};
 
     /// A stream of packets at these times, measured from 1 s to `until`.
     fn stream(until: Time, times: impl IntoIterator<Item = Time>) -> Stream {
@@ -447,7 +447,7 @@ mod tests {
         let mut bursts = Bursts::new(&layout);
         let (b, c) = (Some(4), Some(2));
         for (ms, onward) in (9..).zip([c, b, b, b, None, None, c, c, b, b]) {
-            let meta = Meta { ahead: Ahead::new(onward), ..Meta::default() };
+            let meta = Meta { next_hops: NextHops::new(onward), ..Meta::default() };
             bursts.sent(&meta, Time::ms(ms));
         }
         bursts.close();

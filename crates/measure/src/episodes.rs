@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use giveway_qdisc::{FlowKey, Meta, PortId};
 
-use crate::meter::carries_data;
+use crate::counts::carries_data;
 use crate::rows::EpisodeRow;
 
 /// The flows of one port. What an episode is stands at [`EpisodeRow`].

@@ -36,12 +36,15 @@
 #![forbid(unsafe_code)]
 
 mod bursts;
+mod counts;
+mod crossing;
 mod discipline;
 mod emissions;
 mod episodes;
 pub mod figures;
 mod findings;
 mod fingerprint;
+mod flow_tables;
 mod layout;
 mod meter;
 mod metrics;
@@ -51,6 +54,7 @@ mod recorder;
 mod rows;
 mod shares;
 mod student;
+mod summary;
 mod table;
 mod terminal;
 mod trial;
@@ -61,14 +65,12 @@ pub use emissions::BIN;
 pub use findings::findings;
 pub use fingerprint::Fingerprint;
 pub use layout::{Crossed, Layout};
-pub use metrics::{
-    Definition, METRICS, Metrics, Named, Of, Summary, Unit, jain, named, page as metrics_page, responses,
-    unnamed,
-};
+pub use metrics::{Definition, METRICS, Named, Of, Unit, jain, named, page as metrics_page, responses};
 pub use names::{kind, short_names};
 pub use recorder::Recorder;
 pub use rows::{BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
 pub use student::t_quantile;
+pub use summary::{Metrics, Summary, unnamed};
 pub use table::{Estimate, Row, Table};
 pub use terminal::Style;
 pub use trial::Trial;

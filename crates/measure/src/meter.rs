@@ -1,19 +1,14 @@
 //! What is measured at one port while the packets go by.
 
-use giveway_qdisc::{Backlog, Books, DropReason, Meta, PortId, Rate, Span, Time};
+use giveway_qdisc::{Backlog, DropReason, Meta, PortCounters, PortId, Rate, Span, Time};
 
 use crate::bursts::Bursts;
+use crate::counts::{Drops, carries_data, was_queued};
 use crate::episodes::Episodes;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::quantile::Delays;
 use crate::shares::Shares;
-
-/// Packets above this many bytes carry data; acknowledgements and handshakes are below.
-const BARE_BYTES: u32 = 64;
-
-/// Counts per drop reason, by its number.
-pub(crate) type Drops = [u64; DropReason::ALL.len()];
 
 /// The meter of a measured port.
 #[derive(Clone)]
@@ -22,7 +17,7 @@ pub(crate) struct Meter {
     until: Time,
     small_packet_bytes: u32,
     /// The whole run.
-    pub books: Books,
+    pub books: PortCounters,
     /// Data packets sent, in the whole run.
     pub data_packets: u64,
     /// Of what was sent and dropped, in the whole run.
@@ -70,7 +65,7 @@ impl Meter {
             from: layout.from,
             until: layout.until,
             small_packet_bytes: layout.small_packet_bytes,
-            books: Books::default(),
+            books: PortCounters::default(),
             data_packets: 0,
             fingerprint: Fingerprint::EMPTY,
             rate: layout.rate(port),
@@ -212,18 +207,6 @@ impl Meter {
     }
 }
 
-/// Whether a packet carries data.
-#[inline]
-pub(crate) fn carries_data(meta: &Meta) -> bool {
-    meta.bytes > BARE_BYTES
-}
-
-/// Whether a drop for this reason is one of the queue. The host loses packets on the wire after they were sent, and
-/// packets without a route before they arrive.
-pub(crate) fn was_queued(why: DropReason) -> bool {
-    !matches!(why, DropReason::Wire | DropReason::Unreachable)
-}
-
 impl Level {
     /// The level has stood until `now`; count the part of that time that is measured.
     #[inline]
@@ -254,23 +237,4 @@ impl Level {
         let over = measured.as_ps() as f64;
         (over > 0.0).then(|| (self.packet_time as f64 / over, self.byte_time as f64 / over))
     }
-}
-
-/// What is counted at every recorded port, measured or not: only what is rare.
-#[derive(Clone, Default)]
-pub(crate) struct Losses {
-    /// Drops of the queue, in the whole run.
-    pub dropped: Backlog,
-    /// Every drop by its reason, in the whole run.
-    pub by_reason: Drops,
-    /// Marks, in the whole run.
-    pub marked: u64,
-    /// What the host's own books say in the end, if it told.
-    pub told: Option<Books>,
-}
-
-/// The place of a port in a list by port number.
-#[inline]
-pub(crate) fn index(port: PortId) -> usize {
-    port.0 as usize
 }

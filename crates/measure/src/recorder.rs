@@ -1,19 +1,23 @@
 //! The probe of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use giveway_qdisc::{
-    Backlog, Books, DropReason, FlowReport, FlowTable, Meta, PortId, Probe, SenderSample, Time,
+    Backlog, DropReason, FlowReport, FlowTable, Meta, PortCounters, PortId, Probe, SenderSample, Time,
 };
 
+use crate::counts::{Losses, index, was_queued};
+use crate::crossing::Crossing;
 use crate::emissions::Emissions;
 use crate::fingerprint::Fingerprint;
+use crate::flow_tables::FlowTables;
 use crate::layout::Layout;
-use crate::meter::{Losses, Meter, index, was_queued};
-use crate::metrics::{Observed, Summary, hurst, metrics};
+use crate::meter::Meter;
+use crate::metrics::{Observed, hurst, metrics};
 use crate::rows::{
     BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow,
 };
+use crate::summary::Summary;
 
 /// Listens to one run. Give it to the host as its probe, then [`finish`](Recorder::finish).
 ///
@@ -34,16 +38,6 @@ pub struct Recorder<P = ()> {
     flow_tables: Vec<FlowTables>,
     /// Only where burstiness is measured.
     emissions: Option<Emissions>,
-}
-
-/// The state per flow of a port's discipline, from its samples.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct FlowTables {
-    samples: u64,
-    sum: f64,
-    most: f64,
-    entry_bytes: f64,
-    bytes: f64,
 }
 
 impl<P> Recorder<P> {
@@ -75,7 +69,7 @@ impl<P> Recorder<P> {
 
     /// The host tells a port's own books at the end of the run. Packets of ports that are not measured are not
     /// counted one by one; this is how their totals get into the table of links.
-    pub fn books(&mut self, at: PortId, books: &Books) {
+    pub fn books(&mut self, at: PortId, books: &PortCounters) {
         if let Some(losses) = self.losses.get_mut(index(at)) {
             losses.told = Some(*books);
         }
@@ -347,57 +341,6 @@ fn name_ranks(names: &[String]) -> Vec<usize> {
     sorted.sort_unstable();
     sorted.dedup();
     names.iter().map(|name| sorted.partition_point(|other| *other < name)).collect()
-}
-
-/// Which of the measured ports the flows of a run cross.
-struct Crossing {
-    /// By pair of nodes; `None` where nobody knows.
-    ports: Option<BTreeMap<(u16, u16), Vec<PortId>>>,
-}
-
-impl Crossing {
-    fn new(layout: &Layout, flows: &[FlowReport]) -> Crossing {
-        let ports = layout.crossed.as_ref().map(|crossed| {
-            let pairs: BTreeSet<(u16, u16)> = flows.iter().map(|flow| (flow.from, flow.to)).collect();
-            let pairs: Vec<(u16, u16)> = pairs.into_iter().collect();
-            let ports = crossed.of(&pairs);
-            pairs.into_iter().zip(ports).collect()
-        });
-        Crossing { ports }
-    }
-
-    fn any(&self, flow: &FlowReport) -> bool {
-        self.ports.as_ref().is_none_or(|ports| !ports[&(flow.from, flow.to)].is_empty())
-    }
-
-    fn is_over(&self, port: PortId, flow: &FlowReport) -> bool {
-        self.ports.as_ref().is_none_or(|ports| ports[&(flow.from, flow.to)].contains(&port))
-    }
-}
-
-impl FlowTables {
-    /// Adds a sample.
-    fn add(&mut self, table: &FlowTable) {
-        self.samples += 1;
-        self.sum += table.flows as f64;
-        self.most = self.most.max(table.most as f64);
-        self.entry_bytes = f64::from(table.entry_bytes);
-        self.bytes = self.bytes.max(table.bytes as f64);
-    }
-
-    pub(crate) fn mean(&self) -> Option<f64> {
-        (self.samples > 0).then(|| self.sum / self.samples as f64)
-    }
-    /// The most that there ever was, not only at a sample.
-    pub(crate) fn most(&self) -> Option<f64> {
-        (self.samples > 0).then_some(self.most)
-    }
-    pub(crate) fn entry_bytes(&self) -> Option<f64> {
-        (self.samples > 0).then_some(self.entry_bytes)
-    }
-    pub(crate) fn bytes(&self) -> Option<f64> {
-        (self.samples > 0).then_some(self.bytes)
-    }
 }
 
 #[cfg(test)]

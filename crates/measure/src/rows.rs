@@ -2,9 +2,9 @@
 
 use giveway_qdisc::{Backlog, FlowKey, FlowReport, PortId, Rate, Span, Time};
 
+use crate::counts::Drops;
 use crate::layout::Layout;
-use crate::meter::Drops;
-use crate::metrics::Summary;
+use crate::summary::Summary;
 
 /// Everything that is kept of one run.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::fingerprint::Fingerprint;
-use crate::metrics::{Summary, unnamed};
 use crate::student::t_quantile;
+use crate::summary::{Summary, unnamed};
 use crate::trial::Trial;
 
 /// One row per discipline.
@@ -161,7 +161,7 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Metrics;
+    use crate::summary::Metrics;
 
     fn run(qdisc: &str, seed: u64, metrics: &[(&str, Option<f64>)]) -> (Trial, Summary) {
         let mut named = Metrics::default();

@@ -4,12 +4,13 @@
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{Layout, METRICS, Of, Recorder, Unit, named};
 use giveway_qdisc::{
-    Ahead, DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, PortId, Probe, Span, Time,
+    DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, NextHops, PortId, Probe, Span, Time,
 };
 
 /// A packet that is sent as it comes, and the node beyond the neighbour that it goes on to.
 fn pass(recorder: &mut Recorder, bytes: u32, onward: Option<u16>, now: Time) {
-    let meta = Meta { bytes, arrived: now, flow: FlowKey(7), ahead: Ahead::new(onward), ..Meta::default() };
+    let meta =
+        Meta { bytes, arrived: now, flow: FlowKey(7), next_hops: NextHops::new(onward), ..Meta::default() };
     Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
     Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
-    Ahead, Backlog, Books, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
-    Packet, Port, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
+    Backlog, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next, NextHops, Packet,
+    Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 
 fn packet(bytes: u32, arrived: Time) -> Meta {
@@ -363,7 +363,7 @@ fn bursts_at_a_port() {
         for i in 0..20_u64 {
             let now = Time::s(1) + Span::ms(100 * (i / 2));
             let onward = (i % 2 == 1 || i == 18).then_some(5);
-            let meta = Meta { bytes: 500, arrived: now, ahead: Ahead::new(onward), ..Meta::default() };
+            let meta = Meta { bytes: 500, arrived: now, next_hops: NextHops::new(onward), ..Meta::default() };
             Probe::<()>::arrived(&mut recorder, BOTTLENECK, &meta, now);
             Probe::<()>::sent(&mut recorder, BOTTLENECK, &meta, &(), now);
         }
@@ -513,13 +513,16 @@ fn links_that_are_not_measured() {
     }
     let empty = recorder_links(&mut recorder, None);
     assert_eq!(empty, [(other, None, 1), (BOTTLENECK, Some(Backlog::ZERO), 0)]);
-    let books = Books { sent: Backlog { packets: 9, bytes: 9_000 }, ..Books::default() };
+    let books = PortCounters { sent: Backlog { packets: 9, bytes: 9_000 }, ..PortCounters::default() };
     let told = recorder_links(&mut recorder, Some(books));
     assert_eq!(told[0], (other, Some(Backlog { packets: 9, bytes: 9_000 }), 1));
 }
 
 /// The links of a recorder so far, after telling it the books of port 0.
-fn recorder_links(recorder: &mut Recorder, books: Option<Books>) -> Vec<(PortId, Option<Backlog>, u64)> {
+fn recorder_links(
+    recorder: &mut Recorder,
+    books: Option<PortCounters>,
+) -> Vec<(PortId, Option<Backlog>, u64)> {
     if let Some(books) = &books {
         recorder.books(PortId(0), books);
         recorder.books(PortId(99), books);
@@ -553,7 +556,7 @@ impl Qdisc<()> for Five {
 }
 
 /// 125 bytes per millisecond leave, two of them come: an overloaded port, driven as a host would.
-fn overload(milliseconds: u64) -> (Record, Books) {
+fn overload(milliseconds: u64) -> (Record, PortCounters) {
     let mut recorder = Recorder::new(layout());
     let mut port = Port::new(BOTTLENECK, Box::new(Five(VecDeque::new())), Rate::mbit(1));
     for ms in 0..milliseconds {
@@ -562,7 +565,7 @@ fn overload(milliseconds: u64) -> (Record, Books) {
         }
         let _sent = port.pull(Time::ms(ms), &mut recorder);
     }
-    (recorder.finish(), *port.books())
+    (recorder.finish(), *port.counters())
 }
 
 /// The queue is full from the fifth millisecond on: each arrival finds five or four, and after the pull there are four.

@@ -9,9 +9,10 @@
 mod columns;
 mod folder;
 pub mod report;
+mod seal;
 
 pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
 pub use folder::{
-    Damage, Digest, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
-    RunFolder,
+    Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT, RunFolder,
 };
+pub use seal::{Damage, Digest};

@@ -2,8 +2,8 @@
 
 use giveway_qdisc::{FlowKind, FlowReport};
 
-use super::Observed;
 use super::flows::is_datagrams;
+use super::observed::Observed;
 use crate::layout::Layout;
 
 /// Returns the shares of the flows that compete: the metric `jain` is Jain's index of them.

@@ -2,9 +2,10 @@
 
 use giveway_qdisc::{Ending, FlowKind, FlowReport};
 
-use super::{Metrics, Observed};
+use super::observed::Observed;
 use crate::layout::Layout;
 use crate::quantile::{REPORTED, Times};
+use crate::summary::Metrics;
 
 /// `None` when there are no flows at all.
 pub(super) fn goodput_bps<'a>(

@@ -6,11 +6,12 @@ use giveway_qdisc::{Ending, FlowReport};
 
 use super::fairness::{jain, shares_of_group};
 use super::flows::{arrived, completion_time, goodput_bps, is_datagrams, loss, retransmitted};
-use super::{Metrics, Observed};
+use super::observed::Observed;
 use crate::emissions::Emissions;
 use crate::layout::Layout;
 use crate::meter::Meter;
 use crate::quantile::Times;
+use crate::summary::Metrics;
 
 /// The metrics of every group, in the order in which the scenario names them first.
 pub(super) fn groups(run: &Observed<'_>, out: &mut Metrics) {

@@ -2,10 +2,11 @@
 
 use giveway_qdisc::DropReason;
 
-use super::{Metrics, Observed};
+use super::observed::Observed;
 use crate::bursts::{Stream, WINDOWS};
-use crate::meter::was_queued;
+use crate::counts::was_queued;
 use crate::quantile::{Delays, REPORTED};
+use crate::summary::Metrics;
 
 pub(super) fn sojourn_times(run: &Observed<'_>, out: &mut Metrics) {
     let (mut all, mut small) = (Delays::new(), Delays::new());
@@ -59,10 +60,4 @@ pub(super) fn losses(run: &Observed<'_>, out: &mut Metrics) {
             out.push(format!("drops_{}", why.name()), Some(count as f64));
         }
     }
-}
-
-/// What a metric is worth in a run whose summary does not name it. Reasons for dropping are named only where they
-/// occurred, so there the answer is none at all; anything else is missing.
-pub fn unnamed(name: &str) -> Option<f64> {
-    name.starts_with("drops_").then_some(0.0)
 }

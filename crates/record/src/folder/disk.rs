@@ -4,8 +4,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use super::FolderError;
-use super::seal::Digest;
+use super::error::FolderError;
+use crate::seal::Digest;
 
 /// A file that is written beside its place and takes its place when it is whole. Until then what was there before stays,
 /// and a crash leaves at most the hidden file `.NAME.tmp`, which the next attempt uses again.

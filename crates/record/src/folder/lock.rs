@@ -11,8 +11,8 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 
-use super::FolderError;
 use super::disk::{make_dir, write_error};
+use super::error::FolderError;
 
 /// The file that is locked.
 pub const LOCK: &str = ".giveway.lock";

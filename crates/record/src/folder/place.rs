@@ -11,9 +11,11 @@ use giveway_measure::Fingerprint;
 use serde::Deserialize;
 
 use super::disk::{beside, remove_file, write_error};
+use super::error::FolderError;
+use super::files::{MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES, TRIALS};
 use super::lock::{LOCK, when};
-use super::seal::{self, Damage};
-use super::{FORMAT, FolderError, MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES, TRIALS};
+use super::manifest::FORMAT;
+use crate::seal::{self, Damage};
 
 /// What may become of something that is at the place already and is not a run of the same scenario.
 #[derive(Clone, Copy, Default)]

@@ -5,124 +5,19 @@ mod bursts;
 mod completion;
 mod delay;
 mod drops;
+mod frame;
 mod glance;
 mod queue;
 mod shares;
 
-use giveway_document::axis::{PLAIN, extent, logarithmic};
-use giveway_document::columns::{Columns, json as columns_json};
-use giveway_document::{Look, looks};
-use giveway_measure::short_names;
-use serde_json::{Map, Value, json};
-
-use super::ReportError;
+use super::error::ReportError;
 use super::read::Folder;
 
+pub(super) use frame::{Chart, Disciplines, Drawn};
 pub(super) use glance::chart as glance;
 
-/// The width of a chart's plot in pixels.
-const WIDTH: u32 = 880;
 /// Charts are drawn for the first measured ports, and the rest is named in words.
 const MOST_PORTS: usize = 4;
-
-/// One chart.
-pub(super) struct Chart {
-    pub title: String,
-    /// What is shown, and what good looks like.
-    pub caption: String,
-    /// Whether the reader needs the colours of the disciplines to read it.
-    pub key: bool,
-    pub drawn: Drawn,
-}
-
-impl Chart {
-    /// Why there is nothing to draw.
-    fn words(title: String, words: &str) -> Chart {
-        Chart { title, caption: String::new(), key: false, drawn: Drawn::Words(words.to_owned()) }
-    }
-}
-
-/// What stands in the place of a chart.
-pub(super) enum Drawn {
-    /// A specification and the data that it names.
-    Plot { spec: Value, data: Map<String, Value> },
-    /// Why there is nothing to draw.
-    Words(String),
-}
-
-/// The disciplines of a page, each with its short name and its look.
-pub(super) struct Disciplines {
-    specs: Vec<String>,
-    names: Vec<String>,
-    looks: Vec<Look>,
-}
-
-impl Disciplines {
-    /// Of all folders together, so that a discipline is the same in all of them.
-    pub fn of(folders: &[Folder]) -> Disciplines {
-        let mut specs: Vec<&str> = Vec::new();
-        for spec in folders.iter().flat_map(Folder::disciplines) {
-            if !specs.contains(&spec) {
-                specs.push(spec);
-            }
-        }
-        Disciplines {
-            names: short_names(&specs),
-            looks: looks(&specs),
-            specs: specs.into_iter().map(str::to_owned).collect(),
-        }
-    }
-
-    /// Spelling, short name and look of each.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Look)> {
-        let names = self.names.iter().zip(&self.looks);
-        self.specs.iter().zip(names).map(|(spec, (name, look))| (spec.as_str(), name.as_str(), look))
-    }
-
-    /// Short name and look of a discipline.
-    pub fn find(&self, spec: &str) -> (&str, &Look) {
-        let (_, name, look) = self.iter().find(|(known, ..)| *known == spec).expect("it is of these folders");
-        (name, look)
-    }
-
-    fn name(&self, spec: &str) -> &str {
-        self.find(spec).0
-    }
-
-    /// The colour of the column `discipline`. Its legend is the page's ([`Chart::key`]).
-    fn colour(&self) -> Value {
-        let range: Vec<&str> = self.looks.iter().map(|look| look.colour.as_str()).collect();
-        json!({
-            "field": "discipline", "type": "nominal", "title": null,
-            "scale": { "domain": self.names, "range": range },
-            "legend": null,
-        })
-    }
-
-    /// The width of its lines: each a little narrower than the one before it, which is below it, so that lines which
-    /// coincide show as borders of each other.
-    fn line_width(&self) -> Value {
-        let below = |at: usize| (self.names.len() - 1 - at).min(2);
-        let range: Vec<f64> = (0..self.names.len()).map(|at| 1.8 + 1.2 * below(at) as f64).collect();
-        let mut width = self.colour();
-        // Widths have an order; the names of disciplines are in theirs.
-        width["type"] = json!("ordinal");
-        width["scale"]["range"] = json!(range);
-        width
-    }
-
-    /// The dash of its lines.
-    fn dash(&self) -> Value {
-        let range: Vec<Value> = self
-            .looks
-            .iter()
-            .map(|look| if look.dash.is_empty() { json!([1, 0]) } else { json!(look.dash) })
-            .collect();
-        let mut dash = self.colour();
-        dash["scale"]["range"] = json!(range);
-        dash
-    }
-}
 
 /// The charts of one folder, in the order of the page.
 pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {
@@ -140,70 +35,4 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
 /// Which measured ports have no charts of their own.
 pub(super) fn ports_left_out(folder: &Folder) -> &[String] {
     folder.manifest.measured.ports.get(MOST_PORTS..).unwrap_or_default()
-}
-
-/// A title with its port, where there are several.
-fn at_port(title: &str, port: &str, folder: &Folder) -> String {
-    if folder.manifest.measured.ports.len() > 1 { format!("{title} at {port}") } else { title.to_owned() }
-}
-
-/// "the median of 10 seeds" or "seed 1".
-fn over_seeds(folder: &Folder) -> String {
-    match folder.manifest.seeds.as_slice() {
-        [seed] => format!("seed {seed}"),
-        seeds => format!("{} seeds", seeds.len()),
-    }
-}
-
-fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Columns)>) -> Drawn {
-    let data = data.into_iter().map(|(name, columns)| (name.to_owned(), columns_json(columns))).collect();
-    Drawn::Plot { spec, data }
-}
-
-/// Small multiples, one per discipline: a panel each, with the same axes. One below the other while they are few,
-/// otherwise in two columns. `layers` draws one; it is told the panel's axis of time.
-fn panels(
-    names: &[&str],
-    data: &str,
-    (from, until): (f64, f64),
-    layers: impl Fn(&Value) -> Vec<Value>,
-) -> Value {
-    let columns: usize = if names.len() > 3 { 2 } else { 1 };
-    let width = if columns == 2 { (WIDTH - 60) / 2 } else { WIDTH };
-    let panel = |(at, name): (usize, &&str)| {
-        // Only the lowest panel of a column tells the time.
-        let lowest = at + columns >= names.len();
-        let mut time = json!({
-            "field": "time", "type": "quantitative", "title": "time (s)",
-            "scale": { "domain": [from, until], "nice": false },
-            "axis": { "tickCount": 8, "format": PLAIN, "labels": lowest, "ticks": lowest },
-        });
-        if !lowest {
-            time["title"] = Value::Null;
-        }
-        json!({
-            "title": { "text": name, "anchor": "start", "frame": "group" },
-            "width": width, "height": 130,
-            "transform": [{ "filter": { "field": "discipline", "equal": name } }],
-            "layer": layers(&time),
-        })
-    };
-    json!({
-        "data": { "name": data },
-        "concat": names.iter().enumerate().map(panel).collect::<Vec<_>>(),
-        "columns": columns, "bounds": "flush",
-        // Room for a panel's title, and for the numbers and the title of the right one's axis.
-        "spacing": { "row": 42, "column": 60 },
-    })
-}
-
-/// A dashed line where the measurement interval begins, unless it is the beginning.
-fn warmup_rule(folder: &Folder) -> Option<Value> {
-    let from = folder.manifest.measured.from_s;
-    (from > 0.0).then(|| {
-        json!({
-            "mark": { "type": "rule", "strokeDash": [3, 3], "color": "var(--faint)" },
-            "encoding": { "x": { "datum": from, "type": "quantitative" } },
-        })
-    })
 }

@@ -6,8 +6,9 @@ use giveway_measure::findings;
 use serde::Serialize;
 
 use super::charts::{Chart, Disciplines, Drawn, glance, of_folder, ports_left_out};
+use super::error::ReportError;
 use super::read::Folder;
-use super::{ReportError, table};
+use super::table;
 
 /// The template of the page.
 const REPORT: (&str, &str) = ("report.html", include_str!("../../assets/report.html"));

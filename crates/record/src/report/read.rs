@@ -4,28 +4,22 @@
 //! they say. A folder that a process is writing is refused; nobody who reads keeps a writer away, so whether somebody
 //! began to write is asked again in the end ([`Folder::still_there`]).
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
+mod manifest;
+mod rows;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
-use giveway_measure::{Fingerprint, Table, Trial};
+use giveway_measure::{Table, Trial};
 use giveway_qdisc::DropReason;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::errors::ParquetError;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
-use super::{ReportError, file_error, table_error};
-use crate::columns::{self, drops_in_interval, tables};
-use crate::folder::{
-    Damage, Digest, FORMAT, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, check_tables, open_sealed,
-    read_summary, writer_of,
-};
+use self::manifest::{Manifest, Stamp};
+use self::rows::{real, rows, text, whole};
+use super::error::{ReportError, file_error};
+use crate::columns::{drops_in_interval, tables};
+use crate::folder::{FORMAT, Lock, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, check_tables, read_summary};
+use crate::seal::{self, Damage, Digest};
 
 /// A run folder.
 pub(super) struct Folder {
@@ -38,63 +32,8 @@ pub(super) struct Folder {
     /// The text of the scenario.
     pub scenario: String,
     /// The finished runs, in the order of the scenario.
-    cells: Vec<(Trial, PathBuf)>,
+    trials: Vec<(Trial, PathBuf)>,
     pub table: Table,
-}
-
-/// What stands in `manifest.json`.
-#[derive(Deserialize)]
-pub(super) struct Manifest {
-    pub giveway: String,
-    pub commit: Option<String>,
-    scenario_hash: Fingerprint,
-    pub scenario: String,
-    pub title: String,
-    pub description: String,
-    disciplines: Vec<IgnoredAny>,
-    pub seeds: Vec<u64>,
-    pub measured: Measured,
-    pub machine: String,
-    pub created_by: String,
-    pub created: Option<String>,
-    pub complete: bool,
-    pub findings: Option<Vec<String>>,
-    pub fingerprint: Option<String>,
-    cells: Vec<CellEntry>,
-    /// The files at the top, by name.
-    files: BTreeMap<String, Digest>,
-}
-
-/// What was measured.
-#[derive(Deserialize)]
-pub(super) struct Measured {
-    pub from_s: f64,
-    pub until_s: f64,
-    pub ports: Vec<String>,
-    pub sources: Vec<String>,
-    pub small_packet_bytes: u64,
-}
-
-#[derive(Deserialize)]
-struct CellEntry {
-    #[serde(flatten)]
-    trial: Trial,
-    folder: PathBuf,
-    summary_sha256: String,
-}
-
-/// What must be known before the rest of a manifest can be understood.
-#[derive(Deserialize)]
-struct Stamp {
-    giveway: String,
-    #[serde(default = "first_format")]
-    format: u64,
-    #[serde(default)]
-    created_by: String,
-}
-
-fn first_format() -> u64 {
-    1
 }
 
 /// A link in one run.
@@ -169,7 +108,7 @@ impl Folder {
             );
             return Err(ReportError::Format { path: path.to_owned(), wrote, found: stamp.format, again });
         }
-        let (text, _) = open_sealed(&bytes).map_err(|why| unknown(&why))?;
+        let (text, _) = seal::open(&bytes).map_err(|why| unknown(&why))?;
         let manifest: Manifest = serde_json::from_str(text).map_err(|error| unknown(&error))?;
         let again = if stamp.created_by == RECORDED_BY {
             format!("A recording cannot be made again; `{RECORDED_BY}` with --record makes a new one")
@@ -177,13 +116,13 @@ impl Folder {
             format!("It was made by `{}`: run that again with --out {}", stamp.created_by, path.display())
         };
         let planned = manifest.disciplines.len() * manifest.seeds.len();
-        if manifest.cells.is_empty() {
+        if manifest.trials.is_empty() {
             return Err(ReportError::Unfinished { path: path.to_owned(), planned, again });
         }
         let damaged = |damage| ReportError::Damaged { damage, again: again.clone() };
         let mut runs = Vec::new();
-        let mut cells = Vec::new();
-        for entry in &manifest.cells {
+        let mut trials = Vec::new();
+        for entry in &manifest.trials {
             let folder = path.join(&entry.folder);
             let place = folder.join(SUMMARY);
             let (found, digest) = read_summary(&place).map_err(damaged)?;
@@ -197,7 +136,7 @@ impl Folder {
                 check_tables(&folder, &found).map_err(damaged)?;
             }
             runs.push((found.trial, found.summary));
-            cells.push((entry.trial.clone(), folder));
+            trials.push((entry.trial.clone(), folder));
         }
         if trust == Trust::Checked {
             let check = |(name, digest): (&String, &Digest)| digest.check(&path.join(name));
@@ -207,7 +146,7 @@ impl Folder {
         let scenario = fs::read_to_string(&place).map_err(|error| file_error(&place, error))?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let table = Table::new(&runs);
-        Ok(Folder { path: path.to_owned(), bytes, name, manifest, scenario, cells, table })
+        Ok(Folder { path: path.to_owned(), bytes, name, manifest, scenario, trials, table })
     }
 
     /// Whether nobody began to write the folder since it was read.
@@ -221,7 +160,7 @@ impl Folder {
 
     /// How many runs there are, and how many there are to be.
     pub fn runs(&self) -> (usize, usize) {
-        (self.cells.len(), self.manifest.disciplines.len() * self.manifest.seeds.len())
+        (self.trials.len(), self.manifest.disciplines.len() * self.manifest.seeds.len())
     }
 
     /// The disciplines that have a run, as they are spelled.
@@ -327,13 +266,13 @@ impl Folder {
     }
 
     fn runs_of(&self, qdisc: &str) -> impl Iterator<Item = (u64, &Path)> {
-        let mine = self.cells.iter().filter(move |(trial, _)| trial.qdisc == qdisc);
+        let mine = self.trials.iter().filter(move |(trial, _)| trial.qdisc == qdisc);
         mine.map(|(trial, dir)| (trial.seed, dir.as_path()))
     }
 }
 
 fn refuse_writer(path: &Path) -> Result<(), ReportError> {
-    match writer_of(path) {
+    match Lock::holder(path) {
         Some(holder) => Err(ReportError::Busy { path: path.to_owned(), holder }),
         None => Ok(()),
     }
@@ -346,95 +285,5 @@ pub(super) fn tell_apart(folders: &mut [Folder]) {
         if names.iter().filter(|name| **name == folder.name).count() > 1 {
             folder.name = folder.path.display().to_string();
         }
-    }
-}
-
-/// Visits the rows of a table. The columns come in the order that they are asked for.
-fn rows(
-    path: &Path,
-    columns: &[&str],
-    mut visit: impl FnMut(&RecordBatch, usize),
-) -> Result<(), ReportError> {
-    let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            file_error(path, "it is missing, and a run folder is only whole with its cells")
-        }
-        _ => file_error(path, error),
-    })?;
-    let read = columns::without_panics(|| {
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
-        let wanted = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-        for batch in builder.with_projection(wanted).build()? {
-            let batch = batch?;
-            let place = |name: &&str| {
-                batch.schema().index_of(name).map_err(|_| ParquetError::General(format!("no column {name}")))
-            };
-            let order = columns.iter().map(place).collect::<Result<Vec<usize>, _>>()?;
-            let batch = batch.project(&order)?;
-            (0..batch.num_rows()).for_each(|row| visit(&batch, row));
-        }
-        Ok(())
-    });
-    read.map_err(|error| table_error(path, &error))
-}
-
-fn text(batch: &RecordBatch, column: usize) -> &arrow_array::StringArray {
-    batch.column(column).as_string()
-}
-
-fn real(batch: &RecordBatch, column: usize, row: usize) -> Option<f64> {
-    let values = batch.column(column).as_primitive::<Float64Type>();
-    values.is_valid(row).then(|| values.value(row))
-}
-
-fn whole(batch: &RecordBatch, column: usize, row: usize) -> Option<u64> {
-    let values = batch.column(column).as_primitive::<UInt64Type>();
-    values.is_valid(row).then(|| values.value(row))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table() -> RecordBatch {
-        let names =
-            (0..200).map(|row| Some(format!("row {}", row % 7))).collect::<arrow_array::StringArray>();
-        let values = (0..200)
-            .map(|row| (row % 3 > 0).then_some(f64::from(row)))
-            .collect::<arrow_array::Float64Array>();
-        let counts = (0..200).map(|row| (row % 5 > 0).then_some(row)).collect::<arrow_array::UInt64Array>();
-        RecordBatch::try_from_iter_with_nullable([
-            ("name", std::sync::Arc::new(names) as arrow_array::ArrayRef, false),
-            ("value", std::sync::Arc::new(values), true),
-            ("count", std::sync::Arc::new(counts), true),
-        ])
-        .unwrap()
-    }
-
-    /// Every byte of a table in turn is another one. The table is read, or refused; no reader panics.
-    #[test]
-    fn a_table_with_a_changed_byte_is_refused_or_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("table.parquet");
-        columns::write(&path, &table()).unwrap();
-        let bytes = fs::read(&path).unwrap();
-        let (mut refused, mut caught) = (0, 0);
-        for at in 0..bytes.len() {
-            let mut changed = bytes.clone();
-            changed[at] ^= 0x55;
-            fs::write(&path, changed).unwrap();
-            let mut seen = 0.0;
-            let read = rows(&path, &["name", "value", "count"], |batch, row| {
-                let length = text(batch, 0).value(row).len() as f64;
-                seen +=
-                    length + real(batch, 1, row).unwrap_or(0.0) + whole(batch, 2, row).unwrap_or(0) as f64;
-            });
-            if let Err(error) = read {
-                refused += 1;
-                caught += usize::from(error.to_string().contains("its content is no table of a run"));
-            }
-        }
-        assert!(refused > 100, "{refused} of {} changes are refused", bytes.len());
-        assert!(caught > 0, "no change makes the Parquet crates panic any more: without_panics can go");
     }
 }

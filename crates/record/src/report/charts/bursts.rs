@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use giveway_document::axis::{PLAIN, extent, logarithmic};
 use giveway_document::columns::number;
 use giveway_measure::{BIN, Table, WINDOWS};
 use giveway_theory::hurst::{FEWEST, Scales};
 use serde_json::{Value, json};
 
-use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, extent, logarithmic, over_seeds, plot};
+use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
 use crate::report::read::Folder;
 
 /// What is counted, as metrics and readers call it.

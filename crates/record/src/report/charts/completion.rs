@@ -1,10 +1,11 @@
 //! Completion time against size.
 
+use giveway_document::axis::{PLAIN, extent, logarithmic};
 use giveway_document::columns::{number, thinned};
 use serde_json::json;
 
-use super::{Chart, Disciplines, PLAIN, WIDTH, extent, logarithmic, over_seeds, plot};
-use crate::report::ReportError;
+use super::frame::{Chart, Disciplines, WIDTH, over_seeds, plot};
+use crate::report::error::ReportError;
 use crate::report::read::Folder;
 use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, medians_by_size};
 

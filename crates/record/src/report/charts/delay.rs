@@ -1,10 +1,11 @@
 //! Distributions of sojourn times, small packets first.
 
+use giveway_document::axis::{PLAIN, logarithmic};
 use giveway_document::columns::number;
 use serde_json::json;
 
-use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, logarithmic, over_seeds, plot};
-use crate::report::ReportError;
+use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
+use crate::report::error::ReportError;
 use crate::report::read::{DelayPoint, Folder};
 
 /// A discipline with a list of points for each of its seeds.

@@ -1,11 +1,12 @@
 //! Drops by reason.
 
+use giveway_document::axis::PLAIN;
 use giveway_document::columns::number;
 use giveway_qdisc::DropReason;
 use serde_json::json;
 
-use super::{Chart, Disciplines, PLAIN, WIDTH, at_port, over_seeds, plot};
-use crate::report::ReportError;
+use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
+use crate::report::error::ReportError;
 use crate::report::read::{Folder, Link};
 
 /// The colour of a reason, and what it means to a reader.

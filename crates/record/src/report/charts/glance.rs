@@ -1,11 +1,12 @@
 //! The key figures side by side, with their intervals; of one folder or of several.
 
+use giveway_document::axis::{PLAIN, logarithmic};
 use giveway_document::columns::number;
 use giveway_measure::Row;
 use giveway_measure::figures::{Kind, RATE, TIME};
 use serde_json::{Value, json};
 
-use super::{Chart, Disciplines, PLAIN, logarithmic, plot};
+use super::frame::{Chart, Disciplines, plot};
 use crate::report::read::Folder;
 
 /// A figure: its metric, what it is called, which quantile, and whether less is better.

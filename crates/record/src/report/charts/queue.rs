@@ -1,10 +1,11 @@
 //! Queue length over time.
 
+use giveway_document::axis::PLAIN;
 use giveway_document::columns::number;
 use serde_json::json;
 
-use super::{Chart, Disciplines, PLAIN, at_port, panels, plot, warmup_rule};
-use crate::report::ReportError;
+use super::frame::{Chart, Disciplines, at_port, panels, plot, warmup_rule};
+use crate::report::error::ReportError;
 use crate::report::read::Folder;
 use crate::report::series::pixel_columns;
 

@@ -1,11 +1,12 @@
 //! Who got how much over time.
 
+use giveway_document::axis::PLAIN;
 use giveway_document::columns::number;
 use giveway_measure::figures::RATE;
 use serde_json::json;
 
-use super::{Chart, Disciplines, PLAIN, at_port, panels, plot};
-use crate::report::ReportError;
+use super::frame::{Chart, Disciplines, at_port, panels, plot};
+use crate::report::error::ReportError;
 use crate::report::read::{Folder, SharePoint};
 
 /// Sources that are told apart; the rest are one.

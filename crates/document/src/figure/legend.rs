@@ -1,0 +1,125 @@
+//! The names and looks of the series of a figure.
+
+use serde_json::{Value, json};
+
+use crate::colours::{Look, looks};
+use crate::parts::{Figure, Series};
+use crate::shell::Swatch;
+
+/// The disciplines of a document, each with one look in all of its figures.
+pub(crate) struct Looks(Vec<(String, Look)>);
+
+impl Looks {
+    pub(crate) fn of<'a>(figures: impl Iterator<Item = &'a Figure>) -> Looks {
+        let mut specs: Vec<&str> = Vec::new();
+        for series in figures.flat_map(|figure| &figure.panels).flat_map(|panel| &panel.series) {
+            if !series.discipline.is_empty() && !specs.contains(&series.discipline.as_str()) {
+                specs.push(&series.discipline);
+            }
+        }
+        Looks(specs.iter().map(|spec| (*spec).to_owned()).zip(looks(&specs)).collect())
+    }
+
+    fn find(&self, spec: &str) -> &Look {
+        let found = self.0.iter().find(|(known, _)| known == spec);
+        &found.expect("all figures of the document were looked at").1
+    }
+}
+
+/// What the series of a figure are called, and how they look.
+pub(super) struct Legend(Vec<Entry>);
+
+struct Entry {
+    name: String,
+    discipline: String,
+    /// The name, with the discipline where another series has the same.
+    label: String,
+    look: Look,
+}
+
+impl Legend {
+    pub(super) fn of(figure: &Figure, looks: &Looks) -> Legend {
+        let mut entries: Vec<Entry> = Vec::new();
+        for series in figure.panels.iter().flat_map(|panel| &panel.series) {
+            let Series { name, discipline, .. } = series;
+            if entries.iter().any(|entry| entry.name == *name && entry.discipline == *discipline) {
+                continue;
+            }
+            let before = entries.iter().filter(|entry| entry.discipline == *discipline).count();
+            let nth = |number: usize| match discipline.as_str() {
+                "" => Look::neutral(number),
+                spec => looks.find(spec).variant(number),
+            };
+            // A document has more disciplines of a kind than there are looks: within a figure no two are the same, as far as
+            // they reach.
+            let used = |look: &Look| entries.iter().any(|entry| entry.look == *look);
+            let look = (before..before + Look::VARIANTS).map(nth).find(|look| !used(look));
+            let look = look.unwrap_or_else(|| nth(before));
+            entries.push(Entry {
+                name: name.clone(),
+                discipline: discipline.clone(),
+                label: String::new(),
+                look,
+            });
+        }
+        let labels: Vec<String> = entries
+            .iter()
+            .map(|entry| {
+                let alone = entries.iter().filter(|other| other.name == entry.name).count() == 1;
+                match (alone, entry.discipline.as_str()) {
+                    (true, _) | (false, "") => entry.name.clone(),
+                    (false, spec) => format!("{} ({spec})", entry.name),
+                }
+            })
+            .collect();
+        entries.iter_mut().zip(labels).for_each(|(entry, label)| entry.label = label);
+        Legend(entries)
+    }
+
+    pub(super) fn label(&self, series: &Series) -> &str {
+        let mine = |entry: &&Entry| entry.name == series.name && entry.discipline == series.discipline;
+        &self.0.iter().find(mine).expect("it is of this figure").label
+    }
+
+    /// An encoding by series, with a value for each.
+    fn by_series(&self, kind: &str, range: impl Fn(usize, &Entry) -> Value) -> Value {
+        let labels: Vec<&str> = self.0.iter().map(|entry| entry.label.as_str()).collect();
+        let range: Vec<Value> = self.0.iter().enumerate().map(|(at, entry)| range(at, entry)).collect();
+        json!({
+            "field": "series", "type": kind, "title": null,
+            "scale": { "domain": labels, "range": range },
+            "legend": null,
+        })
+    }
+
+    pub(super) fn colour(&self) -> Value {
+        self.by_series("nominal", |_, entry| json!(entry.look.colour))
+    }
+
+    pub(super) fn dash(&self) -> Value {
+        self.by_series(
+            "nominal",
+            |_, Entry { look, .. }| {
+                if look.dash.is_empty() { json!([1, 0]) } else { json!(look.dash) }
+            },
+        )
+    }
+
+    /// Each a little narrower than the one before it, which is below it, so that lines which coincide show as borders of
+    /// each other.
+    pub(super) fn line_width(&self) -> Value {
+        let below = |at: usize| (self.0.len() - 1 - at).min(2);
+        self.by_series("ordinal", |at, _| json!(1.6 + 0.9 * below(at) as f64))
+    }
+
+    /// Which colour is what; nothing where there is nothing to tell apart.
+    pub(super) fn key(&self) -> Vec<Swatch> {
+        match self.0.as_slice() {
+            [alone] if alone.name.is_empty() => Vec::new(),
+            entries => {
+                let swatch = |entry: &Entry| Swatch::new(&entry.label, &entry.discipline, &entry.look);
+                entries.iter().map(swatch).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Numbers of a table as text: units and digits.
+
+use crate::table::Estimate;
+
+/// What kind of number a column has.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// A share, shown in percent.
+    Percent,
+    /// 0 to 1, three decimals.
+    Index,
+    /// A number of things.
+    Count(&'static str),
+    /// A quantity with a ladder of units: how much one of the unit is, and its name.
+    Ladder(&'static [(f64, &'static str)]),
+}
+
+/// Times, from nanoseconds to seconds.
+pub const TIME: Kind = Kind::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]);
+
+/// Rates, from bit/s to Gbit/s.
+pub const RATE: Kind = Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
+
+/// Sizes, from bytes to gigabytes.
+pub const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
+
+impl Kind {
+    /// How much one of the unit is, and its name. The smallest number sets the unit, unless that makes the largest
+    /// unreadable.
+    pub fn unit(self, means: impl Iterator<Item = f64>) -> (f64, &'static str) {
+        let ladder = match self {
+            Kind::Percent => return (0.01, "%"),
+            Kind::Index => return (1.0, ""),
+            Kind::Count(unit) => return (1.0, unit),
+            Kind::Ladder(ladder) => ladder,
+        };
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for mean in means.filter(|mean| *mean > 0.0) {
+            least = least.min(mean);
+            most = most.max(mean);
+        }
+        let fits = |(one, _): &&(f64, &str)| *one <= least;
+        let smallest = ladder.iter().rfind(fits).map_or(ladder[0].0, |(one, _)| *one);
+        let readable = |(one, _): &&(f64, &str)| *one >= smallest && most / one < 1e5;
+        let nothing_to_show = least.is_infinite();
+        let found = if nothing_to_show { None } else { ladder.iter().find(readable) };
+        *found.unwrap_or(if nothing_to_show { &ladder[ladder.len() / 2] } else { &ladder[ladder.len() - 1] })
+    }
+
+    /// A number as it stands in its cell: mean and half width of the interval, with the same decimals.
+    pub fn cell(self, estimate: Option<&Estimate>, scale: f64, ascii: bool) -> String {
+        let Some((estimate, mean)) = estimate.and_then(|e| e.mean.map(|mean| (e, mean / scale))) else {
+            return "-".to_owned();
+        };
+        let decimals = self.decimals(mean);
+        match estimate.ci95 {
+            None => format!("{mean:.decimals$}"),
+            Some(half) => {
+                let sign = if ascii { "+-" } else { "±" };
+                format!("{mean:.decimals$}{sign}{half:.decimals$}", half = half / scale)
+            }
+        }
+    }
+
+    /// Three significant digits; counts that are whole stay whole.
+    fn decimals(self, value: f64) -> usize {
+        match self {
+            Kind::Index => 3,
+            Kind::Percent => 1,
+            Kind::Count(_) if value.fract() == 0.0 || value >= 1000.0 => 0,
+            _ if value == 0.0 || value >= 100.0 => 0,
+            _ if value >= 10.0 => 1,
+            _ if value >= 1.0 => 2,
+            _ => 3,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Names of metrics, taken apart.
+
+use super::definitions::{Definition, METRICS, Of};
+
+/// A metric by its name, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// The measured port that it is of, where it is of one of several.
+    pub port: Option<&'a str>,
+    /// The group of sources that it is of.
+    pub source: Option<&'a str>,
+    /// The name without port and source.
+    pub metric: &'a str,
+    /// What it means.
+    pub definition: &'static Definition,
+}
+
+/// Takes the name of a metric apart; `None` where there is no such metric.
+pub fn named(name: &str) -> Option<Named<'_>> {
+    if let Some(rest) = name.strip_prefix("at.") {
+        // Ports and sources may have dots in their names; metrics have none.
+        let dots = rest.match_indices('.').map(|(at, _)| at);
+        let splits = dots.map(|at| (&rest[..at], &rest[at + 1..]));
+        return splits.filter_map(|(port, metric)| Some(Named { port: Some(port), ..plain(metric)? })).next();
+    }
+    plain(name)
+}
+
+fn plain(name: &str) -> Option<Named<'_>> {
+    let (source, metric) = match name.strip_prefix("src.") {
+        Some(rest) => {
+            let (source, metric) = rest.rsplit_once('.')?;
+            (Some(source), metric)
+        }
+        None => (None, name),
+    };
+    let fits = |definition: &&Definition| {
+        (definition.of == Of::Source) == source.is_some()
+            && definition.names.iter().any(|pattern| matches(pattern, metric))
+    };
+    // Exact names before those with a word that depends on the run: `fct_aged_mean_s` is not of a class "aged".
+    let exact = METRICS.iter().filter(fits).find(|definition| definition.names.contains(&metric));
+    let definition = exact.or_else(|| METRICS.iter().rev().find(fits))?;
+    Some(Named { port: None, source, metric, definition })
+}
+
+/// True if `name` matches `pattern`, in which `*` stands for one or more characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_suffix(after))
+            .is_some_and(|word| !word.is_empty()),
+    }
+}

@@ -1,0 +1,94 @@
+//! Parquet files: writing, and merging those of several trials.
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Schema};
+use giveway_measure::Trial;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use super::arrays::{text, whole};
+use super::tables;
+use crate::seal::{Digest, Hashing};
+
+/// Rows of a row group: what a reader holds in memory at a time.
+const GROUP_ROWS: usize = 1 << 17;
+
+/// Writes a table and hands it to the disk.
+pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<Digest, ParquetError> {
+    let mut writer = writer(path, rows)?;
+    writer.write(rows)?;
+    close(writer)
+}
+
+/// Writes the tables of several runs below each other, with their discipline and seed in front, in this order. Holds
+/// one row group at a time.
+pub(crate) fn merge<'a>(
+    path: &Path,
+    parts: impl IntoIterator<Item = (&'a Trial, std::path::PathBuf)>,
+) -> Result<Digest, ParquetError> {
+    without_panics(|| merge_parts(path, parts))
+}
+
+/// Reads a table with `read`. The crates that read Parquet (arrow-buffer 60.1) panic on some changed bytes. A table whose digest
+/// is right has them only when somebody computed the digest anew, and then that is an error of the table like any other.
+pub(crate) fn without_panics<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let read = catch_unwind(AssertUnwindSafe(read));
+    read.unwrap_or_else(|_| Err(ParquetError::General("its content is no table of a run".to_owned())))
+}
+
+fn merge_parts<'a>(
+    path: &Path,
+    parts: impl IntoIterator<Item = (&'a Trial, std::path::PathBuf)>,
+) -> Result<Digest, ParquetError> {
+    let mut merged: Option<ArrowWriter<Hashing<File>>> = None;
+    for (trial, part) in parts {
+        let file =
+            File::open(&part).map_err(|e| ParquetError::General(format!("{}: {e}", part.display())))?;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
+        // A table without rows has no batches, but its columns still count.
+        let empty = RecordBatch::new_empty(reader.schema().clone());
+        for rows in std::iter::once(Ok(empty)).chain(reader.build()?) {
+            let rows = with_trial(trial, &rows?)?;
+            let writer = match &mut merged {
+                Some(writer) => writer,
+                None => merged.insert(writer(path, &rows)?),
+            };
+            writer.write(&rows)?;
+        }
+    }
+    close(merged.ok_or_else(|| ParquetError::General("there is nothing to merge".to_owned()))?)
+}
+
+fn with_trial(trial: &Trial, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let each = vec![(); rows.num_rows()];
+    let [qdisc, seed] = tables::OF_RUN;
+    let mut fields = vec![qdisc.field(&DataType::Utf8), seed.field(&DataType::UInt64)];
+    fields.extend(rows.schema().fields().iter().map(|field| field.as_ref().clone()));
+    let mut columns: Vec<ArrayRef> =
+        vec![text(&each, |()| trial.qdisc.clone()), whole(&each, |()| trial.seed)];
+    columns.extend(rows.columns().iter().cloned());
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+fn writer(path: &Path, rows: &RecordBatch) -> Result<ArrowWriter<Hashing<File>>, ParquetError> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_created_by(concat!("giveway ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .build();
+    ArrowWriter::try_new(Hashing::new(File::create(path)?), rows.schema(), Some(properties))
+}
+
+fn close(writer: ArrowWriter<Hashing<File>>) -> Result<Digest, ParquetError> {
+    let (file, digest) = writer.into_inner()?.finish();
+    file.sync_all()?;
+    Ok(digest)
+}

@@ -1,0 +1,269 @@
+//! The folder of a run: opening it, and its finished trials.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use giveway_measure::{Fingerprint, Layout, Summary, Trial};
+
+use super::disk::{beside, make_dir, remove_dir, remove_file, replace, write_error};
+use super::error::FolderError;
+use super::files::{
+    BURSTS, EPISODES, MANIFEST, MakeTable, REPORT, SCENARIO, SENDERS, SUMMARY, SUMMARY_TABLES, TABLES,
+    TRIALS, slug,
+};
+use super::finished::{Finished, Kept, check_tables, read_summary};
+use super::lock::Lock;
+use super::manifest::{FORMAT, Manifest};
+use super::place::{self, Existing, Found};
+use crate::seal::{Damage, Digest};
+
+/// The folder of a run, for the one process that may write it.
+#[derive(Clone, Debug)]
+pub struct RunFolder {
+    pub(super) path: PathBuf,
+    pub(super) manifest: Manifest,
+    pub(super) commit: Option<String>,
+    pub(super) scenario_text: String,
+    pub(super) scenario_hash: Fingerprint,
+    pub(super) findings: Option<Vec<String>>,
+    /// Files beside the tables that belong to the folder, by name.
+    pub(super) kept: BTreeMap<String, Digest>,
+    pub(super) repaired: Option<Damage>,
+    _lock: Arc<Lock>,
+}
+
+impl RunFolder {
+    /// [`open`](RunFolder::open), for who leaves alone what is there already.
+    ///
+    /// # Errors
+    /// As [`open`](RunFolder::open).
+    pub fn create(dir: &Path, scenario_text: &str, manifest: Manifest) -> Result<RunFolder, FolderError> {
+        RunFolder::open(dir, scenario_text, manifest, Existing::Keep)
+    }
+
+    /// Makes the folder, or takes up one that holds a run of the same scenario, and locks it. `scenario_text` must hold
+    /// everything that the results depend on, command-line changes included: that decides what the same scenario is.
+    ///
+    /// # Errors
+    /// When another process writes it, when something else is at the place and `existing` does not let it go, and when it
+    /// cannot be made or written.
+    pub fn open(
+        dir: &Path,
+        scenario_text: &str,
+        manifest: Manifest,
+        existing: Existing<'_>,
+    ) -> Result<RunFolder, FolderError> {
+        // Looked at twice: whoever is refused has changed nothing, and what is found under the lock is what counts.
+        if let Some(holder) = Lock::holder(dir) {
+            return Err(FolderError::Busy { path: dir.to_owned(), holder });
+        }
+        RunFolder::inspect(dir, Some((scenario_text, &manifest.created_by)), existing)?;
+        let lock = Arc::new(Lock::take(dir)?);
+        let mut folder = RunFolder {
+            path: dir.to_owned(),
+            manifest,
+            commit: None,
+            scenario_text: scenario_text.to_owned(),
+            scenario_hash: Fingerprint::of(scenario_text),
+            findings: None,
+            kept: BTreeMap::new(),
+            repaired: None,
+            _lock: lock,
+        };
+        match place::look(dir, Some((scenario_text, &folder.manifest.created_by)))? {
+            Found::Free => {}
+            Found::Same { version, scenario_hash } => {
+                if scenario_hash != folder.scenario_hash {
+                    place::clear(dir, &|_| ())?;
+                } else if version != folder.manifest.version {
+                    folder.remove_answers()?;
+                }
+            }
+            Found::Broken(damage) => folder.repaired = Some(damage),
+            Found::Taken(refusal) => match existing {
+                Existing::Keep => return Err(refusal),
+                Existing::Replace(tell) => place::clear(dir, tell)?,
+            },
+        }
+        folder.clear_leftovers()?;
+        // The manifest before anything else: a folder without one is somebody else's.
+        folder.write_manifest(&[], &BTreeMap::new(), false)?;
+        make_dir(&folder.trials())?;
+        replace(&folder.path.join(SCENARIO), scenario_text.as_bytes())?;
+        Ok(folder)
+    }
+
+    /// Whether [`open`](RunFolder::open) would take this place, as far as that can be said without locking it. Changes
+    /// nothing. `asked` is the scenario's text and the command, where they are known.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub fn inspect(
+        dir: &Path,
+        asked: Option<(&str, &str)>,
+        existing: Existing<'_>,
+    ) -> Result<(), FolderError> {
+        let found = match place::look(dir, asked)? {
+            // Another process may have been writing meanwhile, and half of a folder looks like somebody else's.
+            Found::Taken(_) => match Lock::holder(dir) {
+                Some(holder) => return Err(FolderError::Busy { path: dir.to_owned(), holder }),
+                None => place::look(dir, asked)?,
+            },
+            found => found,
+        };
+        match (found, existing) {
+            (Found::Taken(refusal), Existing::Keep) => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was found, in sentences, for the manifest and the report. Where nobody says, the report finds for itself.
+    pub fn with_findings(self, findings: Vec<String>) -> RunFolder {
+        RunFolder { findings: Some(findings), ..self }
+    }
+
+    /// The commit of the sources, for people: which trials are run again depends on the version alone.
+    pub fn with_commit(self, commit: Option<String>) -> RunFolder {
+        RunFolder { commit, ..self }
+    }
+
+    /// Copies a file into the folder, as something that belongs to it.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    pub fn keep_file(&mut self, name: &str, from: &Path) -> Result<(), FolderError> {
+        let content = fs::read(from).map_err(|source| write_error(&self.path.join(name), source))?;
+        let digest = replace(&self.path.join(name), &content)?;
+        self.kept.insert(name.to_owned(), digest);
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which Giveway it is for.
+    pub fn version(&self) -> &str {
+        &self.manifest.version
+    }
+
+    /// What was wrong with the manifest that was there, where it has been written anew.
+    pub fn repaired(&self) -> Option<&Damage> {
+        self.repaired.as_ref()
+    }
+
+    /// The result of a trial, if it was finished earlier, for this scenario and by this version, and is whole.
+    pub fn finished(&self, trial: &Trial) -> Option<Summary> {
+        match self.look(trial) {
+            Kept::Finished(summary) => Some(summary),
+            _ => None,
+        }
+    }
+
+    /// What there is of a trial. Every byte of it is checked.
+    pub fn look(&self, trial: &Trial) -> Kept {
+        let dir = self.trial_path(trial);
+        if !dir.exists() {
+            return Kept::Missing;
+        }
+        match self.sealed(trial, &dir).and_then(|(found, _)| {
+            if found.giveway != self.manifest.version {
+                return Ok(Kept::Outdated(found.giveway));
+            }
+            check_tables(&dir, &found)?;
+            Ok(Kept::Finished(found.summary))
+        }) {
+            Ok(kept) => kept,
+            Err(damage) => Kept::Damaged(damage),
+        }
+    }
+
+    /// What the summary of a trial says, and its digest.
+    pub(super) fn sealed(&self, trial: &Trial, dir: &Path) -> Result<(Finished, String), Damage> {
+        let place = dir.join(SUMMARY);
+        let (found, digest) = read_summary(&place)?;
+        let wrong = |why: String| Err(Damage::new(&place, why));
+        if found.format != FORMAT {
+            return wrong(format!("it is in format {}, and {FORMAT} is that of its folder", found.format));
+        }
+        if found.trial != *trial {
+            let Trial { qdisc, seed } = &found.trial;
+            return wrong(format!(
+                "it is of {qdisc} with seed {seed}, and stands in the place of another run"
+            ));
+        }
+        if found.scenario_hash != self.scenario_hash {
+            return wrong("it is of another scenario".to_owned());
+        }
+        if let Some((name, _)) = self.tables().find(|(name, _)| !found.tables.contains_key(*name)) {
+            return wrong(format!("it lists no {name}"));
+        }
+        Ok((found, digest))
+    }
+
+    /// `trials/efd-limit-300p-HASH/seed-1`: readable, and different for every spelling.
+    pub(super) fn trial_path(&self, trial: &Trial) -> PathBuf {
+        let qdisc = format!("{}-{}", slug(&trial.qdisc), Fingerprint::of(&trial.qdisc).short());
+        self.trials().join(qdisc).join(format!("seed-{}", trial.seed))
+    }
+
+    pub(super) fn trials(&self) -> PathBuf {
+        self.path.join(TRIALS)
+    }
+
+    /// Those that its runs have.
+    pub(super) fn tables(&self) -> impl Iterator<Item = (&'static str, MakeTable)> + use<> {
+        let Layout { senders, episodes, bursts, .. } = self.manifest.layout;
+        TABLES.into_iter().filter(move |(name, _)| match *name {
+            SENDERS => senders,
+            EPISODES => episodes,
+            BURSTS => bursts,
+            _ => true,
+        })
+    }
+
+    /// The merged tables and the report of another version would be read as the answer of this one.
+    fn remove_answers(&self) -> Result<(), FolderError> {
+        let names = TABLES.iter().map(|(name, _)| *name).chain(SUMMARY_TABLES).chain([REPORT]);
+        names.map(|name| self.path.join(name)).try_for_each(|path| remove_file(&path))
+    }
+
+    /// What a killed run left beside its places. Nobody else writes here: the folder is locked.
+    fn clear_leftovers(&self) -> Result<(), FolderError> {
+        for name in
+            TABLES.iter().map(|(name, _)| *name).chain(SUMMARY_TABLES).chain([REPORT, SCENARIO, MANIFEST])
+        {
+            remove_file(&beside(&self.path.join(name), "tmp"))?;
+        }
+        for discipline in place::folders(&self.trials()) {
+            for run in place::folders(&discipline) {
+                let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if name.starts_with(".seed-") && (name.ends_with(".tmp") || name.ends_with(".old")) {
+                    remove_dir(&run)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever looks at a folder without its lock may see half of it, which is nobody's.
+    #[test]
+    fn a_folder_that_is_being_made_is_busy_and_not_foreign() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path()).unwrap();
+        fs::write(dir.path().join(".scenario.toml.tmp"), "duration = ").unwrap();
+        let looked =
+            || RunFolder::inspect(dir.path(), Some(("", "giveway run")), Existing::Keep).unwrap_err();
+        assert!(matches!(looked(), FolderError::Busy { .. }), "{}", looked());
+        drop(lock);
+        assert!(matches!(looked(), FolderError::Foreign { .. }), "{}", looked());
+    }
+}

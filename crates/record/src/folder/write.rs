@@ -1,0 +1,199 @@
+//! Writing a run folder: trials, the merged tables, and the manifest.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use giveway_measure::{Fingerprint, Record, Summary, Trial};
+use parquet::errors::ParquetError;
+use serde_json::json;
+
+use super::disk::{beside, exchange, make_dir, remove_dir, replace, sync_dir, write_error, write_file};
+use super::error::FolderError;
+use super::files::{MANIFEST, SCENARIO, SUMMARY, SUMMARY_TABLES};
+use super::finished::Finished;
+use super::manifest::FORMAT;
+use super::run_folder::RunFolder;
+use crate::columns::{self, tables};
+use crate::seal::{self, Damage, Digest};
+
+impl RunFolder {
+    /// Writes a trial, whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written; nothing of it is left then.
+    pub fn write(&self, trial: &Trial, record: &Record) -> Result<(), FolderError> {
+        let place = self.trial_path(trial);
+        let beside = beside(&place, "tmp");
+        let written = self.write_trial(trial, record, &beside).and_then(|()| exchange(&beside, &place));
+        if written.is_err() {
+            // The first error is the one to tell; what cannot be removed is cleared by the next attempt.
+            let _ = fs::remove_dir_all(&beside);
+        }
+        written
+    }
+
+    /// Merges the trials of these runs, in this order, into the tables at the top and completes the manifest. Also right
+    /// for a run that was cut short: then the manifest says so. Returns the fingerprint of all.
+    ///
+    /// # Errors
+    /// When a table cannot be written, or a trial is not there. Until the manifest is complete it says that the run is not.
+    pub fn finish(&self, runs: &[(Trial, Summary)]) -> Result<Fingerprint, FolderError> {
+        let mut written = Vec::new();
+        let merged = self.merge(runs, &mut written);
+        let put = merged.and_then(|()| written.iter().try_for_each(|(name, _)| self.put(name)));
+        if put.is_err() {
+            // The first error is the one to tell.
+            for (name, _) in &written {
+                let _ = fs::remove_file(beside(&self.path.join(name), "tmp"));
+            }
+        }
+        put?;
+        sync_dir(&self.path).map_err(|source| write_error(&self.path, source))?;
+        let planned = self.manifest.disciplines.iter().flat_map(|discipline| {
+            self.manifest.seeds.iter().map(|seed| Trial { qdisc: discipline.qdisc.clone(), seed: *seed })
+        });
+        let complete = planned.into_iter().all(|trial| runs.iter().any(|(run, _)| *run == trial));
+        let tables = written.into_iter().filter_map(|(name, digest)| Some((name.to_owned(), digest?)));
+        self.write_manifest(runs, &tables.collect(), complete)
+    }
+
+    /// Writes the merged tables, each beside its place. `written` gets the name of each that was begun, and its digest once
+    /// it is whole.
+    fn merge(
+        &self,
+        runs: &[(Trial, Summary)],
+        written: &mut Vec<(&'static str, Option<Digest>)>,
+    ) -> Result<(), FolderError> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let names = self.tables().map(|(name, _)| name).chain(SUMMARY_TABLES);
+        for name in names {
+            let place = self.path.join(name);
+            let beside = beside(&place, "tmp");
+            written.push((name, None));
+            let digest = if SUMMARY_TABLES.contains(&name) {
+                let rows = match name == tables::SUMMARY.file {
+                    true => columns::summary(&self.manifest.disciplines, runs),
+                    false => columns::metrics(runs),
+                };
+                rows.map_err(ParquetError::from).and_then(|rows| columns::write(&beside, &rows))
+            } else {
+                let parts = runs.iter().map(|(trial, _)| (trial, self.trial_path(trial).join(name)));
+                columns::merge(&beside, parts)
+            };
+            let digest = digest.map_err(|source| FolderError::Table { path: place, source })?;
+            *written.last_mut().expect("it was pushed above") = (name, Some(digest));
+        }
+        Ok(())
+    }
+
+    /// Puts a merged table in its place.
+    fn put(&self, name: &str) -> Result<(), FolderError> {
+        let place = self.path.join(name);
+        fs::rename(beside(&place, "tmp"), &place).map_err(|source| write_error(&place, source))
+    }
+
+    fn write_trial(&self, trial: &Trial, record: &Record, dir: &Path) -> Result<(), FolderError> {
+        // What a killed run left here.
+        remove_dir(dir)?;
+        make_dir(dir)?;
+        let mut tables = BTreeMap::new();
+        for (name, table) in self.tables() {
+            let path = dir.join(name);
+            let written =
+                table(record).map_err(ParquetError::from).and_then(|rows| columns::write(&path, &rows));
+            let digest = written.map_err(|source| FolderError::Table { path, source })?;
+            tables.insert(name.to_owned(), digest);
+        }
+        let finished = Finished {
+            giveway: self.manifest.version.clone(),
+            format: FORMAT,
+            scenario_hash: self.scenario_hash,
+            trial: trial.clone(),
+            summary: record.summary.clone(),
+            tables,
+        };
+        let (text, _) = seal::seal(&finished);
+        write_file(&dir.join(SUMMARY), text.as_bytes())?;
+        sync_dir(dir).map_err(|source| write_error(dir, source))
+    }
+
+    /// Writes the manifest, with the digests of the `tables` at the top.
+    pub(super) fn write_manifest(
+        &self,
+        runs: &[(Trial, Summary)],
+        tables: &BTreeMap<String, Digest>,
+        complete: bool,
+    ) -> Result<Fingerprint, FolderError> {
+        let total = Fingerprint::combined(runs.iter().map(|(_, run)| run.fingerprint));
+        let mut trials = Vec::new();
+        for (trial, run) in runs {
+            let path = self.trial_path(trial);
+            let (found, digest) = self.sealed(trial, &path).map_err(FolderError::Damaged)?;
+            if found.summary != *run {
+                let why = "it is not the result of this run";
+                return Err(FolderError::Damaged(Damage::new(&path.join(SUMMARY), why)));
+            }
+            let inside = path.strip_prefix(&self.path).expect("trials are inside the folder");
+            trials.push(json!({
+                "qdisc": trial.qdisc,
+                "seed": trial.seed,
+                "folder": inside.to_string_lossy().replace('\\', "/"),
+                "fingerprint": run.fingerprint,
+                "events": run.events,
+                "summary_sha256": digest,
+            }));
+        }
+        let mut files = tables.clone();
+        files.extend(self.kept.clone());
+        files.insert(SCENARIO.to_owned(), Digest::of_bytes(self.scenario_text.as_bytes()));
+        let layout = &self.manifest.layout;
+        let manifest = json!({
+            "giveway": self.manifest.version,
+            "commit": self.commit,
+            "format": FORMAT,
+            "scenario": self.manifest.scenario,
+            "title": self.manifest.title,
+            "description": self.manifest.description,
+            "scenario_hash": self.scenario_hash,
+            "disciplines": self.manifest.disciplines,
+            "seeds": self.manifest.seeds,
+            "measured": {
+                "from_s": layout.from.as_s(),
+                "until_s": layout.until.as_s(),
+                "ports": layout.measured.iter().map(|port| layout.port_name(*port)).collect::<Vec<_>>(),
+                "sources": layout.source_names,
+                "small_packet_bytes": layout.small_packet_bytes,
+            },
+            "machine": self.manifest.machine,
+            "created_by": self.manifest.created_by,
+            "created": self.manifest.created,
+            "complete": complete,
+            "findings": self.findings,
+            "fingerprint": (!runs.is_empty()).then_some(total),
+            "trials": trials,
+            "files": files,
+        });
+        let (text, _) = seal::seal(&manifest);
+        replace(&self.path.join(MANIFEST), text.as_bytes())?;
+        Ok(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device that is always full.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_told_with_the_table() {
+        let path = Path::new("/dev/full");
+        let rows = columns::summary(&[], &[]).unwrap();
+        let source = columns::write(path, &rows).unwrap_err();
+        let error = FolderError::Table { path: path.to_owned(), source }.to_string();
+        assert!(error.contains("/dev/full") && error.contains("No space left"), "{error}");
+    }
+}

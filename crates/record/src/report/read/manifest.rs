@@ -1,0 +1,65 @@
+//! The manifest of a run folder, as it is read.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use giveway_measure::{Fingerprint, Trial};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::seal::Digest;
+
+/// What stands in `manifest.json`.
+#[derive(Deserialize)]
+pub(in crate::report) struct Manifest {
+    pub giveway: String,
+    pub commit: Option<String>,
+    pub scenario_hash: Fingerprint,
+    pub scenario: String,
+    pub title: String,
+    pub description: String,
+    pub disciplines: Vec<IgnoredAny>,
+    pub seeds: Vec<u64>,
+    pub measured: Measured,
+    pub machine: String,
+    pub created_by: String,
+    pub created: Option<String>,
+    pub complete: bool,
+    pub findings: Option<Vec<String>>,
+    pub fingerprint: Option<String>,
+    pub trials: Vec<TrialEntry>,
+    /// The files at the top, by name.
+    pub files: BTreeMap<String, Digest>,
+}
+
+/// What was measured.
+#[derive(Deserialize)]
+pub(in crate::report) struct Measured {
+    pub from_s: f64,
+    pub until_s: f64,
+    pub ports: Vec<String>,
+    pub sources: Vec<String>,
+    pub small_packet_bytes: u64,
+}
+
+#[derive(Deserialize)]
+pub(in crate::report) struct TrialEntry {
+    #[serde(flatten)]
+    pub trial: Trial,
+    pub folder: PathBuf,
+    pub summary_sha256: String,
+}
+
+/// What must be known before the rest of a manifest can be understood.
+#[derive(Deserialize)]
+pub(in crate::report) struct Stamp {
+    pub giveway: String,
+    #[serde(default = "first_format")]
+    pub format: u64,
+    #[serde(default)]
+    pub created_by: String,
+}
+
+fn first_format() -> u64 {
+    1
+}
