@@ -18,7 +18,7 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use giveway_qdisc::{
-    Backlog, Books, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Span,
+    Backlog, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, Span,
     Streams, Time,
 };
 use giveway_watch::Status;
@@ -122,7 +122,7 @@ pub struct Core {
     out_gone: bool,
     number: u64,
     /// Counters of the port before the clock was restarted.
-    earlier: Books,
+    earlier: PortCounters,
     /// Uptime before the clock was restarted.
     earlier_time: Span,
     gauges: Vec<(&'static str, f64)>,
@@ -162,7 +162,7 @@ impl Core {
             longest_out: parts.longest_out,
             out_gone: false,
             number: 0,
-            earlier: Books::default(),
+            earlier: PortCounters::default(),
             earlier_time: Span::ZERO,
             gauges: Vec::with_capacity(64),
         }
@@ -304,7 +304,7 @@ impl Core {
                     at
                 }
                 Next::Empty => {
-                    self.denied = match self.port.books().held().packets {
+                    self.denied = match self.port.counters().backlog().packets {
                         0 => None,
                         _ => self.denied.or(Some(then)),
                     };
@@ -329,7 +329,7 @@ impl Core {
             self.ask = floor;
         }
         if let Some(since) = self.denied {
-            let held = self.port.books().held().packets;
+            let held = self.port.counters().backlog().packets;
             assert!(
                 now.since(Time::ZERO) < since.since(Time::ZERO) + STUCK,
                 "the queue is stuck: it holds {held} packets and has let none go for {STUCK}"
@@ -455,10 +455,13 @@ impl Core {
 
     /// Restarts the clock once it is old enough ([`Clock::OLD`]) and no queued packet carries a time stamp.
     pub fn rebase(&mut self, now: Time) {
-        if !self.clock.is_old(now) || self.port.books().held() != Backlog::ZERO || self.ask != Time::NEVER {
+        if !self.clock.is_old(now)
+            || self.port.counters().backlog() != Backlog::ZERO
+            || self.ask != Time::NEVER
+        {
             return;
         }
-        let (id, rate, counters) = (self.port.id(), self.port.rate(), *self.port.books());
+        let (id, rate, counters) = (self.port.id(), self.port.rate(), *self.port.counters());
         self.earlier = sum(&self.earlier, &counters);
         self.earlier_time += now.since(Time::ZERO);
         self.port = Port::new(id, build_discipline(&mut self.build, rate, self.groups.as_ref()), rate);
@@ -485,7 +488,7 @@ impl Core {
 
     /// Number of frames in the discipline and in the link emulation.
     pub fn backlog(&self) -> u64 {
-        self.port.books().held().packets + self.emulator.len() as u64
+        self.port.counters().backlog().packets + self.emulator.len() as u64
     }
 
     /// Clock of the direction.
@@ -525,14 +528,16 @@ impl Core {
         self.statistics.copy_to(status);
         status.uptime = self.earlier_time + now.since(Time::ZERO);
         status.rate = self.port.rate();
-        status.counters = sum(&self.earlier, self.port.books());
-        status.backlog = self.port.books().held();
+        status.counters = sum(&self.earlier, self.port.counters());
+        status.backlog = self.port.counters().backlog();
         status.in_flight = self.emulator.len() as u64;
         status.fragments = self.fragments.snapshot(now);
         status.buffers = [self.pool.free(), self.pool.least_free(), self.pool.capacity()];
         status.leaving = self.port.leaving();
         status.gauges.clear();
-        status.gauges.extend(self.port.flow_table().named().map(|(name, value)| (Cow::Borrowed(name), value)));
+        status
+            .gauges
+            .extend(self.port.flow_table().named().map(|(name, value)| (Cow::Borrowed(name), value)));
         self.port.gauges(&mut |name, value| status.gauges.push((Cow::Borrowed(name), value)));
     }
 
@@ -568,8 +573,8 @@ fn build_discipline(
     }
 }
 
-fn sum(a: &Books, b: &Books) -> Books {
-    Books {
+fn sum(a: &PortCounters, b: &PortCounters) -> PortCounters {
+    PortCounters {
         arrived: a.arrived.plus(b.arrived),
         sent: a.sent.plus(b.sent),
         dropped: a.dropped.plus(b.dropped),

@@ -11,7 +11,7 @@
 //! | `offset` | bytes of the flow before this packet, counted in a table of 4,096 flows; a flow that another one has evicted restarts at 0 |
 //! | `label` | the option of [`giveway_wire::label`], if there is one |
 //!
-//! No header carries `remaining` or `ahead`: they stay empty. The owner of the reservations sets `reserved`
+//! No header carries `remaining` or `next_hops`: they stay empty. The owner of the reservations sets `reserved`
 //! ([`reservations`](crate::reservations)).
 //!
 //! Length fields of packets are not trusted. An IP header may state a length of 20 in a frame of 1,514 bytes, or of 65,535

@@ -1,67 +1,66 @@
-//! The contract as a test: a discipline is driven by a list of operations, and everything it promises is checked
-//! after each. Property tests and the fuzz target share it.
+//! The contract suite: drives a discipline with a list of operations and checks the contract after each. Property tests and the
+//! fuzz target share it.
 
 use std::collections::BTreeMap;
 
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::label::Label;
-use crate::packet::{Ahead, Ecn, FlowKey, Meta, Packet};
+use crate::packet::{Ecn, FlowKey, Meta, NextHops, Packet};
 use crate::qdisc::{Backlog, Next, Properties, Qdisc};
 use crate::units::{Rate, Span, Time};
 
-/// One thing that happens to a discipline.
+/// An operation on a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// A packet arrives. Numbers are folded into a sensible range.
     Enqueue {
-        /// Which of the flows.
+        /// Number of the flow.
         flow: u8,
         /// Length.
         bytes: u16,
         /// Class.
         class: u8,
-        /// Whether its sender takes marks.
+        /// True if its transport supports ECN.
         ecn: bool,
     },
-    /// A packet of any length arrives: 1 to 65,535 bytes, what an IP packet can have. Hosts offload segmentation, so they
-    /// send packets longer than the MTU.
+    /// A packet of any length from 1 to 65,535 bytes arrives. Packets may exceed the MTU because hosts offload segmentation.
     EnqueueAny {
-        /// Which of the flows.
+        /// Number of the flow.
         flow: u8,
         /// Length; 0 stands for 1.
         bytes: u16,
         /// Class.
         class: u8,
     },
-    /// The link asks for a packet.
+    /// The link dequeues a packet.
     Dequeue,
     /// Time passes, in microseconds.
     Wait(u16),
     /// A long time passes, in seconds: up to 18 hours.
     Pause(u16),
-    /// Time passes until the discipline wants to be asked again, if it said so.
+    /// Time passes until [`Next::At`], if the last dequeue returned it.
     WaitUntilAsked,
-    /// Everything is thrown away.
+    /// The discipline is reset.
     Reset,
 }
 
-/// What happened, in order: enough to compare two runs.
+/// A departure or a drop. Two runs are equal if their events are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A packet left: its number and when.
+    /// A packet left: number and time.
     Sent(u64, Time),
-    /// A packet was dropped: its number, why, and when.
+    /// A packet was dropped: number, reason and time.
     Dropped(u64, DropReason, Time),
 }
 
-/// A broken promise, in a sentence.
+/// A violation of the contract, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
 /// Smallest and largest length that [`Op::Enqueue`] makes.
 pub const LENGTHS: std::ops::RangeInclusive<u32> = 40..=1500;
 
-/// Drives `qdisc` through `ops` and then drains it, checking after each call what it promises.
+/// Drives `qdisc` through `ops`, then drains it, and checks the contract after each call.
 ///
 /// # Errors
 /// The first promise that was broken.
@@ -83,7 +82,7 @@ struct Run<'a, Q> {
     properties: Properties,
     now: Time,
     out: Outbox<u64>,
-    /// What is held, by number: its flow and length.
+    /// Metadata of the queued packets, by number.
     held: BTreeMap<u64, Meta>,
     backlog: Backlog,
     serial: u64,
@@ -154,7 +153,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             flow: FlowKey(u64::from(flow)),
             from: u16::from(flow / 4),
             to: u16::from(flow % 5),
-            ahead: ahead(flow),
+            next_hops: next_hops(flow),
             class: u16::from(class % 4),
             ecn: if ecn { Ecn::Ect0 } else { Ecn::NotCapable },
             arrived: self.now,
@@ -221,7 +220,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         Ok(got)
     }
 
-    /// Books what the last call dropped, and compares what the discipline says it holds with the truth.
+    /// PortCounters what the last call dropped, and compares what the discipline says it holds with the truth.
     fn settle(&mut self, only: Option<DropReason>) -> Result<(), Violation> {
         self.out.marked.clear();
         for (pkt, why) in self.out.dropped.drain(..) {
@@ -264,9 +263,9 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
 }
 
 /// The way of a flow, always the same: flows part after no, one, two and more hops, and some never.
-fn ahead(flow: u8) -> Ahead {
+fn next_hops(flow: u8) -> NextHops {
     let hops = [&[][..], &[1], &[2], &[1, 1], &[1, 2], &[2, 1, 1], &[3, 1, 2, 1, 1, 4], &[3, 1, 2, 1, 1, 5]];
-    Ahead::new(hops[usize::from(flow % 8)].iter().copied())
+    NextHops::new(hops[usize::from(flow % 8)].iter().copied())
 }
 
 /// The reservation of a packet: most flows have one, together more than a link of 10 Mbit/s has; and now and then one asks for

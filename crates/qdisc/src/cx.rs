@@ -1,26 +1,26 @@
-//! What one call of a discipline may see and say: the time, drops and marks.
+//! The context of a call of a discipline: the time, and the packets that the call drops and marks.
 
 use crate::packet::{Ecn, Meta, Packet};
 use crate::units::Time;
 
-/// Handed to every call of a discipline.
+/// Context of one call of a discipline.
 pub struct Cx<'a, P> {
     now: Time,
     out: &'a mut Outbox<P>,
 }
 
-/// What a call said: packets that it dropped, packets that it marked. Emptied by the host after each call,
-/// and reused, so that saying something allocates nothing.
+/// Packets that a call dropped or marked. The backend empties it after each call and reuses it, so that drops and marks do
+/// not allocate.
 #[derive(Debug)]
 pub struct Outbox<P> {
-    /// Dropped packets, each with the reason, in the order in which they were dropped.
+    /// Dropped packets with their reasons, in the order of the drops.
     pub dropped: Vec<(Packet<P>, DropReason)>,
-    /// What was marked, in that order.
+    /// Metadata of marked packets, in the order of the marks.
     pub marked: Vec<Meta>,
 }
 
-/// Why a packet was dropped. The names follow the drop reasons of the Linux kernel's queue disciplines where
-/// it has them, so that simulated and live drops compare.
+/// Reason for a drop. The names are those of the Linux kernel where it has them, so that simulated and live drops can be
+/// compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DropReason {
@@ -42,9 +42,9 @@ pub enum DropReason {
     Policy,
     /// The discipline was reset or replaced while the packet was queued.
     Reset,
-    /// The host lost it on the wire, on purpose (random loss).
+    /// The link emulation lost the packet on the wire (random loss).
     Wire,
-    /// The host had no way to its destination.
+    /// There was no route to the destination.
     Unreachable,
 }
 
@@ -89,7 +89,7 @@ impl<P> Default for Outbox<P> {
 }
 
 impl<'a, P> Cx<'a, P> {
-    /// A context for one call at `now`. Hosts and tests make these.
+    /// A context for one call at `now`, for backends and tests.
     pub fn new(now: Time, out: &'a mut Outbox<P>) -> Cx<'a, P> {
         Cx { now, out }
     }
@@ -100,13 +100,14 @@ impl<'a, P> Cx<'a, P> {
         self.now
     }
 
-    /// Gives a packet up. It is moved away, so it cannot also be sent.
+    /// Drops a packet. The packet is moved, so it cannot also be sent.
     #[inline]
     pub fn drop(&mut self, pkt: Packet<P>, why: DropReason) {
         self.out.dropped.push((pkt, why));
     }
 
-    /// Marks a packet instead of dropping it, RFC 3168 section 5. False when its sender does not take marks: decide again.
+    /// Marks a packet instead of dropping it, RFC 3168 section 5. Returns false if its transport does not support ECN; then the
+    /// caller has to decide again.
     #[inline]
     pub fn mark(&mut self, pkt: &mut Packet<P>) -> bool {
         match pkt.meta.ecn {
@@ -115,13 +116,13 @@ impl<'a, P> Cx<'a, P> {
                 pkt.meta.ecn = Ecn::Marked;
                 self.out.marked.push(pkt.meta);
             }
-            // Another queue already said it; the sender hears it once.
+            // Another queue marked it already. The sender reacts once, so this is not a mark of ours.
             Ecn::Marked => {}
         }
         true
     }
 
-    /// Passes on what a discipline said whose packets carry something else, in the same order, and empties `said`.
+    /// Takes over the drops and marks of a discipline whose packets have another payload, in order, and empties `said`.
     pub fn relay<Q>(&mut self, said: &mut Outbox<Q>, mut payload: impl FnMut(Q) -> P) {
         self.out.marked.append(&mut said.marked);
         let dropped = said.dropped.drain(..);
@@ -130,7 +131,7 @@ impl<'a, P> Cx<'a, P> {
         );
     }
 
-    /// The same context for a child discipline.
+    /// This context for a call of a child discipline.
     pub fn child(&mut self) -> Cx<'_, P> {
         Cx { now: self.now, out: self.out }
     }

@@ -2,39 +2,39 @@
 
 use crate::units::Rate;
 
-/// What an edge router wrote on a packet, and what core routers decide by instead of keeping state per flow. It travels with
-/// the packet and is lowered on the way: CSFQ, FPIP.
+/// Label that an edge router writes on a packet for CSFQ and FPIP. Core routers decide by it, without state per flow, and may
+/// lower it.
 ///
-/// Three things can be known: nothing (no edge has looked at the packet yet), that its flow is short and has no rate, or the
-/// flow's rate.
+/// A label has one of three values: none (no edge router has seen the packet), short (the flow is short and has no rate), or
+/// the rate of the flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label(u64);
 
 impl Label {
-    /// No edge has looked at the packet.
+    /// No edge router has seen the packet.
     pub const NONE: Label = Label(0);
-    /// An edge takes its flow for a short one: no rate, and nobody drops it early.
+    /// The flow is short: it has no rate, and no router drops its packets early.
     pub const SHORT: Label = Label(1);
     /// The largest rate that it can carry, bit/s.
     const MOST: u64 = u64::MAX - 1;
 
-    /// The rate of the packet's flow; at least 1 bit/s, since no rate at all means a short flow.
+    /// A label with a rate of at least 1 bit/s; zero stands for a short flow.
     pub fn of(rate: Rate) -> Label {
         Label(rate.as_bit().clamp(1, Label::MOST) + 1)
     }
 
-    /// Whether an edge has looked at the packet.
+    /// True if an edge router has seen the packet.
     pub fn is_set(self) -> bool {
         self != Label::NONE
     }
 
-    /// The rate of the packet's flow; 0 where there is none.
+    /// Rate of the flow; 0 if the label has none.
     #[inline]
     pub fn rate(self) -> Rate {
         Rate::bit(self.0.saturating_sub(1))
     }
 
-    /// The same label where it is no higher than `rate`; otherwise that. A label that has no rate stays.
+    /// The label, with its rate limited to `rate`. A label without a rate is unchanged.
     #[inline]
     pub fn lowered(self, rate: Rate) -> Label {
         if self.rate() > rate { Label::of(rate) } else { self }

@@ -1,8 +1,8 @@
-//! The contract of Giveway: what a queue discipline sees, says and promises.
+//! The contract between a queue discipline and its backend.
 //!
-//! A discipline decides which packet leaves next and which is dropped. It is written once against this crate and runs
-//! in every host: the network simulator, the switch, the live data path. Read [`port`] first, top to bottom: it is a
-//! packet's life. Then [`Qdisc`], the contract itself.
+//! A discipline decides which packet leaves next and which is dropped. It is written once against this crate and runs in
+//! every backend: the network simulator, the live data path, and the kernel's test bench. Read [`port`] first, which has the
+//! life of a packet, and then [`Qdisc`], the contract itself.
 //!
 //! A queue that holds two packets, in full:
 //!
@@ -39,18 +39,18 @@
 //!     }
 //! }
 //!
-//! // A host: one output port at 1 Mbit/s, nobody watching.
+//! // A backend: one output port at 1 Mbit/s, without a probe.
 //! let mut port = Port::new(PortId(0), Box::new(TwoPackets { queue: VecDeque::new() }), Rate::mbit(1));
-//! let mut nobody = ();
+//! let mut probe = ();
 //! for name in ["A", "B", "C"] {
-//!     port.offer(Packet::new(FlowKey(1), 125, name), Time::ZERO, &mut nobody);
+//!     port.offer(Packet::new(FlowKey(1), 125, name), Time::ZERO, &mut probe);
 //! }
-//! let Next::Packet(first) = port.pull(Time::ZERO, &mut nobody) else { panic!("A is waiting") };
+//! let Next::Packet(first) = port.pull(Time::ZERO, &mut probe) else { panic!("A is queued") };
 //! assert_eq!(first.payload, "A");
 //! // The link is busy for 125 bytes: one millisecond at 1 Mbit/s.
-//! assert!(matches!(port.pull(Time::us(10), &mut nobody), Next::At(t) if t == Time::ms(1)));
-//! assert_eq!(port.books().dropped.packets, 1);
-//! assert_eq!(port.books().held().packets, 1);
+//! assert!(matches!(port.pull(Time::us(10), &mut probe), Next::At(t) if t == Time::ms(1)));
+//! assert_eq!(port.counters().dropped.packets, 1);
+//! assert_eq!(port.counters().backlog().packets, 1);
 //! ```
 
 #![forbid(unsafe_code)]
@@ -74,11 +74,11 @@ pub mod units;
 pub use cx::{Cx, DropReason, Outbox};
 pub use flow_key::{FiveTuple, FlowHash};
 pub use label::Label;
-pub use packet::{Ahead, Ecn, FlowKey, Meta, Packet};
-pub use port::{Books, Port, Wire};
+pub use packet::{Ecn, FlowKey, Meta, NextHops, Packet};
+pub use port::{Port, PortCounters, Wire};
 pub use probe::{Ending, FlowKind, FlowReport, PortId, Probe, SenderSample};
 pub use qdisc::{
-    Backlog, FlowTable, Guarantee, Invalid, LinkContext, MOST_PACKETS, Next, Onward, Properties, Qdisc,
+    Backlog, Downstream, FlowTable, Guarantee, Invalid, LinkContext, MOST_PACKETS, Next, Properties, Qdisc,
     check_limit,
 };
 pub use rng::{Rng, Streams};

@@ -1,90 +1,90 @@
-//! What a discipline sees of a packet.
+//! Packets, and the metadata by which disciplines decide.
 
 use crate::label::Label;
 use crate::units::{Rate, Time};
 
-/// A packet: what is known about it, and what the host needs to carry it on.
+/// A packet: metadata for the discipline, and a payload for the backend.
 ///
-/// Neither `Copy` nor `Clone`: it is in one place, and whoever drops it gives it away.
+/// It is neither `Copy` nor `Clone`, so it is in one place: a packet that is dropped cannot also be sent.
 #[derive(Debug)]
 pub struct Packet<P> {
-    /// Everything that a discipline may decide by.
+    /// Metadata: everything by which a discipline decides.
     pub meta: Meta,
-    /// The host's own: a TCP segment, a cell, a frame buffer. Disciplines never look inside.
+    /// Data of the backend, which disciplines never read: a TCP segment, or a frame buffer.
     pub payload: P,
 }
 
-/// Everything that a discipline may know about a packet, filled in by the host's classifier.
+/// Metadata of a packet. The backend fills it in before it offers the packet to a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// IP length in bytes: what limits, quanta and rates count.
+    /// IP length in bytes, which limits, quanta and rates count.
     pub bytes: u32,
-    /// Traffic class, 0 the most urgent; what `prio` and other classful disciplines sort by.
+    /// Traffic class for `prio` and other classful disciplines; 0 is the most urgent.
     pub class: u16,
     /// Explicit congestion notification, RFC 3168 section 5.
     pub ecn: Ecn,
-    /// At most 64 bytes, and UDP or TCP without data: P-SPF's short packets (section 2.2).
+    /// True for a short packet in the sense of P-SPF (section 2.2): at most 64 bytes, UDP or TCP without data.
     pub short: bool,
-    /// Which flow it belongs to.
+    /// Flow of the packet.
     pub flow: FlowKey,
-    /// The host that it comes from: a node's number, or 16 bits of a hash of its address.
+    /// Source host: the number of its node, or 16 bits of a hash of its address.
     pub from: u16,
-    /// The host that it is for, likewise.
+    /// Destination host: the number of its node, or 16 bits of a hash of its address.
     pub to: u16,
-    /// When it arrived at this port.
+    /// Time of arrival at this port.
     pub arrived: Time,
-    /// The rate of its flow as an edge router measured it; travels with the packet. CSFQ, FPIP.
+    /// Rate of the flow as measured by an edge router, which travels with the packet. CSFQ and FPIP use it.
     pub label: Label,
-    /// Bytes that the flow sent before this packet. Run2C. It stays at the largest number: 4 GiB or more.
+    /// Bytes that the flow sent before this packet; `u32::MAX` for 4 GiB or more. Run2C uses it.
     pub offset: u32,
-    /// Bytes that the flow has still to send, this packet's included, where its sender knows. SRPT. Zero: not known. It
-    /// stays at the largest number, which is that of flows without an end, too.
+    /// Bytes that the flow has still to send, this packet included; zero if unknown, `u32::MAX` for 4 GiB or more and for a
+    /// flow without an end. SRPT uses it.
     pub remaining: u32,
-    /// The rate that is reserved for the flow. TRR and the WFQ family. Zero: best effort.
+    /// Reserved rate of the flow; zero for best effort. TRR and the WFQ family use it.
     pub reserved: Rate,
-    /// The next hops beyond this link. BSQ.
-    pub ahead: Ahead,
+    /// Next hops after this link. BSQ uses them.
+    pub next_hops: NextHops,
 }
 
-/// A flow: the keyed 64-bit hash of its 5-tuple, in one direction.
+/// Key of a flow: a keyed 64-bit hash of its 5-tuple. The two directions of a connection are two flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(pub u64);
 
 /// The ECN field of the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// The sender does not take marks: congestion is told by dropping.
+    /// Not ECT: the transport does not support ECN, so congestion is signalled by drops.
     #[default]
     NotCapable,
     /// ECT(0): classic ECN.
     Ect0,
     /// ECT(1): L4S, RFC 9331.
     Ect1,
-    /// Congestion experienced: already marked.
+    /// Congestion experienced (CE): marked.
     Marked,
 }
 
-/// The next hops beyond a link, nearest first, as node numbers. At most [`Ahead::MOST`].
+/// Next hops after a link, nearest first, as node numbers; at most [`NextHops::MOST`].
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ahead {
+pub struct NextHops {
     /// Node number plus one; zero ends the list.
-    hops: [u16; Ahead::MOST],
+    hops: [u16; NextHops::MOST],
 }
 
-impl Ahead {
-    /// How far a discipline can look ahead.
+impl NextHops {
+    /// Largest number of next hops that a packet carries.
     pub const MOST: usize = 6;
 
-    /// The first hops of `hops`.
-    pub fn new(hops: impl IntoIterator<Item = u16>) -> Ahead {
-        let mut ahead = Ahead::default();
-        for (slot, hop) in ahead.hops.iter_mut().zip(hops) {
+    /// The first [`NextHops::MOST`] hops of `hops`.
+    pub fn new(hops: impl IntoIterator<Item = u16>) -> NextHops {
+        let mut next_hops = NextHops::default();
+        for (slot, hop) in next_hops.hops.iter_mut().zip(hops) {
             *slot = hop.checked_add(1).expect("node numbers leave room for the end mark");
         }
-        ahead
+        next_hops
     }
 
-    /// The first hops, four at most, in a number that is different for different ones; zero when there are none.
+    /// The first `hops` hops, at most four, packed into a number; zero if there are none.
     #[inline]
     pub(crate) fn first(&self, hops: usize) -> u64 {
         let [a, b, c, d, ..] = self.hops.map(u64::from);
@@ -98,14 +98,14 @@ impl Ahead {
     }
 }
 
-impl std::fmt::Debug for Ahead {
+impl std::fmt::Debug for NextHops {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
 }
 
 impl<P> Packet<P> {
-    /// A packet of `bytes` of `flow`; everything else as it is by default.
+    /// A packet of `bytes` bytes of `flow`, with default metadata otherwise.
     pub fn new(flow: FlowKey, bytes: u32, payload: P) -> Packet<P> {
         Packet { meta: Meta { bytes, flow, ..Meta::default() }, payload }
     }
@@ -117,5 +117,5 @@ impl<P> Packet<P> {
     }
 }
 
-// What a discipline reads of a packet is one cache line.
+// The metadata of a packet fits one cache line.
 const _: () = assert!(size_of::<Meta>() <= 64);

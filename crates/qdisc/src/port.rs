@@ -19,7 +19,7 @@ pub struct Port<P> {
     leaving: VecDeque<Box<dyn Qdisc<P>>>,
     wire: Wire,
     out: Outbox<P>,
-    books: Books,
+    counters: PortCounters,
 }
 
 /// The transmitter of a link: one packet at a time.
@@ -33,7 +33,7 @@ pub struct Wire {
 
 /// Counters of a port, in packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Books {
+pub struct PortCounters {
     /// Packets offered to the port.
     pub arrived: Backlog,
     /// Packets transmitted by the link.
@@ -44,9 +44,9 @@ pub struct Books {
     pub marked: u64,
 }
 
-impl Books {
+impl PortCounters {
     /// Packets that are neither sent nor dropped.
-    pub fn held(&self) -> Backlog {
+    pub fn backlog(&self) -> Backlog {
         Backlog {
             packets: self.arrived.packets - self.sent.packets - self.dropped.packets,
             bytes: self.arrived.bytes - self.sent.bytes - self.dropped.bytes,
@@ -63,7 +63,7 @@ impl<P> Port<P> {
             leaving: VecDeque::new(),
             wire: Wire::new(rate),
             out: Outbox::default(),
-            books: Books::default(),
+            counters: PortCounters::default(),
         }
     }
 
@@ -72,7 +72,7 @@ impl<P> Port<P> {
     pub fn offer(&mut self, mut pkt: Packet<P>, now: Time, probe: &mut impl Probe<P>) {
         self.out.dropped.clear();
         pkt.meta.arrived = now;
-        self.books.arrived.add(pkt.meta.bytes);
+        self.counters.arrived.add(pkt.meta.bytes);
         probe.arrived(self.id, &pkt.meta, now);
         self.qdisc.enqueue(pkt, &mut Cx::new(now, &mut self.out));
         self.settle(now, probe);
@@ -93,7 +93,7 @@ impl<P> Port<P> {
         self.settle(now, probe);
         if let Next::Packet(pkt) = &next {
             self.wire.occupy(pkt.meta.bytes, now);
-            self.books.sent.add(pkt.meta.bytes);
+            self.counters.sent.add(pkt.meta.bytes);
             probe.sent(self.id, &pkt.meta, &pkt.payload, now);
         }
         next
@@ -144,7 +144,7 @@ impl<P> Port<P> {
     pub fn sample(&self, now: Time, gauges: &mut Vec<(&'static str, f64)>, probe: &mut impl Probe<P>) {
         gauges.clear();
         self.gauges(&mut |name, value| gauges.push((name, value)));
-        probe.sample(self.id, self.books.held(), &self.flow_table(), gauges, now);
+        probe.sample(self.id, self.counters.backlog(), &self.flow_table(), gauges, now);
     }
 
     /// State per flow of the discipline.
@@ -169,8 +169,8 @@ impl<P> Port<P> {
         self.id
     }
     /// Counters of the port.
-    pub fn books(&self) -> &Books {
-        &self.books
+    pub fn counters(&self) -> &PortCounters {
+        &self.counters
     }
     /// Time at which the transmission of the current packet ends.
     #[inline]
@@ -193,12 +193,12 @@ impl<P> Port<P> {
             return;
         }
         for meta in self.out.marked.drain(..) {
-            self.books.marked += 1;
+            self.counters.marked += 1;
             probe.marked(self.id, &meta, now);
         }
         // Dropped packets stay in the buffer: they are the backend's until its next call.
         for (pkt, why) in &self.out.dropped {
-            self.books.dropped.add(pkt.meta.bytes);
+            self.counters.dropped.add(pkt.meta.bytes);
             probe.dropped(self.id, &pkt.meta, &pkt.payload, *why, now);
         }
     }
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(pull(&mut port, Time::s(2)), Some("B"));
         assert_eq!(pull(&mut port, Time::s(3)), Some("C"), "the queue of C would have released it at once");
         assert_eq!(pull(&mut port, Time::s(4)), Some("D"));
-        assert_eq!((port.leaving(), port.books().held()), (0, Backlog::ZERO));
+        assert_eq!((port.leaving(), port.counters().backlog()), (0, Backlog::ZERO));
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
         port.replace(plain(true));
         offer(&mut port, "B", Time::us(2));
         port.reset(Time::us(3), &mut ());
-        assert_eq!((port.books().dropped.packets, port.leaving()), (2, 0));
+        assert_eq!((port.counters().dropped.packets, port.leaving()), (2, 0));
         let dropped: Vec<_> = port.dropped().map(|(pkt, why)| (pkt.payload, why)).collect();
         assert_eq!(dropped, [("A", DropReason::Reset), ("B", DropReason::Reset)]);
         assert_eq!(port.dropped().count(), 0, "they are taken");

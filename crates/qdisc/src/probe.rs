@@ -109,22 +109,22 @@ impl<P, A: Probe<P>> Probe<P> for Option<A> {
     forward!(self to self.as_mut());
 }
 
-/// What kind of flow is reported.
+/// Kind of a flow in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlowKind {
-    /// Data of a known size: a file, a request with its response, a page that is reported as one.
+    /// Data of a known size: a file, a request with its response, or a page with a single report.
     Transfer,
-    /// Several transfers that are reported each by itself, too: a page, where its objects are reported. Its bytes are
-    /// theirs, and are not counted again.
+    /// Several transfers that also have reports of their own, such as a page whose objects are reported. Its bytes are those
+    /// of the transfers, and must not be counted again.
     Group,
-    /// Data without an end, sent as fast as the network takes them.
+    /// Data without an end, sent as fast as the network permits.
     Endless,
-    /// Datagrams, sent when they are due whatever becomes of them.
+    /// Datagrams, sent when they are due, without feedback.
     Datagrams,
 }
 
 impl FlowKind {
-    /// Its name in tables and records.
+    /// Name in tables and records.
     pub const fn name(self) -> &'static str {
         match self {
             FlowKind::Transfer => "transfer",
@@ -135,7 +135,7 @@ impl FlowKind {
     }
 }
 
-/// How a flow ended.
+/// End of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// Everything arrived.
@@ -147,7 +147,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Its name in tables and records.
+    /// Name in tables and records.
     pub const fn name(self) -> &'static str {
         match self {
             Ending::Completed => "completed",
@@ -157,23 +157,23 @@ impl Ending {
     }
 }
 
-/// What became of one flow: a transfer, a request with its response, or a stream of datagrams.
+/// Report of a flow: a transfer, a request with its response, or a stream of datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowReport {
-    /// Its number: no other flow of the group of its source has it. Within a source, in the order of starting, where the
-    /// source does not say that it numbers its flows otherwise.
+    /// Number of the flow, unique in the group of its source. A source numbers its flows in the order of their start, unless
+    /// its documentation gives another order.
     pub id: u64,
-    /// Which traffic source it belongs to: its place in the scenario.
+    /// Number of the traffic source: its index in the scenario.
     pub source: u16,
-    /// What kind of flow it is.
+    /// Kind of the flow.
     pub kind: FlowKind,
     /// Sending node.
     pub from: u16,
     /// Receiving node.
     pub to: u16,
-    /// When the application asked for it.
+    /// Time of the request by the application.
     pub start: Time,
-    /// When the last byte reached the receiving application, or when the flow was given up, or the end of the run.
+    /// Time at which the last byte reached the receiving application, the sender gave up, or the run ended.
     pub end: Time,
     /// Data bytes that the application wanted to send; of datagrams those sent within the measurement interval.
     pub bytes: u64,
@@ -184,11 +184,11 @@ pub struct FlowReport {
     /// whenever they were sent.
     pub goodput_bytes: u64,
     /// Data packets sent in the whole run, retransmissions included; of datagrams those sent within the measurement
-    /// interval, without those that are still on their way at the end of the run.
+    /// interval, without those that are still in the network at the end of the run.
     pub packets: u64,
     /// Retransmissions among them.
     pub retransmitted: u64,
-    /// How many of these datagrams never arrived; `None` of TCP, whose sender does not know what was lost.
+    /// Number of these datagrams that never arrived; `None` for TCP, whose sender does not know what was lost.
     pub lost: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -205,24 +205,24 @@ pub struct FlowReport {
     pub longest_pause: Span,
     /// The sum of those of these times that were longer than half a second.
     pub paused: Span,
-    /// How it ended.
+    /// End of the flow.
     pub ending: Ending,
 }
 
-/// The inner state of one sender at one moment.
+/// State of a TCP sender at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderSample {
-    /// The traffic source that the flow belongs to: its place in the scenario.
+    /// Number of the traffic source: its index in the scenario.
     pub source: u16,
     /// The flow's number.
     pub id: u64,
-    /// When.
+    /// Time of the sample.
     pub now: Time,
     /// Congestion window, bytes.
     pub window: u64,
     /// Slow-start threshold, bytes.
     pub threshold: u64,
-    /// Bytes on their way.
+    /// Bytes in flight.
     pub flight: u64,
     /// Data bytes that were acknowledged, all in order.
     pub acked: u64,

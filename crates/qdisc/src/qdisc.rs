@@ -7,43 +7,43 @@ use crate::packet::Packet;
 use crate::rng::Streams;
 use crate::units::{Bytes, Limit, Rate, Span, Time};
 
-/// A queue discipline: which packet leaves next, and which is dropped.
+/// A queue discipline. It decides which packet leaves next and which is dropped.
 ///
-/// It knows no clock, no timer and no host. Time comes with each call and never goes back; a periodic update is
-/// replayed at the start of the next call. The packet on the wire is not in the queue: it counts toward neither
-/// limit nor table.
+/// It has no clock and no timer, and does not depend on its backend. Each call has the current time, which never goes back;
+/// a periodic update that is due is made at the start of the next call. The packet that the link transmits is no longer in
+/// the queue: it counts toward neither limits nor tables.
 pub trait Qdisc<P> {
-    /// Takes the packet: keeps it, or gives it (or another that it holds) to [`Cx::drop`].
+    /// Enqueues the packet, or drops it or another packet of the backlog with [`Cx::drop`].
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>);
 
-    /// What may leave now, or when to ask again.
+    /// Dequeues the next packet, or returns the time of the next call.
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P>;
 
-    /// Packets and bytes held, children included.
+    /// Packets and bytes in the queue, children included.
     fn backlog(&self) -> Backlog;
 
-    /// Gives every held packet to [`Cx::drop`] with [`DropReason::Reset`](crate::DropReason::Reset) and forgets its past.
+    /// Drops the backlog with [`DropReason::Reset`](crate::DropReason::Reset) and returns to the initial state.
     fn reset(&mut self, cx: &mut Cx<'_, P>);
 
-    /// The state that it keeps per flow, children included. Sampled now and then, never per packet.
+    /// Size of the state per flow, children included. It is sampled periodically, never per packet.
     fn flow_table(&self) -> FlowTable {
         FlowTable::NONE
     }
 
-    /// Other inner state that is worth plotting, by name. Sampled now and then, never per packet.
+    /// Visits further internal state for plots: name and value. It is sampled periodically, never per packet.
     fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// How much state is kept per flow.
+/// Size of the state that a discipline keeps per flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowTable {
-    /// How many flows there is state for, now.
+    /// Number of flows that have state now.
     pub flows: u64,
-    /// The most that there ever was, since the discipline was built.
+    /// Largest number of flows since the discipline was built.
     pub most: u64,
-    /// What the state of one flow takes, in bytes, the room that its table must leave free included; packets are not.
+    /// Memory per flow in bytes, with the share of free slots that its table needs, without packets.
     pub entry_bytes: u32,
-    /// What all of it takes in memory, in bytes, used or not.
+    /// Memory of all state per flow in bytes, used or not.
     pub bytes: u64,
 }
 
@@ -61,7 +61,7 @@ impl FlowTable {
         ]
     }
 
-    /// Two tables together. The most of the sum is at most the sum of the most.
+    /// Sum of two tables. Its `most` is an upper bound: the two maxima may have been at different times.
     pub fn plus(self, other: FlowTable) -> FlowTable {
         FlowTable {
             flows: self.flows + other.flows,
@@ -72,16 +72,16 @@ impl FlowTable {
     }
 }
 
-/// The answer to "what may leave now?".
+/// Result of a dequeue.
 #[must_use]
 #[derive(Debug)]
 pub enum Next<P> {
-    /// This packet.
+    /// The packet that leaves.
     Packet(Packet<P>),
-    /// Nothing yet, although packets are held: ask again at this time, which lies in the future. An arrival may
-    /// change the answer, so ask after each arrival too.
+    /// No packet may leave before this time, which lies in the future, although there is a backlog. Dequeue again then, and
+    /// after each arrival, which may change the result.
     At(Time),
-    /// Nothing is held.
+    /// There is no backlog.
     Empty,
 }
 
@@ -95,32 +95,32 @@ impl<P> Next<P> {
     }
 }
 
-/// How much is held.
+/// A number of packets and of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Sum of their lengths in bytes.
     pub bytes: u64,
 }
 
 impl Backlog {
-    /// Nothing.
+    /// No packets.
     pub const ZERO: Backlog = Backlog { packets: 0, bytes: 0 };
 
-    /// Counts a packet in.
+    /// Adds a packet of `bytes` bytes.
     #[inline]
     pub fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
-    /// Counts a packet out.
+    /// Removes a packet of `bytes` bytes.
     #[inline]
     pub fn sub(&mut self, bytes: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(bytes);
     }
-    /// Both together.
+    /// Sum of two backlogs.
     pub fn plus(self, other: Backlog) -> Backlog {
         Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
@@ -147,49 +147,49 @@ impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
 }
 
-/// What a discipline may know about the place where it is put, when it is built.
+/// The link that a discipline is built for.
 #[derive(Clone, Debug)]
 pub struct LinkContext {
-    /// The rate of the link behind it.
+    /// Rate of the link.
     pub rate: Rate,
-    /// The largest packet on that link, IP length.
+    /// MTU of the link: the largest IP length.
     pub mtu: Bytes,
-    /// Where its random numbers come from: a stream of its own.
+    /// Random streams of the discipline.
     pub streams: Streams,
-    /// The links beyond that one, as far as the host knows them.
-    pub onward: Onward,
+    /// Downstream links, as far as the backend knows them.
+    pub downstream: Downstream,
 }
 
-/// The links beyond a link: what a discipline that looks ahead shares by. Links that are not known have no rate.
+/// Links downstream of a link, by which a discipline with lookahead divides its link. An unknown link has no rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Onward {
-    /// Where the link leads: the neighbour.
+pub struct Downstream {
+    /// The node at the far end of the link.
     pub neighbour: u16,
-    /// Between which nodes there are links, and how fast they are; sorted.
+    /// Ends and rate of each link, sorted by the ends.
     links: Arc<[((u16, u16), Rate)]>,
 }
 
-impl Onward {
-    /// What lies beyond a link to `neighbour`: links by the nodes between which they are. Of several between the same
-    /// nodes the first counts. They may be all links of a network.
-    pub fn new(neighbour: u16, links: impl IntoIterator<Item = ((u16, u16), Rate)>) -> Onward {
+impl Downstream {
+    /// The links downstream of a link to `neighbour`, each with its two ends; they may be all links of a network. Of parallel
+    /// links the first counts.
+    pub fn new(neighbour: u16, links: impl IntoIterator<Item = ((u16, u16), Rate)>) -> Downstream {
         let mut links: Vec<((u16, u16), Rate)> = links.into_iter().collect();
         links.sort_by_key(|(ends, _)| *ends);
         links.dedup_by_key(|(ends, _)| *ends);
-        Onward { neighbour, links: links.into() }
+        Downstream { neighbour, links: links.into() }
     }
 
-    /// The same links, beyond a link to another neighbour.
-    pub fn beyond(&self, neighbour: u16) -> Onward {
-        Onward { neighbour, links: Arc::clone(&self.links) }
+    /// These links as seen from a link to `neighbour`.
+    pub fn towards(&self, neighbour: u16) -> Downstream {
+        Downstream { neighbour, links: Arc::clone(&self.links) }
     }
 
-    /// All links: between which nodes, sorted, and how fast.
+    /// Ends and rate of each link, sorted by the ends.
     pub fn links(&self) -> &[((u16, u16), Rate)] {
         &self.links
     }
 
-    /// How fast the link between two nodes is, if it is known.
+    /// Rate of the link between two nodes, if it is known.
     pub fn rate(&self, from: u16, to: u16) -> Option<Rate> {
         let at = self.links.binary_search_by_key(&(from, to), |(ends, _)| *ends).ok()?;
         Some(self.links[at].1)
@@ -197,32 +197,32 @@ impl Onward {
 }
 
 impl LinkContext {
-    /// A link of `rate` with an MTU of 1,500 bytes.
+    /// A link of `rate` with an MTU of 1,500 bytes and no known downstream links.
     pub fn new(rate: Rate, streams: Streams) -> LinkContext {
-        LinkContext { rate, mtu: Bytes(1500), streams, onward: Onward::default() }
+        LinkContext { rate, mtu: Bytes(1500), streams, downstream: Downstream::default() }
     }
 
-    /// The site of a child: the same link, other random numbers.
+    /// Context of a child discipline: this link, with random streams of its own.
     pub fn child(&self, name: &str) -> LinkContext {
         LinkContext { streams: self.streams.within(name), ..self.clone() }
     }
 }
 
-/// What a discipline promises beyond the contract, so that the contract suite can hold it to it.
+/// Properties of a discipline beyond the contract, which the contract suite tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Properties {
-    /// Packets of one flow leave in the order in which they came.
+    /// True if packets of one flow leave in the order of their arrival.
     pub keeps_flow_order: bool,
-    /// A packet leaves whenever one is held. False for shapers.
+    /// True if a packet leaves whenever there is a backlog; false for shapers.
     pub work_conserving: bool,
-    /// What is held never exceeds this after a call; `None` when the discipline has several limits of its own.
+    /// Limit of the backlog after each call; `None` if the discipline has several limits.
     pub limit: Option<Limit>,
-    /// What a flow may rely on, whatever others send.
+    /// Service that each flow gets, whatever others send.
     pub guarantee: Guarantee,
 }
 
 impl Properties {
-    /// Keeps order within flows, keeps the link busy, holds at most `limit`, and guarantees no flow anything.
+    /// Properties of a work-conserving discipline that keeps the order of flows, has one limit and guarantees no service.
     pub fn plain(limit: Limit) -> Properties {
         Properties {
             keeps_flow_order: true,
@@ -232,41 +232,42 @@ impl Properties {
         }
     }
 
-    /// The same with a guarantee.
+    /// These properties with a guarantee.
     pub fn with(self, guarantee: Guarantee) -> Properties {
         Properties { guarantee, ..self }
     }
 }
 
-/// What a flow may rely on, whatever others send, as long as none of its packets is dropped: of which kind the discipline is among
-/// latency-rate servers (Stiliadis and Varma 1998). The crate `theory` turns it into bounds on delay.
+/// Service that a flow gets, whatever others send, as long as none of its packets is dropped: the kind of latency-rate server
+/// (Stiliadis and Varma 1998). The crate `theory` derives delay bounds from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
-    /// Nothing.
+    /// No guarantee.
     Nothing,
-    /// Its reserved rate, from one packet of its own at that rate and one of anyone's on the link on: a rate-proportional server.
+    /// The reserved rate, after a latency of one packet of the flow at that rate and one packet of any flow at the rate of
+    /// the link: a rate-proportional server.
     Reserved,
-    /// The same, and the width of a slot later.
+    /// The reserved rate, after the latency of [`Guarantee::Reserved`] and the width of a slot.
     ReservedInSlots(Span),
-    /// Its reserved rate, from one packet of everyone on, and the time of a class.
+    /// The reserved rate, after a latency of one packet of each flow and the time of a class.
     ReservedInClasses(Span),
-    /// Its reserved rate, among flows that are grouped by what a packet of this length takes at their rates.
+    /// The reserved rate, with flows grouped by the time that a packet of this length takes at their rates.
     ReservedInGroups(Bytes),
-    /// A turn in every round, of as many bytes as its class has.
+    /// A turn in each round, with the bytes of its class.
     Turns,
 }
 
-/// Why a configuration cannot be built: which parameter, what is wrong with it, and what would be right.
+/// A parameter with which a configuration cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The parameter's name, as it is written in the configuration.
+    /// Name of the parameter in the configuration.
     pub parameter: &'static str,
-    /// What is wrong and what to write instead.
+    /// The mistake, and a value to write instead.
     pub message: String,
 }
 
 impl Invalid {
-    /// `parameter` is wrong, as `message` says.
+    /// An error about `parameter`.
     pub fn new(parameter: &'static str, message: impl Into<String>) -> Invalid {
         Invalid { parameter, message: message.into() }
     }
@@ -279,7 +280,7 @@ impl std::fmt::Display for Invalid {
 }
 impl std::error::Error for Invalid {}
 
-/// Refuses a limit that could never hold a packet of full size.
+/// Rejects a limit that is smaller than a packet of full size, or larger than memory.
 pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<(), Invalid> {
     match limit {
         Limit::Packets(0) => Err(Invalid::new(parameter, "0 packets hold nothing: write at least \"1p\"")),
@@ -299,7 +300,7 @@ pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<
     }
 }
 
-/// The largest limit in packets. Each takes more than a hundred bytes of a discipline, without its data: two gigabytes.
+/// The largest limit in packets. A discipline needs more than a hundred bytes per packet without its data: two gigabytes.
 pub const MOST_PACKETS: u64 = 1 << 24;
 /// The largest limit in bytes: more than a second at 400 Gbit/s.
 const MOST_BYTES: u64 = 64 << 30;

@@ -1,12 +1,11 @@
-//! Random numbers: one stream per component, named by its place, so that what one component draws never depends on
-//! what another does.
+//! Random numbers. Each component has its own stream, named by its place, so its draws never depend on those of another.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_pcg::Pcg64;
 
 use crate::hash::SipHasher;
 
-/// A seed and a place: gives each component its own stream.
+/// A seed and a path, which name a random stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Streams {
     seed: u64,
@@ -14,12 +13,12 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The root of everything drawn in a run.
+    /// The root of the streams of a run.
     pub fn new(seed: u64) -> Streams {
         Streams { seed, path: String::new() }
     }
 
-    /// The place `name` below this one.
+    /// The child `name` of this path.
     pub fn within(&self, name: &str) -> Streams {
         Streams { seed: self.seed, path: format!("{}/{name}", self.path) }
     }
@@ -29,12 +28,12 @@ impl Streams {
         self.seed
     }
 
-    /// The place, with a "/" before each name; empty at the root. `within` it, without the first "/", leads here again.
+    /// The path, with a "/" before each name; empty at the root.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The stream of this place.
+    /// The random stream of this path.
     pub fn rng(&self) -> Rng {
         let word = |key| SipHasher::new(self.seed, key).hash(self.path.as_bytes());
         let state = (u128::from(word(1)) << 64) | u128::from(word(2));
@@ -64,7 +63,7 @@ impl Rng {
     /// Uniform in 0..n.
     ///
     /// # Panics
-    /// When `n` is zero.
+    /// If `n` is zero.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "there is something to choose from");

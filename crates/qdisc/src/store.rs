@@ -1,5 +1,5 @@
-//! One slab for all queues of a discipline: queues are lists of indices, so that ten thousand flows cost no more
-//! memory than their packets, and nothing is allocated once the slab has grown to the limit.
+//! One slab for all queues of a discipline. Queues are linked lists of indices, so ten thousand queues need no more memory than
+//! their packets, and nothing is allocated once the slab has grown to the limit.
 
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
@@ -27,12 +27,12 @@ pub struct List {
     len: u32,
 }
 
-/// The place of an item; stays valid until the item leaves. Its number plus one, so that an `Option` of it is no larger.
+/// Handle of an item in a [`Slots`], valid until the item leaves. It is the index plus one, so that its `Option` is no larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(NonZeroU32);
 
 impl Place {
-    /// Its number in the slab: below the largest number of items that were ever held at once.
+    /// Index in the slab. It is below the largest number of items that were in the slab at one time.
     #[inline]
     pub fn index(self) -> u32 {
         self.0.get() - 1
@@ -52,11 +52,11 @@ impl Default for List {
 }
 
 impl List {
-    /// How many items it has.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.len as usize
     }
-    /// Whether it has none.
+    /// True if the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -64,21 +64,21 @@ impl List {
 }
 
 impl<T> Slots<T> {
-    /// Room for `capacity` items; it grows when there are more.
+    /// A slab with capacity for `capacity` items. It grows on demand.
     pub fn with_capacity(capacity: usize) -> Slots<T> {
         Slots { slots: Vec::with_capacity(capacity.min(1 << 16)), free: NONE }
     }
 
-    /// Bytes that an item takes, links included.
+    /// Memory per item in bytes, links included.
     pub const fn bytes_per_slot() -> usize {
         size_of::<Slot<T>>()
     }
-    /// Bytes that all of it takes, used or not.
+    /// Memory of the slab in bytes, used or not.
     pub fn bytes(&self) -> u64 {
         (self.slots.capacity() * Self::bytes_per_slot()) as u64
     }
 
-    /// Puts an item at the end.
+    /// Appends an item to a list.
     #[inline]
     pub fn push_back(&mut self, list: &mut List, item: T) -> Place {
         let place = self.take_slot(item, list.tail, NONE);
@@ -91,7 +91,7 @@ impl<T> Slots<T> {
         Place::new(place)
     }
 
-    /// Puts an item at the front.
+    /// Inserts an item at the front of a list.
     #[inline]
     pub fn push_front(&mut self, list: &mut List, item: T) -> Place {
         let place = self.take_slot(item, NONE, list.head);
@@ -104,7 +104,7 @@ impl<T> Slots<T> {
         Place::new(place)
     }
 
-    /// Takes the first item.
+    /// Removes the first item.
     #[inline]
     pub fn pop_front(&mut self, list: &mut List) -> Option<T> {
         match list.head {
@@ -113,7 +113,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Takes the last item.
+    /// Removes the last item.
     #[inline]
     pub fn pop_back(&mut self, list: &mut List) -> Option<T> {
         match list.tail {
@@ -122,10 +122,10 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Takes an item out of the middle.
+    /// Removes an item from anywhere in a list.
     ///
     /// # Panics
-    /// When the item is no longer there.
+    /// If the item has left.
     #[inline]
     pub fn remove(&mut self, list: &mut List, place: Place) -> T {
         let slot = &mut self.slots[place.index() as usize];
@@ -137,20 +137,20 @@ impl<T> Slots<T> {
         item
     }
 
-    /// Takes an item out of its list, and leaves it at its place, in no list.
+    /// Unlinks an item from its list. The item keeps its place, and is in no list.
     ///
     /// # Panics
-    /// When there is no such place.
+    /// If there is no such place.
     #[inline]
     pub fn detach(&mut self, list: &mut List, place: Place) {
         let Slot { prev, next, .. } = self.slots[place.index() as usize];
         self.unlink(list, prev, next);
     }
 
-    /// Takes out an item that is in no list.
+    /// Removes an item that is in no list.
     ///
     /// # Panics
-    /// When the item is no longer there.
+    /// If the item has left.
     #[inline]
     pub fn release(&mut self, place: Place) -> T {
         let slot = &mut self.slots[place.index() as usize];
@@ -160,10 +160,10 @@ impl<T> Slots<T> {
         item
     }
 
-    /// Puts an item that is in no list at the end of one. Its place stays as it is.
+    /// Appends an item that is in no list to a list. The item keeps its place.
     ///
     /// # Panics
-    /// When there is no such place.
+    /// If there is no such place.
     #[inline]
     pub fn attach(&mut self, list: &mut List, place: Place) {
         let slot = &mut self.slots[place.index() as usize];
@@ -190,7 +190,7 @@ impl<T> Slots<T> {
         list.len -= 1;
     }
 
-    /// Moves the first item to the end. Places stay as they are.
+    /// Moves the first item to the end. All items keep their places.
     #[inline]
     pub fn rotate(&mut self, list: &mut List) {
         if list.head == list.tail {
@@ -207,13 +207,13 @@ impl<T> Slots<T> {
         list.tail = first;
     }
 
-    /// Where the first item is.
+    /// Place of the first item.
     #[inline]
     pub fn front_place(&self, list: &List) -> Option<Place> {
         (list.head != NONE).then_some(Place::new(list.head))
     }
 
-    /// Where the item is that has so many before it, looked for from the nearer end.
+    /// Place of the item at index `nth` of a list. The search starts at the nearer end.
     #[inline]
     pub fn nth_place(&self, list: &List, nth: usize) -> Option<Place> {
         let behind = list.len().checked_sub(nth + 1)?;
@@ -225,7 +225,7 @@ impl<T> Slots<T> {
         Some(Place::new(at))
     }
 
-    /// The item that has this number, if one has: see [`Place::index`].
+    /// Place of the item with this [index](Place::index), if there is one.
     #[inline]
     pub fn place(&self, index: u32) -> Option<Place> {
         self.slots.get(index as usize)?.item.is_some().then_some(Place::new(index))
@@ -249,13 +249,13 @@ impl<T> Slots<T> {
         self.slots.get(place.index() as usize)?.item.as_ref()
     }
 
-    /// The item at a place, to change it.
+    /// The item at a place, mutably.
     #[inline]
     pub fn get_mut(&mut self, place: Place) -> Option<&mut T> {
         self.slots.get_mut(place.index() as usize)?.item.as_mut()
     }
 
-    /// Every item of a list, first to last.
+    /// The items of a list, first to last.
     pub fn iter(&self, list: &List) -> impl Iterator<Item = &T> {
         let mut at = list.head;
         std::iter::from_fn(move || {
@@ -265,7 +265,7 @@ impl<T> Slots<T> {
         })
     }
 
-    /// Every item of every list, in no order that means anything, to change it.
+    /// All items of all lists, mutably, in no particular order.
     pub fn items_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().filter_map(|slot| slot.item.as_mut())
     }
@@ -275,7 +275,7 @@ impl<T> Slots<T> {
         let slot = Slot { item: Some(item), next, prev };
         match self.free {
             NONE => {
-                let place = u32::try_from(self.slots.len()).expect("fewer than 2^32 items are held");
+                let place = u32::try_from(self.slots.len()).expect("a slab has fewer than 2^32 items");
                 self.slots.push(slot);
                 place
             }
@@ -293,7 +293,7 @@ impl<T> Index<Place> for Slots<T> {
     /// The item at a place.
     ///
     /// # Panics
-    /// When it is no longer there.
+    /// If the item has left.
     #[inline]
     fn index(&self, place: Place) -> &T {
         self.get(place).expect("a place holds its item until it leaves")

@@ -2,7 +2,7 @@
 //!
 //! Time is counted in picoseconds, so that 64 bytes at 400 Gbit/s (1,280 ps) are an exact number and
 //! sums never depend on their order. A `u64` of picoseconds lasts 213 days, which no simulation
-//! reaches; a host that runs for longer re-bases its clock.
+//! reaches; a backend that runs for longer restarts its clock.
 //!
 //! Quantities are written as `tc` writes them, and parsed exactly: a value that is not a whole number
 //! of the unit below (picoseconds, bits per second, bytes) is refused rather than rounded.
@@ -22,7 +22,7 @@ const fn saturated(number: u128) -> u64 {
     if number > u64::MAX as u128 { u64::MAX } else { number as u64 }
 }
 
-/// A point in time: picoseconds since the host's epoch (for a simulation, its start).
+/// A point in time: picoseconds since the epoch of the backend (for a simulation, its start).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -94,7 +94,7 @@ impl Time {
     pub fn as_s(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
-    /// How long ago `earlier` was; zero when it lies in the future.
+    /// Time since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -147,7 +147,7 @@ impl Span {
     /// `self * num / den` without intermediate overflow, rounded down; the longest span there is if that is too long.
     ///
     /// # Panics
-    /// When `den` is zero.
+    /// If `den` is zero.
     pub const fn scale(self, num: u64, den: u64) -> Span {
         Span(saturated(self.0 as u128 * num as u128 / den as u128))
     }
@@ -178,11 +178,11 @@ impl Rate {
     pub fn bytes_per_s(self) -> f64 {
         self.0 as f64 / 8.0
     }
-    /// How long `bytes` take at this rate, rounded up to a picosecond: never faster than the link. The longest span
-    /// there is when they take longer.
+    /// Transmission time of `bytes` at this rate, rounded up to a picosecond so that a link is never faster than its rate.
+    /// Saturates at the longest span.
     ///
     /// # Panics
-    /// When the rate is zero.
+    /// If the rate is zero.
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Span {
         const PS_PER_BYTE_AT_1_BIT: u64 = 8 * PS_PER_SECOND;
@@ -193,7 +193,7 @@ impl Rate {
             None => Span(saturated((bytes as u128 * PS_PER_BYTE_AT_1_BIT as u128).div_ceil(self.0 as u128))),
         }
     }
-    /// How many whole bytes pass in `span`; `u64::MAX` when there are more.
+    /// Number of whole bytes that pass in `span`, saturating.
     pub const fn bytes_in(self, span: Span) -> u64 {
         saturated(self.0 as u128 * span.0 as u128 / (8 * PS_PER_SECOND as u128))
     }
@@ -205,20 +205,20 @@ impl Bytes {
 }
 
 impl Limit {
-    /// Whether `held` is within the limit.
+    /// True if a backlog is within the limit.
     #[inline]
-    pub fn allows(self, held: crate::Backlog) -> bool {
+    pub fn allows(self, backlog: crate::Backlog) -> bool {
         match self {
-            Limit::Packets(most) => held.packets <= most,
-            Limit::Bytes(most) => held.bytes <= most,
+            Limit::Packets(most) => backlog.packets <= most,
+            Limit::Bytes(most) => backlog.bytes <= most,
         }
     }
-    /// Whether a packet of `bytes` may join `held`.
+    /// True if a backlog and another packet of `bytes` bytes are within the limit.
     #[inline]
-    pub fn admits(self, held: crate::Backlog, bytes: u32) -> bool {
-        self.allows(crate::Backlog { packets: held.packets + 1, bytes: held.bytes + u64::from(bytes) })
+    pub fn admits(self, backlog: crate::Backlog, bytes: u32) -> bool {
+        self.allows(crate::Backlog { packets: backlog.packets + 1, bytes: backlog.bytes + u64::from(bytes) })
     }
-    /// How many packets can be held at most, when each has at least `smallest` bytes.
+    /// Largest number of packets within the limit if each has at least `smallest` bytes.
     pub fn most_packets(self, smallest: u64) -> usize {
         match self {
             Limit::Packets(most) => most as usize,
@@ -295,7 +295,7 @@ impl Div<u64> for Span {
 // Reading and writing
 // ---------------------------------------------------------------------------------------------------
 
-/// Why a quantity could not be read; the text says what to write instead.
+/// A quantity that cannot be read. The message has an example of what to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(String);
 
@@ -306,7 +306,7 @@ impl fmt::Display for UnitError {
 }
 impl std::error::Error for UnitError {}
 
-/// One kind of quantity: what it is called, an example, and its units as multiples of the base unit.
+/// A kind of quantity: its name for messages, an example, and its units as multiples of the base unit.
 struct Dimension {
     what: &'static str,
     base: &'static str,

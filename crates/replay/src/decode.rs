@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use giveway_qdisc::{
-    Ahead, Bytes, DropReason, Ecn, FlowKey, Label, LinkContext, Meta, Onward, Rate, Streams, Time,
+    Bytes, Downstream, DropReason, Ecn, FlowKey, Label, LinkContext, Meta, NextHops, Rate, Streams, Time,
 };
 
 use crate::format::{
@@ -435,8 +435,8 @@ impl<'a> Cursor<'a> {
         for _ in 0..count {
             links.push(((self.number()?, self.number()?), Rate::bit(self.varint()?)));
         }
-        let onward = Onward::new(neighbour, links);
-        Ok(Build { name, spelling, context: LinkContext { rate, mtu, streams, onward } })
+        let downstream = Downstream::new(neighbour, links);
+        Ok(Build { name, spelling, context: LinkContext { rate, mtu, streams, downstream } })
     }
 
     fn operation(&mut self, before: &mut Before, operation: &mut Operation) -> Result<(), Wrong> {
@@ -525,25 +525,25 @@ impl<'a> Cursor<'a> {
                 8 => meta.offset = self.number()?,
                 9 => meta.remaining = self.number()?,
                 10 => meta.reserved = Rate::bit(self.varint()?),
-                11 => meta.ahead = self.hops()?,
+                11 => meta.next_hops = self.hops()?,
                 _ => meta.arrived = Time::from_ps(self.relative(now)?),
             }
         }
         Ok(())
     }
 
-    fn hops(&mut self) -> Result<Ahead, Wrong> {
+    fn hops(&mut self) -> Result<NextHops, Wrong> {
         let count = usize::from(self.byte()?);
-        if count > Ahead::MOST {
+        if count > NextHops::MOST {
             return Err(Wrong::Nonsense("more hops ahead than a packet has room for"));
         }
-        let mut hops = [0; Ahead::MOST];
+        let mut hops = [0; NextHops::MOST];
         for hop in &mut hops[..count] {
             *hop = self.number()?;
             if *hop == u16::MAX {
                 return Err(Wrong::Nonsense("a hop ahead has a number that no node has"));
             }
         }
-        Ok(Ahead::new(hops[..count].iter().copied()))
+        Ok(NextHops::new(hops[..count].iter().copied()))
     }
 }

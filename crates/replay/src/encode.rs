@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use giveway_qdisc::{Ahead, Ecn, Label, Meta, Time};
+use giveway_qdisc::{Ecn, Label, Meta, NextHops, Time};
 
 use crate::format::{
     AT, Answer, BUILD, Before, Build, Call, Close, DROPPED, ECN_SHIFT, END, ENQUEUE, FILE_END, LABELLED,
@@ -66,9 +66,9 @@ impl<W: Write> Encoder<W> {
         varint(&mut content, context.mtu.0);
         content.extend(context.streams.seed().to_le_bytes());
         text(&mut content, context.streams.path());
-        varint(&mut content, context.onward.neighbour.into());
-        varint(&mut content, context.onward.links().len() as u64);
-        for ((from, to), rate) in context.onward.links() {
+        varint(&mut content, context.downstream.neighbour.into());
+        varint(&mut content, context.downstream.links().len() as u64);
+        for ((from, to), rate) in context.downstream.links() {
             varint(&mut content, (*from).into());
             varint(&mut content, (*to).into());
             varint(&mut content, rate.as_bit());
@@ -180,8 +180,21 @@ impl Section {
 }
 
 fn metadata(out: &mut Vec<u8>, before: &Meta, meta: &Meta, now: Time) {
-    let Meta { bytes, class, ecn, short, flow, from, to, arrived, label, offset, remaining, reserved, ahead } =
-        *meta;
+    let Meta {
+        bytes,
+        class,
+        ecn,
+        short,
+        flow,
+        from,
+        to,
+        arrived,
+        label,
+        offset,
+        remaining,
+        reserved,
+        next_hops,
+    } = *meta;
     let different = [
         bytes != before.bytes,
         class != before.class,
@@ -194,7 +207,7 @@ fn metadata(out: &mut Vec<u8>, before: &Meta, meta: &Meta, now: Time) {
         offset != before.offset,
         remaining != before.remaining,
         reserved != before.reserved,
-        ahead != before.ahead,
+        next_hops != before.next_hops,
         arrived != now,
     ];
     let bits = different.iter().enumerate().map(|(bit, different)| u64::from(*different) << bit).sum();
@@ -212,15 +225,15 @@ fn metadata(out: &mut Vec<u8>, before: &Meta, meta: &Meta, now: Time) {
             8 => varint(out, offset.into()),
             9 => varint(out, remaining.into()),
             10 => varint(out, reserved.as_bit()),
-            11 => hops(out, &ahead),
+            11 => hops(out, &next_hops),
             _ => varint(out, signed(now.as_ps(), arrived.as_ps())),
         }
     }
 }
 
-fn hops(out: &mut Vec<u8>, ahead: &Ahead) {
-    out.push(ahead.iter().count() as u8);
-    ahead.iter().for_each(|hop| varint(out, hop.into()));
+fn hops(out: &mut Vec<u8>, next_hops: &NextHops) {
+    out.push(next_hops.iter().count() as u8);
+    next_hops.iter().for_each(|hop| varint(out, hop.into()));
 }
 
 fn ecn_bits(ecn: Ecn) -> u8 {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use crate::support::{Memory, PATIENT, context, driven, recording, trace_of};
 use giveway_disciplines::Spec;
 use giveway_qdisc::{
-    Ahead, Backlog, Cx, DropReason, Ecn, FlowKey, Label, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
+    Backlog, Cx, DropReason, Ecn, FlowKey, Label, Meta, Next, NextHops, Outbox, Packet, Qdisc, Rate, Time,
 };
 use giveway_replay::{
     Answer, Call, Close, Item, Mark, Operation, Options, Reader, Recording, Stamped, TraceError, Verdict,
@@ -339,7 +339,7 @@ fn meta() -> impl Strategy<Value = Meta> {
     let small =
         (any::<u32>(), any::<u16>(), 0..4usize, any::<bool>(), any::<u64>(), any::<u16>(), any::<u16>());
     let large = (any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>(), any::<u64>());
-    (small, large, prop::collection::vec(0..u16::MAX, 0..=Ahead::MOST)).prop_map(
+    (small, large, prop::collection::vec(0..u16::MAX, 0..=NextHops::MOST)).prop_map(
         |(
             (bytes, class, ecn, short, flow, from, to),
             (arrived, label, offset, remaining, reserved),
@@ -361,7 +361,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             offset,
             remaining,
             reserved: Rate::bit(reserved),
-            ahead: Ahead::new(hops),
+            next_hops: NextHops::new(hops),
         },
     )
 }
@@ -454,7 +454,7 @@ proptest! {
                 Item::Begin { section, build } => {
                     prop_assert_eq!((section, &build.name[..], &build.spelling[..]), (0, "up", "fifo"));
                     prop_assert_eq!((build.context.rate, build.context.mtu), (context.rate, context.mtu));
-                    prop_assert_eq!((&build.context.streams, &build.context.onward), (&context.streams, &context.onward));
+                    prop_assert_eq!((&build.context.streams, &build.context.downstream), (&context.streams, &context.downstream));
                 }
                 Item::Operation { operation, .. } => told.push(operation.clone()),
                 Item::End { close, .. } => prop_assert_eq!(close, Close::Whole),

@@ -45,7 +45,7 @@ pub struct Plan {
     /// Random streams of the run.
     pub streams: Streams,
     /// Number of next hops behind a link that are written on each packet for the disciplines
-    /// ([`giveway_qdisc::Meta::ahead`]).
+    /// ([`giveway_qdisc::Meta::next_hops`]).
     pub lookahead: usize,
 }
 
@@ -301,7 +301,7 @@ impl Sim {
             // Written anew at each node: an outage may have changed the route since the last one.
             let next_hop = self.links[number as usize].to;
             let target = |link: u32| self.links[link as usize].to;
-            pkt.meta.ahead = self.routes.ahead(next_hop, pkt.meta.to, self.lookahead, target);
+            pkt.meta.next_hops = self.routes.next_hops(next_hop, pkt.meta.to, self.lookahead, target);
         }
         let link = &mut self.links[number as usize];
         link.offer(pkt, self.now, probe);

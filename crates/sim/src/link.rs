@@ -138,6 +138,6 @@ impl Link {
 
     #[inline]
     fn has_backlog(&self) -> bool {
-        self.port.books().held().packets > 0
+        self.port.counters().backlog().packets > 0
     }
 }

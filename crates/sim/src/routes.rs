@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use giveway_qdisc::Ahead;
+use giveway_qdisc::NextHops;
 use petgraph::Direction::Incoming;
 use petgraph::algo::dijkstra;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -66,14 +66,14 @@ impl Routes {
 
     /// The next hops after `at` on the route to `to`, at most `depth` of them; `target` returns the receiving
     /// node of a link.
-    pub fn ahead(&self, at: u16, to: u16, depth: usize, target: impl Fn(u32) -> u16) -> Ahead {
+    pub fn next_hops(&self, at: u16, to: u16, depth: usize, target: impl Fn(u32) -> u16) -> NextHops {
         let mut node = at;
-        Ahead::new(
+        NextHops::new(
             std::iter::from_fn(|| {
                 node = target(self.next(node, to)?);
                 Some(node)
             })
-            .take(depth.min(Ahead::MOST)),
+            .take(depth.min(NextHops::MOST)),
         )
     }
 
@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(routes.next(1, 3), Some(1));
         assert_eq!(routes.next(3, 0), None, "links have one direction");
         assert_eq!(routes.next(0, 4), None);
-        let ahead = routes.ahead(0, 3, 4, |link| links[link as usize].1);
-        assert_eq!(ahead.iter().collect::<Vec<_>>(), [1, 3]);
+        let next_hops = routes.next_hops(0, 3, 4, |link| links[link as usize].1);
+        assert_eq!(next_hops.iter().collect::<Vec<_>>(), [1, 3]);
     }
 
     #[test]

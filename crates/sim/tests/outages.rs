@@ -27,7 +27,7 @@ impl Probe<Segment> for Log {
     fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         self.ports[at.0 as usize] += 1;
         if at == PortId(0) {
-            self.ahead.push((now, meta.ahead.iter().collect()));
+            self.ahead.push((now, meta.next_hops.iter().collect()));
         }
     }
     fn dropped(&mut self, _: PortId, _: &Meta, _: &Segment, why: DropReason, _: Time) {

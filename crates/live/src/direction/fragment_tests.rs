@@ -252,7 +252,7 @@ fn joinable(spec: &'static str, discard: bool) -> f64 {
     let joined: usize = came.iter().map(|frame| frame.len() - 14).sum();
     // Once everything has left, no group remains.
     near.advance(ends + Span::s(1));
-    assert_eq!(near.port.books().held(), Backlog::ZERO);
+    assert_eq!(near.port.counters().backlog(), Backlog::ZERO);
     if discard {
         // Drops at the tail spare later fragments; drops at the head come when all fragments were offered.
         assert_eq!(status_of(&mut near).fragments.spared > 0, !spec.starts_with("fq_codel"));

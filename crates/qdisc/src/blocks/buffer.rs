@@ -12,20 +12,20 @@ use crate::units::Limit;
 pub struct Buffer<P> {
     limit: Limit,
     queue: VecDeque<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 impl<P> Buffer<P> {
     /// An empty one.
     pub fn new(limit: Limit) -> Buffer<P> {
         let room = limit.most_packets(64).min(1 << 12);
-        Buffer { limit, queue: VecDeque::with_capacity(room), held: Backlog::ZERO }
+        Buffer { limit, queue: VecDeque::with_capacity(room), backlog: Backlog::ZERO }
     }
 
     /// Whether a packet of this length fits now.
     #[inline]
     pub fn admits(&self, bytes: u32) -> bool {
-        self.limit.admits(self.held, bytes)
+        self.limit.admits(self.backlog, bytes)
     }
 
     /// A packet goes to the end, or is dropped when it does not fit. Whether it was taken.
@@ -36,7 +36,7 @@ impl<P> Buffer<P> {
             cx.drop(pkt, if alone { DropReason::Overlimit } else { DropReason::TooLarge });
             return false;
         }
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.queue.push_back(pkt);
         true
     }
@@ -45,14 +45,14 @@ impl<P> Buffer<P> {
     #[inline]
     pub fn pop(&mut self) -> Option<Packet<P>> {
         let pkt = self.queue.pop_front()?;
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         Some(pkt)
     }
 
     /// What is held.
     #[inline]
-    pub fn held(&self) -> Backlog {
-        self.held
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
     }
 
     /// What is held, in order of arrival.
@@ -65,6 +65,6 @@ impl<P> Buffer<P> {
         for pkt in self.queue.drain(..) {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 }

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use self::largest::Largest;
 use super::{FlowMap, Turn, Turns};
 use crate::cx::{Cx, DropReason};
-use crate::packet::{Ahead, Packet};
-use crate::qdisc::{Backlog, FlowTable, Next, Onward};
+use crate::packet::{NextHops, Packet};
+use crate::qdisc::{Backlog, Downstream, FlowTable, Next};
 use crate::store::{List, Place, Slots};
 use crate::units::{Rate, Time};
 
@@ -102,7 +102,7 @@ pub struct Shape {
 #[derive(Debug)]
 pub struct HopTree<P> {
     shape: Shape,
-    onward: Onward,
+    downstream: Downstream,
     /// In the order of their creation; the root comes first.
     nodes: Vec<Node>,
     /// The branch of a node towards a next hop.
@@ -110,7 +110,7 @@ pub struct HopTree<P> {
     /// Where packets wait, by the first hops of their way: found at once, whatever the depth.
     ways: FlowMap<NonZeroU32>,
     packets: Slots<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
     arrivals: Arrivals,
     largest: Largest,
     /// How many nodes there are when branches without packets are forgotten.
@@ -184,18 +184,18 @@ impl Default for Share {
 
 impl<P> HopTree<P> {
     /// An empty tree, with room for so many packets before it first grows.
-    pub fn new(shape: Shape, onward: Onward, packets: usize) -> HopTree<P> {
-        let root = Node { hop: onward.neighbour, ..Node::default() };
+    pub fn new(shape: Shape, downstream: Downstream, packets: usize) -> HopTree<P> {
+        let root = Node { hop: downstream.neighbour, ..Node::default() };
         let arrivals = if shape.order == Order::Fifo { packets } else { 0 };
         HopTree {
-            shape: Shape { depth: shape.depth.min(Ahead::MOST), ..shape },
-            onward,
+            shape: Shape { depth: shape.depth.min(NextHops::MOST), ..shape },
+            downstream,
             nodes: vec![root],
             branches: FlowMap::default(),
             // With much more room than ways, hardly any two are at one slot, and no look-up has to try the next one.
             ways: FlowMap::with_capacity(WAYS),
             packets: Slots::with_capacity(packets),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
             arrivals: Arrivals { nodes: Slots::with_capacity(arrivals), order: List::default() },
             largest: Largest::with_capacity(packets),
             full: shape.branches.max(2),
@@ -212,7 +212,7 @@ impl<P> HopTree<P> {
         if self.nodes.len() >= self.full {
             self.prune();
         }
-        let at = self.find(pkt.meta.ahead);
+        let at = self.find(pkt.meta.next_hops);
         self.count_in(at, pkt.bytes());
         let place = self.packets.push_back(&mut self.nodes[at].queue, pkt);
         if self.shape.order == Order::Fifo {
@@ -226,13 +226,13 @@ impl<P> HopTree<P> {
     #[inline]
     pub fn pop(&mut self, again: Time) -> Next<P> {
         let at = match self.shape.order {
-            Order::Corrected | Order::Fifo if self.held().packets == 0 => return Next::Empty,
+            Order::Corrected | Order::Fifo if self.backlog().packets == 0 => return Next::Empty,
             Order::Corrected => self.give_turns(),
             Order::Fifo => self.oldest(),
             // A look passes whether anything is held or not.
             Order::Literal | Order::Double => match self.look(0) {
                 Some(at) => at,
-                None if self.held().packets == 0 => return Next::Empty,
+                None if self.backlog().packets == 0 => return Next::Empty,
                 None => return Next::At(again),
             },
         };
@@ -257,7 +257,7 @@ impl<P> HopTree<P> {
             Pick::HeadOfHeaviest => (self.heaviest(), 0),
             Pick::Next => (self.next(), 0),
             Pick::Random => {
-                let mut nth = nth_of(self.held().packets, draw());
+                let mut nth = nth_of(self.backlog().packets, draw());
                 let mut at = 0;
                 while nth >= self.nodes[at].own.packets {
                     nth -= self.nodes[at].own.packets;
@@ -275,8 +275,8 @@ impl<P> HopTree<P> {
 
     /// What is held.
     #[inline]
-    pub fn held(&self) -> Backlog {
-        self.held
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
     }
 
     /// Gives every packet up, queue by queue or in the order of arrival, and forgets every branch.
@@ -290,12 +290,12 @@ impl<P> HopTree<P> {
                 cx.drop(pkt, DropReason::Reset);
             }
         }
-        let hop = self.onward.neighbour;
+        let hop = self.downstream.neighbour;
         self.nodes.clear();
         self.nodes.push(Node { hop, ..Node::default() });
         self.branches.clear();
         self.ways.clear();
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
         self.largest.clear();
         self.full = self.shape.branches.max(2);
     }
@@ -322,28 +322,28 @@ impl<P> HopTree<P> {
     /// A packet more in the queue of a node. Whoever had none begins to wait for turns, and so on upwards.
     #[inline]
     fn count_in(&mut self, at: usize, bytes: u32) {
-        self.held.add(bytes);
+        self.backlog.add(bytes);
         let node = &mut self.nodes[at];
         node.own.add(bytes);
         if node.own.packets == 1 {
             self.wake(at);
         }
         if let Some(measure) = self.shape.largest {
-            self.largest.grew(measure, &self.nodes, self.held, at, bytes);
+            self.largest.grew(measure, &self.nodes, self.backlog, at, bytes);
         }
     }
 
     /// A packet less in the queue of a node.
     #[inline]
     fn count_out(&mut self, at: usize, place: Place, bytes: u32) {
-        self.held.sub(bytes);
+        self.backlog.sub(bytes);
         let node = &mut self.nodes[at];
         node.own.sub(bytes);
         if node.own.packets == 0 {
             self.sleep(at);
         }
         if self.shape.largest.is_some() {
-            self.largest.shrank(&self.nodes, self.held, at);
+            self.largest.shrank(&self.nodes, self.backlog, at);
         }
         if self.shape.order == Order::Fifo {
             self.arrivals.nodes.remove(&mut self.arrivals.order, place);

@@ -41,7 +41,7 @@ impl Level {
 pub struct Levels<P, const K: usize> {
     /// Upper ones first.
     queues: [VecDeque<Packet<P>>; K],
-    held: Backlog,
+    backlog: Backlog,
 }
 
 /// A high and a low queue.
@@ -50,13 +50,13 @@ pub type TwoLevel<P> = Levels<P, 2>;
 impl<P, const K: usize> Levels<P, K> {
     /// Room for `packets` packets, however they divide; it grows when there are more.
     pub fn with_capacity(packets: usize) -> Levels<P, K> {
-        Levels { queues: std::array::from_fn(|_| VecDeque::with_capacity(packets)), held: Backlog::ZERO }
+        Levels { queues: std::array::from_fn(|_| VecDeque::with_capacity(packets)), backlog: Backlog::ZERO }
     }
 
     /// Appends to a level.
     #[inline]
     pub fn push(&mut self, level: Level, pkt: Packet<P>) {
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.queues[level.index()].push_back(pkt);
     }
 
@@ -73,7 +73,7 @@ impl<P, const K: usize> Levels<P, K> {
         gone: impl FnMut(Level, &Packet<P>),
     ) {
         self.push(level, pkt);
-        if !limit.allows(self.held) {
+        if !limit.allows(self.backlog) {
             self.shrink(limit, level, cx, gone);
         }
     }
@@ -85,7 +85,7 @@ impl<P, const K: usize> Levels<P, K> {
         cx: &mut Cx<'_, P>,
         mut gone: impl FnMut(Level, &Packet<P>),
     ) {
-        while !limit.allows(self.held) {
+        while !limit.allows(self.backlog) {
             let (level, victim) = self.push_out().expect("what exceeds the limit is queued");
             gone(level, &victim);
             // The arrival is the tail of its own level, and without it everything fits.
@@ -100,7 +100,7 @@ impl<P, const K: usize> Levels<P, K> {
         // Found first and taken then: one place that moves a packet, where a loop has one per level.
         let at = self.queues.iter().position(|queue| !queue.is_empty())?;
         let pkt = self.queues[at].pop_front()?;
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         Some((Level::below(at), pkt))
     }
 
@@ -115,14 +115,14 @@ impl<P, const K: usize> Levels<P, K> {
     pub fn push_out(&mut self) -> Option<(Level, Packet<P>)> {
         let at = self.queues.iter().rposition(|queue| !queue.is_empty())?;
         let pkt = self.queues[at].pop_back()?;
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         Some((Level::below(at), pkt))
     }
 
     /// What all levels hold.
     #[inline]
-    pub fn held(&self) -> Backlog {
-        self.held
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
     }
     /// How many packets a level holds.
     pub fn packets(&self, level: Level) -> usize {
@@ -138,7 +138,7 @@ impl<P, const K: usize> Levels<P, K> {
         for pkt in self.queues.iter_mut().flat_map(|queue| queue.drain(..)) {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 }
 
@@ -177,8 +177,8 @@ mod tests {
             }
             let bytes: Vec<u32> = line.iter().map(|(_, bytes)| *bytes).collect();
             prop_assert_eq!(levels.iter().map(Packet::bytes).collect::<Vec<_>>(), bytes.clone());
-            prop_assert_eq!(levels.held().packets, line.len() as u64);
-            prop_assert_eq!(levels.held().bytes, bytes.into_iter().map(u64::from).sum::<u64>());
+            prop_assert_eq!(levels.backlog().packets, line.len() as u64);
+            prop_assert_eq!(levels.backlog().bytes, bytes.into_iter().map(u64::from).sum::<u64>());
             for level in (0..K).map(Level::below) {
                 prop_assert_eq!(
                     levels.packets(level),
@@ -231,7 +231,7 @@ mod tests {
                 let dropped: Vec<_> =
                     gone.into_iter().zip(out.dropped.drain(..)).map(|(level, (pkt, why))| (level, pkt.bytes(), why)).collect();
                 prop_assert_eq!(dropped, expected);
-                prop_assert_eq!(levels.held(), held(&line));
+                prop_assert_eq!(levels.backlog(), held(&line));
             }
         }
     }

@@ -11,13 +11,13 @@ use crate::units::Limit;
 #[derive(Debug)]
 pub struct RankedPackets<P> {
     queue: Ranked<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 impl<P> RankedPackets<P> {
     /// Room for `packets` packets before it first grows.
     pub fn with_capacity(packets: usize) -> RankedPackets<P> {
-        RankedPackets { queue: Ranked::with_capacity(packets), held: Backlog::ZERO }
+        RankedPackets { queue: Ranked::with_capacity(packets), backlog: Backlog::ZERO }
     }
 
     /// Takes a packet in, behind those of the same rank, and gives up the worst until the rest is within `limit`. Each
@@ -32,9 +32,9 @@ impl<P> RankedPackets<P> {
         cx: &mut Cx<'_, P>,
         gone: impl FnMut(u64, &Packet<P>),
     ) {
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         let arrival = self.queue.push(rank, pkt);
-        if !limit.allows(self.held) {
+        if !limit.allows(self.backlog) {
             self.shrink(limit, arrival, cx, gone);
         }
     }
@@ -46,10 +46,10 @@ impl<P> RankedPackets<P> {
         cx: &mut Cx<'_, P>,
         mut gone: impl FnMut(u64, &Packet<P>),
     ) {
-        while !limit.allows(self.held) {
+        while !limit.allows(self.backlog) {
             let (_, place) = self.queue.worst().expect("what exceeds the limit is queued");
             let (rank, victim) = self.queue.remove(place);
-            self.held.sub(victim.bytes());
+            self.backlog.sub(victim.bytes());
             gone(rank, &victim);
             // Without the arrival everything fits, so it is the last to go if it goes.
             let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
@@ -61,14 +61,14 @@ impl<P> RankedPackets<P> {
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Packet<P>)> {
         let (rank, pkt) = self.queue.pop()?;
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         Some((rank, pkt))
     }
 
     /// What it holds.
     #[inline]
-    pub fn held(&self) -> Backlog {
-        self.held
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
     }
     /// The lowest rank and the highest.
     pub fn ranks(&self) -> Option<(u64, u64)> {
@@ -88,7 +88,7 @@ impl<P> RankedPackets<P> {
         while let Some((_, pkt)) = self.queue.pop() {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 }
 
@@ -114,9 +114,9 @@ mod tests {
             out.dropped.iter().map(|(pkt, why)| (pkt.payload, *why)).collect();
         let pushed = DropReason::Pushout;
         assert_eq!(dropped, [("b", pushed), ("c", pushed), ("a", pushed), ("e", DropReason::Overlimit)]);
-        assert_eq!((ranks, queue.held()), (vec![7, 6, 5, 9], Backlog { packets: 1, bytes: 900 }));
+        assert_eq!((ranks, queue.backlog()), (vec![7, 6, 5, 9], Backlog { packets: 1, bytes: 900 }));
         assert_eq!(queue.ranks(), Some((1, 1)));
         assert_eq!(queue.pop().map(|(rank, pkt)| (rank, pkt.payload)), Some((1, "d")));
-        assert_eq!((queue.held(), queue.ranks()), (Backlog::ZERO, None));
+        assert_eq!((queue.backlog(), queue.ranks()), (Backlog::ZERO, None));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::contract::{Event, drive, ops_from_bytes};
-use giveway_qdisc::{LinkContext, Onward, Rate, Rng, Streams};
+use giveway_qdisc::{Downstream, LinkContext, Rate, Rng, Streams};
 use giveway_replay::{Options, Recording, Traced, WhenFull};
 
 /// A file in memory that the test reads while the trace has it.
@@ -48,7 +48,7 @@ pub fn context(rate: Rate, seed: u64) -> LinkContext {
         ((1, 2), Rate::gbit(1)),
     ];
     let streams = Streams::new(seed).within("link").within("home->isp").within("qdisc");
-    LinkContext { onward: Onward::new(0, links), ..LinkContext::new(rate, streams) }
+    LinkContext { downstream: Downstream::new(0, links), ..LinkContext::new(rate, streams) }
 }
 
 /// Drives it through so many operations of the contract suite, more arrivals than departures among them, and drains it.

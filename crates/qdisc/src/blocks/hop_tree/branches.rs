@@ -7,23 +7,23 @@ use std::num::NonZeroU32;
 
 use super::{HopTree, Node, ONE, Share};
 use crate::blocks::Turns;
-use crate::packet::{Ahead, FlowKey};
+use crate::packet::{FlowKey, NextHops};
 use crate::units::Rate;
 
 impl<P> HopTree<P> {
     /// The node whose queue a packet belongs to; it and the branches on the way are made if they are not there yet.
     #[inline]
-    pub(super) fn find(&mut self, ahead: Ahead) -> usize {
-        let first = ahead.first(self.shape.depth);
+    pub(super) fn find(&mut self, next_hops: NextHops) -> usize {
+        let first = next_hops.first(self.shape.depth);
         let mut at = match first {
             0 => return 0,
             first => match self.ways.get(way(first)) {
                 Some(node) => node.get() as usize,
-                None => self.explore(ahead, first),
+                None => self.explore(next_hops, first),
             },
         };
         if self.shape.depth > FIRST {
-            for hop in ahead.iter().take(self.shape.depth).skip(FIRST) {
+            for hop in next_hops.iter().take(self.shape.depth).skip(FIRST) {
                 at = self.step(at, hop);
             }
         }
@@ -32,9 +32,9 @@ impl<P> HopTree<P> {
 
     /// The node at the end of the first hops, which is found at once from now on.
     #[cold]
-    fn explore(&mut self, ahead: Ahead, first: u64) -> usize {
+    fn explore(&mut self, next_hops: NextHops, first: u64) -> usize {
         let mut at = 0;
-        for hop in ahead.iter().take(self.shape.depth.min(FIRST)) {
+        for hop in next_hops.iter().take(self.shape.depth.min(FIRST)) {
             at = self.step(at, hop);
         }
         let number = NonZeroU32::new(at as u32).expect("a hop leads away from the root");
@@ -54,7 +54,7 @@ impl<P> HopTree<P> {
         let index = self.nodes.len() as u32;
         let number = NonZeroU32::new(index).expect("the root is not created");
         self.branches.entry(branch(parent, hop), || number);
-        let known = self.shape.weighted.then(|| self.onward.rate(self.nodes[parent].hop, hop)).flatten();
+        let known = self.shape.weighted.then(|| self.downstream.rate(self.nodes[parent].hop, hop)).flatten();
         let rate = known.filter(|rate| rate.as_bit() > 0);
         let node = &mut self.nodes[parent];
         node.children.push(index);
@@ -159,7 +159,7 @@ impl<P> HopTree<P> {
     }
 }
 
-/// So many hops are looked up together: see [`Ahead::first`].
+/// So many hops are looked up together: see [`NextHops::first`].
 const FIRST: usize = 4;
 
 /// The first hops of a way, as a key of the table. High bits that differ are brought down to where the table looks.

@@ -77,10 +77,10 @@ impl Largest {
 
     /// A node's queue has one packet more.
     #[inline]
-    pub(super) fn grew(&mut self, measure: Measure, nodes: &[Node], held: Backlog, at: usize, bytes: u32) {
+    pub(super) fn grew(&mut self, measure: Measure, nodes: &[Node], backlog: Backlog, at: usize, bytes: u32) {
         if u64::from(bytes) != self.length && measure == Measure::Bytes {
             // Unless it is the only one, there are several lengths now.
-            self.length = if held.packets == 1 { bytes.into() } else { MIXED };
+            self.length = if backlog.packets == 1 { bytes.into() } else { MIXED };
         }
         match self.counts {
             Counts::Nothing => {}
@@ -94,14 +94,14 @@ impl Largest {
 
     /// A node's queue has one packet less.
     #[inline]
-    pub(super) fn shrank(&mut self, nodes: &[Node], held: Backlog, at: usize) {
+    pub(super) fn shrank(&mut self, nodes: &[Node], backlog: Backlog, at: usize) {
         match self.counts {
             Counts::Nothing => return,
             Counts::Packets => self.by_packets.shrank(at, nodes[at].own.packets as usize),
             Counts::Heap => {}
         }
         // With many nodes the heap goes on: asking all of them again would cost more.
-        if held.packets == 0 && nodes.len() <= Fullest::MOST {
+        if backlog.packets == 0 && nodes.len() <= Fullest::MOST {
             self.counts = Counts::Nothing;
         }
     }
@@ -132,7 +132,7 @@ impl Largest {
         self.counts = Counts::Nothing;
     }
 
-    /// Nothing is held.
+    /// Nothing is backlog.
     pub(super) fn clear(&mut self) {
         self.recount();
         self.length = MIXED;
@@ -167,10 +167,10 @@ impl Largest {
 
 impl Measure {
     #[inline]
-    fn of(self, held: Backlog) -> u64 {
+    fn of(self, backlog: Backlog) -> u64 {
         match self {
-            Measure::Bytes => held.bytes,
-            Measure::Packets => held.packets,
+            Measure::Bytes => backlog.bytes,
+            Measure::Packets => backlog.packets,
         }
     }
 }

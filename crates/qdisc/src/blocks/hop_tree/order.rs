@@ -2,7 +2,7 @@
 
 use super::{HopTree, Inner, Order, Share};
 use crate::blocks::Turn;
-use crate::packet::Ahead;
+use crate::packet::NextHops;
 
 /// A turn that a node gave, on the way to a packet.
 #[derive(Clone, Copy, Default)]
@@ -16,7 +16,7 @@ struct Step {
 /// The turns that nodes gave, the root's first.
 #[derive(Default)]
 struct Way {
-    steps: [Step; Ahead::MOST],
+    steps: [Step; NextHops::MOST],
     len: usize,
 }
 

@@ -20,7 +20,7 @@ fn fill(tree: &mut HopTree<String>, arrivals: &str) {
         let mut words = arrival.split(' ');
         let name = words.next().unwrap().to_owned();
         let mut pkt = Packet::new(FlowKey(0), 500, name);
-        pkt.meta.ahead = Ahead::new(words.map(|hop| hop.parse().unwrap()));
+        pkt.meta.next_hops = NextHops::new(words.map(|hop| hop.parse().unwrap()));
         tree.push(pkt);
     }
 }
@@ -31,11 +31,11 @@ fn popped<P>(tree: &mut HopTree<P>) -> Option<Packet<P>> {
     match tree.pop(again) {
         Next::Packet(pkt) => Some(pkt),
         Next::At(at) => {
-            assert!(at == again && tree.held().packets > 0);
+            assert!(at == again && tree.backlog().packets > 0);
             None
         }
         Next::Empty => {
-            assert_eq!(tree.held(), Backlog::ZERO);
+            assert_eq!(tree.backlog(), Backlog::ZERO);
             None
         }
     }
@@ -44,14 +44,14 @@ fn popped<P>(tree: &mut HopTree<P>) -> Option<Packet<P>> {
 /// What leaves, in order; a dash where nothing does although something is held.
 fn drained(tree: &mut HopTree<String>) -> String {
     let mut names = Vec::new();
-    while tree.held().packets > 0 {
+    while tree.backlog().packets > 0 {
         names.push(popped(tree).map_or("-".to_owned(), |pkt| pkt.payload));
     }
     names.join(" ")
 }
 
 fn served(shape: Shape, arrivals: &str) -> String {
-    let mut tree = HopTree::new(shape, Onward::new(3, []), 0);
+    let mut tree = HopTree::new(shape, Downstream::new(3, []), 0);
     fill(&mut tree, arrivals);
     drained(&mut tree)
 }
@@ -87,8 +87,8 @@ fn branches_have_branches() {
 #[test]
 fn faster_links_have_more_turns_but_not_in_a_row() {
     let served = |inner| {
-        let onward = Onward::new(3, [((3, 4), Rate::mbit(20)), ((3, 5), Rate::mbit(10))]);
-        let mut tree = HopTree::new(Shape { inner, ..SHAPE }, onward, 0);
+        let downstream = Downstream::new(3, [((3, 4), Rate::mbit(20)), ((3, 5), Rate::mbit(10))]);
+        let mut tree = HopTree::new(Shape { inner, ..SHAPE }, downstream, 0);
         fill(&mut tree, "a1 4, a2 4, a3 4, a4 4, b1 5, b2 5");
         drained(&mut tree)
     };
@@ -100,7 +100,7 @@ fn faster_links_have_more_turns_but_not_in_a_row() {
 #[test]
 fn a_slower_link_that_shows_up_late_makes_the_others_fast() {
     let rates = [((3, 4), Rate::mbit(40)), ((3, 5), Rate::mbit(20)), ((3, 6), Rate::mbit(10))];
-    let mut tree = HopTree::new(SHAPE, Onward::new(3, rates), 0);
+    let mut tree = HopTree::new(SHAPE, Downstream::new(3, rates), 0);
     let weights =
         |tree: &HopTree<String>| tree.nodes[1..].iter().map(|node| node.share.weight).collect::<Vec<_>>();
     fill(&mut tree, "a1 4, b1 5");
@@ -114,7 +114,7 @@ fn a_slower_link_that_shows_up_late_makes_the_others_fast() {
 #[test]
 fn victims() {
     let evicted = |pick, draw: f64, arrivals| {
-        let mut tree = HopTree::new(SHAPE, Onward::new(3, []), 0);
+        let mut tree = HopTree::new(SHAPE, Downstream::new(3, []), 0);
         fill(&mut tree, arrivals);
         tree.evict(pick, || draw).1.payload
     };
@@ -130,7 +130,7 @@ fn victims() {
 
 #[test]
 fn the_heaviest_branch_need_not_have_the_largest_queue() {
-    let mut tree = HopTree::new(Shape { depth: 2, ..SHAPE }, Onward::default(), 0);
+    let mut tree = HopTree::new(Shape { depth: 2, ..SHAPE }, Downstream::default(), 0);
     fill(&mut tree, "x1 4 7, x2 4 8, x3 4 8, y1 5, y2 5, r1");
     assert_eq!(tree.evict(Pick::HeadOfHeaviest, || 0.0).1.payload, "x2");
     assert_eq!(tree.evict(Pick::HeadOfLargest, || 0.0).1.payload, "y1");
@@ -165,7 +165,7 @@ fn runs_are_broken() {
 #[derive(Clone)]
 struct Tale {
     shape: Shape,
-    onward: Onward,
+    downstream: Downstream,
     nodes: Vec<Branch>,
 }
 
@@ -203,7 +203,7 @@ impl Tale {
     }
     /// In sixteenths.
     fn weight(&self, at: usize, place: usize) -> u64 {
-        let rate = |child: &usize| self.onward.rate(self.nodes[at].hop, self.nodes[*child].hop);
+        let rate = |child: &usize| self.downstream.rate(self.nodes[at].hop, self.nodes[*child].hop);
         let children = &self.nodes[at].children;
         if place == 0 || !self.shape.weighted {
             return 16;
@@ -414,17 +414,17 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 /// Links between all the nodes that packets name, some of them not known.
-fn onward() -> impl Strategy<Value = Onward> {
+fn downstream() -> impl Strategy<Value = Downstream> {
     let rate = prop_oneof![2 => Just(None), 1 => (1..8u64).prop_map(Some)];
     prop::collection::vec(rate, 16).prop_map(|rates| {
         let link = |(n, rate): (u16, Option<u64>)| rate.map(|rate| ((n / 4, n % 4), Rate::mbit(rate)));
-        Onward::new(0, (0..16).zip(rates).filter_map(link))
+        Downstream::new(0, (0..16).zip(rates).filter_map(link))
     })
 }
 
 fn packet(hops: &[u16], bytes: u32, serial: u64) -> Packet<u64> {
     let mut pkt = Packet::new(FlowKey(0), bytes, serial);
-    pkt.meta.ahead = Ahead::new(hops.iter().copied());
+    pkt.meta.next_hops = NextHops::new(hops.iter().copied());
     pkt
 }
 
@@ -458,7 +458,7 @@ fn is_consistent(tree: &HopTree<u64>) {
             assert_eq!(arrived.count() as u64, node.own.packets);
         }
     }
-    assert_eq!(tree.held(), all);
+    assert_eq!(tree.backlog(), all);
     // Where nobody asks nothing is counted.
     assert!(tree.shape.order == Order::Fifo || tree.arrivals.order.is_empty());
 }
@@ -468,7 +468,7 @@ proptest! {
     #[test]
     fn equals_the_tale(
         ops in ops(),
-        onward in onward(),
+        downstream in downstream(),
         depth in 0..4usize,
         order in prop::sample::select(&[Order::Corrected, Order::Literal, Order::Double, Order::Fifo]),
         inner in prop::sample::select(&[Inner::Smooth, Inner::Deficit, Inner::Srr]),
@@ -476,9 +476,9 @@ proptest! {
     ) {
         let largest = Some(if by_packets { Measure::Packets } else { Measure::Bytes });
         let shape = Shape { depth, order, inner, weighted, largest, ..SHAPE };
-        let mut tree = HopTree::new(shape, onward.clone(), 0);
+        let mut tree = HopTree::new(shape, downstream.clone(), 0);
         // Weights that a later, slower branch changes in the middle of a term are compared from the beginning.
-        let mut tale = Tale { shape, onward, nodes: vec![Branch::default()] };
+        let mut tale = Tale { shape, downstream, nodes: vec![Branch::default()] };
         if weighted && inner != Inner::Deficit {
             // Four to a node, three levels: more than are counted by packets.
             for n in 0..5u16 * 5 * 5 {
@@ -499,14 +499,14 @@ proptest! {
                     let left = tale.pop().map(|(serial, _)| serial);
                     prop_assert_eq!(popped(&mut tree).map(|pkt| pkt.payload), left);
                 }
-                Op::Evict(_, _) if tree.held().packets == 0 => {}
+                Op::Evict(_, _) if tree.backlog().packets == 0 => {}
                 Op::Evict(Pick::Next, _) if matches!(order, Order::Literal | Order::Double) => {}
                 Op::Evict(pick, draw) => {
                     prop_assert_eq!(tree.evict(pick, || draw).1.payload, tale.evict(pick, draw));
                 }
             }
             is_consistent(&tree);
-            prop_assert_eq!(tree.held().packets, tale.packets_below(0));
+            prop_assert_eq!(tree.backlog().packets, tale.packets_below(0));
         }
     }
 
@@ -515,7 +515,7 @@ proptest! {
     #[test]
     fn places_take_turns(ops in ops(), depth in 1..4usize) {
         let shape = Shape { depth, weighted: false, ..SHAPE };
-        let mut tree = HopTree::new(shape, Onward::default(), 0);
+        let mut tree = HopTree::new(shape, Downstream::default(), 0);
         // What each place of each node holds; a place is the way to it, which for an own queue ends in nothing.
         let mut held: BTreeMap<Spot, u64> = BTreeMap::new();
         let mut waiting: BTreeMap<u64, Spot> = BTreeMap::new();
@@ -553,7 +553,7 @@ proptest! {
                     }
                     pkt.payload
                 }
-                Op::Evict(_, _) if tree.held().packets == 0 => continue,
+                Op::Evict(_, _) if tree.backlog().packets == 0 => continue,
                 Op::Evict(pick, draw) => tree.evict(pick, || draw).1.payload,
             };
             for place in places(&waiting.remove(&gone).unwrap()) {
@@ -571,7 +571,7 @@ proptest! {
     fn turns_are_shared_by_weight(rates in prop::collection::vec(1..8u64, 1..4), order in any::<prop::sample::Index>()) {
         let inner = [Inner::Smooth, Inner::Deficit, Inner::Srr][order.index(3)];
         let links = (1u16..).zip(&rates).map(|(hop, rate)| ((0, hop), Rate::mbit(*rate)));
-        let mut tree = HopTree::new(Shape { inner, ..SHAPE }, Onward::new(0, links), 0);
+        let mut tree = HopTree::new(Shape { inner, ..SHAPE }, Downstream::new(0, links), 0);
         for serial in 0..3000u64 {
             tree.push(packet(&[1 + serial as u16 % rates.len() as u16], 500, serial));
         }
@@ -597,7 +597,7 @@ proptest! {
         inner in prop::sample::select(&[Inner::Smooth, Inner::Deficit, Inner::Srr]),
     ) {
         // Equal rates: a slowest branch that is forgotten would change the weights of the others.
-        let equal = Onward::new(0, known.iter().map(|ends| (*ends, Rate::mbit(1))));
+        let equal = Downstream::new(0, known.iter().map(|ends| (*ends, Rate::mbit(1))));
         let shape = Shape { depth, order, inner, ..SHAPE };
         let mut trees = [(); 2].map(|()| HopTree::new(shape, equal.clone(), 0));
         for (serial, op) in (0u64..).zip(ops) {
@@ -605,7 +605,7 @@ proptest! {
                 match &op {
                     Op::Push(hops, bytes) => { tree.push(packet(hops, *bytes, serial)); },
                     Op::Pop => drop(popped(tree)),
-                    Op::Evict(pick, draw) if tree.held().packets > 0 => drop(tree.evict(*pick, || *draw)),
+                    Op::Evict(pick, draw) if tree.backlog().packets > 0 => drop(tree.evict(*pick, || *draw)),
                     Op::Evict(_, _) => {}
                 }
             }
@@ -616,18 +616,18 @@ proptest! {
         prop_assert!(forgetful.nodes[1..].iter().all(|node| holds(forgetful, node)));
         while let Some(left) = popped(whole) {
             prop_assert_eq!(popped(forgetful).map(|pkt| pkt.payload), Some(left.payload));
-            if whole.held().packets > 0 {
+            if whole.backlog().packets > 0 {
                 let victims = [&mut *whole, &mut *forgetful].map(|tree| tree.evict(Pick::HeadOfLargest, || 0.0).1.payload);
                 prop_assert_eq!(victims[0], victims[1]);
             }
         }
-        prop_assert_eq!(forgetful.held(), Backlog::ZERO);
+        prop_assert_eq!(forgetful.backlog(), Backlog::ZERO);
     }
 
     /// A flood of next hops does not grow the tree beyond what is held.
     #[test]
     fn a_flood_of_next_hops_is_forgotten(ops in prop::collection::vec(any::<bool>(), 1..400), depth in 1..4usize) {
-        let mut tree = HopTree::new(Shape { depth, branches: 8, ..SHAPE }, Onward::default(), 0);
+        let mut tree = HopTree::new(Shape { depth, branches: 8, ..SHAPE }, Downstream::default(), 0);
         let mut most = 0;
         for (serial, push) in (0u16..).zip(ops) {
             if push {
@@ -636,7 +636,7 @@ proptest! {
                 let _ = popped(&mut tree);
             }
             is_consistent(&tree);
-            most = most.max(tree.held().packets as usize);
+            most = most.max(tree.backlog().packets as usize);
             prop_assert!(tree.nodes.len() <= (8 + depth).max(2 * (depth * most + 1) + depth));
             prop_assert_eq!(tree.table().flows, tree.nodes.len() as u64);
         }
@@ -647,7 +647,7 @@ proptest! {
 #[test]
 fn a_turn_ends_with_the_queue_although_its_branches_are_forgotten() {
     for inner in [Inner::Deficit, Inner::Srr] {
-        let mut tree = HopTree::new(Shape { depth: 2, inner, ..SHAPE }, Onward::new(3, []), 0);
+        let mut tree = HopTree::new(Shape { depth: 2, inner, ..SHAPE }, Downstream::new(3, []), 0);
         fill(&mut tree, "a1 4, a2 4, b1 4 7");
         assert_eq!(popped(&mut tree).unwrap().payload, "a1");
         assert_eq!(tree.evict(Pick::Random, || 0.99).1.payload, "b1");
@@ -663,11 +663,11 @@ fn a_reset_tree_is_new() {
     for (order, drained_again) in
         [(Order::Corrected, "z1 a1 b1 c1 a2 b2 a3 a4"), (Order::Fifo, "a1 a2 a3 b1 b2 z1 c1 a4")]
     {
-        let mut tree = HopTree::new(Shape { order, ..SHAPE }, Onward::new(3, []), 0);
+        let mut tree = HopTree::new(Shape { order, ..SHAPE }, Downstream::new(3, []), 0);
         fill(&mut tree, NINE);
         let mut out = crate::cx::Outbox::default();
         tree.reset(&mut Cx::new(crate::Time::ZERO, &mut out));
-        assert_eq!((out.dropped.len(), tree.held(), tree.table().flows), (8, Backlog::ZERO, 1));
+        assert_eq!((out.dropped.len(), tree.backlog(), tree.table().flows), (8, Backlog::ZERO, 1));
         fill(&mut tree, NINE);
         assert_eq!(drained(&mut tree), drained_again);
     }
