@@ -185,16 +185,16 @@ fn folders_keep_runs_and_take_more() {
     let summary = path.join("kept/summary.parquet");
     assert!(summary.is_file() && path.join("kept/manifest.json").is_file());
     // A trial that is taken up again keeps the time of its file.
-    let cells = || {
-        let mut found: Vec<_> = walk(&path.join("kept/cells"));
+    let trials = || {
+        let mut found: Vec<_> = walk(&path.join("kept/trials"));
         found.retain(|file| file.ends_with("summary.json"));
         found
     };
     let before: Vec<_> =
-        cells().iter().map(|file| std::fs::metadata(file).unwrap().modified().unwrap()).collect();
+        trials().iter().map(|file| std::fs::metadata(file).unwrap().modified().unwrap()).collect();
     let more = json(path, &["run", "home.toml", "--json", "--out", "kept", "--seeds", "2"]);
-    assert_eq!(cells().len(), 4);
-    let kept = cells()
+    assert_eq!(trials().len(), 4);
+    let kept = trials()
         .iter()
         .filter(|file| before.contains(&std::fs::metadata(file).unwrap().modified().unwrap()))
         .count();
@@ -228,8 +228,8 @@ fn ctrl_c_keeps_what_is_finished() {
         giveway(folder.path(), &["run", "home.toml", "--json", "--quiet", "--jobs", "1", "--out", "kept"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
     // The first finished run shows that it listens.
-    let cells = folder.path().join("kept/cells");
-    let begun = || cells.is_dir() && walk(&cells).iter().any(|file| file.ends_with("seed-1/summary.json"));
+    let trials = folder.path().join("kept/trials");
+    let begun = || trials.is_dir() && walk(&trials).iter().any(|file| file.ends_with("seed-1/summary.json"));
     while !begun() {
         assert_eq!(child.try_wait().expect("it can be asked"), None, "it runs");
         std::thread::yield_now();

@@ -161,7 +161,7 @@ fn a_changed_scenario_needs_another_folder() {
     assert!(files(&path.join("kept")) == before, "nothing was changed");
     let (code, said) = ran(path, &[&changed[..], &["--force"]].concat());
     assert_eq!(code, 0, "{said}");
-    assert!(said.contains("--force: removing kept/cells (6 runs)"), "{said}");
+    assert!(said.contains("--force: removing kept/trials (6 runs)"), "{said}");
     let after = files(&path.join("kept"));
     assert_eq!(names(&after), names(&before), "the same disciplines and seeds");
     // The folder may be moved, and the scenario may be named from elsewhere: it is still the same experiment.

@@ -178,7 +178,7 @@ fn a_recording_is_whole_at_any_time() {
     let (code, _, errors) = said(&["report", &forward]);
     assert_eq!(code, Some(0), "{errors}");
     let table = record.join("forward/summary.parquet");
-    assert!(table.exists() || record.join("forward/cells").exists());
+    assert!(table.exists() || record.join("forward/trials").exists());
 }
 
 /// A file system of a few megabytes.
