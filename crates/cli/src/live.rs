@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use giveway_control::config::{BridgeConfig, Direction, LinkLimits};
 use giveway_control::settings::{self, Setting, SettingsFile};
-use giveway_control::{ControlApi, Controller, building};
+use giveway_control::{ControlApi, ControlError, Controller, building};
 use giveway_live::bridge::Bridge;
 use giveway_live::clock::{Clock, monotonic_ns};
 use giveway_live::device::Ends;
@@ -26,6 +26,7 @@ use giveway_live::direction::Parts;
 use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
 use giveway_live::{DirectionSetup, headers, reservations};
 use giveway_qdisc::{PortId, Span, Streams};
+use giveway_watch::{json, summary, tui};
 
 use crate::outputs::{Kind, READY, may_write};
 use crate::{Outcome, show, terminal};
@@ -72,6 +73,12 @@ impl From<&str> for StartError {
     }
 }
 
+impl From<ControlError> for StartError {
+    fn from(error: ControlError) -> StartError {
+        StartError::Message(error.to_string())
+    }
+}
+
 impl From<io::Error> for StartError {
     fn from(error: io::Error) -> StartError {
         StartError::Output(error)
@@ -101,8 +108,8 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
             "--objects is only for disciplines in the kernel, as --qdisc bpf:efd: leave it out".into()
         );
     }
-    let place = file.as_ref().map_or(String::new(), SettingsFile::place);
-    let config = settings::resolve(&place, &filed, &flags)?;
+    let path = file.as_ref().map_or(Path::new(""), SettingsFile::path);
+    let config = settings::resolve(path, &filed, &flags)?;
     if args.tui && !io::stdout().is_terminal() {
         return Err("--tui needs a terminal, but the standard output is not a terminal".into());
     }
@@ -124,7 +131,7 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
         )));
     }
     let limits = LinkLimits { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
-    config.within(&limits).map_err(|sentence| format!("--{sentence}"))?;
+    config.within(&limits).map_err(|error| ControlError::Flag(error.into()))?;
     let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
     let metrics = args.metrics.map(serving::listen).transpose()?;
     let every = Duration::from_nanos(args.record_every.as_ps() / 1000);
@@ -221,7 +228,7 @@ fn may_write_files(args: &Args) -> Result<(), String> {
         ("--ready", &args.ready, Kind::Ready),
     ];
     files.into_iter().try_for_each(|(flag, place, kind)| match place {
-        Some(place) => may_write(place, kind, args.force).map_err(|sentence| format!("{flag}: {sentence}")),
+        Some(place) => may_write(place, kind, args.force).map_err(|error| format!("{flag}: {error}")),
         None => Ok(()),
     })
 }
@@ -263,7 +270,7 @@ fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&Settings
             &format!(
                 "{}: SIGHUP reads changes of this file, but not another file that replaces it: its folder cannot be searched any more; \
                  change the file in place",
-                file.place()
+                file.path().display()
             ),
         );
     }
@@ -334,12 +341,11 @@ fn watch(
         }
         bridge.watch().iter().for_each(|sentence| show::sentence(sentence));
         if !args.quiet {
-            controller.complaints().iter().for_each(|sentence| show::sentence(sentence));
+            controller.problems().iter().for_each(|sentence| show::sentence(sentence));
         }
         if signals.reload() {
-            let told = reload.config().and_then(|config| controller.become_as(config));
-            let told = told.unwrap_or_else(|sentence| format!("{sentence}; nothing was changed"));
-            say(args, &told);
+            let changed = reload.config().and_then(|config| controller.apply(config));
+            say(args, &changed.unwrap_or_else(|error| format!("{error}; nothing was changed")));
         }
         if !bridge.removed().is_empty() {
             patience = PATIENCE_WHEN_REMOVED;
@@ -364,10 +370,11 @@ struct Reload {
 }
 
 impl Reload {
-    fn config(&mut self) -> Result<BridgeConfig, String> {
-        let file = self.file.as_mut().ok_or("SIGHUP: there is no --settings file to read again")?;
+    fn config(&mut self) -> Result<BridgeConfig, ControlError> {
+        let none = || ControlError::unavailable("SIGHUP: there is no --settings file to read again");
+        let file = self.file.as_mut().ok_or_else(none)?;
         let filed = file.read_again()?;
-        settings::resolve(&file.place(), &filed, &self.flags)
+        settings::resolve(file.path(), &filed, &self.flags)
     }
 }
 
@@ -382,7 +389,7 @@ fn draw(controller: &Controller, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = terminal::size();
     let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
     let lines =
-        giveway_watch::tui::screen(&controller.snapshots(), width, height, giveway_watch::Look { ascii });
+        tui::screen(&controller.snapshots().unwrap_or_default(), width, height, tui::Look { ascii });
     // Each line is cleared behind its text, and the rest of the screen at the end: nothing flickers.
     let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
     write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;
@@ -418,10 +425,11 @@ fn finish(
             }
         }
     }
+    let snapshots = controller.snapshots_of(statuses);
     if args.json {
-        writeln!(out, "{}", controller.json(&statuses))?;
+        writeln!(out, "{}", json::render(&snapshots))?;
     } else {
-        write!(out, "{}", controller.summary(&statuses))?;
+        write!(out, "{}", summary::render(&snapshots))?;
     }
     Ok(outcome)
 }

@@ -1,4 +1,4 @@
-//! Functions that build disciplines for a bridge, and how much room a direction needs.
+//! Functions that build disciplines for a bridge, and the number of buffers that a direction needs.
 
 use giveway_disciplines::Spec;
 use giveway_live::Build;
@@ -7,25 +7,24 @@ use giveway_replay::Tracer;
 
 use crate::config::DirectionConfig;
 
-/// Builds a discipline wherever it is wanted, each time with random numbers of its own; traced where there is
-/// a trace.
+/// A function that builds a discipline, each time with random streams of its own. The discipline is traced if there is
+/// a tracer.
 pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'static str) -> Build {
     let mut built = 0u64;
     Box::new(move |rate| {
         built += 1;
-        let place = streams.within("qdisc").within(&built.to_string());
-        let context = LinkContext::new(rate, place);
-        let right = "it was built when it was asked for";
+        let context = LinkContext::new(rate, streams.within("qdisc").within(&built.to_string()));
+        let valid = "the configuration was checked by building it";
         match &tracer {
-            Some(tracer) => Box::new(tracer.build(name, &spec, &context).expect(right)),
-            None => spec.build(&context).expect(right),
+            Some(tracer) => Box::new(tracer.build(name, &spec, &context).expect(valid)),
+            None => spec.build(&context).expect(valid),
         }
     })
 }
 
-/// How many frames a direction must be able to hold: as its discipline may, and what is on the line.
+/// Number of buffers for frames: the limit of the discipline, and the frames that the link emulation delays.
 pub fn buffers(config: &DirectionConfig, streams: &Streams) -> u32 {
-    /// Frames of this length are taken for what limits in bytes and lines hold.
+    /// Assumed length of a frame where a limit is in bytes.
     const SMALL: u64 = 256;
     let context = LinkContext::new(config.rate, streams.clone());
     let queued = match config.qdisc.properties(&context).limit {
@@ -39,6 +38,6 @@ pub fn buffers(config: &DirectionConfig, streams: &Streams) -> u32 {
         let rate = config.rate.min(Rate::gbit(1));
         rate.bytes_in(config.emulation.delay + config.emulation.jitter) / SMALL
     };
-    // What is between the ring and the queue, and the next discipline that somebody may ask for.
+    // Reserve for frames between ring and queue, and for a later discipline with a larger limit.
     queued.saturating_add(in_flight).saturating_add(4096).clamp(8192, 131_072) as u32
 }

@@ -7,6 +7,8 @@ use giveway_qdisc::{Bytes, LinkContext, Rate, Share, Span, Streams, units};
 pub use giveway_watch::Direction;
 use giveway_wire::fragment::{self, Size};
 
+use crate::error::ControlError;
+
 /// Configuration of one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionConfig {
@@ -81,80 +83,83 @@ impl BridgeConfig {
     /// Changes a setting by its name.
     ///
     /// # Errors
-    /// A message with the mistake and its correction. Nothing is changed then.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    /// If the name is unknown or the value is invalid; the error names a correction. Nothing is changed then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ControlError> {
         let name = canonical(name);
         if !NAMES.contains(&name.as_str()) {
             let near = units::nearest(&name, NAMES).map(|near| format!("did you mean {near}? "));
-            return Err(format!(
-                "unknown setting \"{name}\"; {}there are {}",
-                near.unwrap_or_default(),
-                NAMES.join(", ")
-            ));
+            let help = format!("{}there are {}", near.unwrap_or_default(), NAMES.join(", "));
+            return Err(ControlError::UnknownSetting { name, help });
         }
-        let (what, config) = match name.strip_suffix("-reverse") {
-            Some(what) => (what, &mut self.reverse),
+        let (setting, config) = match name.strip_suffix("-reverse") {
+            Some(setting) => (setting, &mut self.reverse),
             None => (name.as_str(), &mut self.forward),
         };
-        let wrong = |error: &dyn std::fmt::Display| format!("{name}: {error}");
-        match what {
+        let message = |message: String| ControlError::setting(&name, message);
+        match setting {
             "rate" if value == "unlimited" => config.rate = UNLIMITED,
             "rate" => {
-                let rate: Rate = value.parse().map_err(|error| wrong(&error))?;
+                let rate: Rate = value.parse().map_err(|error| ControlError::setting(&name, error))?;
                 if rate < SLOWEST {
-                    return Err(wrong(&format!("{value} is too slow: at least {SLOWEST}")));
+                    return Err(message(format!("{value} is too slow: at least {SLOWEST}")));
                 }
                 config.rate = rate;
             }
             "qdisc" => {
                 let spec: Spec = value.parse().map_err(|error: giveway_disciplines::SpecError| {
                     let help = error.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
-                    wrong(&format!("{}{help}", error.message))
+                    message(format!("{}{help}", error.message))
                 })?;
                 // Build it once here, so that an error is reported now and not in the forwarding thread.
                 let context = LinkContext::new(config.rate, Streams::new(0));
-                spec.build::<giveway_live::Frame>(&context).map_err(|invalid| wrong(&invalid))?;
+                spec.build::<giveway_live::Frame>(&context)
+                    .map_err(|invalid| message(invalid.to_string()))?;
                 config.qdisc = spec;
             }
-            "delay" => config.emulation.delay = time(value).map_err(|error| wrong(&error))?,
-            "jitter" => config.emulation.jitter = time(value).map_err(|error| wrong(&error))?,
-            "fragment" => config.fragment = size(value).map_err(|error| wrong(&error))?,
+            "delay" => config.emulation.delay = time(&name, value)?,
+            "jitter" => config.emulation.jitter = time(&name, value)?,
+            "fragment" => config.fragment = size(&name, value)?,
             "reassemble" => {
                 config.reassemble = match value {
                     "yes" => true,
                     "no" => false,
-                    _ => return Err(wrong(&format!("\"{value}\" is neither yes nor no"))),
+                    _ => return Err(message(format!("\"{value}\" is neither yes nor no"))),
                 }
             }
-            _ => config.emulation.loss = value.parse::<Share>().map_err(|error| wrong(&error))?,
+            _ => {
+                let loss = value.parse::<Share>();
+                config.emulation.loss = loss.map_err(|error| ControlError::setting(&name, error))?;
+            }
         }
         // A discipline that is valid for the old rate may be invalid for the new one.
         let context = LinkContext::new(config.rate, Streams::new(0));
-        config.qdisc.build::<giveway_live::Frame>(&context).map_err(|invalid| wrong(&invalid)).map(|_| ())
+        let built = config.qdisc.build::<giveway_live::Frame>(&context);
+        built.map(|_| ()).map_err(|invalid| message(invalid.to_string()))
     }
 
-    /// Checks that interfaces with these limits can carry out this configuration.
+    /// Checks that interfaces with these limits support this configuration.
     ///
     /// # Errors
-    /// A message that begins with the name of the setting.
-    pub fn within(&self, limits: &LinkLimits) -> Result<(), String> {
+    /// The first setting that they do not support.
+    pub fn within(&self, limits: &LinkLimits) -> Result<(), ControlError> {
         for (config, suffix) in [(&self.forward, ""), (&self.reverse, "-reverse")] {
-            let asks = [("fragment", config.fragment.is_some()), ("reassemble", config.reassemble)];
-            if let Some((name, _)) = asks.into_iter().find(|(_, asks)| *asks && !limits.ethernet) {
-                return Err(format!(
-                    "{name}{suffix}: fragments have an EtherType, and a TUN interface carries only IP packets; use two Ethernet \
-                     interfaces"
+            let used = [("fragment", config.fragment.is_some()), ("reassemble", config.reassemble)];
+            if let Some((name, _)) = used.into_iter().find(|(_, used)| *used && !limits.ethernet) {
+                return Err(ControlError::setting(
+                    &format!("{name}{suffix}"),
+                    "fragments have an EtherType, and a TUN interface carries only IP packets; use two Ethernet interfaces",
                 ));
             }
-            // Behind the Ethernet header and a tag.
+            // Ethernet header and a VLAN tag have 18 bytes.
             let packet = limits.longest.saturating_sub(18);
             if let Some(size) = config.fragment.filter(|size| packet > size.longest()) {
                 let least = packet.div_ceil(fragment::MOST) + fragment::HEADER;
                 let (bytes, most) = (size.bytes(), fragment::MOST);
-                return Err(format!(
-                    "fragment{suffix}: an MTU of {packet} bytes needs more than {most} fragments of {bytes} bytes, which is the limit; \
-                     write {least} at least"
-                ));
+                let message = format!(
+                    "an MTU of {packet} bytes needs more than {most} fragments of {bytes} bytes, which is the limit; write {least} at \
+                     least"
+                );
+                return Err(ControlError::setting(&format!("fragment{suffix}"), message));
             }
         }
         Ok(())
@@ -171,11 +176,11 @@ impl BridgeConfig {
 
     /// The value of a setting, as it would be written.
     pub fn get(&self, name: &str) -> String {
-        let (what, config) = match name.strip_suffix("-reverse") {
-            Some(what) => (what, &self.reverse),
+        let (setting, config) = match name.strip_suffix("-reverse") {
+            Some(setting) => (setting, &self.reverse),
             None => (name, &self.forward),
         };
-        match what {
+        match setting {
             "rate" => rate(config.rate),
             "qdisc" => config.qdisc.to_string(),
             "delay" => config.emulation.delay.to_string(),
@@ -191,7 +196,7 @@ impl BridgeConfig {
 pub fn canonical(name: &str) -> String {
     let name = name.replace('_', "-");
     match name.strip_suffix("-back") {
-        Some(what) => format!("{what}-reverse"),
+        Some(setting) => format!("{setting}-reverse"),
         None => name,
     }
 }
@@ -201,30 +206,40 @@ const SLOWEST: Rate = Rate::kbit(1);
 /// Longest delay: a longer one is probably a mistake in the unit.
 const LONGEST: Span = Span::s(60);
 
-fn time(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error: units::UnitError| error.to_string())?;
-    if span > LONGEST { Err(format!("{text} is too long: at most {LONGEST}")) } else { Ok(span) }
+/// Parses the time `text` of the setting `name`.
+fn time(name: &str, text: &str) -> Result<Span, ControlError> {
+    let span: Span = text.parse().map_err(|error| ControlError::setting(name, error))?;
+    if span > LONGEST {
+        return Err(ControlError::setting(name, format!("{text} is too long: at most {LONGEST}")));
+    }
+    Ok(span)
 }
 
-/// Parses the size of fragments: a number of bytes, or none.
-fn size(text: &str) -> Result<Option<Size>, String> {
+/// Parses the size of fragments in the setting `name`: a number of bytes, or none.
+fn size(name: &str, text: &str) -> Result<Option<Size>, ControlError> {
     if text == "none" {
         return Ok(None);
     }
     let bytes = text.parse::<u64>().ok().or_else(|| text.parse::<Bytes>().ok().map(|bytes| bytes.0));
-    let bytes =
-        bytes.ok_or_else(|| format!("\"{text}\" is not a number of bytes: write 500, 800, or none"))?;
-    Size::new(bytes).map(Some).map_err(|error| error.to_string())
+    let bytes = bytes.ok_or_else(|| {
+        ControlError::setting(name, format!("\"{text}\" is not a number of bytes: write 500, 800, or none"))
+    })?;
+    Size::new(bytes).map(Some).map_err(|error| ControlError::setting(name, error))
 }
 
 /// Parses the EtherType of fragments, as in 0x88b6.
-pub fn fragment_type(text: &str) -> Result<u16, String> {
+///
+/// # Errors
+/// If the text is not a number of four hexadecimal digits, or a protocol has it already.
+pub fn fragment_type(text: &str) -> Result<u16, ControlError> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let number = u16::from_str_radix(digits, 16);
     let number = number.map_err(|_| {
-        format!("\"{text}\" is not an EtherType: write four hexadecimal digits, as in 0x88b6")
+        ControlError::invalid(format!(
+            "\"{text}\" is not an EtherType: write four hexadecimal digits, as in 0x88b6"
+        ))
     })?;
-    fragment::ether_type(number).map_err(|error| error.to_string())
+    fragment::ether_type(number).map_err(ControlError::invalid)
 }
 
 /// Formats a rate; [`UNLIMITED`] is `unlimited`.
@@ -237,7 +252,7 @@ mod tests {
     use super::*;
 
     fn set_error(name: &str, value: &str) -> String {
-        BridgeConfig::default().set(name, value).unwrap_err()
+        BridgeConfig::default().set(name, value).unwrap_err().to_string()
     }
 
     #[test]
@@ -282,13 +297,13 @@ mod tests {
         assert!(set_error("fragment", "60").contains("60 bytes: fragments have 68 to 9000 bytes"));
         assert!(set_error("fragment-reverse", "large").contains("write 500, 800, or none"));
         assert!(set_error("reassemble", "maybe").contains("neither yes nor no"));
-        assert_eq!(fragment_type("0x88B5"), Ok(0x88b5));
-        assert!(fragment_type("0x0800").unwrap_err().contains("IPv4"));
-        assert!(fragment_type("ether").unwrap_err().contains("as in 0x88b6"));
+        assert_eq!(fragment_type("0x88B5").unwrap(), 0x88b5);
+        assert!(fragment_type("0x0800").unwrap_err().to_string().contains("IPv4"));
+        assert!(fragment_type("ether").unwrap_err().to_string().contains("as in 0x88b6"));
         let within = |name: &str, value: &str, ethernet, longest| {
             let mut config = BridgeConfig::default();
             config.set(name, value).unwrap();
-            config.within(&LinkLimits { ethernet, longest })
+            config.within(&LinkLimits { ethernet, longest }).map_err(|error| error.to_string())
         };
         assert_eq!(within("fragment", "68", true, 1518), Ok(()));
         assert!(

@@ -1,24 +1,23 @@
-//! The control plane of a running bridge: everything that people and programs tell `giveway live` or ask it
-//! while it runs.
+//! The control plane of a running bridge: its configuration, its control socket and its metrics.
 //!
-//! - [`config`]: what a bridge does, one table of names for flags, the settings file and the control socket;
-//!   [`settings`] reads the file.
-//! - [`protocol`]: the lines of the control socket, and [`ControlApi`], which answers them; [`Controller`]
-//!   implements it for a bridge in this process.
+//! - [`config`]: the configuration of a bridge, with one table of names for flags, the settings file and the control
+//!   socket. [`settings`] reads the file.
+//! - [`protocol`]: the requests of the control socket, and [`ControlApi`], the interface that answers them.
+//!   [`Controller`] implements it for a bridge in this process.
 //! - [`http`]: requests for metrics and their answers.
-//! - [`server`]: serves both to several clients at once, each with a deadline.
-//! - [`lock`]: one bridge per interface; [`leftovers`]: what a bridge changed on the machine, in case that it
-//!   cannot put it back.
+//! - [`server`]: serves several clients of either socket at once, each with a deadline.
+//! - [`lock`]: a lock for each interface, because it can have only one bridge. [`leftovers`]: files with the changes of
+//!   the machine that a killed bridge could not undo.
 //!
-//! Parsing is in functions without input or output, so that it can be fuzzed: [`protocol::Command::parse`],
-//! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`]. There is no command line and no
-//! terminal here.
+//! Parsers are functions without input or output, so that they can be fuzzed: [`protocol::Command::parse`],
+//! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`]. This crate has no command line and no terminal.
 
 #![forbid(unsafe_code)]
 
 pub mod building;
 pub mod config;
 mod controller;
+mod error;
 pub mod http;
 pub mod leftovers;
 pub mod lock;
@@ -29,4 +28,5 @@ pub mod settings;
 mod snapshots;
 
 pub use controller::Controller;
+pub use error::ControlError;
 pub use protocol::{Command, ControlApi};

@@ -1,9 +1,9 @@
-//! One bridge per interface: a second one would send every frame twice.
+//! A lock for each interface: a second bridge on an interface would send every frame twice.
 //!
-//! The lock is a socket that listens at an abstract address with the number of the interface in it. Abstract
-//! addresses belong to a network namespace, as interfaces do (unix(7)); the kernel frees them when their
-//! process ends, however it ends; and whoever connects is told by the kernel who listens. Nobody answers
-//! there.
+//! The lock is a socket that listens at an abstract address, which contains the number of the interface. Abstract
+//! addresses belong to a network namespace, as interfaces do (unix(7)). The kernel frees them when their process ends,
+//! however it ends. A process that connects gets the credentials of the listening process from the kernel. Connections
+//! are never served.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -17,43 +17,50 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials,
 };
 
-/// The interfaces of this process. Dropped, they are free.
+use crate::error::ControlError;
+
+/// The locks of this process. Dropping them frees the interfaces.
 #[derive(Debug)]
 pub struct InterfaceLocks(Vec<UnixListener>);
 
-/// Who has an interface.
+/// The process that has the lock of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
-    /// Its process, where it can be seen from here.
+    /// Its process id; `None` if this PID namespace does not contain it.
     pub process: Option<u32>,
-    /// The user that it ran as when it took the lock.
+    /// Its user when it took the lock.
     pub user: Option<u32>,
-    /// Its command line, word by word; empty where it cannot be read.
+    /// Words of its command line; empty if it cannot be read.
     pub command: Vec<String>,
 }
 
-/// Takes the lock of each of these interfaces. Names of interfaces that the program makes itself (`tun:NAME`)
-/// are left out by the caller: the kernel gives a TUN interface to one process only.
+/// Takes the lock of each of these interfaces. The caller leaves out interfaces that the program creates (`tun:NAME`):
+/// the kernel gives a TUN interface to one process only.
 ///
 /// # Errors
-/// A sentence: who has it and what to do, or that there is no such interface.
-pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, String> {
+/// If there is no such interface, or another process has its lock. The error names that process and a remedy.
+pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
     let mut locks = Vec::new();
     for name in interfaces {
+        let lock_error = |reason, cause: io::Error| {
+            let cause = cause.into();
+            ControlError::Lock { interface: (*name).to_owned(), reason, cause }
+        };
         let number = nix::net::if_::if_nametoindex(*name)
-            .map_err(|error| format!("{name}: the interface has no number: {error}"))?;
+            .map_err(|error| lock_error("the interface has no number", error.into()))?;
         let address = address(number);
-        let told = |error: io::Error| format!("{name}: the lock of the interface cannot be taken: {error}");
-        let at = SocketAddr::from_abstract_name(&address).map_err(told)?;
-        let listener = bind(&at, &address).map_err(told)?.map_err(|holder| refusal(name, &holder))?;
-        listener.set_nonblocking(true).map_err(told)?;
+        let system_error = |error| lock_error("the lock of the interface cannot be taken", error);
+        let at = SocketAddr::from_abstract_name(&address).map_err(system_error)?;
+        let bound = bind(&at, &address).map_err(system_error)?;
+        let listener = bound.map_err(|holder| ControlError::Locked(refusal(name, &holder)))?;
+        listener.set_nonblocking(true).map_err(system_error)?;
         locks.push(listener);
     }
     Ok(InterfaceLocks(locks))
 }
 
-/// Takes a lock, or says who has it. A bridge that was killed leaves its lock to the process that puts things
-/// back after it: that is waited for.
+/// Takes a lock, or returns its holder. The lock of a bridge that was killed stays with its cleanup process, so this
+/// waits for that process.
 fn bind(at: &SocketAddr, address: &[u8]) -> io::Result<Result<UnixListener, Holder>> {
     const PATIENCE: Duration = Duration::from_secs(3);
     const PAUSE: Duration = Duration::from_millis(20);
@@ -65,7 +72,7 @@ fn bind(at: &SocketAddr, address: &[u8]) -> io::Result<Result<UnixListener, Hold
             Err(_) => {}
         }
         let holder = holder(address);
-        // None: it has gone meanwhile, or cannot be seen.
+        // `None`: the holder has ended meanwhile, or is in another PID namespace.
         let lives = holder.process.is_some_and(|process| Path::new(&format!("/proc/{process}")).exists());
         if lives || monotonic_ns() > until {
             return Ok(Err(holder));
@@ -75,8 +82,8 @@ fn bind(at: &SocketAddr, address: &[u8]) -> io::Result<Result<UnixListener, Hold
 }
 
 impl InterfaceLocks {
-    /// Forgets who connected: the kernel remembers only so many, and after that nobody would be told who is
-    /// here. Call it now and then.
+    /// Closes pending connections: the kernel queues a limited number, and refuses later ones, which could then not
+    /// learn the holder. Call this regularly.
     pub fn forget_clients(&self) {
         for lock in &self.0 {
             while lock.accept().is_ok() {}
@@ -88,17 +95,17 @@ fn address(interface: u32) -> Vec<u8> {
     format!("giveway-live-{interface}").into_bytes()
 }
 
-/// Asks the kernel who listens there.
+/// The process that listens at an address, from the kernel.
 fn holder(address: &[u8]) -> Holder {
     let ask = || {
-        // Without waiting: the holder may have forgotten nobody for long.
+        // Without blocking: the queue of the holder may be full.
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-        let asking = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-        connect(asking.as_raw_fd(), &UnixAddr::new_abstract(address)?)?;
-        getsockopt(&asking, PeerCredentials)
+        let client = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        connect(client.as_raw_fd(), &UnixAddr::new_abstract(address)?)?;
+        getsockopt(&client, PeerCredentials)
     };
     let Ok(peer) = ask() else { return Holder::default() };
-    // 0: a process that this PID namespace does not show.
+    // 0 is a process of another PID namespace.
     let process = u32::try_from(peer.pid()).ok().filter(|process| *process > 0);
     let command = process.and_then(|process| std::fs::read(format!("/proc/{process}/cmdline")).ok());
     let words = |bytes: Vec<u8>| {
@@ -109,7 +116,7 @@ fn holder(address: &[u8]) -> Holder {
 }
 
 fn refusal(name: &str, holder: &Holder) -> String {
-    /// Of a command line, so many characters are shown.
+    /// Number of characters of a command line that are shown.
     const SHOWN: usize = 200;
     let mut who = holder.process.map_or("a process".to_owned(), |process| format!("process {process}"));
     if let Some(user) = holder.user.filter(|user| *user != 0) {
@@ -130,7 +137,7 @@ fn refusal(name: &str, holder: &Holder) -> String {
 }
 
 impl Holder {
-    /// The control socket on its command line.
+    /// The control socket in its command line.
     pub fn control_socket(&self) -> Option<&str> {
         let mut words = self.command.iter();
         words.find_map(|word| word.strip_prefix("--control=")).or_else(|| {
@@ -148,13 +155,13 @@ mod tests {
     fn a_holder_is_named_with_what_ends_it() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let holder = |command: &str| Holder { process: Some(7), user: Some(0), command: words(command) };
-        let told = refusal("eth0", &holder("giveway live --in eth0 --control /run/gw.sock"));
+        let text = refusal("eth0", &holder("giveway live --in eth0 --control /run/gw.sock"));
         assert!(
-            told.starts_with(
+            text.starts_with(
                 "eth0 belongs to another giveway live already (process 7, giveway live --in eth0"
             )
         );
-        assert!(told.ends_with("end it with: giveway control /run/gw.sock stop"), "{told}");
+        assert!(text.ends_with("end it with: giveway control /run/gw.sock stop"), "{text}");
         assert!(refusal("eth0", &holder("giveway --control=/a")).ends_with("giveway control /a stop"));
         assert!(refusal("eth0", &holder("giveway live")).ends_with("end it with: kill 7"));
         let other = Holder { user: Some(1000), ..holder("") };
@@ -164,12 +171,12 @@ mod tests {
 
     /// An abstract address needs no interface and no privilege.
     #[test]
-    fn the_kernel_says_who_holds_a_lock() {
+    fn the_kernel_names_the_holder_of_a_lock() {
         let address = format!("giveway-live-test-{}", std::process::id()).into_bytes();
         let at = SocketAddr::from_abstract_name(&address).unwrap();
-        let held = UnixListener::bind_addr(&at).unwrap();
-        held.set_nonblocking(true).unwrap();
-        let locks = InterfaceLocks(vec![held]);
+        let lock = UnixListener::bind_addr(&at).unwrap();
+        lock.set_nonblocking(true).unwrap();
+        let locks = InterfaceLocks(vec![lock]);
         for round in 0..600 {
             if round % 50 == 0 {
                 locks.forget_clients();

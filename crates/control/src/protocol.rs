@@ -2,60 +2,59 @@
 //!
 //! An answer is `ok TEXT` or `wrong SENTENCE`, and a line feed.
 
-use giveway_watch::Snapshot;
+use giveway_watch::{Snapshot, json};
 
 use crate::config::NAMES;
+use crate::error::ControlError;
 
 /// The longest line that a client may send, in bytes, without its line feed.
 pub const LONGEST_LINE: usize = 4096;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The state of both directions, as JSON.
+    /// Returns the snapshots of both directions, as JSON.
     Show,
-    /// The reservations, as JSON.
+    /// Returns all reservations, as JSON.
     Reservations,
-    /// Change one value.
+    /// Changes a setting.
     Set {
-        /// One of [`NAMES`].
+        /// Name of the setting, one of [`NAMES`].
         name: String,
-        /// The new value, as written.
+        /// New value, as the client wrote it.
         value: String,
     },
-    /// Send what is queued, and end.
+    /// Sends the backlog and ends the bridge.
     Stop,
 }
 
-/// Answers commands: a bridge, seen from the control socket and the metrics server.
+/// The interface of a bridge to the control socket and the metrics server.
 pub trait ControlApi: Send + Sync + 'static {
-    /// The state of both directions, as JSON.
+    /// Snapshots of both directions, forward first.
     ///
     /// # Errors
-    /// A sentence.
-    fn show(&self) -> Result<String, String>;
-    /// The reservations, as JSON.
+    /// If the bridge cannot read its counters.
+    fn snapshots(&self) -> Result<Vec<Snapshot>, ControlError>;
+    /// All reservations, as JSON.
     ///
     /// # Errors
-    /// A sentence.
-    fn reservations(&self) -> Result<String, String>;
-    /// Changes one value, and says what was changed.
+    /// If the bridge keeps no reservations.
+    fn reservations(&self) -> Result<String, ControlError>;
+    /// Changes a setting, and returns a message with the change.
     ///
     /// # Errors
-    /// A sentence. Nothing was changed then.
-    fn set(&self, name: &str, value: &str) -> Result<String, String>;
-    /// Has the bridge send what is queued, and end.
+    /// If the setting or its value is not valid. Nothing is changed then.
+    fn set(&self, name: &str, value: &str) -> Result<String, ControlError>;
+    /// Requests that the bridge sends its backlog and ends.
     fn stop(&self);
-    /// The state of both directions, for metrics.
-    fn snapshots(&self) -> Vec<Snapshot>;
 }
 
 impl Command {
-    /// Parses one line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// A sentence that says which commands there are.
-    pub fn parse(line: &str) -> Result<Command, String> {
+    /// If the line is not a command. The error lists the commands.
+    pub fn parse(line: &str) -> Result<Command, ControlError> {
         let line = line.trim();
         match line.split_once(' ').unwrap_or((line, "")) {
             ("show", "") => Ok(Command::Show),
@@ -63,24 +62,27 @@ impl Command {
             ("stop", "") => Ok(Command::Stop),
             ("set", rest) => {
                 let (name, value) = rest.trim().split_once(' ').ok_or_else(|| {
-                    format!("set needs a name and a value: set NAME VALUE, NAME one of {}", NAMES.join(", "))
+                    let names = NAMES.join(", ");
+                    let message =
+                        format!("set needs a name and a value: set NAME VALUE, with NAME one of {names}");
+                    ControlError::invalid(message)
                 })?;
                 Ok(Command::Set { name: name.to_owned(), value: value.trim().to_owned() })
             }
-            (verb, _) => Err(format!(
+            (verb, _) => Err(ControlError::invalid(format!(
                 "unknown command \"{}\": there are show, reservations, set NAME VALUE, and stop",
                 verb.escape_debug()
-            )),
+            ))),
         }
     }
 
-    /// Has a bridge do it.
+    /// Carries out the command, and returns the text of the answer.
     ///
     /// # Errors
-    /// A sentence. Nothing was changed then.
-    pub fn apply(&self, api: &impl ControlApi) -> Result<String, String> {
+    /// The error of the bridge. Nothing is changed then.
+    pub fn apply(&self, api: &impl ControlApi) -> Result<String, ControlError> {
         match self {
-            Command::Show => api.show(),
+            Command::Show => Ok(json::render(&api.snapshots()?).to_string()),
             Command::Reservations => api.reservations(),
             Command::Set { name, value } => api.set(name, value),
             Command::Stop => {
@@ -91,18 +93,18 @@ impl Command {
     }
 }
 
-/// The answer to what a client sent, with or without its line feed.
+/// The answer to the request of a client, with or without its line feed.
 pub fn answer(request: &[u8], api: &impl ControlApi) -> String {
     let line = request.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let done = if line.len() > LONGEST_LINE {
-        Err(format!("the line is longer than {LONGEST_LINE} bytes"))
+        Err(ControlError::invalid(format!("the line is longer than {LONGEST_LINE} bytes")))
     } else {
-        let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8".to_owned());
+        let line = std::str::from_utf8(line).map_err(|_| ControlError::invalid("the line is not UTF-8"));
         line.and_then(Command::parse).and_then(|command| command.apply(api))
     };
     match done {
         Ok(text) => format!("ok {text}\n"),
-        Err(sentence) => format!("wrong {sentence}\n"),
+        Err(error) => format!("wrong {error}\n"),
     }
 }
 
@@ -116,39 +118,37 @@ mod tests {
     struct Log(Mutex<Vec<String>>);
 
     impl ControlApi for Log {
-        fn show(&self) -> Result<String, String> {
-            Ok("{}".to_owned())
+        fn snapshots(&self) -> Result<Vec<Snapshot>, ControlError> {
+            Ok(Vec::new())
         }
-        fn reservations(&self) -> Result<String, String> {
-            Err("there are none".to_owned())
+        fn reservations(&self) -> Result<String, ControlError> {
+            Err(ControlError::unavailable("there are none"))
         }
-        fn set(&self, name: &str, value: &str) -> Result<String, String> {
+        fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
             self.0.lock().unwrap().push(format!("{name}={value}"));
             Ok(format!("{name} is {value}"))
         }
         fn stop(&self) {
             self.0.lock().unwrap().push("stop".to_owned());
         }
-        fn snapshots(&self) -> Vec<Snapshot> {
-            Vec::new()
-        }
     }
 
     #[test]
     fn lines_get_their_answers() {
         let log = Log::default();
-        let said = |line: &[u8]| answer(line, &log);
-        assert_eq!(said(b"show\n"), "ok {}\n");
-        assert_eq!(said(b"  show  "), "ok {}\n");
-        assert_eq!(said(b"reservations\nstop\n"), "wrong there are none\n", "one line is one command");
-        assert_eq!(said(b"set rate  8mbit \n"), "ok rate is 8mbit\n");
-        assert_eq!(said(b"set qdisc fifo limit 10p\n"), "ok qdisc is fifo limit 10p\n");
-        assert!(said(b"set rate\n").starts_with("wrong set needs a name and a value"));
-        assert!(said(b"halt\x1b[2J\n").starts_with("wrong unknown command \"halt\\u{1b}[2J\""));
-        assert!(said(b"").starts_with("wrong unknown command"));
-        assert_eq!(said(b"\xff\n"), "wrong the line is not UTF-8\n");
-        assert!(said(&[b'a'; LONGEST_LINE + 1]).starts_with("wrong the line is longer than 4096 bytes"));
-        assert_eq!(said(b"stop"), "ok ends\n");
+        let answered = |line: &[u8]| answer(line, &log);
+        let shown = format!("ok {}\n", json::render(&[]));
+        assert_eq!(answered(b"show\n"), shown);
+        assert_eq!(answered(b"  show  "), shown);
+        assert_eq!(answered(b"reservations\nstop\n"), "wrong there are none\n", "one line is one command");
+        assert_eq!(answered(b"set rate  8mbit \n"), "ok rate is 8mbit\n");
+        assert_eq!(answered(b"set qdisc fifo limit 10p\n"), "ok qdisc is fifo limit 10p\n");
+        assert!(answered(b"set rate\n").starts_with("wrong set needs a name and a value"));
+        assert!(answered(b"halt\x1b[2J\n").starts_with("wrong unknown command \"halt\\u{1b}[2J\""));
+        assert!(answered(b"").starts_with("wrong unknown command"));
+        assert_eq!(answered(b"\xff\n"), "wrong the line is not UTF-8\n");
+        assert!(answered(&[b'a'; LONGEST_LINE + 1]).starts_with("wrong the line is longer than 4096 bytes"));
+        assert_eq!(answered(b"stop"), "ok ends\n");
         assert_eq!(*log.0.lock().unwrap(), ["rate=8mbit", "qdisc=fifo limit 10p", "stop"]);
     }
 }

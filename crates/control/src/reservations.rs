@@ -4,7 +4,7 @@ use giveway_disciplines::Spec;
 use giveway_live::reservations::LinkReservations;
 use giveway_live::station::EVERYONE;
 use giveway_qdisc::{LinkContext, Qdisc, Rate, Streams};
-use giveway_reserve::{Malformed, Reservation};
+use giveway_reserve::{MessageError, Reservation};
 use serde_json::{Value, json};
 
 use crate::config::DirectionConfig;
@@ -36,10 +36,10 @@ pub fn about_change(kept: bool, config: &DirectionConfig) -> Option<String> {
     }
 }
 
-/// Counters by name: decided messages, ended reservations, malformed messages.
-pub fn counts(link: &LinkReservations) -> Vec<(&'static str, u64)> {
+/// Counters of control packets and reservations, by outcome.
+pub fn outcomes(link: &LinkReservations) -> Vec<(&'static str, u64)> {
     let of = &link.counts;
-    let mut all = vec![
+    vec![
         ("granted", of.granted),
         ("refused", of.refused),
         ("ended", of.ended),
@@ -48,22 +48,13 @@ pub fn counts(link: &LinkReservations) -> Vec<(&'static str, u64)> {
         ("unknown_end", of.unknown_ends),
         ("answer_passed", of.stray_answers),
         ("overflow", link.overflow),
-    ];
-    // A frame without the magic bytes is not a control packet, so this counter is always zero.
-    all.extend(Malformed::NAMES.into_iter().zip(link.malformed).filter(|(name, _)| *name != "magic"));
-    all
+    ]
 }
 
-/// The state of a direction, as JSON.
-pub fn to_json(link: &LinkReservations) -> Value {
-    let counts: serde_json::Map<String, Value> =
-        counts(link).into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
-    json!({
-        "reservable_bps": link.capacity.as_bit(),
-        "reserved_bps": link.reserved.as_bit(),
-        "flows": link.list.len(),
-        "messages": counts,
-    })
+/// Counters of malformed control packets, by reason.
+pub fn malformed(link: &LinkReservations) -> Vec<(&'static str, u64)> {
+    // A frame without the magic bytes is not a control packet, so this counter is always zero.
+    MessageError::NAMES.into_iter().zip(link.malformed).filter(|(name, _)| *name != "magic").collect()
 }
 
 /// A reservation, as JSON. Times are Unix times in seconds; an open end is null.
@@ -90,30 +81,11 @@ pub fn address(bytes: [u8; 6]) -> String {
     bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// The state of a direction in one line of the summary; `None` if there was no message.
-pub fn in_words(link: &LinkReservations) -> Option<String> {
-    let counts = &link.counts;
-    let wrong: u64 = link.malformed.iter().sum();
-    let parts = [
-        ("granted", counts.granted),
-        ("refused", counts.refused),
-        ("ended", counts.ended),
-        ("expired", counts.expired),
-        ("revoked", counts.revoked),
-        ("malformed or forged", wrong),
-        ("lost", link.overflow),
-    ];
-    let said = parts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}"));
-    let said: Vec<String> = said.collect();
-    (!said.is_empty())
-        .then(|| format!("{}; {} of {} at the end", said.join(", "), link.reserved, link.capacity))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// There is no list of disciplines that honour reservations: their gauges show it.
+    /// A discipline that honours reservations has a gauge for them; there is no list of such disciplines.
     #[test]
     fn disciplines_that_guarantee_rates_are_recognised() {
         let guarantees_rates = |name: &str| guarantees(&name.parse().unwrap(), Rate::mbit(10));

@@ -1,5 +1,5 @@
-//! Serves several clients at once in one thread, so that a slow client stops nobody: one poll loop, sockets
-//! that do not block, a deadline for each connection, and bounds on connections and bytes.
+//! Serves several clients at once in one thread: one poll loop, sockets that do not block, a deadline for each
+//! connection, and bounds on connections and bytes. A slow client does not delay the others.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,27 +14,27 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::http;
 use crate::protocol::{self, ControlApi, LONGEST_LINE};
 
-/// Connections that are open at once. When another client connects, the oldest one that has not sent its
-/// request is closed.
+/// Largest number of open connections. When another client connects, the oldest connection without a complete request
+/// is closed.
 pub const CLIENTS: usize = 16;
-/// How long a client of the metrics may take for its request and for reading the answer, both together.
+/// Time limit for a client of the metrics: request and answer together.
 pub const METRICS_DEADLINE: Duration = Duration::from_secs(2);
-/// The same for a client of the control socket.
+/// Time limit for a client of the control socket: request and answer together.
 pub const CONTROL_DEADLINE: Duration = Duration::from_secs(5);
 
-/// What is spoken on a socket: one request, one answer.
+/// A protocol with one request and one answer for each connection.
 pub trait Service {
-    /// The most bytes of a request. What goes beyond is answered as it is.
+    /// Largest length of a request, in bytes. A longer one is answered without reading the rest.
     const LONGEST: usize;
-    /// How long a connection may live.
+    /// Time limit of a connection.
     const DEADLINE: Duration;
-    /// Whether these bytes are a whole request.
+    /// True if these bytes are a complete request.
     fn is_complete(&self, bytes: &[u8]) -> bool;
-    /// The answer to these bytes: a whole request, one that is too long, or one that the client broke off.
+    /// The answer to these bytes: a complete request, one that is too long, or one that the client broke off.
     fn answer(&mut self, bytes: &[u8]) -> Vec<u8>;
 }
 
-/// The control socket, answered by a bridge.
+/// The service of the control socket.
 pub struct Control<A>(pub Arc<A>);
 
 impl<A: ControlApi> Service for Control<A> {
@@ -48,7 +48,7 @@ impl<A: ControlApi> Service for Control<A> {
     }
 }
 
-/// Metrics over HTTP, answered by a bridge.
+/// The service of metrics over HTTP.
 pub struct Metrics<A>(pub Arc<A>);
 
 impl<A: ControlApi> Service for Metrics<A> {
@@ -58,23 +58,23 @@ impl<A: ControlApi> Service for Metrics<A> {
         http::is_complete(bytes)
     }
     fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
-        http::answer(bytes, || giveway_watch::openmetrics::render(&self.0.snapshots()))
+        http::answer(bytes, || giveway_watch::openmetrics::render(&self.0.snapshots().unwrap_or_default()))
     }
 }
 
 /// A socket that listens.
 pub trait Listener: AsFd {
-    /// What it accepts.
+    /// Type of its connections.
     type Stream: Read + Write + AsFd;
-    /// The next client, without waiting; it does not block either.
+    /// Accepts the next connection without blocking. The connection does not block either.
     ///
     /// # Errors
-    /// `WouldBlock` where nobody waits, and what the system says.
+    /// `WouldBlock` if no client waits, otherwise the error of the system.
     fn accept_now(&self) -> io::Result<Self::Stream>;
-    /// Has [`accept_now`](Listener::accept_now) not wait.
+    /// Makes [`accept_now`](Listener::accept_now) not block.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn never_wait(&self) -> io::Result<()>;
 }
 
@@ -102,17 +102,17 @@ impl Listener for UnixListener {
     }
 }
 
-/// Who may reach this address beside programs on this machine; nothing for a loopback address.
+/// A warning that other machines reach this address; `None` for a loopback address.
 pub fn exposure(at: SocketAddr) -> Option<String> {
     let ip = at.ip().to_canonical();
-    let who = match ip {
+    let reached = match ip {
         _ if ip.is_loopback() => return None,
-        _ if ip.is_unspecified() => "everybody who reaches any address of this machine".to_owned(),
-        _ => format!("everybody who reaches {ip}"),
+        _ if ip.is_unspecified() => "any address of this machine".to_owned(),
+        _ => ip.to_string(),
     };
     Some(format!(
-        "--metrics {at}: {who} may read the metrics, without a password: rates, queues, and addresses of the largest flows; to keep \
-         them to this machine, write --metrics 127.0.0.1:{}",
+        "--metrics {at}: every machine that reaches {reached} may read the metrics without a password: rates, queues and drops; for \
+         programs on this machine only, write --metrics 127.0.0.1:{}",
         at.port()
     ))
 }
@@ -120,12 +120,13 @@ pub fn exposure(at: SocketAddr) -> Option<String> {
 /// A client.
 struct Connection<S> {
     stream: S,
-    /// What it has sent.
+    /// Bytes that it has sent.
     request: Vec<u8>,
-    /// What it has not taken yet; none while it still sends its request.
+    /// The answer; `None` until the request is complete.
     answer: Option<Vec<u8>>,
+    /// Number of bytes of the answer that were sent.
     taken: usize,
-    /// When it is closed, by the monotonic clock, in ns.
+    /// Deadline by the monotonic clock, in nanoseconds.
     until: u64,
 }
 
@@ -135,7 +136,7 @@ enum Next {
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// Goes on as far as it can without waiting.
+    /// Reads and writes as much as is possible without blocking.
     fn advance<V: Service>(&mut self, service: &mut V) -> Next {
         let mut chunk = [0; 2048];
         while self.answer.is_none() {
@@ -167,12 +168,12 @@ impl<S: Read + Write> Connection<S> {
     }
 }
 
-/// Serves clients one beside the other until the listener fails for good. Meant for a thread of its own.
+/// Serves clients concurrently, in a thread of its own, until the listener fails.
 ///
 /// # Errors
-/// What the system says when it cannot wait for clients.
+/// The error of the system if it cannot wait for clients.
 pub fn serve<L: Listener, V: Service>(listener: &L, service: &mut V) -> io::Result<()> {
-    /// After the system had no descriptor for a client, and nobody here has one to give.
+    /// Pause after the system had no free descriptor and there was no connection to close.
     const RETRY: Duration = Duration::from_millis(100);
     listener.never_wait()?;
     let lifetime = V::DEADLINE.as_nanos() as u64;
@@ -183,7 +184,7 @@ pub fn serve<L: Listener, V: Service>(listener: &L, service: &mut V) -> io::Resu
         let ready = wait(accepts.then(|| listener.as_fd()), &clients, RETRY)?;
         let now = monotonic_ns();
         let mut at = 0;
-        // What happened to a client that was not woken is nothing, but its time may be over.
+        // A client without an event may still have reached its deadline.
         clients.retain_mut(|client| {
             let woken = ready.clients[at];
             at += 1;
@@ -193,25 +194,25 @@ pub fn serve<L: Listener, V: Service>(listener: &L, service: &mut V) -> io::Resu
         if ready.listener {
             accepts = welcome(listener, service, &mut clients, now + lifetime);
         }
-        // Time that an answer took is not the fault of the clients that waited for it.
+        // The time of computing answers does not count towards the deadlines of other clients.
         let spent = monotonic_ns() - now;
         clients.iter_mut().for_each(|client| client.until += spent);
     }
 }
 
-/// Takes who waits outside. False when the system has no room for more, and there is nobody to close.
+/// Accepts waiting clients. Returns false if the system has no free descriptor and no connection can be closed.
 fn welcome<L: Listener, V: Service>(
     listener: &L,
     service: &mut V,
     clients: &mut Vec<Connection<L::Stream>>,
     until: u64,
 ) -> bool {
-    // So many at a time: those who are here have their turn, too.
+    // A bound, so that accepted clients make progress under a flood of new ones.
     for _ in 0..CLIENTS {
         let stream = match listener.accept_now() {
             Ok(stream) => stream,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-            // The client has gone meanwhile.
+            // The client has closed the connection meanwhile.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) if clients.is_empty() => return false,
@@ -231,13 +232,13 @@ fn welcome<L: Listener, V: Service>(
     true
 }
 
-/// Closes the oldest client that has not sent its request; where all have, the oldest.
+/// Closes the oldest connection without a complete request, or the oldest one if all requests are complete.
 fn close_one<S>(clients: &mut Vec<Connection<S>>) {
     let idle = clients.iter().position(|client| client.answer.is_none());
     clients.remove(idle.unwrap_or(0));
 }
 
-/// Who has something to say, or room for an answer.
+/// Sockets with an event, from [`wait`].
 struct Ready {
     listener: bool,
     clients: Vec<bool>,
@@ -289,7 +290,7 @@ mod tests {
         }
     }
 
-    /// The same; nobody has time.
+    /// Echoes a line, with a short deadline.
     struct Hasty(Echo);
 
     impl Service for Hasty {
@@ -327,7 +328,7 @@ mod tests {
             stream.write_all(b"he").unwrap();
         }
         assert_eq!(ask(at, b"hello\n"), b"hello\n");
-        // They are served, too, once they have said all.
+        // They are served, too, once their request is complete.
         let mut last = silent.last().unwrap();
         last.write_all(b"y\n").unwrap();
         let mut answer = Vec::new();
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(answer, b"abc");
     }
 
-    /// An answer that nobody reads waits for its reader, and others go on.
+    /// An answer that a client does not read does not delay other clients.
     #[test]
     fn who_does_not_read_its_answer_stops_nobody() {
         struct Large;
@@ -407,12 +408,15 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_others_reach_are_told() {
-        let told = |at: &str| exposure(at.parse().unwrap());
-        assert_eq!((told("127.0.0.1:9100"), told("[::1]:9100"), told("127.8.0.1:1")), (None, None, None));
-        assert_eq!(told("[::ffff:127.0.0.1]:9100"), None);
-        assert!(told("0.0.0.0:9100").unwrap().contains("any address of this machine"));
-        assert!(told("[::]:9100").unwrap().ends_with("--metrics 127.0.0.1:9100"));
-        assert!(told("192.0.2.1:80").unwrap().contains("reaches 192.0.2.1 may read"));
+    fn addresses_that_others_reach_are_warning() {
+        let warning = |at: &str| exposure(at.parse().unwrap());
+        assert_eq!(
+            (warning("127.0.0.1:9100"), warning("[::1]:9100"), warning("127.8.0.1:1")),
+            (None, None, None)
+        );
+        assert_eq!(warning("[::ffff:127.0.0.1]:9100"), None);
+        assert!(warning("0.0.0.0:9100").unwrap().contains("any address of this machine"));
+        assert!(warning("[::]:9100").unwrap().ends_with("--metrics 127.0.0.1:9100"));
+        assert!(warning("192.0.2.1:80").unwrap().contains("reaches 192.0.2.1 may read"));
     }
 }

@@ -1,65 +1,76 @@
 //! The settings file: TOML, `name = "value"`, with the names of the flags.
 
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::{self, BridgeConfig};
+use crate::error::ControlError;
 
 /// A name and its value, as written.
 pub type Setting = (String, String);
 
-/// No settings file is longer, in bytes.
+/// Limit on the length of a settings file, in bytes.
 const LONGEST: u64 = 64 << 10;
 
 /// Parses the text of a settings file.
 ///
 /// # Errors
-/// A sentence on what is wrong, and what to write instead.
-pub fn parse(text: &str) -> Result<Vec<Setting>, String> {
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+/// If the text is not TOML, or a value is neither a text nor a boolean.
+pub fn parse(text: &str) -> Result<Vec<Setting>, ControlError> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| ControlError::invalid(error))?;
     let value = |(name, value)| match value {
         toml::Value::String(text) => Ok((name, text)),
         toml::Value::Boolean(wanted) => Ok((name, if wanted { "yes" } else { "no" }.to_owned())),
-        other => Err(format!(
+        other => Err(ControlError::invalid(format!(
             "{name} is {}: write it in quotation marks, with its unit, as in rate = \"20 Mbit/s\"",
             other.type_str()
-        )),
+        ))),
     };
     table.into_iter().map(value).collect()
 }
 
-/// Applies the settings of a file and then the flags to the defaults. A discipline that is named for one
-/// direction only holds for both. `place` is the name of the file, for messages.
+/// Applies the settings of a file and then those of flags to the defaults. A discipline that is set for the forward
+/// direction only applies to both. `file` is the name of the file, for errors.
 ///
 /// # Errors
-/// A sentence on what is wrong, with the file or the flag in front.
-pub fn resolve(place: &str, filed: &[Setting], flags: &[Setting]) -> Result<BridgeConfig, String> {
+/// The first invalid setting, with the file or the flag.
+pub fn resolve(file: &Path, filed: &[Setting], flags: &[Setting]) -> Result<BridgeConfig, ControlError> {
     let mut config = BridgeConfig::default();
-    let place = format!("{place}: ");
-    let mut set = |name: &str, value: &str, place: &str| {
-        config.set(name, value).map_err(|sentence| format!("{place}{sentence}"))
+    let mut set = |name: &str, value: &str, origin: Origin| {
+        config.set(name, value).map_err(|error| match origin {
+            Origin::File => ControlError::File { path: file.to_owned(), cause: error.into() },
+            Origin::Flag => ControlError::Flag(error.into()),
+        })
     };
-    let all: Vec<(&Setting, &str)> =
-        filed.iter().map(|one| (one, &*place)).chain(flags.iter().map(|one| (one, "--"))).collect();
+    let filed = filed.iter().map(|setting| (setting, Origin::File));
+    let all: Vec<(&Setting, Origin)> =
+        filed.chain(flags.iter().map(|setting| (setting, Origin::Flag))).collect();
     let last = |name: &str| all.iter().rev().find(|((other, _), _)| config::canonical(other) == name);
     if last("qdisc-reverse").is_none()
-        && let Some(((_, value), place)) = last("qdisc")
+        && let Some(((_, value), origin)) = last("qdisc")
     {
-        set("qdisc-reverse", value, place)?;
+        set("qdisc-reverse", value, *origin)?;
     }
-    for ((name, value), place) in &all {
-        set(name, value, place)?;
+    for ((name, value), origin) in &all {
+        set(name, value, *origin)?;
     }
     Ok(config)
 }
 
-/// A settings file that can be read again after privileges were given up.
+/// The origin of a setting.
+#[derive(Clone, Copy)]
+enum Origin {
+    File,
+    Flag,
+}
+
+/// A settings file that can be read again after privileges were dropped.
 ///
-/// The file stays open, so that a change in place is seen even if the file is readable to root only. A file
-/// that another one replaced (editors and `mv` do that) is opened by its name again, with the rights that the
-/// process has then.
+/// The file stays open, so that a change in place can be read even if only root may open it. If another file takes
+/// its name, as editors and `mv` do it, the new file is opened by name, with the rights that the process has then.
 #[derive(Debug)]
 pub struct SettingsFile {
     path: PathBuf,
@@ -71,30 +82,28 @@ impl SettingsFile {
     /// Opens the file and reads it.
     ///
     /// # Errors
-    /// A sentence that begins with the name of the file.
-    pub fn open(path: &Path) -> Result<(SettingsFile, Vec<Setting>), String> {
+    /// If the file cannot be read, or is not valid.
+    pub fn open(path: &Path) -> Result<(SettingsFile, Vec<Setting>), ControlError> {
         let mut settings = SettingsFile { path: path.to_owned(), open: None };
         let read = settings.read_by_name()?;
         Ok((settings, read))
     }
 
-    /// The name of the file, for messages.
-    pub fn place(&self) -> String {
-        self.path.display().to_string()
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Reads the file again: by its name if another file has that name now, and else through the open
-    /// descriptor.
+    /// Reads the file again: by name if another file has the name now, otherwise through the open descriptor.
     ///
     /// # Errors
-    /// A sentence that begins with the name of the file, and says what to do about it.
-    pub fn read_again(&mut self) -> Result<Vec<Setting>, String> {
+    /// If the file cannot be read, or is not valid. The error names a remedy.
+    pub fn read_again(&mut self) -> Result<Vec<Setting>, ControlError> {
         let Some(open) = &self.open else { return self.read_by_name() };
-        let told = |error: io::Error| format!("{}: {error}", self.place());
-        let kept = open.metadata().map_err(told)?;
+        let kept = open.metadata().map_err(|error| self.error(error))?;
         let replaced = match fs::metadata(&self.path) {
             Ok(named) => (named.dev(), named.ino()) != (kept.dev(), kept.ino()),
-            // The folder may not be searched: a file without a name is one that was replaced.
+            // The folder cannot be searched. A file that was replaced has no name any more.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => kept.nlink() == 0,
             Err(_) => true,
         };
@@ -104,7 +113,7 @@ impl SettingsFile {
         let mut bytes = vec![0; kept.len().min(LONGEST + 1) as usize];
         let mut filled = 0;
         while filled < bytes.len() {
-            match open.read_at(&mut bytes[filled..], filled as u64).map_err(told)? {
+            match open.read_at(&mut bytes[filled..], filled as u64).map_err(|error| self.error(error))? {
                 0 => break,
                 more => filled += more,
             }
@@ -113,36 +122,41 @@ impl SettingsFile {
         self.parse(bytes)
     }
 
-    /// Whether a file that replaces this one would be noticed: not if its folder may not be searched.
+    /// True if [`SettingsFile::read_again`] detects a file that replaces this one. It cannot if the folder cannot be
+    /// searched.
     pub fn sees_replacement(&self) -> bool {
         !matches!(fs::metadata(&self.path), Err(error) if error.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    fn read_by_name(&mut self) -> Result<Vec<Setting>, String> {
+    fn read_by_name(&mut self) -> Result<Vec<Setting>, ControlError> {
         let opened = File::open(&self.path);
         let file = opened.map_err(|error| match (&self.open, error.kind()) {
-            (Some(_), io::ErrorKind::PermissionDenied) => format!(
-                "{}: another file has this name now, and this process may not read it: {error}; make the file readable for the \
-                 user that giveway runs as, or change it in place",
-                self.place()
-            ),
-            _ => format!("{}: {error}", self.place()),
+            (Some(_), io::ErrorKind::PermissionDenied) => self.error(format!(
+                "another file has this name now, and this process may not read it: {error}; make the file readable for the user that \
+                 giveway runs as, or change it in place"
+            )),
+            _ => self.error(error),
         })?;
         let mut bytes = Vec::new();
         let read = (&file).take(LONGEST + 1).read_to_end(&mut bytes);
-        read.map_err(|error| format!("{}: {error}", self.place()))?;
+        read.map_err(|error| self.error(error))?;
         let settings = self.parse(bytes)?;
         self.open = file.metadata().is_ok_and(|of| of.is_file()).then_some(file);
         Ok(settings)
     }
 
-    fn parse(&self, bytes: Vec<u8>) -> Result<Vec<Setting>, String> {
-        let wrong = |what: &dyn std::fmt::Display| format!("{}: {what}", self.place());
+    fn parse(&self, bytes: Vec<u8>) -> Result<Vec<Setting>, ControlError> {
         if bytes.len() as u64 > LONGEST {
-            return Err(wrong(&format!("it is longer than {LONGEST} bytes, which no settings file is")));
+            return Err(
+                self.error(format!("it is longer than {LONGEST} bytes, the limit of a settings file"))
+            );
         }
-        let text = String::from_utf8(bytes).map_err(|error| wrong(&error))?;
-        parse(&text).map_err(|sentence| wrong(&sentence))
+        let text = String::from_utf8(bytes).map_err(|error| self.error(error))?;
+        parse(&text).map_err(|error| self.error(error))
+    }
+
+    fn error(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ControlError {
+        ControlError::File { path: self.path.clone(), cause: cause.into() }
     }
 }
 
@@ -157,12 +171,12 @@ mod tests {
         fs::write(&path, "rate = \"5mbit\"\nqdisc = \"drr\"\n").unwrap();
         let flags = [("rate".to_owned(), "6mbit".to_owned())];
         let (mut file, filed) = SettingsFile::open(&path).unwrap();
-        let config = resolve(&file.place(), &filed, &flags).unwrap();
+        let config = resolve(file.path(), &filed, &flags).unwrap();
         assert_eq!(config.get("rate"), "6mbit");
         assert_eq!([config.get("qdisc"), config.get("qdisc-reverse")], ["drr", "drr"]);
         fs::write(&path, "rate = 5\n").unwrap();
-        let sentence = file.read_again().unwrap_err();
-        assert!(sentence.contains("live.toml: rate is integer: write it in quotation marks"), "{sentence}");
+        let error = file.read_again().unwrap_err().to_string();
+        assert!(error.contains("live.toml: rate is integer: write it in quotation marks"), "{error}");
     }
 
     #[test]
@@ -174,18 +188,19 @@ mod tests {
         let other = dir.path().join("other");
         fs::write(&other, "rate = \"7mbit\"").unwrap();
         fs::rename(&other, &path).unwrap();
-        assert_eq!(file.read_again(), Ok(vec![("rate".to_owned(), "7mbit".to_owned())]));
-        // A mistake in the new file is told, and the next change is seen all the same.
+        assert_eq!(file.read_again().unwrap(), [("rate".to_owned(), "7mbit".to_owned())]);
+        // A mistake in the new file is an error, and the next change is still read.
         fs::write(&path, "rate 7").unwrap();
-        assert!(file.read_again().unwrap_err().contains("live.toml: "));
+        assert!(file.read_again().unwrap_err().to_string().contains("live.toml: "));
         fs::write(&path, "rate = \"8mbit\"").unwrap();
-        assert_eq!(file.read_again(), Ok(vec![("rate".to_owned(), "8mbit".to_owned())]));
+        assert_eq!(file.read_again().unwrap(), [("rate".to_owned(), "8mbit".to_owned())]);
         fs::remove_file(&path).unwrap();
-        assert!(file.read_again().unwrap_err().contains("live.toml: No such file"));
+        assert!(file.read_again().unwrap_err().to_string().contains("live.toml: No such file"));
     }
 
     #[test]
     fn endless_files_are_refused() {
-        assert!(SettingsFile::open(Path::new("/dev/zero")).unwrap_err().contains("longer than 65536 bytes"));
+        let error = SettingsFile::open(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.contains("longer than 65536 bytes"), "{error}");
     }
 }

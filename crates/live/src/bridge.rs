@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Probe, Span};
+use giveway_watch::Status;
 
 use crate::device::{Ends, Receiver, Sender, link_type};
 use crate::direction::driver::run;
@@ -26,7 +27,6 @@ use crate::headers::Frame;
 use crate::plain;
 use crate::privilege::{self, Role};
 use crate::shared::{Handle, Interface, Shared, Stop};
-use crate::statistics::Status;
 
 /// A direction without a heartbeat for this long has failed.
 pub const SILENT: Span = Span::s(5);

@@ -1,5 +1,6 @@
 //! Checks before a bridge starts: conditions that would silently falsify its results, each with a remedy.
 
+use crate::error::LiveError;
 use crate::interface::{Feature, InterfaceQuery, all};
 
 /// Offloads for received packets that put several packets into one. `ethtool -k` names them.
@@ -82,9 +83,13 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
         }
         if has_address(name) {
             found.push(Finding::warning(
-                format!("{name} has an IP address: this host answers on it, too, and routes may go around the bridge"),
-                // Not flush: it may be the very interface over which somebody is logged in.
-                format!("use an interface without one, or take it away: ip address show dev {name}"),
+                format!(
+                    "{name} has an IP address: this host answers on it, too, and routes may bypass the bridge"
+                ),
+                // Not `flush`: the user may be logged in over this interface.
+                format!(
+                    "use an interface without an address, or remove the address: ip address show dev {name}"
+                ),
             ));
         }
         if let Ok(mtu) = query.mtu(name) {
@@ -104,14 +109,13 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
 
 /// Checks that a receive ring of this size does not overflow while the thread sleeps or waits for a processor.
 pub fn check_ring(frames: usize) -> Option<Finding> {
-    /// A millisecond of a million frames a second: as long as the thread sleeps at most while the link is
-    /// busy.
+    /// Frames of a millisecond at a million frames a second: the longest sleep while the link is busy.
     const LEAST: usize = 1000;
     (frames < LEAST).then(|| {
         Finding::warning(
             format!(
                 "a ring of {frames} frames is full after {:.2} ms at a million frames a second, and the thread may sleep \
-                 for 1 ms: the kernel drops what does not fit",
+                 for 1 ms: the kernel drops frames that do not fit",
                 frames as f64 / 1000.0
             ),
             "leave --ring out, or write at least --ring 1000",
@@ -148,12 +152,12 @@ fn short_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 /// The number of an interface, and the names of its features that merge packets, are on, and can be turned off.
 ///
 /// # Errors
-/// A message, for example if there is no such interface.
-pub fn merging_offloads(name: &str) -> Result<(u32, Vec<String>), String> {
-    let message = |error: std::io::Error| format!("{name}: {error}");
-    let query = InterfaceQuery::new().map_err(message)?;
-    let number = query.index(name).map_err(message)?;
-    let features = query.features(name).map_err(message)?;
+/// The error of the system, for example if there is no such interface.
+pub fn merging_offloads(name: &str) -> Result<(u32, Vec<String>), LiveError> {
+    let system_error = |error| LiveError::Interface { interface: name.to_owned(), error };
+    let query = InterfaceQuery::new().map_err(system_error)?;
+    let number = query.index(name).map_err(system_error)?;
+    let features = query.features(name).map_err(system_error)?;
     let on = features.into_iter().filter(|of| of.active && of.available && merges(&of.name));
     Ok((number.unsigned_abs(), on.map(|of| of.name).collect()))
 }
@@ -161,24 +165,28 @@ pub fn merging_offloads(name: &str) -> Result<(u32, Vec<String>), String> {
 /// Turns these features of an interface off, or on again. Features that it does not have are ignored.
 ///
 /// # Errors
-/// A message that names the features that could not be changed.
-pub fn switch_offloads(name: &str, features: &[String], on: bool) -> Result<(), String> {
+/// The features that could not be changed.
+pub fn switch_offloads(name: &str, features: &[String], on: bool) -> Result<(), LiveError> {
     let to = if on { "on" } else { "off" };
-    let wrong = |error: std::io::Error| {
-        let names = short_names(features.iter().map(String::as_str)).join(", ");
-        format!("cannot turn {names} of {name} {to}: {error}")
+    let system_error = |error| LiveError::Offloads {
+        interface: name.to_owned(),
+        features: list_offloads(features),
+        to,
+        error,
     };
-    let query = InterfaceQuery::new().map_err(wrong)?;
-    let all = query.features(name).map_err(wrong)?;
-    let meant: Vec<Feature> = all.into_iter().filter(|of| features.contains(&of.name)).collect();
-    query.set_features(name, &meant, on).map_err(wrong)?;
-    let left = query.features(name).map_err(wrong)?;
-    let left = left.iter().filter(|of| features.contains(&of.name) && of.active != on);
-    let left = short_names(left.map(|of| of.name.as_str()));
-    if left.is_empty() {
+    let query = InterfaceQuery::new().map_err(system_error)?;
+    let all = query.features(name).map_err(system_error)?;
+    let wanted: Vec<Feature> = all.into_iter().filter(|of| features.contains(&of.name)).collect();
+    query.set_features(name, &wanted, on).map_err(system_error)?;
+    // Some drivers report success without a change.
+    let now = query.features(name).map_err(system_error)?;
+    let unchanged = now.iter().filter(|of| features.contains(&of.name) && of.active != on);
+    let unchanged = short_names(unchanged.map(|of| of.name.as_str()));
+    if unchanged.is_empty() {
         return Ok(());
     }
-    Err(format!("{name} does not turn {to}: {}", left.join(", ")))
+    let (interface, features) = (name.to_owned(), unchanged.join(", "));
+    Err(LiveError::OffloadsUnchanged { interface, features, to })
 }
 
 /// Short names of features, separated by commas.
@@ -225,9 +233,9 @@ mod tests {
         assert!(missing.fatal && missing.remedy.contains("there are ") && missing.remedy.contains("lo"));
     }
 
-    /// Of each kind one, as `ethtool -k` of Linux 6.18 lists them, and what looks alike.
+    /// One feature of each kind, as `ethtool -k` of Linux 6.18 lists them, and features with similar names.
     #[test]
-    fn what_puts_packets_together_is_known() {
+    fn features_that_merge_packets_are_known() {
         let all = [
             "tx-tcp-segmentation",
             "tx-tcp-accecn-segmentation",

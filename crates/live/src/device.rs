@@ -109,23 +109,25 @@ pub trait Sender: Send {
     /// interface accepts no more for the moment.
     ///
     /// # Errors
-    /// The frame behind those that were sent can never be sent; the caller skips it and goes on.
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused>;
+    /// The frame after those that were sent can never be sent; the caller skips it and continues.
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, SendError>;
 
     /// Descriptor to wait for until the interface accepts more frames.
     fn fd(&self) -> RawFd;
 }
 
 /// An error of [`Sender::send`]: frames `0..sent` were sent, and the next one cannot be sent.
-#[derive(Debug)]
-pub struct Refused {
+#[derive(Debug, thiserror::Error)]
+#[error("frame {sent} of the batch cannot be sent: {error}")]
+pub struct SendError {
     /// Number of frames that were sent.
     pub sent: usize,
     /// Error of the system.
+    #[source]
     pub error: io::Error,
 }
 
-impl Refused {
+impl SendError {
     /// True if the interface was removed. An interface that is only down gives another error (ENETDOWN, or EIO for TUN).
     pub fn is_gone(&self) -> bool {
         // ENXIO and ENODEV: packet sockets, packet(7). EBADFD: a TUN device without its interface.

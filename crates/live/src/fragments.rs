@@ -13,6 +13,7 @@ mod groups;
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Streams, Time};
+use giveway_watch::Fragments;
 use giveway_wire::fragment::{Counts, Cutter, ETHER_TYPE, Reassembly, Size, Taken};
 
 use crate::device::Arrival;
@@ -34,27 +35,6 @@ impl Settings {
     pub fn none() -> Settings {
         Settings { cut: None, join: false, ether_type: ETHER_TYPE }
     }
-}
-
-/// State and counters of cutting and joining. Counters begin at the start and are never reset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fragments {
-    /// Size into which frames are cut; `None` if none is cut.
-    pub size: Option<Size>,
-    /// True if incoming fragments are joined.
-    pub joins: bool,
-    /// Frames that were cut.
-    pub cut: u64,
-    /// Fragments that they were cut into.
-    pub pieces: u64,
-    /// Fragments that were not offered to the discipline because it had dropped another one of the frame.
-    pub spared: u64,
-    /// Frames longer than the size that passed whole, because they are not IP or need more than 127 fragments.
-    pub whole: u64,
-    /// Counters of incoming fragments.
-    pub joined: Counts,
-    /// Fragments that wait for other fragments of their frame.
-    pub waiting: u64,
 }
 
 /// The cutting and joining of a direction.

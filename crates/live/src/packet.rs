@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::device::{Arrival, BATCH, Ends, Receiver, Refused, Sender};
+use crate::device::{Arrival, BATCH, Ends, Receiver, SendError, Sender};
 use crate::interface::InterfaceQuery;
 
 /// Default size of a ring, in frames: four milliseconds at a million packets a second.
@@ -310,7 +310,7 @@ impl PacketSender {
 }
 
 impl Sender for PacketSender {
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused> {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, SendError> {
         let frames = &frames[..frames.len().min(BATCH)];
         for ((header, part), frame) in self.headers.iter_mut().zip(self.parts.iter_mut()).zip(frames) {
             part.iov_base = frame.as_ptr().cast_mut().cast();
@@ -329,7 +329,7 @@ impl Sender for PacketSender {
         match error.raw_os_error() {
             // Temporary conditions. ENOBUFS: the queue of the card is full.
             Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(0),
-            _ => Err(Refused { sent: 0, error }),
+            _ => Err(SendError { sent: 0, error }),
         }
     }
 

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use giveway_qdisc::{Rate, Span};
+use giveway_watch::Status;
 
 use crate::clock::monotonic_ns;
 use crate::command::Command;
 use crate::emulation::LinkEmulation;
-use crate::statistics::Status;
 
 /// Limit on pending commands from [`Handle::try_send`].
 const MAX_PENDING: usize = 4096;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::error::LiveError;
 use crate::interface::{InterfaceQuery, all};
 use crate::packet::{bind, set, socket};
 
@@ -34,28 +35,25 @@ impl Station {
     /// Opens an interface for these EtherTypes.
     ///
     /// # Errors
-    /// A sentence: what is wrong, and what to type instead.
-    pub fn open(name: &str, types: &[u16]) -> Result<Station, String> {
+    /// If this process may not open it, or it is not an Ethernet interface that is up. The error names a remedy.
+    pub fn open(name: &str, types: &[u16]) -> Result<Station, LiveError> {
         let system_error = |error: io::Error| match error.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => {
-                "this user may not send raw frames (CAP_NET_RAW is missing): run it with sudo, \
-                 or once: sudo setcap cap_net_raw+ep \"$(command -v giveway)\""
-                    .to_owned()
-            }
-            _ => format!("{name}: {error}"),
+            Some(libc::EPERM | libc::EACCES) => LiveError::RawFrames(error),
+            _ => LiveError::Interface { interface: name.to_owned(), error },
         };
         let query = InterfaceQuery::new().map_err(system_error)?;
         let index = query.index(name).map_err(|_| {
             let there = all();
             let near = giveway_qdisc::units::nearest(name, there.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
-            format!("there is no interface {name}: {near}there are {}", there.join(", "))
+            let help = format!("{near}there are {}", there.join(", "));
+            LiveError::NoInterface { name: name.to_owned(), help }
         })?;
         if query.hardware(name).map_err(system_error)? != libc::ARPHRD_ETHER {
-            return Err(format!("{name} is not an Ethernet interface; reservations need one"));
+            return Err(LiveError::NotEthernet(name.to_owned()));
         }
         if query.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
-            return Err(format!("{name} is down: ip link set {name} up"));
+            return Err(LiveError::Down(name.to_owned()));
         }
         let address = query.address(name).map_err(system_error)?;
         let mut types = types.to_vec();

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::device::{Arrival, Ends, Receiver, Refused, Sender};
+use crate::device::{Arrival, Ends, Receiver, SendError, Sender};
 use crate::interface::{InterfaceQuery, request};
 
 /// linux/if_tun.h.
@@ -97,12 +97,12 @@ impl Receiver for Tun {
 }
 
 impl Sender for Tun {
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused> {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, SendError> {
         for (sent, frame) in frames.iter().enumerate() {
             match self.file.write(frame) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(sent),
-                Err(error) => return Err(Refused { sent, error }),
+                Err(error) => return Err(SendError { sent, error }),
             }
         }
         Ok(frames.len())

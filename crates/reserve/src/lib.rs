@@ -16,5 +16,5 @@ pub mod table;
 
 pub use guard::Guard;
 pub use key::key;
-pub use message::{EtherTypes, Kind, Malformed, Message, Reason, Tuple};
+pub use message::{EtherTypes, Kind, Message, MessageError, Reason, Tuple};
 pub use table::{Counts, Limits, Owner, Reservation, Table};

@@ -132,27 +132,27 @@ pub enum Reason {
     OldVersion = 12,
 }
 
-impl Malformed {
-    /// Names of the counters, by [`Malformed::index`].
+impl MessageError {
+    /// Names of the counters, by [`MessageError::index`].
     pub const NAMES: [&str; 11] = [
         "short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times",
         "owner",
     ];
 
-    /// Index in [`Malformed::NAMES`].
+    /// Index in [`MessageError::NAMES`].
     pub fn index(&self) -> usize {
         match self {
-            Malformed::Short(_) => 0,
-            Malformed::Magic(_) => 1,
-            Malformed::Version(_) => 2,
-            Malformed::Length(_) => 3,
-            Malformed::Checksum => 4,
-            Malformed::Forged => 5,
-            Malformed::Kind(_) => 6,
-            Malformed::Reason(..) => 7,
-            Malformed::Reserved => 8,
-            Malformed::Times => 9,
-            Malformed::Owner => 10,
+            MessageError::Short(_) => 0,
+            MessageError::Magic(_) => 1,
+            MessageError::Version(_) => 2,
+            MessageError::Length(_) => 3,
+            MessageError::Checksum => 4,
+            MessageError::Forged => 5,
+            MessageError::Kind(_) => 6,
+            MessageError::Reason(..) => 7,
+            MessageError::Reserved => 8,
+            MessageError::Times => 9,
+            MessageError::Owner => 10,
         }
     }
 }
@@ -211,7 +211,7 @@ impl std::fmt::Display for Reason {
 
 /// An error in the bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum MessageError {
     /// Too few bytes.
     #[error("a message has 72 bytes; here are {0}")]
     Short(usize),
@@ -285,31 +285,31 @@ impl Message {
     ///
     /// # Errors
     /// The first error, with its position.
-    pub fn decode(bytes: &[u8], key: Option<&SipHasher>) -> Result<Message, Malformed> {
+    pub fn decode(bytes: &[u8], key: Option<&SipHasher>) -> Result<Message, MessageError> {
         if let Some([first, second, version]) = bytes.first_chunk()
             && [*first, *second] == MAGIC
             && *version != VERSION
         {
             // Its length is that of another version.
-            return Err(Malformed::Version(*version));
+            return Err(MessageError::Version(*version));
         }
-        let Some(bytes) = bytes.first_chunk::<LENGTH>() else { return Err(Malformed::Short(bytes.len())) };
+        let Some(bytes) = bytes.first_chunk::<LENGTH>() else { return Err(MessageError::Short(bytes.len())) };
         let mut rest = &bytes[..];
         let magic = take(&mut rest);
         let [version, kind] = take(&mut rest);
         let length = u16::from_be_bytes(take(&mut rest));
         if magic != MAGIC {
-            return Err(Malformed::Magic(magic));
+            return Err(MessageError::Magic(magic));
         }
         debug_assert_eq!(version, VERSION, "others were refused above");
         if usize::from(length) != LENGTH {
-            return Err(Malformed::Length(length));
+            return Err(MessageError::Length(length));
         }
         let sum = u16::from_be_bytes(take(&mut rest));
         let mut bare = *bytes;
         bare[CHECKSUM].fill(0);
         if checksum(&bare) != sum {
-            return Err(Malformed::Checksum);
+            return Err(MessageError::Checksum);
         }
         let (from, to) = (take(&mut rest), take(&mut rest));
         let from_port = u16::from_be_bytes(take(&mut rest));
@@ -321,14 +321,14 @@ impl Message {
         let reserved = [reserved, take(&mut rest)];
         let [number, tag] = std::array::from_fn(|_| u64::from_be_bytes(take(&mut rest)));
         if key.is_some_and(|key| key.hash(&bare[..TAG.start]) != tag) {
-            return Err(Malformed::Forged);
+            return Err(MessageError::Forged);
         }
         let kind = Kind::of(kind, reason)?;
         if reserved != [[0; 2]; 2] {
-            return Err(Malformed::Reserved);
+            return Err(MessageError::Reserved);
         }
         if kind == Kind::End && (start, finish) != (0, 0) {
-            return Err(Malformed::Times);
+            return Err(MessageError::Times);
         }
         let tuple = Tuple { from, to, from_port, to_port, protocol };
         Ok(Message { kind, tuple, rate: Rate::bit(rate), start, finish, sender, number })
@@ -365,10 +365,10 @@ impl Message {
     ///
     /// # Errors
     /// That it names another, or an address that no machine has: zero, or that of a group.
-    pub fn check_owner(&self, from: [u8; 6]) -> Result<(), Malformed> {
+    pub fn check_owner(&self, from: [u8; 6]) -> Result<(), MessageError> {
         // IEEE 802, section 8.2: the lowest bit of the first byte tells groups.
         let is_machine = from != [0; 6] && from[0] & 1 == 0;
-        if is_machine && from == self.sender { Ok(()) } else { Err(Malformed::Owner) }
+        if is_machine && from == self.sender { Ok(()) } else { Err(MessageError::Owner) }
     }
 
     /// The answer to this message.
@@ -395,17 +395,17 @@ impl Kind {
         }
     }
 
-    fn of(kind: u8, reason: u8) -> Result<Kind, Malformed> {
+    fn of(kind: u8, reason: u8) -> Result<Kind, MessageError> {
         match (kind, reason) {
             (1, 0) => Ok(Kind::Start),
             (2, 0) => Ok(Kind::End),
             (3, 0) => Ok(Kind::Granted),
             (4, reason) => {
                 let found = Reason::ALL.into_iter().find(|each| *each as u8 == reason);
-                found.map(Kind::Refused).ok_or(Malformed::Reason(reason, 4))
+                found.map(Kind::Refused).ok_or(MessageError::Reason(reason, 4))
             }
-            (1..=3, reason) => Err(Malformed::Reason(reason, kind)),
-            (kind, _) => Err(Malformed::Kind(kind)),
+            (1..=3, reason) => Err(MessageError::Reason(reason, kind)),
+            (kind, _) => Err(MessageError::Kind(kind)),
         }
     }
 }
@@ -511,16 +511,16 @@ mod tests {
             bytes[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
             Message::decode(&bytes, None).unwrap_err()
         };
-        assert_eq!(told(0, 0x45), Malformed::Magic([0x45, 0x57]));
-        assert_eq!(told(2, 1), Malformed::Version(1));
-        assert_eq!(told(3, 5), Malformed::Kind(5));
-        assert_eq!(told(3, 4), Malformed::Reason(0, 4));
-        assert_eq!(told(21, 1), Malformed::Reason(1, 1));
-        assert_eq!(told(5, 48), Malformed::Length(48));
-        assert_eq!(told(23, 1), Malformed::Reserved);
-        assert_eq!(told(55, 1), Malformed::Reserved);
-        assert_eq!(told(3, 2), Malformed::Times, "a start made into an end");
-        assert_eq!(Message::decode(&start().encode(None)[..71], None), Err(Malformed::Short(71)));
+        assert_eq!(told(0, 0x45), MessageError::Magic([0x45, 0x57]));
+        assert_eq!(told(2, 1), MessageError::Version(1));
+        assert_eq!(told(3, 5), MessageError::Kind(5));
+        assert_eq!(told(3, 4), MessageError::Reason(0, 4));
+        assert_eq!(told(21, 1), MessageError::Reason(1, 1));
+        assert_eq!(told(5, 48), MessageError::Length(48));
+        assert_eq!(told(23, 1), MessageError::Reserved);
+        assert_eq!(told(55, 1), MessageError::Reserved);
+        assert_eq!(told(3, 2), MessageError::Times, "a start made into an end");
+        assert_eq!(Message::decode(&start().encode(None)[..71], None), Err(MessageError::Short(71)));
     }
 
     /// A start of version 1, byte by byte as that version wrote it.
@@ -531,7 +531,7 @@ mod tests {
             0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0, 0x3b, 0x9a, 0xca, 0, 0, 0, 0, 0x0e, 0x33,
             0xe2, 0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0,
         ];
-        assert_eq!(Message::decode(&old, None), Err(Malformed::Version(1)));
+        assert_eq!(Message::decode(&old, None), Err(MessageError::Version(1)));
         let sender = [2, 0, 0, 0, 0, 1];
         let read = Message::decode_version_1(&old, sender, None);
         assert_eq!(read, Some(Message { number: 0, ..start() }));
@@ -562,7 +562,7 @@ mod tests {
         let message = start();
         assert_eq!(message.check_owner([2, 0, 0, 0, 0, 1]), Ok(()));
         for from in [[2, 0, 0, 0, 0, 2], [0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1]] {
-            assert_eq!(message.check_owner(from), Err(Malformed::Owner), "{from:02x?}");
+            assert_eq!(message.check_owner(from), Err(MessageError::Owner), "{from:02x?}");
             let named = Message { sender: from, ..message };
             assert_eq!(named.check_owner(from).is_ok(), from == [2, 0, 0, 0, 0, 2], "{from:02x?}");
         }
@@ -573,8 +573,8 @@ mod tests {
         let (key, other) = (SipHasher::new(1, 2), SipHasher::new(1, 3));
         let bytes = start().encode(Some(&key));
         assert_eq!(Message::decode(&bytes, Some(&key)), Ok(start()));
-        assert_eq!(Message::decode(&bytes, Some(&other)), Err(Malformed::Forged));
-        assert_eq!(Message::decode(&start().encode(None), Some(&key)), Err(Malformed::Forged));
+        assert_eq!(Message::decode(&bytes, Some(&other)), Err(MessageError::Forged));
+        assert_eq!(Message::decode(&start().encode(None), Some(&key)), Err(MessageError::Forged));
         assert_eq!(Message::decode(&bytes, None), Ok(start()), "who has no key does not look at tags");
     }
 }

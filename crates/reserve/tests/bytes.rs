@@ -6,7 +6,7 @@ mod support;
 use giveway_qdisc::Rate;
 use giveway_qdisc::hash::SipHasher;
 use giveway_reserve::message::LENGTH;
-use giveway_reserve::{Kind, Malformed, Message, Reason, Tuple};
+use giveway_reserve::{Kind, MessageError, Message, Reason, Tuple};
 use proptest::prelude::*;
 
 fn message() -> impl Strategy<Value = Message> {
@@ -60,7 +60,7 @@ proptest! {
         let right = !(sum(&bytes) as u16);
         bytes[6..8].copy_from_slice(&right.to_be_bytes());
         prop_assert!(Message::decode(&bytes, None).is_ok());
-        prop_assert_eq!(Message::decode(&bytes, Some(&key)), Err(Malformed::Forged));
+        prop_assert_eq!(Message::decode(&bytes, Some(&key)), Err(MessageError::Forged));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! Everything here is a function of its arguments: no clock, no socket, no thread, no terminal. A backend counts with
 //! [`Delays`], [`Drops`] and [`TopFlows`], which need a constant amount of memory, and fills in a [`Snapshot`] per direction on
-//! request. [`openmetrics::render`] and [`tui::screen`] format a list of them.
+//! request. [`json::render`], [`openmetrics::render`], [`tui::screen`] and [`summary::render`] format a list of them, so that
+//! a counter has one name and one value in all four.
 //!
 //! ```
 //! use giveway_watch::{Look, Snapshot};
@@ -19,12 +20,16 @@
 mod bounded;
 mod delays;
 mod flows;
+pub mod json;
 pub mod openmetrics;
 mod snapshot;
+mod status;
+pub mod summary;
 pub mod tui;
 
 pub use bounded::{Bounded, CaptureSummary, Interface, Kept, comment};
 pub use delays::{Delays, Quantiles};
 pub use flows::TopFlows;
-pub use snapshot::{Direction, Drops, Flow, Fragments, Recent, Reservations, Snapshot, tuple_text};
+pub use snapshot::{Backend, Direction, Reservations, Settings, Snapshot};
+pub use status::{Drops, Fragments, Losses, Status, TopFlow, tuple_text};
 pub use tui::Look;

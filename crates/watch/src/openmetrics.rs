@@ -1,14 +1,14 @@
-//! Snapshots as OpenMetrics 1.0 text, which Prometheus and its like collect.
+//! Snapshots as OpenMetrics 1.0 text, the format of Prometheus.
 //!
-//! - One family per quantity, and its unit in its name. Labels say which port: `interface` (where the queue is), `direction`, `handle`
-//!   and `kind` (the discipline's name). The spelling of the discipline and the interface at which packets come are in
-//!   `giveway_discipline_info`, so that they need not be on every sample.
-//! - Counters are those of the port. They never go back but with the program; after a change of discipline they go on with another
-//!   `handle` and `kind`. All reasons of drops are there from the start with zero, so that rates can be computed.
-//! - Delays are summaries. `giveway_sojourn_seconds` is since the start; `giveway_sojourn_recent_seconds` is of the last second, and has
-//!   quantiles only. Quantile 1 is the longest.
-//! - Flows are not here: each would make series that never end. The terminal view has them.
-//! - Times are written exactly, as decimal fractions of a second.
+//! - One family for each quantity, with its unit in its name. Labels identify the port: `interface` (the outgoing one),
+//!   `direction`, `handle` and `kind` (the name of the discipline). The spec of the discipline and the incoming interface are
+//!   labels of `giveway_discipline_info` only, so that not every sample repeats them.
+//! - Counters are those of the port. They decrease only when the program restarts; after a change of discipline they continue
+//!   with another `handle` and `kind`. Every reason of drops has a sample from the start, so that rates can be computed.
+//! - Delays are summaries. `giveway_sojourn_seconds` counts since the start; `giveway_sojourn_recent_seconds` is the last
+//!   second and has quantiles only. Quantile 1 is the maximum.
+//! - There are no series of flows, because their number has no bound. The terminal view shows the largest flows.
+//! - Times are exact decimal fractions of a second.
 //!
 //! References: OpenMetrics 1.0, sections 4 (data model) and 5 (text format).
 
@@ -17,61 +17,48 @@ use std::fmt::{Display, Write as _};
 use giveway_qdisc::{Backlog, Span};
 
 use crate::delays::Quantiles;
-use crate::snapshot::{Fragments, Reservations, Snapshot};
+use crate::snapshot::{Reservations, Snapshot};
+use crate::status::Fragments;
 
-/// What an HTTP server says that this is.
+/// Media type of the text, for HTTP servers.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Snapshots as text: one for each direction. No two of them have the same interface, direction and handle.
+/// Formats snapshots. No two of them may have the same interface, direction and handle.
 pub fn render(snapshots: &[Snapshot]) -> String {
     let mut page = Page { text: String::new(), snapshots, ports: snapshots.iter().map(port).collect() };
     page.info();
     page.gauge("giveway_link_rate_bits_per_second", "bits_per_second", "Shaped rate of the link.", |of| {
-        of.rate.as_bit()
+        of.status.rate.as_bit()
     });
     page.gauge("giveway_uptime_seconds", "seconds", "Time since the start.", |of| {
-        Decimal(of.uptime.as_nanos() * 1000)
+        Decimal::of(of.status.uptime)
     });
     page.gauge(
         "giveway_plain_forwarding",
         "",
-        "1 while packets bypass the discipline, since something went wrong.",
-        |of| u8::from(of.plain_forwarding),
+        "1 while frames bypass the discipline because the direction has failed.",
+        |of| u8::from(of.status.plain.is_some()),
     );
-    page.counts("arrived", "offered to the port", |of| of.arrived);
-    page.counts("sent", "sent", |of| of.sent);
+    page.counts("arrived", "offered to the port", |of| of.status.counters.arrived);
+    page.counts("sent", "sent", |of| of.status.counters.sent);
     page.drops();
-    page.counts("marked", "marked with congestion experienced", |of| of.marked);
-    page.counts("line_lost", "lost on the emulated line, on purpose", |of| of.line_lost);
+    page.packets("marked", "Packets marked with congestion experienced.", |of| of.status.counters.marked);
+    page.packets("line_lost", "Packets lost by the link emulation, as configured.", |of| {
+        of.status.losses.emulated
+    });
     page.held();
+    page.packets("ring_dropped", "Frames that the kernel dropped because the receive ring was full.", |of| {
+        of.status.losses.ring
+    });
     page.counter(
-        "giveway_ring_dropped_packets",
-        "packets",
-        "Frames for which the kernel's ring had no room.",
-        |of| of.ring_drops,
+        "giveway_stalls",
+        "",
+        "Times that the thread was so late that transmission time of the link was lost.",
+        |of| of.status.stalls,
     );
-    page.counter("giveway_stalls", "", "Times that the port was found stuck.", |of| of.stalls);
     page.fragments();
-    let waits = "that packets waited in the queue";
-    let late = "by which packets were sent later than the shaper said";
-    page.summary("giveway_sojourn_seconds", &format!("Time {waits}, since the start."), true, |of| {
-        &of.sojourn
-    });
-    page.summary(
-        "giveway_sojourn_recent_seconds",
-        &format!("Time {waits}, in the last second."),
-        false,
-        |of| &of.recent.sojourn,
-    );
-    page.summary("giveway_lateness_seconds", &format!("Time {late}, since the start."), true, |of| {
-        &of.lateness
-    });
-    page.summary(
-        "giveway_lateness_recent_seconds",
-        &format!("Time {late}, in the last second."),
-        false,
-        |of| &of.recent.lateness,
-    );
+    page.delays("sojourn", "Sojourn time in the queue", |of| &of.status.sojourn);
+    page.delays("lateness", "Delay between due and actual transmission", |of| &of.status.lateness);
     page.gauges();
     page.reservations();
     page.text.push_str("# EOF\n");
@@ -81,7 +68,7 @@ pub fn render(snapshots: &[Snapshot]) -> String {
 struct Page<'a> {
     text: String,
     snapshots: &'a [Snapshot],
-    /// The labels of each.
+    /// Labels of each snapshot.
     ports: Vec<String>,
 }
 
@@ -95,12 +82,12 @@ impl Page<'_> {
     }
 
     fn line(&mut self, line: impl Display) {
-        writeln!(self.text, "{line}").expect("a text takes everything");
+        writeln!(self.text, "{line}").expect("writing to a String cannot fail");
     }
 
     fn sample(&mut self, name: &str, port: usize, more: &str, value: impl Display) {
         let labels = &self.ports[port];
-        writeln!(self.text, "{name}{{{labels}{more}}} {value}").expect("a text takes everything");
+        writeln!(self.text, "{name}{{{labels}{more}}} {value}").expect("writing to a String cannot fail");
     }
 
     fn info(&mut self) {
@@ -108,10 +95,10 @@ impl Page<'_> {
             "giveway_discipline",
             "info",
             "",
-            "The discipline of a port, and where its packets come from.",
+            "The discipline of a port, and the interface that its packets come from.",
         );
         for (port, of) in self.snapshots.iter().enumerate() {
-            let more = format!(",from=\"{}\",spelling=\"{}\"", escaped(&of.from), escaped(&of.spelling));
+            let more = format!(",from=\"{}\",spelling=\"{}\"", escaped(&of.from), escaped(&of.spec));
             self.sample("giveway_discipline_info", port, &more, 1);
         }
     }
@@ -130,14 +117,16 @@ impl Page<'_> {
         }
     }
 
-    /// Packets and bytes.
-    fn counts(&mut self, what: &str, said: &str, value: impl Fn(&Snapshot) -> Backlog) {
-        self.counter(&format!("giveway_{what}_packets"), "packets", &format!("Packets {said}."), |of| {
-            value(of).packets
-        });
-        self.counter(&format!("giveway_{what}_bytes"), "bytes", &format!("Bytes {said}, IP length."), |of| {
-            value(of).bytes
-        });
+    /// A counter of packets.
+    fn packets(&mut self, what: &str, help: &str, value: impl Fn(&Snapshot) -> u64) {
+        self.counter(&format!("giveway_{what}_packets"), "packets", help, value);
+    }
+
+    /// A counter of packets and one of bytes.
+    fn counts(&mut self, what: &str, participle: &str, value: impl Fn(&Snapshot) -> Backlog) {
+        self.packets(what, &format!("Packets {participle}."), |of| value(of).packets);
+        let help = format!("Bytes {participle}, IP length.");
+        self.counter(&format!("giveway_{what}_bytes"), "bytes", &help, |of| value(of).bytes);
     }
 
     fn drops(&mut self) {
@@ -149,54 +138,69 @@ impl Page<'_> {
         let name = format!("giveway_dropped_{unit}");
         self.family(&name, "counter", unit, help);
         for (port, of) in self.snapshots.iter().enumerate() {
-            for (why, count) in of.dropped.iter() {
+            for (why, count) in of.status.dropped.iter() {
                 let more = format!(",reason=\"{}\"", why.name());
                 self.sample(&format!("{name}_total"), port, &more, number(count));
             }
         }
     }
 
-    /// Only where frames are cut or joined.
+    /// Only directions that cut or join frames, or did.
     fn fragments(&mut self) {
-        let told: Vec<(usize, &Fragments)> = self
-            .snapshots
+        let snapshots = self.snapshots;
+        let used: Vec<(usize, &Fragments)> = snapshots
             .iter()
+            .map(|of| &of.status.fragments)
             .enumerate()
-            .filter_map(|(port, of)| Some((port, of.fragments.as_ref()?)))
+            .filter(|(_, fragments)| fragments.is_used())
             .collect();
-        if told.is_empty() {
+        if used.is_empty() {
             return;
         }
         type Value = fn(&Fragments) -> u64;
         let families: [(&str, &str, Value); 6] = [
             ("giveway_cut_frames", "Frames that were cut into fragments.", |of| of.cut),
             ("giveway_cut_fragments", "Fragments that frames were cut into.", |of| of.pieces),
-            ("giveway_spared_fragments", "Fragments left out, as one of their frame was dropped.", |of| {
-                of.spared
-            }),
-            ("giveway_uncut_frames", "Frames longer than a fragment that passed whole.", |of| of.whole),
-            ("giveway_joined_fragments", "Fragments that became part of frames.", |of| of.joined),
-            ("giveway_joined_frames", "Frames put together from fragments.", |of| of.frames),
+            (
+                "giveway_spared_fragments",
+                "Fragments that were not queued because another one of their frame was dropped.",
+                |of| of.spared,
+            ),
+            ("giveway_whole_frames", "Frames longer than a fragment that passed whole.", |of| of.whole),
+            ("giveway_joined_fragments", "Fragments that became part of frames.", |of| of.joined.joined),
+            ("giveway_joined_frames", "Frames that were joined from fragments.", |of| of.joined.packets),
         ];
         for (name, help, value) in families {
-            let (_, unit) = name.rsplit_once('_').expect("a unit ends each name");
+            let (_, unit) = name.rsplit_once('_').expect("each name ends with a unit");
             self.family(name, "counter", unit, help);
-            for (port, of) in &told {
+            for (port, of) in &used {
                 self.sample(&format!("{name}_total"), *port, "", value(of));
             }
         }
         let name = "giveway_lost_fragments";
-        self.family(name, "counter", "fragments", "Fragments that became no part of a frame.");
-        for (port, of) in &told {
-            for (why, lost) in &of.lost {
-                self.sample(&format!("{name}_total"), *port, &format!(",reason=\"{}\"", escaped(why)), *lost);
+        self.family(name, "counter", "fragments", "Fragments that did not become part of a frame.");
+        for (port, of) in &used {
+            for (why, lost) in of.joined.lost() {
+                self.sample(&format!("{name}_total"), *port, &format!(",reason=\"{}\"", why.name()), lost);
             }
         }
     }
 
     fn held(&mut self) {
-        self.gauge("giveway_held_packets", "packets", "Packets in the queue.", |of| of.held.packets);
-        self.gauge("giveway_held_bytes", "bytes", "Bytes in the queue, IP length.", |of| of.held.bytes);
+        self.gauge("giveway_held_packets", "packets", "Packets in the queue.", |of| {
+            of.status.backlog.packets
+        });
+        self.gauge("giveway_held_bytes", "bytes", "Bytes in the queue, IP length.", |of| {
+            of.status.backlog.bytes
+        });
+    }
+
+    /// Quantiles since the start, and quantiles of the last second.
+    fn delays(&mut self, what: &str, help: &str, of: impl Fn(&Snapshot) -> &[Quantiles; 2]) {
+        let name = format!("giveway_{what}_seconds");
+        self.summary(&name, &format!("{help}, since the start."), true, |snapshot| &of(snapshot)[0]);
+        let name = format!("giveway_{what}_recent_seconds");
+        self.summary(&name, &format!("{help}, in the last second."), false, |snapshot| &of(snapshot)[1]);
     }
 
     fn summary(&mut self, name: &str, help: &str, whole: bool, of: impl Fn(&Snapshot) -> &Quantiles) {
@@ -209,7 +213,7 @@ impl Page<'_> {
                     self.sample(name, port, &format!(",quantile=\"{share}\""), Decimal::of(span));
                 }
             }
-            // Counts and sums may not go back, so they are there only since the start.
+            // Counts and sums must not decrease, so they exist only since the start.
             if whole {
                 self.sample(&format!("{name}_count"), port, "", quantiles.count);
                 self.sample(&format!("{name}_sum"), port, "", Decimal(quantiles.sum_ps));
@@ -217,7 +221,7 @@ impl Page<'_> {
         }
     }
 
-    /// Only where some direction keeps them.
+    /// Only directions that keep reservations.
     fn reservations(&mut self) {
         let snapshots = self.snapshots;
         let kept =
@@ -227,13 +231,13 @@ impl Page<'_> {
         }
         type Number = fn(&Reservations) -> u64;
         let numbers: [(&str, &str, &str, Number); 3] = [
-            ("giveway_reservable_bits_per_second", "bits_per_second", "What may be reserved.", |of| {
+            ("giveway_reservable_bits_per_second", "bits_per_second", "Rate that may be reserved.", |of| {
                 of.capacity.as_bit()
             }),
-            ("giveway_reserved_bits_per_second", "bits_per_second", "What is reserved now.", |of| {
+            ("giveway_reserved_bits_per_second", "bits_per_second", "Rate that is reserved now.", |of| {
                 of.reserved.as_bit()
             }),
-            ("giveway_reservations", "", "Flows that have a reservation, now or later.", |of| of.flows),
+            ("giveway_reservations", "", "Reservations, those of the future included.", |of| of.flows),
         ];
         for (name, unit, help, value) in numbers {
             self.family(name, "gauge", unit, help);
@@ -242,25 +246,20 @@ impl Page<'_> {
             }
         }
         let name = "giveway_reservation_messages";
-        self.family(
-            name,
-            "counter",
-            "",
-            "Control packets and what became of them, and reservations that went.",
-        );
+        self.family(name, "counter", "", "Control packets by outcome, and reservations that ended.");
         for (port, of) in kept() {
-            for (outcome, count) in &of.messages {
+            for (outcome, count) in of.all_messages() {
                 let more = format!(",outcome=\"{}\"", escaped(outcome));
                 self.sample(&format!("{name}_total"), port, &more, count);
             }
         }
     }
 
-    /// Inner state of disciplines: each has other names, so that the name is a label.
+    /// Gauges of disciplines. Each discipline has other names, so the name is a label.
     fn gauges(&mut self) {
-        self.family("giveway_gauge", "gauge", "", "Inner state of the discipline, by name.");
+        self.family("giveway_gauge", "gauge", "", "Gauges of the discipline, by name.");
         for (port, of) in self.snapshots.iter().enumerate() {
-            for (name, value) in &of.gauges {
+            for (name, value) in &of.status.gauges {
                 self.sample("giveway_gauge", port, &format!(",name=\"{}\"", escaped(name)), Float(*value));
             }
         }
@@ -278,7 +277,7 @@ fn port(of: &Snapshot) -> String {
     )
 }
 
-/// What may not stand in a quoted text, section 5.1: backslash, line feed, quote.
+/// Escapes backslash, line feed and quote (section 5.1).
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -292,7 +291,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Picoseconds, written in seconds, exactly.
+/// Picoseconds, formatted in seconds without rounding.
 struct Decimal(u128);
 
 impl Decimal {
@@ -313,7 +312,7 @@ impl Display for Decimal {
     }
 }
 
-/// A number that may be none or without bounds, section 5.1.
+/// A number that may be NaN or infinite (section 5.1).
 struct Float(f64);
 
 impl Display for Float {

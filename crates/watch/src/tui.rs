@@ -1,31 +1,29 @@
-//! Snapshots as lines for a terminal: what the queue holds, how long packets wait, what is dropped and why, who sends most, and how
-//! much of the link is in use.
+//! Snapshots as lines for a terminal: use of the link, backlog, drops by reason, sojourn times and the largest flows.
 //!
-//! A function from snapshots and a size to lines: no line is wider than the terminal and there are no more lines than it has. What
-//! draws them (an alternate screen, a cursor put home) is the host's; nothing here knows escape codes, so that the same
-//! lines can be logged. Every direction gets its share of the height; what does not fit is left out from below: flows first.
+//! [`screen`] is a function of snapshots and a size: it returns at most `height` lines of at most `width` columns, without
+//! escape codes, so that they can also be logged. The caller draws them. Each direction gets its share of the height; lines
+//! that do not fit are left out from the bottom, flows first.
 //!
-//! Numbers have three or four digits and a unit, as they are read at a glance; exact ones are in the metrics.
-
-use std::time::Duration;
+//! Numbers have three or four digits and a unit, for reading at a glance; the metrics have exact ones.
 
 use giveway_qdisc::{Backlog, Span};
 
 use crate::delays::Quantiles;
 use crate::snapshot::Snapshot;
+use crate::status::tuple_text;
 
-/// How it looks.
+/// Style of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Plain ASCII: `->`, `us`, `#`.
+    /// True for plain ASCII: `->`, `us`, `#`.
     pub ascii: bool,
 }
 
-/// Lines for a terminal of `width` columns and `height` lines: at most so many lines, none of them wider.
+/// Formats snapshots for a terminal of `width` columns and `height` lines.
 pub fn screen(snapshots: &[Snapshot], width: usize, height: usize, look: Look) -> Vec<String> {
     let mut lines = Vec::new();
     for (at, of) in snapshots.iter().enumerate() {
-        // Whoever comes later gets what is left; a line between two.
+        // The height that is left is shared among the directions that are left. An empty line separates two.
         let share = (height - lines.len().min(height)) / (snapshots.len() - at);
         let between = usize::from(at + 1 < snapshots.len());
         let mut own = direction(of, width, look);
@@ -39,37 +37,40 @@ pub fn screen(snapshots: &[Snapshot], width: usize, height: usize, look: Look) -
     lines.iter().map(|line| fitted(line, width, look)).collect()
 }
 
-/// One direction, the most important first.
+/// Lines of one direction, the most important first.
 fn direction(of: &Snapshot, width: usize, look: Look) -> Vec<String> {
     let arrow = if look.ascii { "->" } else { "→" };
     let mut lines = vec![format!(
         "{} {arrow} {}   {}   {}   up {}",
         of.from,
         of.to,
-        of.spelling,
-        rate(of.rate.as_bit()),
-        uptime(of.uptime)
+        of.spec,
+        rate(of.status.rate.as_bit()),
+        uptime(of.status.uptime)
     )];
-    if of.plain_forwarding {
-        lines.push("PLAIN FORWARDING: the discipline is bypassed, since something went wrong".to_owned());
+    if of.status.plain.is_some() {
+        lines.push(
+            "PLAIN FORWARDING: frames bypass the discipline because the direction has failed".to_owned(),
+        );
     }
     lines.push(link(of, width, look));
-    lines.push(format!("queue     {}", amount(of.held)));
+    lines.push(format!("held      {}", amount(of.status.backlog)));
     lines.push(format!("drops     {}", drops(of)));
-    lines.push(quantiles("sojourn", "1 s", &of.recent.sojourn, width, look));
-    lines.push(quantiles("", "all", &of.sojourn, width, look));
-    lines.push(quantiles("late", "1 s", &of.recent.lateness, width, look));
-    lines.push(quantiles("", "all", &of.lateness, width, look));
-    lines.push(format!("passed    arrived {}   sent {}", amount(of.arrived), amount(of.sent)));
-    if !of.gauges.is_empty() {
-        let gauges: Vec<String> =
-            of.gauges.iter().map(|(name, value)| format!("{name} {}", digits(*value))).collect();
-        lines.push(format!("state     {}", gauges.join("   ")));
+    for (name, [all, last]) in [("sojourn", &of.status.sojourn), ("lateness", &of.status.lateness)] {
+        lines.push(quantiles(name, "1 s", last, width, look));
+        lines.push(quantiles("", "all", all, width, look));
     }
-    for (at, flow) in of.recent.flows.iter().enumerate() {
+    let (arrived, sent) = (of.status.counters.arrived, of.status.counters.sent);
+    lines.push(format!("passed    arrived {}   sent {}", amount(arrived), amount(sent)));
+    if !of.status.gauges.is_empty() {
+        let gauges: Vec<String> =
+            of.status.gauges.iter().map(|(name, value)| format!("{name} {}", digits(*value))).collect();
+        lines.push(format!("gauges    {}", gauges.join("   ")));
+    }
+    for (at, flow) in of.status.top.iter().enumerate() {
         let head = if at == 0 { "flows" } else { "" };
-        let Backlog { packets, bytes } = flow.sent;
-        let text = if flow.text.is_empty() { format!("{:016x}", flow.key.0) } else { flow.text.clone() };
+        let Backlog { packets, bytes } = flow.arrived;
+        let text = flow.tuple.as_ref().map_or_else(|| "not IP".to_owned(), tuple_text);
         lines.push(format!(
             "{head:9} {:>11} {:>8} p/s  {text}",
             rate(bytes.saturating_mul(8)),
@@ -79,14 +80,14 @@ fn direction(of: &Snapshot, width: usize, look: Look) -> Vec<String> {
     lines
 }
 
-/// How much of the link is in use, as a bar.
+/// Utilization of the link, as a bar.
 fn link(of: &Snapshot, width: usize, look: Look) -> String {
-    let Backlog { packets, bytes } = of.recent.sent;
+    let Backlog { packets, bytes } = of.status.last_second;
     let bits = u128::from(bytes) * 8;
-    let whole = u128::from(of.rate.as_bit());
+    let whole = u128::from(of.status.rate.as_bit());
     let share = (bits * 1000).checked_div(whole).unwrap_or(0);
     let cells = width.saturating_sub(52).clamp(10, 40);
-    // Rounded down, but a link that sends at all shows it. More than all of it is shown as all of it.
+    // Rounded down, but any traffic shows at least one cell. More than the rate is shown as a full bar.
     let full = (bits * cells as u128).checked_div(whole).map_or(0, |full| full.min(cells as u128) as usize);
     let full = if bits > 0 { full.max(1) } else { full };
     let (on, off) = if look.ascii { ("#", ".") } else { ("█", "░") };
@@ -109,13 +110,14 @@ fn quantiles(what: &str, window: &str, of: &Quantiles, width: usize, look: Look)
     let one = |name: &str, span| format!("  {name} {:>8}", time(span, look));
     let Quantiles { p50, p90, p99, p999, max, .. } = *of;
     let all = [("p50", p50), ("p90", p90), ("p99", p99), ("p99.9", p999), ("max", max)];
-    // Where all five have no room, the middle and the ends tell most.
+    // A narrow terminal has room for three of the five.
     let shown = all.iter().filter(|(name, _)| width >= 84 || !["p90", "p99.9"].contains(name));
     head + &shown.map(|(name, span)| one(name, *span)).collect::<String>()
 }
 
 fn drops(of: &Snapshot) -> String {
     let mut parts: Vec<String> = of
+        .status
         .dropped
         .iter()
         .filter(|(_, some)| some.packets > 0)
@@ -124,12 +126,10 @@ fn drops(of: &Snapshot) -> String {
     if parts.is_empty() {
         parts.push("none".to_owned());
     }
-    parts.push(format!("marks {}", count(of.marked.packets)));
-    for (name, some) in [("line", of.line_lost.packets), ("ring", of.ring_drops), ("stalls", of.stalls)] {
-        if some > 0 {
-            parts.push(format!("{name} {}", count(some)));
-        }
-    }
+    parts.push(format!("marked {}", count(of.status.counters.marked)));
+    let others = of.status.losses.named().into_iter().chain([("stalls", of.status.stalls)]);
+    let others = others.filter(|(_, some)| *some > 0);
+    parts.extend(others.map(|(name, some)| format!("{name} {}", count(some))));
     parts.join("   ")
 }
 
@@ -141,7 +141,7 @@ fn amount(of: Backlog) -> String {
     )
 }
 
-/// "1,234,567": counts are exact as long as they are short enough to be read.
+/// Formats a count: exact with separators ("1,234,567") below ten million, and with a prefix from there.
 fn count(number: u64) -> String {
     if number >= 10_000_000 {
         return scaled(number.into(), &["", "k", "M", "G", "T", "P", "E"]);
@@ -161,7 +161,8 @@ fn time(span: Span, look: Look) -> String {
     scaled(span.as_ps().into(), &units)
 }
 
-/// Three digits, cut and not rounded, and the unit that has them; units are a thousand apart. The last has as many as it takes.
+/// Formats three digits, truncated, with the unit that fits. Units are a factor of 1,000 apart; the last one takes all larger
+/// numbers.
 fn scaled(number: u128, units: &[&str]) -> String {
     let mut one = 1;
     let mut at = 0;
@@ -177,7 +178,7 @@ fn scaled(number: u128, units: &[&str]) -> String {
     format!("{whole}{point}{part}{space}{}", units[at])
 }
 
-/// A state of a discipline, of which nothing is known: four digits.
+/// Formats a gauge, whose magnitude is not known, with four digits.
 fn digits(value: f64) -> String {
     match value {
         value if !value.is_finite() => value.to_string(),
@@ -188,8 +189,8 @@ fn digits(value: f64) -> String {
     }
 }
 
-fn uptime(since: Duration) -> String {
-    let s = since.as_secs();
+fn uptime(since: Span) -> String {
+    let s = since.as_ps() / Span::s(1).as_ps();
     let clock = format!("{:02}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
     match s / 86_400 {
         0 => clock,
@@ -197,9 +198,9 @@ fn uptime(since: Duration) -> String {
     }
 }
 
-/// At most as wide as the terminal.
+/// Cuts a line to the width of the terminal.
 fn fitted(line: &str, width: usize, look: Look) -> String {
-    // Names come from outside: none of them moves the cursor.
+    // Interfaces and disciplines may have any name: control characters must not move the cursor.
     let line: String = line.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     if line.chars().count() <= width {
         return line;
@@ -231,16 +232,16 @@ mod tests {
         assert_eq!(time(Span::us(1234), look), "1.23 ms");
         assert_eq!([time(Span::ZERO, look), time(Span::s(2000), look)], ["0 ps", "2000 s"]);
         assert_eq!(time(Span::us(12), Look::default()), "12.0 µs");
-        assert_eq!(uptime(Duration::from_secs(59)), "00:00:59");
-        assert_eq!(uptime(Duration::from_secs(40 * 86_400 + 3_661)), "40 d 01:01:01");
+        assert_eq!(uptime(Span::s(59)), "00:00:59");
+        assert_eq!(uptime(Span::s(40 * 86_400 + 3_661)), "40 d 01:01:01");
         assert_eq!([0.5, 3.0, 1234.5, 1.239, f64::NAN].map(digits), ["0.5000", "3", "1234", "1.24", "NaN"]);
     }
 
     #[test]
     fn the_bar() {
         let of = |rate, bytes| {
-            let mut of = Snapshot { rate: Rate::bit(rate), ..Snapshot::default() };
-            of.recent.sent = Backlog { packets: 1, bytes };
+            let mut of = Snapshot::default();
+            (of.status.rate, of.status.last_second) = (Rate::bit(rate), Backlog { packets: 1, bytes });
             let line = link(&of, 62, Look { ascii: true });
             line.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" ")
         };

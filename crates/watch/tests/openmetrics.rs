@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{snapshot, two};
+use giveway_watch::Fragments;
 use giveway_watch::openmetrics::render;
+use giveway_wire::fragment::{Counts, Lost};
 use proptest::prelude::*;
 
 #[test]
@@ -27,7 +29,8 @@ fn reservations_of_one_direction() {
         capacity: giveway_qdisc::Rate::kbit(9500),
         reserved: giveway_qdisc::Rate::mbit(2),
         flows: 3,
-        messages: vec![("granted", 7), ("forged", 0)],
+        messages: vec![("granted", 7)],
+        malformed: vec![("forged", 0)],
     });
     let samples = check(&render(&snapshots)).unwrap();
     let found = |name: &str, outcome: &str| -> Vec<String> {
@@ -73,16 +76,10 @@ fn numbers_arrive() {
 #[test]
 fn fragments_arrive() {
     let mut both = two();
-    let lost = vec![("expired", 3), ("malformed", 0)];
-    both[0].fragments = Some(giveway_watch::Fragments {
-        cut: 7,
-        pieces: 15,
-        spared: 2,
-        whole: 1,
-        joined: 12,
-        frames: 6,
-        lost,
-    });
+    let mut joined = Counts { joined: 12, packets: 6, ..Counts::default() };
+    joined.lost[Lost::Expired as usize] = 3;
+    both[0].status.fragments =
+        Fragments { cut: 7, pieces: 15, spared: 2, whole: 1, joined, ..Fragments::default() };
     let samples = check(&render(&both)).unwrap();
     let value = |name: &str, reason: Option<&str>| {
         let found = samples
@@ -94,7 +91,7 @@ fn fragments_arrive() {
         ("giveway_cut_frames_total", "7"),
         ("giveway_cut_fragments_total", "15"),
         ("giveway_spared_fragments_total", "2"),
-        ("giveway_uncut_frames_total", "1"),
+        ("giveway_whole_frames_total", "1"),
         ("giveway_joined_fragments_total", "12"),
         ("giveway_joined_frames_total", "6"),
     ] {

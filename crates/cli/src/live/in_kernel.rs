@@ -10,24 +10,22 @@
 //! - When this program ends, the wire is parted first, what is queued leaves, and then the disciplines go.
 //!   When it is killed, both stay and traffic goes on; the next start takes them away.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use giveway_control::ControlApi;
 use giveway_control::config::{self, UNLIMITED};
 use giveway_control::settings::Setting;
+use giveway_control::{ControlApi, ControlError};
 use giveway_kernel::KernelError;
 use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
 use giveway_kernel::redirect;
 use giveway_kernel_plan::plan::{Kind, Plan};
 use giveway_live::clock::monotonic_ns;
 use giveway_live::privilege::{self, Confinement};
-use giveway_qdisc::{Backlog, DropReason, Rate};
-use giveway_watch::{Direction, Drops, Quantiles, Recent, Snapshot};
-use serde_json::{Map, Value, json};
+use giveway_qdisc::{Backlog, DropReason, PortCounters, Rate, Span, units};
+use giveway_watch::{Backend, Direction, Drops, Snapshot, Status, json, summary};
 
 use super::preparing::{self, Prepared};
 use super::{Args, Signals, pause, say, say_ready, serving, wrong};
@@ -128,7 +126,6 @@ fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
 
 /// One direction.
 struct Way {
-    name: &'static str,
     direction: Direction,
     from: String,
     to: String,
@@ -227,13 +224,13 @@ fn carry(
     let joined = redirect::join(ends).map_err(|error| undo(error, &ends))?;
     let rates = [&plans[0], &plans[1]].map(|plan| plan.params.rate);
     let [there, here] = plans;
-    let way = |name, direction, (from, to): (&str, &str), plan: Plan, attached| {
-        let (from, to, text) = (from.to_owned(), to.to_owned(), format!("{PREFIX}{}", plan.spelling()));
-        Way { name, direction, from, to, text, plan, attached }
+    let way = |direction, (from, to): (&str, &str), plan: Plan, attached| {
+        let (from, to, text) = (from.to_owned(), to.to_owned(), format!("{PREFIX}{}", plan.text()));
+        Way { direction, from, to, text, plan, attached }
     };
     let ways = [
-        way("forward", Direction::Forward, (ends[0], ends[1]), there, forward),
-        way("reverse", Direction::Reverse, (ends[1], ends[0]), here, back),
+        way(Direction::Forward, (ends[0], ends[1]), there, forward),
+        way(Direction::Reverse, (ends[1], ends[0]), here, back),
     ];
     let keeper = Keeper { ways, rates: rates.into(), began: monotonic_ns() };
     let (questions, asked) = mpsc::sync_channel(QUESTIONS);
@@ -256,7 +253,7 @@ fn carry(
     if whole {
         drain(&keeper);
     }
-    let pictures = keeper.pictures();
+    let snapshots = keeper.snapshots();
     let mut outcome = if whole { Outcome::Done } else { Outcome::Failed };
     let mut told = |error: String| {
         show::sentence(&error);
@@ -272,9 +269,9 @@ fn carry(
             Err(error) => told(error.to_string()),
         }
     }
-    match pictures {
-        Ok(pictures) if args.json => writeln!(out, "{}", keeper.json(&pictures))?,
-        Ok(pictures) => write!(out, "{}", keeper.summary(&pictures))?,
+    match snapshots {
+        Ok(snapshots) if args.json => writeln!(out, "{}", json::render(&snapshots))?,
+        Ok(snapshots) => write!(out, "{}", summary::render(&snapshots))?,
         Err(error) => told(error.to_string()),
     }
     Ok(outcome)
@@ -326,55 +323,68 @@ fn watch(
 fn drain(keeper: &Keeper) {
     let until = monotonic_ns() + PATIENCE_NS;
     while monotonic_ns() < until {
-        let held = keeper.pictures().map_or(0, |pictures| pictures.iter().map(|one| one.held.packets).sum());
-        if held == 0 {
+        let packets = |of: &Snapshot| of.status.backlog.packets;
+        let backlog = keeper.snapshots().map_or(0, |snapshots| snapshots.iter().map(packets).sum());
+        if backlog == 0 {
             return;
         }
         pause(Duration::from_millis(50));
     }
 }
 
-/// What the kernel counts of one direction.
-#[derive(Debug, Default, PartialEq)]
-struct Picture {
-    arrived: Backlog,
-    sent: Backlog,
-    dropped: Backlog,
-    held: Backlog,
-    drops: Vec<(DropReason, u64)>,
-    others: Vec<(String, u64)>,
-}
-
-impl Picture {
-    fn of(counters: &[(String, u64)]) -> Picture {
-        let number =
-            |name: &str| counters.iter().find(|(other, _)| other == name).map_or(0, |(_, number)| *number);
-        let amount = |what: &str| Backlog {
-            packets: number(&format!("{what}_packets")),
-            bytes: number(&format!("{what}_bytes")),
-        };
-        let reasons = DropReason::ALL.into_iter();
-        let known = |name: &str| {
-            ["arrived", "sent", "dropped", "held"]
-                .iter()
-                .any(|what| name.strip_prefix(what).is_some_and(|rest| rest.starts_with('_')))
-                || DropReason::ALL.iter().any(|reason| reason.name() == name)
-        };
-        Picture {
-            arrived: amount("arrived"),
-            sent: amount("sent"),
-            dropped: amount("dropped"),
-            held: amount("held"),
-            drops: reasons.map(|why| (why, number(why.name()))).filter(|(_, lost)| *lost > 0).collect(),
-            others: counters.iter().filter(|(name, _)| !known(name)).cloned().collect(),
-        }
+/// Counters of a direction from those that the kernel has, by name. Names that are not counters of every discipline are
+/// gauges.
+fn status(counters: &[(String, u64)]) -> Status {
+    let number =
+        |name: &str| counters.iter().find(|(other, _)| other == name).map_or(0, |(_, number)| *number);
+    let amount = |what: &str| Backlog {
+        packets: number(&format!("{what}_packets")),
+        bytes: number(&format!("{what}_bytes")),
+    };
+    let is_gauge = |name: &str| {
+        let amounts = ["arrived", "sent", "dropped", "held"];
+        let is_amount = |what: &&str| name.strip_prefix(*what).is_some_and(|rest| rest.starts_with('_'));
+        !amounts.iter().any(is_amount) && !DropReason::ALL.iter().any(|reason| reason.name() == name)
+    };
+    let all = amount("dropped");
+    let mut dropped = Drops::default();
+    for why in DropReason::ALL {
+        let packets = number(why.name());
+        // The kernel counts the bytes of all drops together: each reason gets a share in proportion to its packets.
+        let bytes = u128::from(all.bytes) * u128::from(packets) / u128::from(all.packets.max(1));
+        dropped.set(why, Backlog { packets, bytes: bytes as u64 });
+    }
+    let gauges = counters.iter().filter(|(name, _)| is_gauge(name));
+    Status {
+        counters: PortCounters { arrived: amount("arrived"), sent: amount("sent"), dropped: all, marked: 0 },
+        dropped,
+        backlog: amount("held"),
+        gauges: gauges.map(|(name, number)| (name.clone().into(), *number as f64)).collect(),
+        ..Status::default()
     }
 }
 
 impl Keeper {
-    fn pictures(&self) -> Result<[Picture; 2], KernelError> {
-        let of = |way: &Way| Ok::<_, KernelError>(Picture::of(&attach::counters(&way.attached)?));
-        Ok([of(&self.ways[0])?, of(&self.ways[1])?])
+    /// Snapshots of both directions. The kernel has no sojourn times, and no counters of a link emulation.
+    fn snapshots(&self) -> Result<Vec<Snapshot>, KernelError> {
+        let one = |(at, way): (usize, &Way)| {
+            let mut status = status(&attach::counters(&way.attached)?);
+            status.rate = self.rate(at);
+            status.uptime = self.uptime();
+            status.scheduling = format!("in the kernel, as {}", way.attached.name);
+            Ok(Snapshot {
+                from: way.from.clone(),
+                to: way.to.clone(),
+                direction: way.direction,
+                spec: way.text.clone(),
+                kind: way.plan.kind.name().to_owned(),
+                handle: "1:".to_owned(),
+                backend: Backend::Kernel,
+                status,
+                ..Snapshot::default()
+            })
+        };
+        self.ways.iter().enumerate().map(one).collect()
     }
 
     fn rate(&self, at: usize) -> Rate {
@@ -384,8 +394,8 @@ impl Keeper {
         }
     }
 
-    fn uptime(&self) -> Duration {
-        Duration::from_nanos(monotonic_ns() - self.began)
+    fn uptime(&self) -> Span {
+        Span::ns(monotonic_ns() - self.began)
     }
 
     fn describe(&self) -> Vec<String> {
@@ -400,137 +410,49 @@ impl Keeper {
         self.ways.iter().enumerate().map(line).collect()
     }
 
-    fn summary(&self, pictures: &[Picture; 2]) -> String {
-        let mut text = String::new();
-        for (way, picture) in self.ways.iter().zip(pictures) {
-            let _ = writeln!(text, "{} to {}, {:.1} s", way.from, way.to, self.uptime().as_secs_f64());
-            let Picture { arrived, sent, dropped, held, drops, .. } = picture;
-            let reasons: Vec<String> =
-                drops.iter().map(|(why, lost)| format!("{} {lost}", why.name())).collect();
-            let reasons =
-                if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
-            for (name, of, more) in [
-                ("arrived", arrived, ""),
-                ("sent", sent, ""),
-                ("dropped", dropped, &reasons),
-                ("held", held, ""),
-            ] {
-                if name != "held" || of.packets > 0 {
-                    let _ = writeln!(text, "  {name:<10} {} packets, {} bytes{more}", of.packets, of.bytes);
-                }
-            }
-        }
-        text
-    }
-
-    fn json(&self, pictures: &[Picture; 2]) -> Value {
-        let amount = |of: &Backlog| json!({"packets": of.packets, "bytes": of.bytes});
-        let ways = self.ways.iter().zip(pictures).enumerate().map(|(at, (way, picture))| {
-            let drops: Map<String, Value> =
-                picture.drops.iter().map(|(why, lost)| (why.name().to_owned(), json!(lost))).collect();
-            let gauges: Map<String, Value> =
-                picture.others.iter().map(|(name, number)| (name.clone(), json!(number))).collect();
-            json!({
-                "direction": way.name, "from": way.from, "to": way.to, "rate_bps": self.rate(at).as_bit(), "qdisc": way.text,
-                "uptime_s": self.uptime().as_secs_f64(),
-                "arrived": amount(&picture.arrived), "sent": amount(&picture.sent), "dropped": amount(&picture.dropped),
-                "held": amount(&picture.held), "drops": drops, "gauges": gauges,
-                "how": format!("in the kernel, as {}", way.attached.name),
-            })
-        });
-        json!({"version": env!("CARGO_PKG_VERSION"), "directions": ways.collect::<Vec<_>>()})
-    }
-
-    fn set_rate(&self, at: usize, value: &str) -> Result<String, String> {
+    fn set_rate(&self, at: usize, value: &str) -> Result<String, ControlError> {
         let rate: Option<Rate> = match value {
             "unlimited" => None,
-            text => Some(text.parse().map_err(|error| format!("{error}"))?),
+            text => Some(text.parse().map_err(|error: units::UnitError| ControlError::unavailable(error))?),
         };
         let way = &self.ways[at];
         if way.plan.kind == Kind::Trr {
-            return Err(
-                "the calendar of trr is made for its rate: end it and begin again with another".to_owned()
-            );
+            return Err(ControlError::unavailable(
+                "the calendar of trr is built for one rate: stop the bridge, and start it with another rate",
+            ));
         }
         let mut plan = way.plan.clone();
         plan.params.rate = rate.map_or(0, Rate::as_bit);
-        attach::set_params(&way.attached, &plan).map_err(|error| error.to_string())?;
+        attach::set_params(&way.attached, &plan).map_err(ControlError::unavailable)?;
         self.rates.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] = plan.params.rate;
         Ok(format!("the rate from {} to {} is {}", way.from, way.to, config::rate(self.rate(at))))
     }
 }
 
 impl Keeper {
-    fn show(&self) -> Result<String, String> {
-        let pictures = self.pictures().map_err(|error| error.to_string())?;
-        Ok(self.json(&pictures).to_string())
-    }
-
-    fn set(&self, name: &str, value: &str) -> Result<String, String> {
+    fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
         match name {
             "rate" => self.set_rate(0, value),
             "rate-reverse" => self.set_rate(1, value),
-            _ => Err(format!(
-                "{name}: in the kernel rate and rate-reverse can be set, the rest when it begins"
-            )),
+            _ => Err(ControlError::unavailable(format!(
+                "{name}: with disciplines in the kernel, only rate and rate-reverse can change while the bridge runs"
+            ))),
         }
-    }
-
-    fn snapshots(&self) -> Vec<Snapshot> {
-        // Who asks for metrics gets none when the kernel has none to give.
-        let Ok(pictures) = self.pictures() else { return Vec::new() };
-        let one = |(at, (way, picture)): (usize, (&Way, Picture))| {
-            let mut dropped = Drops::default();
-            for (why, packets) in &picture.drops {
-                // The kernel counts the bytes of all drops together: each reason has its part of the packets.
-                let bytes = u128::from(picture.dropped.bytes) * u128::from(*packets)
-                    / u128::from(picture.dropped.packets.max(1));
-                dropped.set(*why, Backlog { packets: *packets, bytes: bytes as u64 });
-            }
-            Snapshot {
-                from: way.from.clone(),
-                to: way.to.clone(),
-                direction: way.direction,
-                spelling: way.text.clone(),
-                kind: way.plan.kind.name().to_owned(),
-                handle: "1:".to_owned(),
-                rate: self.rate(at),
-                uptime: self.uptime(),
-                plain_forwarding: false,
-                arrived: picture.arrived,
-                sent: picture.sent,
-                dropped,
-                marked: Backlog::default(),
-                held: picture.held,
-                line_lost: Backlog::default(),
-                ring_drops: 0,
-                stalls: 0,
-                fragments: None,
-                sojourn: Quantiles::default(),
-                lateness: Quantiles::default(),
-                recent: Recent::default(),
-                gauges: picture.others.into_iter().map(|(name, number)| (name, number as f64)).collect(),
-                reservations: None,
-            }
-        };
-        self.ways.iter().zip(pictures).enumerate().map(one).collect()
     }
 }
 
 /// What the threads that serve clients ask the watching thread, the only one that may run `tc` and `bpftool`.
 enum Question {
-    Show(mpsc::Sender<Result<String, String>>),
-    Set(String, String, mpsc::Sender<Result<String, String>>),
-    Snapshots(mpsc::Sender<Vec<Snapshot>>),
+    Set(String, String, mpsc::Sender<Result<String, ControlError>>),
+    Snapshots(mpsc::Sender<Result<Vec<Snapshot>, ControlError>>),
 }
 
 impl Question {
     fn answer(self, keeper: &Keeper) {
         // A client may have gone meanwhile: then nobody hears the answer.
         let _ = match self {
-            Question::Show(to) => to.send(keeper.show()).is_ok(),
             Question::Set(name, value, to) => to.send(keeper.set(&name, &value)).is_ok(),
-            Question::Snapshots(to) => to.send(keeper.snapshots()).is_ok(),
+            Question::Snapshots(to) => to.send(keeper.snapshots().map_err(ControlError::unavailable)).is_ok(),
         };
     }
 }
@@ -542,33 +464,32 @@ struct Front {
 }
 
 impl Front {
-    fn ask<T>(&self, question: impl FnOnce(mpsc::Sender<T>) -> Question) -> Result<T, String> {
+    fn ask<T>(&self, question: impl FnOnce(mpsc::Sender<T>) -> Question) -> Result<T, ControlError> {
         let (to, answer) = mpsc::channel();
-        let busy = || "tc or bpftool took too long to answer: try again".to_owned();
+        let busy = || ControlError::unavailable("tc or bpftool took too long to answer: try again");
         self.questions.try_send(question(to)).map_err(|_| busy())?;
         answer.recv_timeout(ANSWER).map_err(|_| busy())
     }
 }
 
 impl ControlApi for Front {
-    fn show(&self) -> Result<String, String> {
-        self.ask(Question::Show)?
+    fn snapshots(&self) -> Result<Vec<Snapshot>, ControlError> {
+        self.ask(Question::Snapshots)?
     }
 
-    fn reservations(&self) -> Result<String, String> {
-        Err("in the kernel rates are reserved by the marks of packets: bpftool map dump pinned /sys/fs/bpf/giveway/IF/reservations".to_owned())
+    fn reservations(&self) -> Result<String, ControlError> {
+        Err(ControlError::unavailable(
+            "a discipline in the kernel reserves rates by the marks of packets; they are in a map: bpftool map dump pinned \
+             /sys/fs/bpf/giveway/IF/reservations",
+        ))
     }
 
-    fn set(&self, name: &str, value: &str) -> Result<String, String> {
+    fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
         self.ask(|to| Question::Set(name.to_owned(), value.to_owned(), to))?
     }
 
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
-    }
-
-    fn snapshots(&self) -> Vec<Snapshot> {
-        self.ask(Question::Snapshots).unwrap_or_default()
     }
 }
 
@@ -577,7 +498,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_become_a_picture() {
+    fn counters_of_the_kernel_are_a_status() {
         let all = [
             ("arrived_packets", 9),
             ("arrived_bytes", 900),
@@ -588,9 +509,11 @@ mod tests {
         ];
         let counters: Vec<(String, u64)> =
             all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
-        let picture = Picture::of(&counters);
-        assert_eq!((picture.arrived.packets, picture.arrived.bytes, picture.held.packets), (9, 900, 2));
-        assert_eq!(picture.drops, [(DropReason::Pushout, 3)]);
-        assert_eq!(picture.others, [("flow_table".to_owned(), 4)]);
+        let status = status(&counters);
+        let arrived = status.counters.arrived;
+        assert_eq!((arrived.packets, arrived.bytes, status.backlog.packets), (9, 900, 2));
+        let drops: Vec<_> = status.dropped.iter().filter(|(_, lost)| lost.packets > 0).collect();
+        assert_eq!(drops, [(DropReason::Pushout, Backlog { packets: 3, bytes: 0 })]);
+        assert_eq!(status.gauges, [("flow_table".into(), 4.0)]);
     }
 }

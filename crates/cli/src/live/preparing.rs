@@ -88,7 +88,7 @@ pub fn prepare(args: &Args) -> Option<Prepared> {
 }
 
 fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
-    let locks = lock::take(real)?;
+    let locks = lock::take(real).map_err(|error| error.to_string())?;
     for name in real {
         if let Some(told) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
             show::sentence(&told);
@@ -97,7 +97,7 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     let listener = args.control.as_deref().map(socket::listen).transpose()?;
     let mut changes = Vec::new();
     for name in real.iter().filter(|_| args.fix_offloads) {
-        let (number, features) = checks::merging_offloads(name)?;
+        let (number, features) = checks::merging_offloads(name).map_err(|error| error.to_string())?;
         if !features.is_empty() {
             changes.push(Changed { interface: (*name).to_owned(), number, features });
         }
@@ -106,9 +106,11 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     for change in &changes {
         match change.remember() {
             Ok(path) => states.push(path),
-            Err(sentence) => say(
+            Err(error) => say(
                 args,
-                &format!("after a power failure nobody will know that offloads were turned off: {sentence}"),
+                &format!(
+                    "if giveway is killed, offloads may stay off, because this cannot be recorded: {error}"
+                ),
             ),
         }
     }
@@ -116,10 +118,7 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     let cleanup = if socket.is_some() || !changes.is_empty() {
         let work = (socket, changes.clone(), states);
         let started = Cleanup::start(move || put_back(work));
-        Some(
-            started
-                .map_err(|error| format!("the process that puts things back cannot be started: {error}"))?,
-        )
+        Some(started.map_err(|error| format!("the cleanup process cannot be started: {error}"))?)
     } else {
         None
     };
@@ -127,9 +126,9 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
         match checks::switch_offloads(interface, features, false) {
             Ok(()) => {
                 let names = checks::list_offloads(features);
-                say(args, &format!("{interface}: turned off {names}; they are turned on again in the end"));
+                say(args, &format!("{interface}: turned off {names}; they are turned on again at the end"));
             }
-            Err(sentence) => show::sentence(&sentence),
+            Err(error) => show::sentence(&error.to_string()),
         }
     }
     Ok(Prepared { listener, _cleanup: cleanup, locks })
@@ -155,9 +154,9 @@ fn put_back((socket, changes, states): (Option<(PathBuf, FileIdentity)>, Vec<Cha
     for Changed { interface, number, features } in changes {
         // It may have gone, and another one may have its name.
         if if_nametoindex(interface.as_str()) == Ok(number)
-            && let Err(sentence) = checks::switch_offloads(&interface, &features, true)
+            && let Err(error) = checks::switch_offloads(&interface, &features, true)
         {
-            show::sentence(&sentence);
+            show::sentence(&error.to_string());
         }
     }
     // Nothing is left to mend.

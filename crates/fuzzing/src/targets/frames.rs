@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use giveway_capture::LinkType;
 use giveway_disciplines::Spec;
-use giveway_live::device::Refused;
+use giveway_live::device::SendError;
 use giveway_live::direction::{Core, Parts};
 use giveway_live::headers::Counting;
 use giveway_live::{
@@ -207,11 +207,11 @@ struct Out {
 }
 
 impl Sender for Out {
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused> {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, SendError> {
         let sent = self.takes.min(frames.len());
         self.sent += sent as u64;
         match self.refuses && sent < frames.len() {
-            true => Err(Refused { sent, error: std::io::ErrorKind::NetworkDown.into() }),
+            true => Err(SendError { sent, error: std::io::ErrorKind::NetworkDown.into() }),
             false => Ok(sent),
         }
     }

@@ -6,7 +6,7 @@ use giveway_control::leftovers::Changed;
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     match Changed::parse(text) {
-        Ok(changed) => assert_eq!(Changed::parse(&changed.to_text()), Ok(changed)),
-        Err(why) => assert!(!why.is_empty()),
+        Ok(changed) => assert_eq!(Changed::parse(&changed.to_text()).expect("it was written"), changed),
+        Err(why) => assert!(!why.to_string().is_empty()),
     }
 }

@@ -1,5 +1,7 @@
 //! Any settings file is refused, or gives a bridge whose disciplines can be built.
 
+use std::path::Path;
+
 use giveway_control::config::{Direction, LinkLimits};
 use giveway_control::{building, settings};
 use giveway_qdisc::Streams;
@@ -11,11 +13,11 @@ pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let filed = match settings::parse(text) {
         Ok(filed) => filed,
-        Err(sentence) => return assert!(!sentence.is_empty()),
+        Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    let config = match settings::resolve("live.toml", &filed, &[]) {
+    let config = match settings::resolve(Path::new("live.toml"), &filed, &[]) {
         Ok(config) => config,
-        Err(sentence) => return assert!(sentence.starts_with("live.toml: "), "{sentence}"),
+        Err(error) => return assert!(error.to_string().starts_with("live.toml: "), "{error}"),
     };
     check(&config);
     for ethernet in [true, false] {

@@ -8,7 +8,7 @@ use giveway_qdisc::{FlowTable, Meta, Share};
 
 use super::*;
 use crate::clock::fake;
-use crate::device::Refused;
+use crate::device::SendError;
 
 #[path = "fragment_tests.rs"]
 mod fragments;
@@ -32,10 +32,10 @@ struct Out(Rc<RefCell<Wire>>);
 unsafe impl Send for Out {}
 
 impl Sender for Out {
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Refused> {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, SendError> {
         let mut wire = self.0.borrow_mut();
         if wire.refuses {
-            return Err(Refused { sent: 0, error: io::Error::from_raw_os_error(libc::ENETDOWN) });
+            return Err(SendError { sent: 0, error: io::Error::from_raw_os_error(libc::ENETDOWN) });
         }
         let takes = wire.takes.unwrap_or(usize::MAX).min(frames.len());
         wire.sent.extend(frames[..takes].iter().map(|frame| frame.to_vec()));

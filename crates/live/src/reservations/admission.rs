@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Rate, Span};
 use giveway_reserve::{
-    Counts, EtherTypes, Guard, Kind, Limits, Malformed, Message, Owner, Reason, Reservation, Table,
+    Counts, EtherTypes, Guard, Kind, Limits, Message, MessageError, Owner, Reason, Reservation, Table,
 };
 
 use crate::reservations::change::Change;
@@ -105,7 +105,7 @@ struct LinkTable {
     table: Table,
     /// Link address of the interface at which the frames of this direction come in; the source of answers.
     address: [u8; 6],
-    malformed: [u64; Malformed::NAMES.len()],
+    malformed: [u64; MessageError::NAMES.len()],
     overflow: Arc<AtomicU64>,
 }
 
@@ -118,8 +118,8 @@ pub struct LinkReservations {
     pub reserved: Rate,
     /// Counters of messages and reservations.
     pub counts: Counts,
-    /// Malformed messages, by [`Malformed::NAMES`].
-    pub malformed: [u64; Malformed::NAMES.len()],
+    /// Malformed messages, by [`MessageError::NAMES`].
+    pub malformed: [u64; MessageError::NAMES.len()],
     /// Messages that were lost because the queue of the service was full.
     pub overflow: u64,
     /// All reservations.
@@ -175,7 +175,7 @@ impl AdmissionControl {
                 Kind::Granted | Kind::Refused(_) => return Ok(message),
             };
             if !right {
-                return Err(Malformed::Kind(frame.bytes[HEADER + 3]));
+                return Err(MessageError::Kind(frame.bytes[HEADER + 3]));
             }
             message.check_owner(from).map(|()| message)
         });

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{FlowKey, LinkContext, Meta, PortId, Probe, Rate, Span, Streams, Time};
-use giveway_reserve::{EtherTypes, Kind, Limits, Malformed, Message, Reason, Tuple};
+use giveway_reserve::{EtherTypes, Kind, Limits, Message, MessageError, Reason, Tuple};
 use proptest::prelude::*;
 
 use super::change::Change;
@@ -120,7 +120,7 @@ fn who_has_no_key_and_who_is_another_changes_nothing() {
     let thief = decide(&mut admission, [2, 0, 0, 0, 0, 9], &end(5004), 2);
     assert_eq!((reply_to(&thief, Some(&key)).1, thief.forward), (Kind::Refused(Reason::NotYours), None));
     let status = admission.status(3)[0].clone().unwrap();
-    assert_eq!((status.malformed[5], Malformed::NAMES[5], status.counts.refused), (2, "forged", 1));
+    assert_eq!((status.malformed[5], MessageError::NAMES[5], status.counts.refused), (2, "forged", 1));
     assert_eq!((status.reserved, status.list.len()), (Rate::mbit(1), 1));
 }
 
@@ -167,7 +167,7 @@ fn recorded_messages_cannot_be_sent_again() {
             .is_some()
     );
     let status = router.status(now)[0].clone().unwrap();
-    assert_eq!((status.malformed[10], Malformed::NAMES[10], status.list.len()), (1, "owner", 0));
+    assert_eq!((status.malformed[10], MessageError::NAMES[10], status.list.len()), (1, "owner", 0));
 }
 
 /// Addresses that no machine has own nothing and get no answer.
@@ -236,7 +236,7 @@ fn old_messages_are_refused_with_the_reason() {
     assert_eq!(reply_to(&decision, None).1, Kind::Refused(Reason::OldVersion));
     assert_eq!((decision.forward, decision.change), (None, None));
     let status = admission.status(6)[0].clone().unwrap();
-    assert_eq!((status.malformed[2], Malformed::NAMES[2], status.counts.refused), (1, "version", 1));
+    assert_eq!((status.malformed[2], MessageError::NAMES[2], status.counts.refused), (1, "version", 1));
 }
 
 /// Each damage is counted under its name, and nothing comes of it.
@@ -252,7 +252,7 @@ fn what_is_wrong_is_counted() {
     }
     let status = admission.status(2);
     let counted = status[1].as_ref().unwrap().malformed;
-    let named: Vec<_> = Malformed::NAMES.iter().zip(counted).filter(|(_, count)| *count > 0).collect();
+    let named: Vec<_> = MessageError::NAMES.iter().zip(counted).filter(|(_, count)| *count > 0).collect();
     assert_eq!(named, [(&"short", 1), (&"checksum", 1), (&"kind", 1)]);
     assert_eq!(status[0].as_ref().unwrap().malformed, [0; 11], "the other direction has its own");
 }
@@ -402,7 +402,7 @@ fn what_collides_shares_a_queue() {
 /// The source ports of what is sent.
 struct Ports<'a>(&'a mut Vec<u16>);
 impl crate::device::Sender for Ports<'_> {
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, crate::device::Refused> {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, crate::device::SendError> {
         self.0.extend(frames.iter().map(|frame| u16::from_be_bytes([frame[34], frame[35]])));
         Ok(frames.len())
     }

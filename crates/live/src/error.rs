@@ -1,0 +1,96 @@
+//! The error of this crate. Sockets and threads return [`std::io::Error`].
+
+use std::error::Error;
+use std::io;
+
+/// An error with a text for users: the problem, and its remedy if there is one.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// An operation on an interface failed.
+    #[error("{interface}: {error}")]
+    Interface {
+        /// The interface.
+        interface: String,
+        /// The error of the system.
+        #[source]
+        error: io::Error,
+    },
+    /// There is no such interface.
+    #[error("there is no interface {name}: {help}")]
+    NoInterface {
+        /// The name.
+        name: String,
+        /// A similar name, and all names.
+        help: String,
+    },
+    /// Reservations need an Ethernet interface.
+    #[error("{0} is not an Ethernet interface; reservations need one")]
+    NotEthernet(String),
+    /// The interface is down.
+    #[error("{0} is down: ip link set {0} up")]
+    Down(String),
+    /// The process may not open packet sockets.
+    #[error(
+        "this user may not send raw frames (CAP_NET_RAW is missing): run it with sudo, or once: sudo setcap cap_net_raw+ep \
+         \"$(command -v giveway)\""
+    )]
+    RawFrames(#[source] io::Error),
+    /// The system refused to change offloads.
+    #[error("cannot turn {features} of {interface} {to}: {error}")]
+    Offloads {
+        /// The interface.
+        interface: String,
+        /// Short names of the features.
+        features: String,
+        /// The wanted state, "on" or "off".
+        to: &'static str,
+        /// The error of the system.
+        #[source]
+        error: io::Error,
+    },
+    /// The interface accepted a change of offloads, but did not carry it out.
+    #[error("{interface} does not turn {to}: {features}")]
+    OffloadsUnchanged {
+        /// The interface.
+        interface: String,
+        /// Short names of the features.
+        features: String,
+        /// The wanted state, "on" or "off".
+        to: &'static str,
+    },
+    /// The kernel has no Landlock.
+    #[error("this kernel has no Landlock: it needs Linux 5.13 or later, with landlock in its list of LSMs")]
+    NoLandlock,
+    /// A privilege cannot be dropped.
+    #[error("{reason}{cause}")]
+    Privilege {
+        /// The privilege that stays, with a colon, or nothing.
+        reason: &'static str,
+        /// The error of the system or of a library.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
+    /// Several privileges cannot be dropped.
+    #[error("{}", join(.0))]
+    Privileges(Vec<LiveError>),
+}
+
+impl LiveError {
+    /// A privilege that stays, for this reason.
+    pub(crate) fn privilege(
+        reason: &'static str,
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> LiveError {
+        LiveError::Privilege { reason, cause: cause.into() }
+    }
+
+    /// Succeeds if no privilege stays.
+    pub(crate) fn all(errors: Vec<LiveError>) -> Result<(), LiveError> {
+        if errors.is_empty() { Ok(()) } else { Err(LiveError::Privileges(errors)) }
+    }
+}
+
+fn join(errors: &[LiveError]) -> String {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}

@@ -1,0 +1,164 @@
+//! Tests of dropping privileges, each in a thread of its own.
+
+use std::fs::File;
+
+use super::*;
+
+/// In a thread of its own, because privileges are attributes of a thread.
+#[test]
+fn a_settled_thread_has_no_capabilities_and_may_open_nothing() {
+    let (caps_left, socket, file) = std::thread::spawn(|| {
+        settle(Role::Forward).expect("this system has filters");
+        let caps_left = caps::read(None, CapSet::Effective).map(|set| set.len());
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").map(|_| ()).map_err(|e| e.kind());
+        let file = std::fs::File::open("/proc/self/status").map(|_| ()).map_err(|e| e.kind());
+        (caps_left, socket, file)
+    })
+    .join()
+    .expect("the thread does not panic");
+    let denied = Err(std::io::ErrorKind::PermissionDenied);
+    // The filter may forbid even the question.
+    assert!(caps_left.is_err() || caps_left.is_ok_and(|left| left == 0));
+    assert_eq!((socket, file), (denied, denied));
+}
+
+/// A thread that parses requests of other machines opens no file, not even one that every user may read, and changes no
+/// interface.
+#[test]
+fn a_thread_that_serves_answers_on_its_socket_and_opens_no_file() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        settle(Role::Serve).expect("this system has filters");
+        let (mut client, _) = listener.accept().expect("it may accept");
+        client.set_nonblocking(true).expect("it may tell a socket not to wait");
+        client.write_all(b"hello").expect("it may answer");
+        let denied = |result: io::Result<()>| result.map_err(|error| error.kind());
+        [
+            denied(File::open("/etc/hostname").map(drop)),
+            denied(File::open("/proc/self/status").map(drop)),
+            denied(std::fs::write("/tmp/giveway-serves", "1")),
+            denied(std::fs::rename("/tmp/giveway-serves", "/tmp/giveway-served")),
+            denied(std::fs::remove_file("/tmp/giveway-serves")),
+            denied(std::net::TcpListener::bind("127.0.0.1:0").map(drop)),
+            denied(std::process::Command::new("true").status().map(drop)),
+        ]
+    });
+    let mut said = String::new();
+    std::net::TcpStream::connect(at).unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "hello");
+    assert_eq!(serving.join().unwrap(), [Err(io::ErrorKind::PermissionDenied); 7]);
+}
+
+#[test]
+fn a_thread_that_writes_goes_on_with_its_file_and_opens_no_other() {
+    use std::io::Write;
+    use std::os::unix::fs::FileExt;
+    let mut file = tempfile();
+    let writing = std::thread::spawn(move || {
+        settle(Role::Write).expect("this system has filters");
+        file.write_all(b"one two").expect("it may write");
+        file.set_len(3).expect("it may cut");
+        file.write_at(b"3", 3).and_then(|_| file.sync_all()).expect("it may write anywhere");
+        (file.metadata().map(|of| of.len()), File::open("/etc/hostname").is_err())
+    });
+    let (length, refused) = writing.join().unwrap();
+    assert_eq!((length.unwrap(), refused), (4, true));
+}
+
+fn tempfile() -> File {
+    let path = std::env::temp_dir().join(format!("giveway-writes-{}", std::process::id()));
+    let file = File::create(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    file
+}
+
+/// As root: the thread gets another user, and the other threads stay root.
+#[test]
+fn a_thread_becomes_another_user_alone() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let other = Identity { user: 65_534, group: 65_534 };
+    let ids = || {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let line = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+            line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        (line("Uid:"), line("Gid:"), line("Groups:"))
+    };
+    let became = std::thread::spawn(move || {
+        become_user(other).expect("root may");
+        ids()
+    });
+    let four = |number: &str| vec![number.to_owned(); 4];
+    assert_eq!(became.join().unwrap(), (four("65534"), four("65534"), Vec::new()));
+    assert_eq!(ids().0, four("0"));
+}
+
+#[test]
+fn files_are_opened_in_the_folders_that_were_named_only() {
+    let dir = std::env::temp_dir().join(format!("giveway-folders-{}", std::process::id()));
+    let (read, write, other) = (dir.join("read"), dir.join("write"), dir.join("other"));
+    for folder in [&read, &write, &other] {
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join("a"), "1").unwrap();
+    }
+    let folders = [(&read, Rights::Read), (&write, Rights::Write)];
+    let folders = folders.map(|(path, rights)| Folder::open(path, rights).unwrap());
+    let places = (read.clone(), write.clone(), other.clone());
+    let tried = std::thread::spawn(move || {
+        // Landlock requires it. Otherwise the filter of system calls sets it.
+        // SAFETY: no pointers are passed.
+        unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+        if files::restrict(&folders).is_err() {
+            return None;
+        }
+        let (read, write, other) = places;
+        Some([
+            std::fs::read_to_string(read.join("a")).is_ok(),
+            std::fs::write(read.join("a"), "2").is_ok(),
+            std::fs::create_dir(write.join("d"))
+                .and_then(|()| std::fs::write(write.join("d/b"), "2"))
+                .and_then(|()| std::fs::rename(write.join("d"), write.join("e")))
+                .and_then(|()| std::fs::remove_dir_all(write.join("e")))
+                .is_ok(),
+            std::fs::read_to_string(other.join("a")).is_ok(),
+            std::fs::remove_file(other.join("a")).is_ok(),
+            // Nor by renaming it.
+            std::fs::rename(other.join("a"), write.join("stolen")).is_ok(),
+        ])
+    });
+    let tried = tried.join().unwrap();
+    std::fs::remove_dir_all(dir).unwrap();
+    // `None`: this kernel has no Landlock.
+    if let Some(tried) = tried {
+        assert_eq!(tried, [true, false, true, false, false, false]);
+    }
+}
+
+#[test]
+fn a_watcher_may_write_files_and_not_run_programs() {
+    let dir = std::env::temp_dir().join(format!("giveway-settled-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    // Only this test calls it, because a process can call it once.
+    let folders = vec![Folder::open(&dir, Rights::Write).unwrap()];
+    assert!(confine(Confinement { user: None, folders }));
+    let place = dir.clone();
+    let (written, ran) = std::thread::spawn(move || {
+        // An error on kernels without Landlock.
+        let _ = settle(Role::Watch);
+        let written = std::fs::create_dir_all(place.join("c"))
+            .and_then(|()| std::fs::write(place.join("a"), "1"))
+            .and_then(|()| std::fs::rename(place.join("a"), place.join("b")))
+            .and_then(|()| std::fs::read_to_string(place.join("b")));
+        (written, std::process::Command::new("true").status().map(|_| ()))
+    })
+    .join()
+    .expect("the thread does not panic");
+    std::fs::remove_dir_all(dir).unwrap();
+    assert_eq!(written.unwrap(), "1");
+    assert!(ran.is_err(), "no program may be run");
+}
