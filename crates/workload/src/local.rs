@@ -12,16 +12,16 @@ use crate::model::Direction;
 
 /// The rule that decides on which side of the link a host is.
 ///
-/// Written as prefixes or MAC addresses of the local side with commas between them, or as `beyond MAC`:
-/// everything behind that gateway is the far side.
+/// Written as prefixes or MAC addresses of the local side with commas between them, or as `gateway=MAC`:
+/// everything behind that gateway is the far side. The older form `beyond MAC` is accepted, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Local {
     /// These prefixes are local.
     Prefixes(Vec<Prefix>),
     /// These MAC addresses are local.
     Macs(Vec<[u8; 6]>),
-    /// The far side is behind this MAC address; all other hosts are local.
-    Beyond([u8; 6]),
+    /// The far side is behind the gateway with this MAC address; all other hosts are local.
+    Gateway([u8; 6]),
 }
 
 /// An address prefix; IPv4 as an IPv4-mapped IPv6 prefix.
@@ -71,7 +71,7 @@ impl Local {
         match self {
             Local::Prefixes(prefixes) => Some(prefixes.iter().any(|prefix| prefix.contains(&address))),
             Local::Macs(macs) => Some(macs.contains(&mac?)),
-            Local::Beyond(gateway) => Some(mac? != *gateway),
+            Local::Gateway(gateway) => Some(mac? != *gateway),
         }
     }
 
@@ -106,7 +106,7 @@ fn by_gateway(pairs: &[Pair]) -> Option<(Local, String)> {
             mac_text(gateway)
         )
     };
-    clear.then(|| (Local::Beyond(gateway), why()))
+    clear.then(|| (Local::Gateway(gateway), why()))
 }
 
 /// Private addresses that talk to public ones are local.
@@ -229,8 +229,8 @@ impl fmt::Display for Prefix {
 impl FromStr for Local {
     type Err = LocalError;
     fn from_str(text: &str) -> Result<Local, LocalError> {
-        if let Some(gateway) = text.strip_prefix("beyond ") {
-            return mac(gateway.trim()).map(Local::Beyond).ok_or_else(|| LocalError(gateway.to_owned()));
+        if let Some(gateway) = text.strip_prefix("gateway=").or_else(|| text.strip_prefix("beyond ")) {
+            return mac(gateway.trim()).map(Local::Gateway).ok_or_else(|| LocalError(gateway.to_owned()));
         }
         let parts = || text.split(',').map(str::trim);
         if let Some(macs) = parts().map(mac).collect() {
@@ -245,7 +245,7 @@ impl fmt::Display for Local {
         match self {
             Local::Prefixes(prefixes) => f.write_str(&join(prefixes.iter().map(Prefix::to_string))),
             Local::Macs(macs) => f.write_str(&join(macs.iter().map(|mac| mac_text(*mac)))),
-            Local::Beyond(gateway) => write!(f, "beyond {}", mac_text(*gateway)),
+            Local::Gateway(gateway) => write!(f, "gateway={}", mac_text(*gateway)),
         }
     }
 }
@@ -309,7 +309,7 @@ mod tests {
             pair(home, v4(212, 1, 2, 3), Some((1, 9)), true),
             pair(v4(10, 0, 0, 4), v4(54, 1, 2, 3), Some((2, 9)), true),
         ];
-        assert_eq!(guessed(&pairs).unwrap(), "beyond 02:00:00:00:00:09");
+        assert_eq!(guessed(&pairs).unwrap(), "gateway=02:00:00:00:00:09");
         let (local, _) = Local::guess(&pairs).unwrap();
         assert_eq!(local.direction(pairs[0].a, pairs[0].b), Some(Direction::Up));
         assert_eq!(local.direction(pairs[0].b, pairs[0].a), Some(Direction::Down));
@@ -362,11 +362,13 @@ mod tests {
             "fd00::/8,10.0.0.0/8",
             "2001:db8::1",
             "02:00:00:00:00:01,02:00:00:00:00:ff",
-            "beyond 02:00:00:00:00:01",
+            "gateway=02:00:00:00:00:01",
         ] {
             assert_eq!(text.parse::<Local>().unwrap().to_string(), text);
         }
-        for text in ["", "192.168.0.0/33", "300.1.1.1", "fd00::/129", "02:00:00:00:00", "beyond 10.0.0.1"] {
+        let older: Local = "beyond 02:00:00:00:00:01".parse().unwrap();
+        assert_eq!(older.to_string(), "gateway=02:00:00:00:00:01");
+        for text in ["", "192.168.0.0/33", "300.1.1.1", "fd00::/129", "02:00:00:00:00", "gateway=10.0.0.1"] {
             let error = text.parse::<Local>().unwrap_err().to_string();
             assert!(error.contains("neither a prefix such as"), "{error}");
         }

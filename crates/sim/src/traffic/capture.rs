@@ -54,7 +54,7 @@ pub struct Config {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub way: Option<Direction>,
-    /// The local side: prefixes or MAC addresses with commas between them, or "beyond MAC".
+    /// The local side: prefixes or MAC addresses with commas between them, or gateway=MAC.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub local: Option<Local>,
