@@ -77,6 +77,7 @@
 mod catalogue;
 mod error;
 mod kind;
+pub mod parameters;
 mod quantity;
 mod read;
 mod schema;
