@@ -1,33 +1,34 @@
-//! `giveway bound`: what reservations are worth under each discipline, from theory.
+//! `giveway bound`: delay bounds of flows with reservations, from theory.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use giveway_qdisc::Bytes;
-use giveway_scenario::{Bound, Host, LinkBounds, StreamBounds};
+use giveway_scenario::{Backend, Bound, LinkBounds, StreamBounds};
 use serde_json::{Value, json};
 
+use crate::error::CliError;
 use crate::terminal::{bold, width};
-use crate::{Outcome, check, markdown, show};
+use crate::{Outcome, check, markdown};
 
-/// Tells how long a packet of a reserved flow can wait at most, for each discipline of a scenario, without running it.
+/// Prints the delay bounds of flows with a reservation, for each discipline of a scenario, without running it.
 ///
-/// For every link with a discipline that reserved traffic crosses: the longest time from the arrival of a packet to its last bit on the
-/// wire, whatever everyone else sends. It holds for flows that keep to their reservation, all but a burst, and for packets that are not
-/// dropped. Formulae: latency-rate servers (Stiliadis and Varma 1998), with the corrections that `giveway reproduce trr` shows.
+/// A bound is the longest time from the arrival of a packet at a link to its last bit on the wire, whatever the other flows send.
+/// It holds for flows that send no more than their reservation plus a burst, and for packets that are not dropped. The formulae
+/// are those of latency-rate servers (Stiliadis and Varma 1998), with the corrections that `giveway reproduce trr` explains.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A scenario on a network, with traffic that has `reserved = "RATE"`
+    /// Scenario file with a network, and traffic with `reserved = "RATE"`
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How much of each flow may come at once, as in 15kb; at least a packet of it [default: one packet]
+    /// Largest burst of each flow, as in 15kb; at least one packet [default: one packet]
     #[arg(long, value_name = "SIZE")]
     burst: Option<Bytes>,
-    /// Change something, as in link.0.rate=5mbit or 'disciplines=["drr", "trr_sound"]'; may be repeated
+    /// Change a key of the scenario, as in link.0.rate=5mbit or 'disciplines=["drr", "trr_sound"]'; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Print one JSON object instead of text; delays in seconds
+    /// Print one JSON object instead of text; delays are in seconds, rates in bit/s
     #[arg(long)]
     json: bool,
 }
@@ -38,26 +39,25 @@ Examples:
   giveway bound scenarios/disciplines/trr_sound.toml --burst 6kb
   giveway bound scenarios/disciplines/trr_sound.toml --set 'disciplines=[\"vc\", \"wfq\", \"trr_sound width 1ms\"]'
 
-Exit codes: 0 all is well, 2 the scenario is wrong, or nothing is reserved in it.";
+Exit codes: 0 success, 2 the scenario is invalid or has no reservation.";
 
-/// Does it.
-pub fn bound(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    let Some(scenario) = check::read(&args.file, &args.set) else { return Ok(Outcome::Wrong) };
-    let Host::Network(network) = &scenario.host else {
-        show::sentence("bounds are known for networks; this scenario has another host");
-        return Ok(Outcome::Wrong);
+/// Runs `giveway bound`.
+pub fn bound(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let scenario = check::read(&args.file, &args.set)?;
+    let Backend::Network(network) = &scenario.backend else {
+        let message = "bounds exist only for networks, and this scenario has another backend";
+        return Err(CliError::Usage(message.to_owned()));
     };
     let links = network.bounds(args.burst);
     if links.is_empty() {
-        show::sentence(&if network.traffic.iter().any(|stream| stream.reserved.as_bit() > 0) {
-            "what is reserved crosses no link with a discipline: write qdisc = \"compare\" in the [[link]] that is the bottleneck".to_owned()
+        return Err(CliError::Usage(if network.traffic.iter().any(|stream| stream.reserved.as_bit() > 0) {
+            "no reserved traffic crosses a link with a discipline: write qdisc = \"compare\" in the [[link]] of the bottleneck".to_owned()
         } else {
             format!(
-                "nothing is reserved in {}: write for example reserved = \"2 Mbit/s\" in a [[traffic]]",
+                "{} has no reservation: write for example reserved = \"2 Mbit/s\" in a [[traffic]]",
                 args.file.display()
             )
-        });
-        return Ok(Outcome::Wrong);
+        }));
     }
     if args.json {
         let links: Vec<Value> = links.iter().map(link_as_json).collect();
@@ -97,23 +97,22 @@ fn print(link: &LinkBounds, out: &mut dyn Write) -> io::Result<()> {
         for (discipline, bound) in names.iter().zip(&stream.bounds) {
             let head = format!("    {discipline:widest$}  ");
             let indent = " ".repeat(head.chars().count());
-            write!(out, "{}", markdown::wrap(&said(*bound), width(), &head, &indent))?;
+            write!(out, "{}", markdown::wrap(&in_words(*bound), width(), &head, &indent))?;
         }
     }
     Ok(())
 }
 
 /// A bound in words.
-fn said(bound: Bound) -> String {
+fn in_words(bound: Bound) -> String {
     match bound {
         Bound::Delay(seconds) => format!("{:.3} ms at most", seconds * 1e3),
         Bound::Nothing => "no bound that holds".to_owned(),
         Bound::Share(share) => {
-            format!("no bound: a flow's turns come to {share} when all send, less than is reserved")
+            format!("no bound: with all flows backlogged, a flow gets {share}, less than its reservation")
         }
         Bound::Uncounted => {
-            "no bound: every flow gets a turn, and flows come and go, so nobody knows how many there are"
-                .to_owned()
+            "no bound: every flow gets a turn, and the number of flows is not limited".to_owned()
         }
     }
 }
@@ -124,7 +123,7 @@ fn link_as_json(link: &LinkBounds) -> Value {
         let bounds = names.iter().zip(&stream.bounds).map(|(name, bound)| {
             let (delay, why) = match bound {
                 Bound::Delay(seconds) => (Some(*seconds), None),
-                none => (None, Some(said(*none))),
+                none => (None, Some(in_words(*none))),
             };
             json!({ "discipline": name, "delay_s": delay, "why": why })
         });

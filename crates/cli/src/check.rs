@@ -1,61 +1,71 @@
-//! `giveway check`: whether scenarios can run.
+//! `giveway check`: checks scenarios without running them.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use giveway_scenario::{Draft, Host, Scenario};
+use giveway_scenario::{Backend, Draft, Scenario};
 
+use crate::error::CliError;
 use crate::{Outcome, show};
 
 /// Checks scenarios without running them.
 ///
-/// Tells everything that is wrong, each mistake with its line, and warns of known traps.
+/// Prints every mistake with its line and a correction, and warns of configurations that lead to misleading results.
 #[derive(clap::Args)]
-#[command(after_help = "Example: giveway check scenarios/*.toml")]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Scenario files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Change something, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
+    /// Change a key of the scenario, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
 
-/// Does it.
-pub fn check(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+const EXAMPLES: &str = "\
+Examples:
+  giveway check scenarios/quickstart.toml
+  giveway check scenarios/*.toml
+  giveway check scenarios/quickstart.toml --set 'disciplines=[\"fifo\", \"fq_codel\"]'
+
+Exit codes: 0 success, 2 a scenario is invalid.";
+
+/// Runs `giveway check`.
+pub fn check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut outcome = Outcome::Done;
     for file in &args.files {
         match read(file, &args.set) {
-            Some(scenario) => {
+            Ok(scenario) => {
                 show::diagnostics(scenario.origin(), &scenario.warnings);
                 writeln!(out, "{}: {}", file.display(), summary(&scenario))?;
             }
-            None => outcome = Outcome::Wrong,
+            // The other files are checked, too.
+            Err(error) => {
+                show::error(&error);
+                outcome = outcome.max(error.outcome());
+            }
         }
     }
     Ok(outcome)
 }
 
-/// Reads a scenario with flags applied; tells what is wrong if anything is.
-pub fn read(file: &Path, sets: &[String]) -> Option<Scenario> {
-    let draft = match Draft::load(file) {
-        Ok(draft) => draft,
-        Err(error) => {
-            show::sentence(&format!("cannot read {}: {error}", file.display()));
-            return None;
-        }
-    };
+/// Reads a scenario and applies the changes of `--set`.
+///
+/// # Errors
+/// When the file cannot be read, or the scenario is invalid.
+pub fn read(file: &Path, sets: &[String]) -> Result<Scenario, CliError> {
+    let draft = Draft::load(file).map_err(|error| CliError::Usage(error.to_string()))?;
     let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
-    draft.finish().map_err(|wrong| show::wrong(&wrong)).ok()
+    Ok(draft.finish().map_err(Box::new)?)
 }
 
-/// The same, as a quick check if `short`, and with seeds 1 to `seeds` if there is a number.
-pub fn read_as(file: &Path, sets: &[String], short: bool, seeds: Option<u32>) -> Option<Scenario> {
+/// Reads a scenario like [`read`]. `short` shortens it to a quick check; `seeds` replaces its seeds by 1 to that number.
+pub fn read_as(file: &Path, sets: &[String], short: bool, seeds: Option<u32>) -> Result<Scenario, CliError> {
     let mut scenario = read(file, sets)?;
     if short {
-        scenario = scenario.short().map_err(|wrong| show::wrong(&wrong)).ok()?;
+        scenario = scenario.short().map_err(Box::new)?;
     }
-    Some(match seeds {
+    Ok(match seeds {
         Some(count) => scenario.with_seeds(count),
         None => scenario,
     })
@@ -66,24 +76,24 @@ fn summary(scenario: &Scenario) -> String {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
     };
-    let parts: Vec<String> = match &scenario.host {
-        Host::Network(network) => vec![
+    let parts: Vec<String> = match &scenario.backend {
+        Backend::Network(network) => vec![
             count(network.nodes.len(), "node"),
             count(network.ports.len(), "port"),
             count(network.disciplines.len(), "discipline"),
         ],
-        Host::Switch(crossbar) => vec![
+        Backend::Switch(crossbar) => vec![
             format!("a switch of {0} x {0} ports", crossbar.ports),
-            count(crossbar.schedulers.len(), "scheduler"),
+            count(crossbar.arbiters.len(), "arbiter"),
         ],
-        Host::Live(live) => vec![
+        Backend::Live(live) => vec![
             format!("a test bed of {} and {}", count(live.near.len(), "host"), live.far.len()),
             count(live.compared.len(), "discipline"),
         ],
     };
-    let duration = match &scenario.host {
-        Host::Network(_) | Host::Live(_) => scenario.duration.to_string(),
-        Host::Switch(crossbar) => format!("{} slots", crossbar.slots),
+    let duration = match &scenario.backend {
+        Backend::Network(_) | Backend::Live(_) => scenario.duration.to_string(),
+        Backend::Switch(crossbar) => format!("{} slots", crossbar.slots),
     };
-    format!("right: {}, {} of {}", parts.join(", "), count(scenario.trials().len(), "run"), duration)
+    format!("ok: {}, {} of {}", parts.join(", "), count(scenario.trials().len(), "run"), duration)
 }

@@ -1,28 +1,34 @@
-//! `giveway explain`: what one thing is, why it works, and what its parameters are.
+//! `giveway explain`: principles, cost, references and parameters of a discipline or another name of `giveway list`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use giveway_qdisc::units::nearest;
 use giveway_switch::options::Options;
 use schemars::{Schema, schema_for};
 
+use crate::error::CliError;
 use crate::registries::{self, What};
 use crate::terminal::{bold, width};
-use crate::{Outcome, markdown, parameters, show};
+use crate::{Outcome, markdown, parameters};
 
-/// Explains a discipline, a congestion control, a source of traffic, a scheduler of a switch, or its traffic.
+/// Explains a discipline, a congestion control, a source of traffic, an arbiter of a switch, or the traffic of a switch.
 ///
-/// Shows how it works, where it departs from its paper, what it costs, its references, and its parameters with units
-/// and defaults. "units" and "tcp" are explained too. Where a name means something on a network and on a switch, as fifo
-/// and onoff do, both are explained, one after the other.
+/// Prints its principles, its deviations from the paper, its cost, its references, and its parameters with units and defaults.
+/// Names that exist on a network and on a switch, such as fifo and onoff, get both explanations.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  giveway explain fifo\n  giveway explain cubic\n  giveway explain islip\n  giveway explain units"
-)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Its name, as giveway list shows it
+    /// A name of `giveway list`, or units, or tcp
     name: String,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  giveway explain fifo
+  giveway explain cubic
+  giveway explain islip
+  giveway explain units    # the units of times, rates and sizes
+  giveway explain tcp      # the parameters of TCP";
 
 const UNITS: &str = include_str!("units.md");
 
@@ -30,26 +36,26 @@ const TCP: &str = "\
 How TCP behaves: the keys of `[tcp]`, and of a `tcp` table beside the parameters of traffic. The defaults are those of the
 RFCs; where they leave a choice, what Linux does.";
 
-/// What there is to say about something.
+/// The explanation of a name.
 struct Page {
-    /// What kind of thing it is, with its article.
+    /// Name of its kind, with the article.
     one: &'static str,
-    /// Markdown.
+    /// Its text, in Markdown.
     text: String,
-    /// Parameters under their headings.
+    /// Its parameters, with a heading for each group.
     parameters: Vec<(&'static str, Schema)>,
 }
 
-/// Does it.
-pub fn explain(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+/// Runs `giveway explain`.
+pub fn explain(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let pages = find(&args.name);
     if pages.is_empty() {
         let registries = registries::all();
         let names = registries.iter().flat_map(|registry| &registry.things).map(|thing| thing.name);
-        let near = nearest(&args.name, names.chain(["units", "tcp"]));
-        let help = near.map_or("see giveway list".to_owned(), |near| format!("did you mean \"{near}\"?"));
-        show::sentence(&format!("there is nothing called \"{}\"; {help}", args.name));
-        return Ok(Outcome::Wrong);
+        let closest = nearest(&args.name, names.chain(["units", "tcp"]));
+        let help = closest
+            .map_or("giveway list shows all names".to_owned(), |near| format!("did you mean \"{near}\"?"));
+        return Err(CliError::Usage(format!("unknown name \"{}\"; {help}", args.name)));
     }
     let width = width().min(100);
     for (at, page) in pages.iter().enumerate() {
@@ -68,17 +74,17 @@ pub fn explain(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// All that has this name.
+/// The explanations of everything with this name.
 fn find(name: &str) -> Vec<Page> {
     let mut pages = Vec::new();
     for registry in registries::all() {
         let Some(thing) = registry.things.iter().find(|thing| thing.name == name) else { continue };
         let parameters = match (thing.schema.map(|schema| schema()), registry.what) {
             (None, _) => Vec::new(),
-            (Some(schema), What::Schedulers) => {
+            (Some(schema), What::Arbiters) => {
                 let options = schema_for!(Options);
                 let own = without(schema, &options);
-                vec![("Parameters", own), ("What every scheduler can be told", options)]
+                vec![("Parameters", own), ("Parameters of every arbiter", options)]
             }
             (Some(schema), _) => vec![("Parameters", schema)],
         };
@@ -92,7 +98,7 @@ fn find(name: &str) -> Vec<Page> {
     }
 }
 
-/// A schema without the properties that another one has.
+/// A schema without the properties of another one.
 fn without(schema: Schema, others: &Schema) -> Schema {
     let mut schema = schema.to_value();
     if let (Some(own), Some(others)) = (

@@ -1,6 +1,6 @@
-//! `giveway kernel`: disciplines in the kernel, as BPF qdiscs.
+//! `giveway kernel`: loads disciplines into the kernel as BPF qdiscs, shows them and unloads them.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -8,18 +8,19 @@ use giveway_kernel::KernelError;
 use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
 use giveway_kernel::object::{self, Recipe};
 use giveway_kernel_plan::plan::{Kind, Plan};
-use giveway_kernel_plan::way::Way;
+use giveway_kernel_plan::route::Route;
 use giveway_qdisc::{DropReason, Limit, Rate};
 use serde_json::{Map, Value, json};
 
+use crate::error::CliError;
 use crate::outputs::{self, may_write};
-use crate::{Outcome, show, terminal};
+use crate::{HARNESS, Outcome, terminal};
 
-/// Puts disciplines into the kernel, as BPF qdiscs: no process stays behind.
+/// Runs disciplines in the kernel, as BPF qdiscs.
 ///
-/// The disciplines decide as those of the same name everywhere in giveway, packet for packet. Lengths count the header of the link,
-/// as for every qdisc of the kernel. Needs root, Linux 6.16 or later with CONFIG_NET_SCH_BPF, and tc; clang, bpftool and
-/// libbpf's headers to build, bpftool to load.
+/// A loaded discipline needs no process. It makes the same decisions, packet by packet, as the discipline of the same name in
+/// simulations. Packet lengths include the link header, as for every qdisc of the kernel. Needs root, Linux 6.16 or later with
+/// CONFIG_NET_SCH_BPF, tc and bpftool; clang and libbpf's headers to compile.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -31,97 +32,98 @@ const EXAMPLES: &str = "\
 Examples:
   giveway kernel load efd --dev eth0 --rate 20mbit
   giveway kernel load \"drr limit 500p\" --dev eth0
-  giveway kernel load trr --dev eth0 --rate 10mbit --reserve 1=2mbit    # flows marked 1 have 2 Mbit/s each
-  giveway kernel load bsq --dev eth0 --rate 10mbit --way 1=4 --way 2=5  # who goes on to node 4 is marked 1, to 5 marked 2
+  giveway kernel load trr --dev eth0 --rate 10mbit --reserve 1=2mbit    # each flow with mark 1 has 2 Mbit/s
+  giveway kernel load bsq --dev eth0 --rate 10mbit --hops 1=4 --hops 2=5  # next hop 4 for mark 1, 5 for mark 2
   giveway kernel show --dev eth0
   giveway kernel unload --dev eth0
 
-Exit codes: 0 all is well, 1 it failed, 2 wrong usage, or something is missing here.";
+Exit codes: 0 success, 1 failure, 2 wrong usage or a missing prerequisite.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Puts a discipline on an interface; the qdisc that was there comes back with unload
+    /// Attach a discipline to an interface; unload restores the earlier qdisc
     Load(Load),
-    /// Takes it away again
+    /// Detach a discipline, and restore the earlier qdisc
     Unload {
-        /// The interface
+        /// Interface, as in `ip link`
         #[arg(long, value_name = "IF", required_unless_present = "gone")]
         dev: Option<String>,
-        /// Instead, what belonged to interfaces and network namespaces that are no more
+        /// Instead, clean up after interfaces and network namespaces that were removed
         #[arg(long, conflicts_with = "dev")]
         gone: bool,
     },
-    /// Shows what disciplines did: packets, drops by reason, flows
+    /// Show counters of the loaded disciplines: packets, drops by reason, flows
     Show {
-        /// Only this interface
+        /// Only this interface [default: all]
         #[arg(long, value_name = "IF")]
         dev: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Lists what there is, and what is loaded
+    /// List the disciplines for the kernel, and those that are loaded
     List,
-    /// Only compiles: for a machine without a compiler, or another kernel
+    /// Compile a discipline without loading it, for a machine without a compiler or another kernel
     Build(Build),
 }
 
 #[derive(clap::Args)]
 struct Load {
-    /// The discipline, with its parameters in quotes: fifo, drr, efd, trr, bsq
+    /// Discipline (fifo, drr, efd, trr or bsq); with parameters in quotes, as in "efd limit 300p"
     discipline: String,
-    /// The interface
+    /// Interface, as in `ip link`
     #[arg(long, value_name = "IF")]
     dev: String,
-    /// Send no faster than this; without it the interface's own rate is the link
+    /// Rate of the shaper, as in 20mbit [default: the rate of the interface]
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// How much is held, in packets (300p) or bytes (500kb); short for the parameter limit
+    /// Largest backlog, in packets (300p) or bytes (500kb); short for the parameter limit
     #[arg(long, value_name = "LIMIT")]
     limit: Option<Limit>,
-    /// trr: each flow whose packets have this mark has this rate reserved; may be repeated
+    /// trr: reserved rate of each flow whose packets have this mark, as in 1=2mbit; may be repeated
     #[arg(long, value_name = "MARK=RATE", value_parser = reservation)]
     reserve: Vec<(u32, u64)>,
-    /// bsq: packets that have this mark go on over these nodes, as 1=4 or 2=5.7, the nearest first; may be repeated
-    #[arg(long, value_name = "MARK=HOPS", value_parser = marked_way)]
-    way: Vec<(u32, Way)>,
-    /// An object that giveway kernel build made, instead of compiling here
+    /// bsq: next hops of packets with this mark, nearest first, as in 1=4 or 2=5.7; may be repeated
+    #[arg(long = "hops", alias = "way", value_name = "MARK=HOPS", value_parser = marked_route)]
+    route: Vec<(u32, Route)>,
+    /// Object file of `giveway kernel build` [default: compile the discipline]
     #[arg(long, value_name = "FILE")]
     object: Option<PathBuf>,
-    /// Take the place of a qdisc that somebody put there, until unload
+    /// Replace a qdisc that was configured by hand, until unload
     #[arg(long)]
     replace: bool,
 }
 
 #[derive(clap::Args)]
 struct Build {
-    /// The discipline, with its parameters in quotes
+    /// Discipline; with parameters in quotes, as in "efd limit 300p"
     discipline: String,
-    /// Where to
+    /// Object file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The types of the kernel that will run it: an uncompressed kernel, or a copy of its /sys/kernel/btf/vmlinux
+    /// Type information of the kernel that will run it: an uncompressed kernel image, or a copy of its /sys/kernel/btf/vmlinux
     #[arg(long, value_name = "FILE", default_value = object::RUNNING)]
     btf: PathBuf,
-    /// What tc will call it, at most 15 letters: a second interface needs a second name
+    /// Name of the qdisc in tc, at most 15 letters; a second interface needs a second name [default: giveway_NAME, as in
+    /// giveway_efd]
     #[arg(long)]
     name: Option<String>,
-    /// Keep a journal of so many entries of 40 bytes: every packet, for a comparison with the Rust discipline
-    #[arg(long, value_name = "ENTRIES")]
+    /// Size of a journal of all operations, in entries of 40 bytes, for comparison with the Rust discipline
+    #[arg(long, value_name = "ENTRIES", help_heading = HARNESS, hide = true)]
     journal: Option<u32>,
-    /// As for load
+    /// Rate of the shaper, as for `load`
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// As for load
+    /// Largest backlog, as for `load`
     #[arg(long, value_name = "LIMIT")]
     limit: Option<Limit>,
-    /// Replace what is at --out although it is no object file
+    /// Replace the file of --out, even if it is not an object file
     #[arg(long)]
     force: bool,
 }
 
-/// Does it.
-pub fn kernel(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+/// Runs `giveway kernel`.
+pub fn kernel(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let done = match &args.command {
         Command::Load(args) => load(args),
         Command::Unload { dev: Some(dev), .. } => unload(dev),
@@ -135,22 +137,19 @@ pub fn kernel(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             write!(out, "{text}")?;
             Ok(Outcome::Done)
         }
-        Err(error) => {
-            show::sentence(&error.to_string());
-            Ok(if error.is_prerequisite() { Outcome::Wrong } else { Outcome::Failed })
-        }
+        Err(error) => Err(error.into()),
     }
 }
 
 fn load(args: &Load) -> Result<String, KernelError> {
-    let Load { discipline, dev, rate, limit, reserve, way, object, replace } = args;
+    let Load { discipline, dev, rate, limit, reserve, route, object, replace } = args;
     let plan = Plan::new(discipline, *rate, *limit, attach::largest_packet(dev)?)?;
     if plan.kind != Kind::Trr && !reserve.is_empty() {
         return Err(KernelError::Precondition(
             "only trr reserves rates: leave --reserve out, or load trr".to_owned(),
         ));
     }
-    let said = [reserve.clone(), plan.ways(way)?].concat();
+    let said = [reserve.clone(), plan.routes(route)?].concat();
     let attached = attach::load(&LoadRequest {
         device: dev,
         plan: &plan,
@@ -233,7 +232,8 @@ fn list() -> Result<String, KernelError> {
 
 fn build(args: &Build) -> Result<String, KernelError> {
     let Build { discipline, out, btf, name, journal, rate, limit, force } = args;
-    may_write(out, outputs::Kind::Object, *force).map_err(KernelError::Precondition)?;
+    may_write(out, outputs::Kind::Object, *force)
+        .map_err(|error| KernelError::Precondition(error.to_string()))?;
     // Whatever it is, the object is the same: the rate is told when it is loaded.
     let rate = rate.unwrap_or(Rate::mbit(10));
     let plan = Plan::new(discipline, Some(rate), *limit, 1514)?;
@@ -265,9 +265,9 @@ fn reservation(text: &str) -> Result<(u32, u64), String> {
     })
 }
 
-fn marked_way(text: &str) -> Result<(u32, Way), String> {
-    let (mark, way) = marked(text).ok_or("write a mark and a way, as 1=4 or 2=5.7; mark 0 has none")?;
-    Ok((mark, way.parse()?))
+fn marked_route(text: &str) -> Result<(u32, Route), String> {
+    let (mark, route) = marked(text).ok_or("write a mark and a route, as 1=4 or 2=5.7; mark 0 has none")?;
+    Ok((mark, route.parse()?))
 }
 
 /// A mark, and what it says.

@@ -1,22 +1,29 @@
-//! `giveway list`: what there is, with one line each.
+//! `giveway list`: the names of all registries, with one line each.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use giveway_disciplines::Family;
 
+use crate::error::CliError;
 use crate::registries::{self, Registry, What};
 use crate::{Outcome, terminal};
 
-/// Lists disciplines, congestion controls, sources of traffic, and what a switch has.
+/// Lists disciplines, congestion controls, sources of traffic, arbiters of a switch, and the traffic of a switch.
 #[derive(clap::Args)]
-#[command(after_help = "giveway explain NAME tells more about one of them.")]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Only these
+    /// Only one kind [default: all kinds]
     what: Option<What>,
 }
 
-/// Does it.
-pub fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+const EXAMPLES: &str = "\
+Examples:
+  giveway list
+  giveway list disciplines
+  giveway explain fifo    # principles, cost, references and parameters";
+
+/// Runs `giveway list`.
+pub fn list(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let registries = registries::all();
     let names = registries.iter().flat_map(|registry| &registry.things).map(|thing| thing.name.len());
     let widest = names.max().unwrap_or(0);
@@ -26,16 +33,16 @@ pub fn list(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             writeln!(out)?;
         }
         writeln!(out, "{}", terminal::bold(registry.title))?;
-        for thing in &registry.things {
-            writeln!(out, "  {:widest$}  {}", thing.name, thing.summary)?;
-        }
-    }
-    Ok(Outcome::Done)
-}
         let mut family = None;
+        for thing in &registry.things {
             if thing.family != family {
                 family = thing.family;
                 if let Some(Family { name, summary }) = family {
                     writeln!(out, "\n{}: {summary}", terminal::bold(name))?;
                 }
             }
+            writeln!(out, "  {:widest$}  {}", thing.name, thing.summary)?;
+        }
+    }
+    Ok(Outcome::Done)
+}

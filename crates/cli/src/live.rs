@@ -388,8 +388,7 @@ const REDRAW_NS: u64 = 500_000_000;
 fn draw(controller: &Controller, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = terminal::size();
     let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
-    let lines =
-        tui::screen(&controller.snapshots().unwrap_or_default(), width, height, tui::Look { ascii });
+    let lines = tui::screen(&controller.snapshots().unwrap_or_default(), width, height, tui::Look { ascii });
     // Each line is cleared behind its text, and the rest of the screen at the end: nothing flickers.
     let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
     write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;

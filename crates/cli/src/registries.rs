@@ -1,10 +1,10 @@
-//! What there is to choose from by name, of every host: what `giveway list` lists and `giveway explain` explains.
+//! Everything that is chosen by name: the registries that `giveway list` lists and `giveway explain` explains.
 
 use clap::ValueEnum;
 use giveway_disciplines::Family;
 use schemars::Schema;
 
-/// Which of them.
+/// The registries, as arguments of `giveway list`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum What {
     /// Queue disciplines
@@ -13,35 +13,36 @@ pub enum What {
     Congestion,
     /// Sources of traffic
     Traffic,
-    /// Schedulers of a switch
-    Schedulers,
+    /// Arbiters of a switch
+    #[value(alias = "schedulers")]
+    Arbiters,
     /// Traffic of a switch
     SwitchTraffic,
 }
 
 /// A registry.
 pub struct Registry {
-    /// Which.
+    /// The argument of `giveway list` for it.
     pub what: What,
-    /// All of it, as a heading.
+    /// Heading of its list.
     pub title: &'static str,
-    /// One of it, with its article.
+    /// Name of one entry's kind, with the article.
     pub one: &'static str,
-    /// What is in it.
+    /// Its entries, in the order of the registry.
     pub things: Vec<Thing>,
 }
 
-/// One thing of a registry.
+/// One entry of a registry.
 pub struct Thing {
-    /// How it is written.
+    /// Name in scenarios and on the command line.
     pub name: &'static str,
     /// Group in which it is listed, if its registry has groups.
     pub family: Option<Family>,
     /// One line that describes it.
     pub summary: &'static str,
-    /// Its source file, whose header explains it.
+    /// Text of its source file, whose header is its documentation.
     pub source: &'static str,
-    /// Its parameters, if it can have any.
+    /// JSON Schema of its parameters; `None` if it has none.
     pub schema: Option<fn() -> Schema>,
 }
 
@@ -53,7 +54,7 @@ impl Thing {
     }
 }
 
-/// All of them, those of the network first.
+/// All registries, those of the network first.
 pub fn all() -> Vec<Registry> {
     // Entries of different registries are of different types with the same fields.
     macro_rules! things {
@@ -62,8 +63,8 @@ pub fn all() -> Vec<Registry> {
                 .iter()
                 .map(|$entry| Thing {
                     name: $entry.name,
-                    summary: $entry.summary,
                     family: $family,
+                    summary: $entry.summary,
                     source: $entry.source,
                     schema: $schema,
                 })
@@ -81,13 +82,13 @@ pub fn all() -> Vec<Registry> {
             what: What::Congestion,
             title: "TCP congestion controls",
             one: "a TCP congestion control",
-            things: things!(entry of giveway_sim::tcp::CONTROLLERS, None),
+            things: things!(entry of giveway_sim::tcp::CONTROLLERS, None, None),
         },
         Registry {
             what: What::Traffic,
             title: "Sources of traffic",
             one: "a source of traffic",
-            things: things!(entry of giveway_sim::SOURCES, Some(entry.schema)),
+            things: things!(entry of giveway_sim::SOURCES, None, Some(entry.schema)),
         },
         Registry {
             what: What::Arbiters,
@@ -99,7 +100,7 @@ pub fn all() -> Vec<Registry> {
             what: What::SwitchTraffic,
             title: "Traffic of a switch",
             one: "traffic of a switch",
-            things: things!(entry of giveway_switch::traffic::SOURCES, Some(entry.schema)),
+            things: things!(entry of giveway_switch::traffic::SOURCES, None, Some(entry.schema)),
         },
     ]
 }

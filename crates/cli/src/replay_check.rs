@@ -1,22 +1,23 @@
-//! `giveway replay-check`: runs traces of operations again.
+//! `giveway replay-check`: replays operation traces and compares the results.
 
 use std::fs::File;
-use std::io::{self, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
 use giveway_replay::{Close, Section, Totals, Verdict};
 
+use crate::error::CliError;
 use crate::{Outcome, show};
 
-/// Runs the operations of a discipline again, and compares.
+/// Replays operation traces, and checks that disciplines decide as recorded.
 ///
-/// A trace has every call of a discipline and what came of it, as `giveway run --trace-port` writes it. Each discipline in it is
-/// built again from its spelling and called again; departures, drops and marks must be the same, packet by packet. The first
-/// difference is told.
+/// A trace has every call of a discipline and its results, as `giveway run --trace-port` and `giveway live --trace` write it. Each
+/// discipline is built again from its spec and called again. Departures, drops and marks must be equal, packet by packet;
+/// the first difference is printed.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Traces
+    /// Trace files
     #[arg(required = true, value_name = "TRACE")]
     files: Vec<PathBuf>,
 }
@@ -26,10 +27,10 @@ Examples:
   giveway run scenarios/quickstart.toml --short --trace-port 'home->isp=home.trace'
   giveway replay-check home-*.trace
 
-Exit codes: 0 all came again (as far as the traces go), 1 something is different or damaged, 2 no trace.";
+Exit codes: 0 all results are equal (as far as the traces go), 1 a difference or a damaged trace, 2 not a trace.";
 
-/// Does it.
-pub fn replay_check(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+/// Runs `giveway replay-check`.
+pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut outcome = Outcome::Done;
     let mut sections = 0;
     let mut all = Totals::default();
@@ -76,7 +77,7 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     Ok(outcome)
 }
 
-/// What became of one discipline.
+/// A line with the verdict on one discipline.
 fn line(section: &Section) -> String {
     let Section { name, spelling, rate, totals, close, verdict } = section;
     let Totals { operations, arrived, sent, dropped, marked } = totals;

@@ -1,29 +1,29 @@
-//! `giveway report`: the page of one run folder, or of several side by side.
+//! `giveway report`: the report of one run folder, or of several side by side.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use giveway_runner::Outcome;
 use giveway_runner::report::write_report;
 
+use crate::error::CliError;
 use crate::frontend::Terminal;
-use crate::show;
 
 /// Writes the report of a run folder, or of several side by side.
 ///
-/// One HTML file with the findings, the charts, the table, the scenario and where it all comes from. It opens offline in any
-/// browser, and prints. `giveway run --out DIR` and `giveway compare ... --out DIR` write it by themselves; this makes it
-/// again, elsewhere, or of several folders together.
+/// The report is one HTML file with findings, charts, tables, the scenario and the provenance of the results. It opens in any
+/// browser, without a network, and can be printed. `giveway run --out DIR` and `giveway compare --out DIR` write it
+/// automatically; this command writes it again, to another file, or for several folders together.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folders that `run --out` or `compare --out` wrote
+    /// Folders of `run --out` or `compare --out`
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Where to write it [default: report.html, in the folder if there is one, here if there are several]
+    /// File to write [default: report.html in the folder; for several folders, report.html in the current folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Replace what is at the place although it is no report
+    /// Replace the file, even if it is not a report
     #[arg(long)]
     force: bool,
 }
@@ -33,13 +33,13 @@ Examples:
   giveway report runs/quickstart
   giveway report runs/before runs/after --out comparison.html
 
-Every file of a folder is checked before it is believed.
+The checksums of all files in a folder are verified first.
 
-Exit codes: 0 all is well, 1 the report could not be written, or a folder is being written, 2 a folder or the file that is there
-is not what it should be.";
+Exit codes: 0 success, 1 the report cannot be written, or a folder is being written, 2 a folder is damaged, or the file is not
+a report.";
 
-/// Does it.
-pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+/// Runs `giveway report`.
+pub fn report(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let dirs: Vec<&Path> = args.dirs.iter().map(PathBuf::as_path).collect();
     let place = match (&args.out, dirs.as_slice()) {
         (Some(file), _) => file.clone(),
@@ -47,10 +47,7 @@ pub fn report(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         (None, _) => PathBuf::from(giveway_record::REPORT),
     };
     let frontend = Terminal { quiet: false };
-    if let Err((sentence, outcome)) = write_report(&dirs, &place, args.force, &frontend) {
-        show::sentence(&sentence);
-        return Ok(outcome);
-    }
+    write_report(&dirs, &place, args.force, &frontend)?;
     writeln!(out, "{}", place.display())?;
     Ok(Outcome::Done)
 }

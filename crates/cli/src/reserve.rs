@@ -1,4 +1,4 @@
-//! `giveway reserve`: asks the routers on the way of a flow for a rate, keeps it, and gives it back.
+//! `giveway reserve`: reserves a rate for a flow at the routers on its path, refreshes the reservation, and ends it.
 //!
 //! The messages are those of the TRR paper (Chen and Chen, section 3.1), as [`giveway_reserve::message`] writes them. A start without a time begins in
 //! 1970 and one without an end ends never: then the clocks of both sides need not agree.
@@ -15,68 +15,68 @@ use giveway_live::privilege::{self, Role};
 use giveway_live::station::{EVERYONE, Station};
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Rate, Span};
-use giveway_reserve::{EtherTypes, Kind, Malformed, Message, Reason, Tuple};
+use giveway_reserve::{EtherTypes, Kind, Message, MessageError, Reason, Tuple};
 
 use crate::live::address;
 use crate::{Outcome, show};
 
-/// Reserves bandwidth for a flow at the routers on its way (`giveway live --reserve`), keeps it until Ctrl-C, and gives it back.
+/// Reserves bandwidth for a flow at the routers on its path (`giveway live --reserve`).
 ///
-/// It sends a control packet out of an interface: that towards the destination, since routers reserve in the direction in which they
-/// hear of it. Each router answers. What was granted is repeated before the routers forget it, and ended when this program ends. From then
-/// on, and without a reservation, the flow is best effort like every other.
+/// The program sends a control frame on the interface towards the destination. Each router on the path grants or refuses the
+/// request. The program refreshes a granted reservation until Ctrl-C, and then ends it. Without a reservation, the flow is best
+/// effort like every other.
 ///
-/// The rate counts as the link counts: IP length and 14 bytes of each packet (at least 60 on Ethernet), or
-/// what the router was given as --overhead.
+/// The rate includes headers: each packet counts with its IP length and the --overhead of the router (14 bytes for
+/// Ethernet).
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The interface towards the destination, as in `ip link`
+    /// Interface towards the destination, as in `ip link`
     #[arg(long, value_name = "IF")]
     via: String,
-    /// Where the flow comes from
+    /// Source of the flow: IPv4 address and port
     #[arg(long, value_name = "ADDR:PORT", value_parser = endpoint)]
     from: SocketAddrV4,
-    /// Where it goes
+    /// Destination of the flow: IPv4 address and port
     #[arg(long, value_name = "ADDR:PORT", value_parser = endpoint)]
     to: SocketAddrV4,
-    /// udp, tcp, sctp, dccp, udplite, or a number
+    /// Protocol of the flow: udp, tcp, sctp, dccp, udplite, or a number from 0 to 255
     #[arg(long, value_name = "NAME", default_value = "udp", value_parser = protocol)]
     proto: u8,
-    /// What to reserve, as in 2mbit
+    /// Rate to reserve, as in 2mbit
     #[arg(long, value_name = "RATE", required_unless_present = "end")]
     rate: Option<Rate>,
-    /// For how long, from the start [default: until this program ends]
+    /// Length of the reservation, as in 10min [default: until the program ends]
     #[arg(long = "for", value_name = "TIME")]
     span: Option<Span>,
-    /// Begin later: +5min is in five minutes, @1790000000 that Unix time [default: at once]
+    /// Start of the reservation: +5min for in five minutes, or @1790000000 for a Unix time [default: now]
     #[arg(long, value_name = "WHEN", value_parser = when)]
     start: Option<When>,
-    /// The key of the routers: a file with 32 hexadecimal digits
+    /// File with the key of the routers (--reserve-key-file): 32 hexadecimal digits
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// The EtherTypes of the routers (--reserve-types)
+    /// EtherTypes of control frames, as at the routers (--reserve-types)
     #[arg(long, value_name = "TYPES", default_value = "0x88b5", value_parser = ether_types)]
     types: EtherTypes,
-    /// The link address of the router [default: everyone on that link]
+    /// MAC address of the router [default: broadcast]
     #[arg(long, value_name = "MAC", value_parser = link_address)]
     router: Option<[u8; 6]>,
-    /// How often to repeat what was granted; a third of what the routers remember (--reserve-lifetime) or less
+    /// Interval of refreshes; at most a third of the lifetime at the routers (--reserve-lifetime)
     #[arg(long, value_name = "TIME", default_value = "10s")]
     repeat: Span,
-    /// How long to wait for an answer before asking again
+    /// Time to wait for an answer before a retransmission
     #[arg(long, value_name = "TIME", default_value = "1s")]
     timeout: Span,
-    /// How often to ask before giving up
+    /// Transmissions of an unanswered request
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     tries: u32,
-    /// Ask, say the answer, and leave: it lasts for as long as the routers remember it
+    /// Exit after the answer, without refreshes; the reservation lasts for its lifetime at the routers
     #[arg(long, conflicts_with = "end")]
     once: bool,
-    /// End a reservation that was made from this machine
+    /// End a reservation of this machine
     #[arg(long, conflicts_with_all = ["span", "start", "rate"])]
     end: bool,
-    /// Only errors
+    /// Print only errors
     #[arg(long, short)]
     quiet: bool,
 }
@@ -89,9 +89,9 @@ Examples:
   sudo giveway reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --end
   openssl rand -hex 16 > key    # for `giveway live --reserve-key-file key` and `giveway reserve --key-file key`
 
-It sends raw frames, which needs root or CAP_NET_RAW, and gives that up once its sockets are open.
+Needs root or CAP_NET_RAW, and drops both once its socket is open.
 
-Exit codes: 0 granted, and ended when it was time; 1 refused, lost later, or nobody answered; 2 it could not begin.";
+Exit codes: 0 granted, and ended on time; 1 refused, lost later, or not answered; 2 it could not start.";
 
 /// When a reservation begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ enum Said {
     Nothing,
 }
 
-/// Does it.
+/// Runs `giveway reserve`.
 pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let wrong = |sentence: &str| {
         show::sentence(sentence);
@@ -408,7 +408,7 @@ impl Asker<'_> {
             let Some(received) = self.station.receive(left)? else { continue };
             let answer = match Message::decode(&received.body, self.key.as_ref()) {
                 Ok(answer) => answer,
-                Err(Malformed::Version(version)) => {
+                Err(MessageError::Version(version)) => {
                     self.other_version(received.from, version);
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! `giveway run`: runs scenarios and shows what came out.
+//! `giveway run`: runs scenarios and prints their results.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,61 +6,63 @@ use std::path::{Path, PathBuf};
 use clap::value_parser;
 use giveway_measure::Style;
 use giveway_qdisc::PortId;
-use giveway_runner::{Outcome, PortFile, Results, Session, question, scenario_name};
-use giveway_scenario::{Crossbar, Direction, Host, Scenario};
+use giveway_runner::{Outcome, PortFile, Results, RunnerError, Session, question, scenario_name};
+use giveway_scenario::{Backend, Crossbar, Direction, Scenario};
 
+use crate::error::CliError;
 use crate::frontend::Terminal;
-use crate::{check, provenance, show, stop, terminal, trace};
+use crate::{HARNESS, check, provenance, show, stop, terminal, trace};
 
-/// Runs scenarios: every discipline, with every seed, on the same arrivals.
+/// Runs scenarios: each discipline with each seed, on the same arrivals.
 ///
-/// Prints a table with a row for each discipline: means over the seeds, with 95 % intervals. The same scenario with the
-/// same seeds gives the same bits, whatever the machine and the number of jobs.
+/// Prints a table with one row for each discipline: means over the seeds, with 95 % confidence intervals. A scenario with given
+/// seeds has the same results, bit for bit, on every machine and with any number of jobs.
 ///
-/// Ctrl-C stops the runs; those that are finished are kept and shown.
+/// Ctrl-C stops the runs. Finished runs are kept and shown.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Scenario files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep everything in this folder, and resume what is there; several scenarios get a folder each inside. A folder that holds
-    /// something else is refused
+    /// Keep results, time series and a report in this folder. Runs that the folder has already are not repeated. Several
+    /// scenarios get a subfolder each. A folder with other contents is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Run with seeds 1 to N
+    /// Run with seeds 1 to N [default: the seeds of the scenario]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
     seeds: Option<u32>,
-    /// How many runs at a time; by default as many as there are processors
+    /// Runs at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Change something, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
+    /// Change a key of the scenario, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Write what the queues did to a pcapng file, for Wireshark and its like; several disciplines get a file each,
-    /// FILE-fifo.pcapng and so on. The first seed of each
+    /// Write the packets of all queues to a pcapng file, with drops and marks as comments, for Wireshark and similar
+    /// programs. Several disciplines get a file each, as in FILE-fifo.pcapng. Only the first seed is written
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
-    /// Write every operation of the discipline at the port PORT ("home->isp") to a file, for giveway replay-check; several
-    /// disciplines get a file each, as with --export. The first seed of each; may be repeated for other ports
+    /// Write every operation of the discipline at a port, as in "home->isp=home.trace", for `giveway replay-check`. Several
+    /// disciplines get a file each, as with --export. Only the first seed is written; may be repeated for other ports
     #[arg(long, value_name = "PORT=FILE")]
     trace_port: Vec<PortFile>,
-    /// On a switch, instead of running: print the first N slots step by step (arrivals, requests, grants, accepts,
-    /// crossings, pointers) for each scheduler, with the first seed
+    /// Instead of running a switch, print its first N slots step by step (arrivals, requests, grants, accepts, crossings,
+    /// pointers) for each arbiter, with the first seed
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000),
+        help_heading = HARNESS, hide = true,
         conflicts_with_all = ["out", "export", "trace_port", "json"])]
     trace_slots: Option<u32>,
-    /// Replace what is at --out, --export or --trace-port although it is something else. Names each thing that it removes, and
-    /// leaves what Giveway does not write
+    /// Replace the folder of --out and the files of --export and --trace-port, whatever they contain. Each removed file is
+    /// named; files in the folder that Giveway does not write stay
     #[arg(long)]
     force: bool,
-    /// Print one JSON object per scenario instead of a table
+    /// Print one JSON object for each scenario instead of a table; times are in seconds, rates in bit/s
     #[arg(long)]
     json: bool,
-    /// No progress and no warnings
+    /// Print no progress and no warnings
     #[arg(long, short)]
     quiet: bool,
-    /// A quick check: as [short] in the scenario says, otherwise at most 5 s and one seed
+    /// Run a quick check: as [short] in the scenario says, otherwise at most 5 s and one seed
     #[arg(long)]
     short: bool,
 }
@@ -72,57 +74,57 @@ Examples:
   giveway run scenarios/quickstart.toml --set link.0.rate=2mbit --set duration=20s
   giveway run scenarios/quickstart.toml --short --export home.pcapng
   giveway run scenarios/quickstart.toml --short --trace-port 'home->isp=home.trace'
-  giveway run scenarios/switch/by-hand.toml --trace-slots 4
+  giveway run scenarios/switch/short-first.toml --jobs 2
   giveway run scenarios/quickstart.toml --json | jq '.results[].metrics.sojourn_p99_s.mean'
 
-Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 130 interrupted.";
+Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130 interrupted.";
 
-/// Does it. Every scenario is checked before the first one runs.
-pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
+/// Runs `giveway run`. Every scenario is checked before the first one runs.
+pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if args.export.is_some() && args.files.len() > 1 {
-        show::sentence("--export takes one scenario at a time");
-        return Ok(Outcome::Wrong);
+        return Err(CliError::Usage("--export takes one scenario at a time".to_owned()));
     }
     if !args.trace_port.is_empty() && args.files.len() > 1 {
-        show::sentence("--trace-port takes one scenario at a time");
-        return Ok(Outcome::Wrong);
+        return Err(CliError::Usage("--trace-port takes one scenario at a time".to_owned()));
     }
     let read = |file: &PathBuf| check::read_as(file, &args.set, args.short, args.seeds);
-    let scenarios: Vec<Option<Scenario>> = args.files.iter().map(read).collect();
-    if scenarios.iter().any(Option::is_none) {
-        return Ok(Outcome::Wrong);
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    let mut invalid = None;
+    for scenario in args.files.iter().map(read) {
+        match scenario {
+            Ok(scenario) => scenarios.push(scenario),
+            // The mistakes of all files are shown.
+            Err(error) => {
+                show::error(&error);
+                invalid = Some(error.outcome());
+            }
+        }
     }
-    if let Some((file, _)) = args.files.iter().zip(&scenarios).find(|(_, one)| is_live(one.as_ref())) {
+    if let Some(outcome) = invalid {
+        return Err(CliError::Reported(outcome));
+    }
+    if let Some((file, _)) = args.files.iter().zip(&scenarios).find(|(_, one)| one.live().is_some()) {
         let file = file.display();
-        show::sentence(&format!(
-            "{file} is not simulated: write giveway testbed {file}, or --set host=network"
-        ));
-        return Ok(Outcome::Wrong);
+        return Err(CliError::Usage(format!(
+            "{file} is not simulated: write giveway testbed {file}, or --set backend=network"
+        )));
     }
     if let Some(count) = args.trace_slots {
-        return trace::slots(&scenarios.into_iter().flatten().collect::<Vec<_>>(), count, out);
+        return trace::slots(&scenarios, count, out);
     }
     let frontend = Terminal { quiet: args.quiet };
-    let session = match session(args.jobs, &frontend) {
-        Ok(session) => session.replacing(args.force),
-        Err(sentence) => {
-            show::sentence(&sentence);
-            return Ok(Outcome::Failed);
-        }
-    };
+    let session = session(args.jobs, &frontend)?.replacing(args.force);
     let session = session.exporting(args.export.clone()).tracing(args.trace_port.clone());
     let names: Vec<String> = args.files.iter().map(|file| scenario_name(file)).collect();
-    let dirs: Vec<Option<PathBuf>> = names.iter().map(|name| place_of(args, name)).collect();
-    let scenarios: Vec<Scenario> = scenarios.into_iter().flatten().collect();
-    // All places are looked at before anything runs.
+    let dirs: Vec<Option<PathBuf>> = names.iter().map(|name| folder_of(args, name)).collect();
+    // All folders are checked before the first scenario runs.
     if let Some(twice) = dirs.iter().enumerate().find_map(|(at, dir)| dirs[..at].contains(dir).then_some(dir))
         && let Some(dir) = twice
     {
         let dir = dir.display();
-        show::sentence(&format!(
+        return Err(CliError::Usage(format!(
             "two scenarios have the same name, and would both be kept in {dir}: run them one by one"
-        ));
-        return Ok(Outcome::Wrong);
+        )));
     }
     if scenarios.len() > 1 {
         for (scenario, dir) in scenarios.iter().zip(&dirs) {
@@ -145,13 +147,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Where a scenario is kept, if it is. Several have a folder each.
-fn place_of(args: &Args, name: &str) -> Option<PathBuf> {
+/// The folder of a scenario, if it is kept. Several scenarios have a folder each.
+fn folder_of(args: &Args, name: &str) -> Option<PathBuf> {
     args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(name) } else { dir.clone() })
-}
-
-fn is_live(scenario: Option<&Scenario>) -> bool {
-    scenario.is_some_and(|scenario| scenario.live().is_some())
 }
 
 /// Runs one scenario, keeps it in `dir` if there is one, and shows its table.
@@ -179,14 +177,14 @@ fn one(
 /// A session with the command line of this process as its provenance. Listens for Ctrl-C from now on.
 ///
 /// # Errors
-/// A sentence when its threads cannot be started.
-pub fn session(jobs: Option<u16>, frontend: &Terminal) -> Result<Session<'_>, String> {
+/// When its threads cannot be started.
+pub fn session(jobs: Option<u16>, frontend: &Terminal) -> Result<Session<'_>, RunnerError> {
     let session = Session::new(jobs.unwrap_or(0), frontend, provenance::command(), provenance::now())?;
     stop::listen();
     Ok(session)
 }
 
-/// Shows what there is to say about results beside their table.
+/// Prints the remarks on results that are not in their table.
 pub fn remark(results: &Results, json: bool, quiet: bool) {
     if !quiet {
         results.remarks.iter().for_each(|remark| show::sentence(remark));
@@ -210,28 +208,28 @@ fn seconds(span: giveway_qdisc::Span) -> String {
 
 /// A time of a scenario for people: in slots where it has slots.
 fn length(scenario: &Scenario, span: giveway_qdisc::Span) -> String {
-    match &scenario.host {
-        Host::Network(_) | Host::Live(_) => seconds(span),
-        Host::Switch(crossbar) => format!("{} slots", span.as_ps() / crossbar.slot.as_ps()),
+    match &scenario.backend {
+        Backend::Network(_) | Backend::Live(_) => seconds(span),
+        Backend::Switch(crossbar) => format!("{} slots", span.as_ps() / crossbar.slot.as_ps()),
     }
 }
 
-/// Where it is measured, for people.
-fn place(host: &Host) -> String {
-    match host {
-        Host::Network(network) => {
+/// The measured ports, for people.
+fn place(backend: &Backend) -> String {
+    match backend {
+        Backend::Network(network) => {
             let port = |id: &PortId| &network.ports[id.0 as usize];
             let names: Vec<&str> = network.measured.iter().take(3).map(|id| port(id).name.as_str()).collect();
             let more = if network.measured.len() > names.len() { ", ..." } else { "" };
             format!("{}{more} at {}", names.join(", "), port(&network.measured[0]).rate)
         }
-        Host::Switch(crossbar) => {
+        Backend::Switch(crossbar) => {
             let Crossbar { ports, rate, slot, .. } = crossbar;
             format!("switch of {ports} x {ports} ports at {rate}, slots of {slot}")
         }
-        Host::Live(live) => {
+        Backend::Live(live) => {
             let port = |direction: &Direction| &live.network.ports[direction.port.0 as usize];
-            format!("{} at {}, real hosts on this machine", port(&live.forth).name, live.forth.rate)
+            format!("{} at {}, real hosts on this machine", port(&live.forward).name, live.forward.rate)
         }
     }
 }
@@ -244,7 +242,7 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
     writeln!(
         out,
         "{}, {}, measured from {} on, {}",
-        place(&scenario.host),
+        place(&scenario.backend),
         length(scenario, scenario.duration),
         length(scenario, scenario.warmup),
         match scenario.seeds.len() {

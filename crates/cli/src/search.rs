@@ -1,6 +1,6 @@
-//! `giveway search`: the load at which something changes on a switch.
+//! `giveway search`: the load at which a switch becomes unstable, or at which two arbiters are equal.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, value_parser};
@@ -8,42 +8,43 @@ use giveway_runner::search::{Found, Question, Search, Stop};
 use giveway_runner::{Outcome, pool, scenario_name};
 use giveway_scenario::Scenario;
 
+use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::{check, show, stop};
 
-/// Finds the load at which something changes on a switch, by halving an interval.
+/// Finds the capacity of a switch, or the load at which two arbiters are equal, by bisection.
 ///
-/// --capacity: for each scheduler, the largest load at which its queues do not grow. Every load is run with each seed
-/// of the scenario, and is stable if most of these runs are. Runs that cannot tell are repeated with double the slots, up
-/// to four times; what is undecided then counts as not stable, and is listed.
+/// --capacity finds, for each arbiter, the largest load at which its queues do not grow. Each load is run with each seed of the
+/// scenario, and counts as stable if most of these runs are stable. Undecided runs are repeated with twice the slots, up to
+/// four times. Runs that are still undecided count as unstable, and are listed.
 ///
-/// --crossover A B: the load at which two schedulers are equal in a metric: means over the seeds, on the same arrivals.
-/// Choose an interval whose upper end both carry, or nearly: beyond that, times depend on the length of the run.
+/// --crossover A B finds the load at which two arbiters are equal in a metric: means over the seeds, on the same arrivals. Choose
+/// an interval whose upper end both arbiters sustain, or nearly: at higher loads, times depend on the length of the run.
 ///
-/// Ports, traffic, slots and seeds are those of the scenario. Its load does not matter.
+/// Ports, traffic, slots and seeds are those of the scenario. Its load is ignored.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("question").args(["capacity", "crossover"]).required(true)))]
 pub struct Args {
-    /// A scenario on a switch whose traffic has a load
+    /// Scenario file with a switch, whose traffic has a load (onoff or bernoulli)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Find the largest stable load of each scheduler of the scenario
+    /// Find the largest stable load of each arbiter of the scenario
     #[arg(long)]
     capacity: bool,
-    /// Find the load at which the curves of two schedulers cross; they need not be in the scenario
+    /// Find the load at which the curves of two arbiters cross; they need not be in the scenario
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     crossover: Option<Vec<String>>,
-    /// The metric of a crossover, a name from `giveway run --json`
+    /// Metric of a crossover, a name in the output of `giveway run --json`
     #[arg(long, value_name = "NAME", default_value = "wait_mean_slots")]
     metric: String,
-    /// The interval of loads that is searched
+    /// Interval of loads to search; 1 is the rate of a port
     #[arg(long, value_name = "LOW:HIGH", default_value = "0.5:1.0", value_parser = between)]
     between: (f64, f64),
-    /// The width of the last interval
+    /// Width of the final interval
     #[arg(long, value_name = "LOAD", default_value_t = 0.002, value_parser = width)]
     width: f64,
-    /// Run with seeds 1 to N
+    /// Run with seeds 1 to N [default: the seeds of the scenario]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
     seeds: Option<u32>,
     /// Runs at a time [default: one for each processor]
@@ -69,7 +70,7 @@ Examples:
   giveway search scenarios/switch/short-first.toml --crossover p_spf islip --metric wait_mean_slots
   giveway search scenarios/switch/classics.toml --capacity --json | jq '.results[].stable'
 
-Exit codes: 0 all is well, 1 a run failed, 2 wrong usage or a wrong scenario, 130 interrupted.";
+Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130 interrupted.";
 
 fn between(text: &str) -> Result<(f64, f64), String> {
     let ends = text.split_once(':').and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
@@ -80,17 +81,15 @@ fn between(text: &str) -> Result<(f64, f64), String> {
 }
 
 fn width(text: &str) -> Result<f64, String> {
-    /// Below this the noise of any run is larger.
+    /// The noise of any run is larger than a narrower interval.
     const LEAST: f64 = 1e-6;
-    let right = text.parse().ok().filter(|width| (LEAST..1.0).contains(width));
-    right.ok_or_else(|| "write a part of a load, such as 0.002".to_owned())
+    let width = text.parse().ok().filter(|width| (LEAST..1.0).contains(width));
+    width.ok_or_else(|| "write a number from 0.000001 to 1, such as 0.002".to_owned())
 }
 
 /// Runs `giveway search`.
-pub fn search(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    let Some(scenario) = check::read_as(&args.file, &args.set, args.short, args.seeds) else {
-        return Ok(Outcome::Wrong);
-    };
+pub fn search(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let scenario = check::read_as(&args.file, &args.set, args.short, args.seeds)?;
     if !args.quiet {
         show::diagnostics(scenario.origin(), &scenario.warnings);
     }
@@ -98,20 +97,8 @@ pub fn search(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let frontend = Terminal { quiet: args.quiet };
     let pair = args.crossover.as_ref().and_then(|pair| <&[String; 2]>::try_from(pair.as_slice()).ok());
     let question = pair.map_or(Question::Capacity, |pair| Question::Crossover { pair, metric: &args.metric });
-    let search = match Search::new(&name, &scenario, question, args.between, args.width, &frontend) {
-        Ok(search) => search,
-        Err(sentence) => {
-            show::sentence(&sentence);
-            return Ok(Outcome::Wrong);
-        }
-    };
-    let pool = match pool(args.jobs.unwrap_or(0)) {
-        Ok(pool) => pool,
-        Err(sentence) => {
-            show::sentence(&sentence);
-            return Ok(Outcome::Failed);
-        }
-    };
+    let search = Search::new(&name, &scenario, question, args.between, args.width, &frontend)?;
+    let pool = pool(args.jobs.unwrap_or(0))?;
     stop::listen();
     let found = pool.install(|| search.find());
     drop(search);

@@ -1,15 +1,26 @@
-//! Errors and warnings on the standard error, each with the place in its file underlined.
+//! Errors and warnings on the standard error. Those of a scenario are shown with the line of the mistake.
 
 use std::io::Write;
 
 use annotate_snippets::{AnnotationKind, Level, Origin as At, Renderer, Snippet};
+use giveway_runner::{RunnerError, chain};
 use giveway_scenario::{Diagnostic, Origin, ScenarioError, Severity};
 
+use crate::error::CliError;
 use crate::terminal;
 
-/// Shows everything that is wrong with a scenario.
-pub fn wrong(wrong: &ScenarioError) {
-    diagnostics(&wrong.origin, &wrong.diagnostics);
+/// Shows the error of a command with its causes: the only place where an error ends.
+pub fn error(error: &CliError) {
+    match error {
+        CliError::Reported(_) | CliError::Runner(RunnerError::Reported(_)) => {}
+        CliError::Scenario(error) | CliError::Runner(RunnerError::Scenario(error)) => scenario(error),
+        other => sentence(&chain(other)),
+    }
+}
+
+/// Shows all mistakes of a scenario.
+pub fn scenario(error: &ScenarioError) {
+    diagnostics(&error.origin, &error.diagnostics);
 }
 
 /// Shows errors or warnings.
@@ -31,7 +42,7 @@ pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
     print(&text);
 }
 
-/// Shows one sentence.
+/// Shows a message.
 pub fn sentence(text: &str) {
     print(&format!("giveway: {text}\n"));
 }
@@ -45,7 +56,7 @@ fn render(renderer: &Renderer, origin: &Origin, diagnostic: &Diagnostic) -> Stri
         Severity::Warning => Level::WARNING,
     };
     let label = (!diagnostic.label.is_empty()).then_some(&*diagnostic.label);
-    // The place is written apart: a long line is clipped, and the library would count columns of what is left of it.
+    // The place is written separately, since the library clips a long line and then counts columns in the rest.
     let mut group = level
         .primary_title(&*diagnostic.message)
         .element(At::path(place.name).line(place.line).char_column(place.column))
@@ -61,7 +72,7 @@ fn render(renderer: &Renderer, origin: &Origin, diagnostic: &Diagnostic) -> Stri
     renderer.render(&[group])
 }
 
-/// Nobody is left to be told when even this cannot be written.
+/// Writes to the standard error. A failure is ignored, since there is no other place to report it.
 fn print(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

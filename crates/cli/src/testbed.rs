@@ -1,6 +1,6 @@
 //! `giveway testbed`: runs a scenario with real hosts on this machine.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,55 +8,57 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::value_parser;
 use giveway_papers::layout;
 use giveway_qdisc::Span;
-use giveway_runner::{Observe, Outcome, Results, Session, question, scenario_name};
+use giveway_runner::{Observe, Outcome, Results, RunnerError, Session, question, scenario_name};
 use giveway_scenario::{Contender, Diagnostic, Live, Scenario, Severity, Trial};
 use giveway_testbed::{Bed, LATE, against};
 
+use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::outputs::{Kind, may_write};
 use crate::run::{print, remark, session};
 use crate::{check, show};
 
-/// Runs a scenario with host = "live" on real hosts: network namespaces of this machine, our router between them, and real
-/// TCP and UDP.
+/// Runs a scenario with backend = "live" on real hosts of this machine.
 ///
-/// The traffic is that of the simulator, arrival by arrival; times are measured by the applications. Everything is removed at the
-/// end, also after a kill, and nothing that was there before is touched. Needs root, ip and ethtool.
+/// The hosts are network namespaces with the TCP and UDP of the kernel; a `giveway live` between them is the router. The
+/// applications generate the simulator's traffic, arrival by arrival, and measure its times. All interfaces and namespaces are
+/// removed at the end, even if the program is killed. Existing interfaces are not changed. Needs root, ip and ethtool.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Scenario file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Simulate the same, with the same seeds, and lay the results side by side
+    /// Also simulate the scenario, with the same seeds, and compare the results
     #[arg(long)]
     against_simulation: bool,
-    /// Keep everything in this folder, and resume what is there. A folder that holds something else is refused
+    /// Keep results, time series and a report in this folder. Runs that the folder has already are not repeated. A folder with
+    /// other contents is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Run with seeds 1 to N
+    /// Run with seeds 1 to N [default: the seeds of the scenario]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
-    /// How often a run is tried while the machine is too busy
+    /// Attempts for each run, if the machine is too busy to trust its times
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=100))]
     attempts: u32,
-    /// Take what bpf: loads from here, where giveway kernel build put it (giveway_efd.o), instead of compiling it
+    /// Folder with compiled objects for bpf: disciplines, as `giveway kernel build` writes them (giveway_efd.o) [default:
+    /// compile them]
     #[arg(long, value_name = "DIR")]
     objects: Option<PathBuf>,
-    /// Change something, as in link.1.rate=5mbit or traffic.upload.flows=3; may be repeated
+    /// Change a key of the scenario, as in link.1.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Replace what is at --out although it is something else. Names each thing that it removes, and leaves what Giveway does
-    /// not write
+    /// Replace the folder of --out, whatever it contains. Each removed file is named; files that Giveway does not write stay
     #[arg(long)]
     force: bool,
-    /// Print JSON instead of tables
+    /// Print JSON instead of tables; times are in seconds, rates in bit/s
     #[arg(long)]
     json: bool,
-    /// No progress and no warnings
+    /// Print no progress and no warnings
     #[arg(long, short)]
     quiet: bool,
-    /// A quick check: as [short] in the scenario says, otherwise at most 5 s and one seed
+    /// Run a quick check: as [short] in the scenario says, otherwise at most 5 s and one seed
     #[arg(long)]
     short: bool,
 }
@@ -67,29 +69,28 @@ Examples:
   giveway testbed scenarios/testbed/mixed-10.toml --against-simulation --seeds 5 --out runs/mixed-10
   giveway testbed scenarios/testbed/quickstart.toml --set 'disciplines=[\"kernel:fq_codel\", \"bpf:efd\"]'
 
-Exit codes: 0 all is well, 1 a run failed, 2 wrong usage, a wrong scenario, or something is missing here, 130 interrupted.";
+Exit codes: 0 success, 1 a run failed, 2 wrong usage, an invalid scenario or a missing prerequisite, 130 interrupted.";
 
-/// Does it.
-pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    let Some(scenario) = check::read_as(&args.file, &args.set, args.short, args.seeds) else {
-        return Ok(Outcome::Wrong);
-    };
+/// Runs `giveway testbed`.
+pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let scenario = check::read_as(&args.file, &args.set, args.short, args.seeds)?;
     let Some(live) = scenario.live() else {
         let file = args.file.display();
-        show::sentence(&format!("{file} is for a simulation: write giveway run {file}, or --set host=live"));
-        return Ok(Outcome::Wrong);
+        return Err(CliError::Usage(format!(
+            "{file} is for a simulation: write giveway run {file}, or --set backend=live"
+        )));
     };
     if args.against_simulation && !live.compared.iter().any(|one| matches!(one, Contender::Ours(_))) {
-        show::sentence("the kernel's disciplines are not in the simulator: compare one of ours, too");
-        return Ok(Outcome::Wrong);
+        let message =
+            "--against-simulation: the simulator has no disciplines of the kernel: add one of giveway list";
+        return Err(CliError::Usage(message.to_owned()));
     }
     if !args.quiet {
         show::diagnostics(scenario.origin(), &scenario.warnings);
     }
-    if let Err(error) = giveway_testbed::ready().and_then(|()| giveway_testbed::has_tcp(live)) {
-        show::sentence(&error.to_string());
-        return Ok(Outcome::Wrong);
-    }
+    giveway_testbed::ready()
+        .and_then(|()| giveway_testbed::has_tcp(live))
+        .map_err(|error| CliError::Usage(error.to_string()))?;
     if let Some((queue, error)) = giveway_testbed::lacks_bpf(live) {
         show::diagnostics(
             scenario.origin(),
@@ -104,27 +105,18 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
         return Ok(Outcome::Wrong);
     }
     let program = std::env::current_exe()?;
-    // One run at a time: they would be in each other's way.
+    // One run at a time, since simultaneous runs would delay each other.
     let frontend = Terminal { quiet: args.quiet };
-    let real = match session(Some(1), &frontend) {
-        Ok(real) => real.replacing(args.force),
-        Err(sentence) => {
-            show::sentence(&sentence);
-            return Ok(Outcome::Failed);
-        }
-    };
+    let real = session(Some(1), &frontend)?.replacing(args.force);
     let name = scenario_name(&args.file);
     let within = |part: &str| match args.against_simulation {
         true => args.out.as_ref().map(|dir| dir.join(part)),
         false => args.out.clone(),
     };
-    if let (Some(dir), true) = (&args.out, args.against_simulation)
-        && let Err(sentence) = may_keep(dir, args.force)
-    {
-        show::sentence(&sentence);
-        return Ok(Outcome::Wrong);
+    if let (Some(dir), true) = (&args.out, args.against_simulation) {
+        may_keep(dir, args.force)?;
     }
-    // Known before the test bed runs, not after.
+    // A folder that is refused is reported before the test bed runs.
     let simulation = within("simulation").filter(|_| args.against_simulation).zip(scenario.simulated());
     if let Some(outcome) = simulation.and_then(|(dir, simulated)| real.refused(&question(&simulated), &dir)) {
         return Ok(outcome);
@@ -146,12 +138,12 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     if args.against_simulation && done.finished > 0 && outcome != Outcome::Interrupted {
         let simulated = scenario.simulated().expect("it is of a test bed");
         // The handler of Ctrl-C is there already, and threads are many again.
-        let done_again = match real.run(&simulated, &name, within("simulation").as_deref(), &|_| None) {
+        let simulation = match real.run(&simulated, &name, within("simulation").as_deref(), &|_| None) {
             Ok(done) => done,
             Err(outcome) => return Ok(outcome),
         };
-        outcome = outcome.max(done_again.outcome);
-        let lines = against::lay(&done.table, &done_again.table);
+        outcome = outcome.max(simulation.outcome);
+        let lines = against::lay(&done.table, &simulation.table);
         if args.json {
             writeln!(out, "{}", against::json(&lines))?;
         } else {
@@ -253,7 +245,7 @@ fn reality(
 const AGAINST: [(&str, Kind); 2] = [("against.md", Kind::AgainstText), ("against.json", Kind::AgainstJson)];
 
 /// Checks that both files of the comparison with the simulation may be written in `dir`.
-fn may_keep(dir: &Path, force: bool) -> Result<(), String> {
+fn may_keep(dir: &Path, force: bool) -> Result<(), RunnerError> {
     AGAINST.iter().try_for_each(|(file, kind)| may_write(&dir.join(file), *kind, force))
 }
 

@@ -1,31 +1,27 @@
 //! `giveway run --trace-slots`: the first slots of a switch, step by step.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use giveway_scenario::{Host, Scenario};
+use giveway_scenario::{Backend, Scenario};
 use giveway_switch::Sim;
 
-use crate::{Outcome, show, terminal};
+use crate::error::CliError;
+use crate::{Outcome, terminal};
 
-/// Prints the first `count` slots of the fabric for each scheduler, with the first seed.
-pub fn slots(scenarios: &[Scenario], count: u32, out: &mut dyn Write) -> io::Result<Outcome> {
+/// Prints the first `count` slots of the switch for each arbiter, with the first seed.
+pub fn slots(scenarios: &[Scenario], count: u32, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if scenarios.iter().any(|scenario| scenario.network().is_some()) {
-        show::sentence(
-            "--trace-slots is for a switch, and this scenario runs on a network: --export writes what its queues did",
-        );
-        return Ok(Outcome::Wrong);
+        return Err(CliError::Usage(
+            "--trace-slots is for a switch, and this scenario runs on a network: --export writes the packets of its queues"
+                .to_owned(),
+        ));
     }
     let mut first = true;
     for scenario in scenarios {
-        let Host::Switch(crossbar) = &scenario.host else { continue };
+        let Backend::Switch(crossbar) = &scenario.backend else { continue };
         for trial in scenario.trials().iter().filter(|trial| trial.seed == scenario.seeds[0]) {
-            let mut sim = match Sim::new(&crossbar.plan(trial)) {
-                Ok(sim) => sim,
-                Err(invalid) => {
-                    show::sentence(&format!("{}: {invalid}", trial.name));
-                    return Ok(Outcome::Wrong);
-                }
-            };
+            let mut sim = Sim::new(&crossbar.plan(trial))
+                .map_err(|invalid| CliError::Usage(format!("{}: {invalid}", trial.name)))?;
             if !first {
                 writeln!(out)?;
             }

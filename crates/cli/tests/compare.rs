@@ -37,21 +37,35 @@ const HOME: [&str; 4] = ["--rate-up", "2mbit", "--rate-down", "16mbit"];
 fn the_example_is_compared_in_both_directions() {
     let folder = tempfile::tempdir().unwrap();
     let (out, err) = compared(folder.path(), &HOME);
-    assert!(err.contains("local side: beyond 02:00:00:00:00:01 (a guess: 4 addresses are behind"), "{err}");
+    assert!(err.contains("local side: gateway=02:00:00:00:00:01 (a guess: 4 addresses are behind"), "{err}");
     assert!(err.contains("73 TCP connections"), "{err}");
-    for wanted in
-        ["up at 2mbit", "down at 16mbit", "(as captured)", "fq_codel", "pie", "drr", "efd", "Findings"]
-    {
+    for wanted in [
+        "upstream at 2mbit",
+        "downstream at 16mbit",
+        "(as captured)",
+        "fq_codel",
+        "pie",
+        "drr",
+        "efd",
+        "Findings",
+    ] {
         assert!(out.contains(wanted), "{wanted} is missing in\n{out}");
     }
     let findings: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("- ")).collect();
-    assert!(findings[0].starts_with("Transfers down are shorter with "), "{findings:#?}");
-    assert!(findings[1].starts_with("The 99th percentile of the delay of calls up is "), "{findings:#?}");
-    assert!(findings.iter().any(|finding| finding.contains("gets worse with") || finding.contains("costs:")));
+    assert!(findings[0].starts_with("Downloads are shorter with "), "{findings:#?}");
+    assert!(
+        findings[1].starts_with("The 99th percentile of the delay of calls upstream is "),
+        "{findings:#?}"
+    );
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding.contains("measurably worse") || finding.starts_with("Cost of "))
+    );
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "without --out nothing is left");
 }
 
-/// What is kept can be run again without the capture, to the same bits; a second comparison takes it up.
+/// The kept scenario runs without the capture, with the same results; a second comparison resumes it.
 #[test]
 fn a_comparison_is_a_scenario() {
     let folder = tempfile::tempdir().unwrap();
@@ -86,12 +100,12 @@ fn several_rates_are_a_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["--rate", "1mbit,8mbit", "--qdisc", "fifo limit 100p", "--qdisc", "efd limit 100p"];
     let more = ["--seeds", "2", "--out", "sweep", "--export", "queues.pcapng"];
-    let told = json(folder.path(), &[&args[..], &more].concat());
+    let output = json(folder.path(), &[&args[..], &more].concat());
     for file in ["queues-1mbit-fifo.pcapng", "queues-8mbit-efd.pcapng"] {
         assert!(folder.path().join(file).is_file(), "{file} is missing");
     }
     let rates: Vec<_> =
-        told["links"].as_array().unwrap().iter().map(|link| link["rate_up_bps"].as_u64()).collect();
+        output["links"].as_array().unwrap().iter().map(|link| link["rate_up_bps"].as_u64()).collect();
     assert_eq!(rates, [Some(1_000_000), Some(8_000_000)]);
     for rate in ["1mbit", "8mbit"] {
         assert!(folder.path().join("sweep").join(rate).join("report.html").is_file(), "{rate}");
@@ -99,7 +113,7 @@ fn several_rates_are_a_sweep() {
     let together = fs::read_to_string(folder.path().join("sweep/report.html")).unwrap();
     assert!(together.contains("1mbit") && together.contains("8mbit"), "and one report of all");
     let waits = |link: usize| {
-        let metrics = &told["links"][link]["table"]["results"][0]["metrics"];
+        let metrics = &output["links"][link]["table"]["results"][0]["metrics"];
         metrics["at.far->local.fct_p95_s"]["mean"].as_f64().unwrap()
     };
     assert!(waits(0) > 3.0 * waits(1), "{} {}", waits(0), waits(1));
@@ -112,7 +126,7 @@ fn a_replay_has_the_packets_of_the_capture() {
     let args =
         ["--rate", "100mbit", "--mode", "replay", "--qdisc", "fifo limit 1000p", "--export", "out.pcapng"];
     let (out, _) = compared(folder.path(), &args);
-    assert!(out.contains("Not in the model: senders did not react"), "{out}");
+    assert!(out.contains("Not in the model: senders do not react"), "{out}");
     let packets = giveway_capture::Reader::open(folder.path().join("out.pcapng")).unwrap();
     let exported: Vec<giveway_capture::Packet> = packets.map(Result::unwrap).collect();
     let original = giveway_capture::Reader::open(example()).unwrap().map(Result::unwrap);
@@ -124,12 +138,12 @@ fn a_replay_has_the_packets_of_the_capture() {
     assert_eq!(bytes(&exported), bytes(&original));
 }
 
-/// `--qdisc all` takes what can stand in front of a link as it is; shapers would be a second link.
+/// `--qdisc all` takes all disciplines without required parameters, except shapers, which would be a second link.
 #[test]
 fn all_is_every_discipline_but_shapers() {
     let folder = tempfile::tempdir().unwrap();
-    let told = json(folder.path(), &[&HOME[..], &["--qdisc", "all", "--seeds", "1"]].concat());
-    let rows = told["links"][0]["table"]["results"].as_array().unwrap();
+    let output = json(folder.path(), &[&HOME[..], &["--qdisc", "all", "--seeds", "1"]].concat());
+    let rows = output["links"][0]["table"]["results"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["qdisc"].as_str().unwrap()).collect();
     let has = |name: &str| names.iter().any(|found| found.split(' ').next() == Some(name));
     assert!(
@@ -140,23 +154,23 @@ fn all_is_every_discipline_but_shapers() {
 }
 
 #[test]
-fn wrong_wishes_are_told_what_to_write() {
+fn invalid_requests_are_refused_with_a_correction() {
     let folder = tempfile::tempdir().unwrap();
     let example = example();
     let example = example.to_str().unwrap();
     let cases: [(&[&str], &str); 11] = [
-        (&[example], "how fast is the link? Write for example --rate 10mbit"),
+        (&[example], "the rate of the link is missing: write for example --rate 10mbit"),
         (&[example, "--rate", "0mbit"], "a link of 0 sends nothing; write for example --rate 10mbit"),
         (&[example, "--rate", "0"], "a rate is written for example \"10mbit\""),
-        (&[example, "--rate-up", "2mbit"], "and downwards? Add for example --rate-down 16mbit"),
+        (&[example, "--rate-up", "2mbit"], "--rate-down is missing: add for example --rate-down 16mbit"),
         (&[example, "--rate", "1mbit", "--rtt", "1h"], "--rtt"),
         (
             &[example, "--rate", "1mbit", "--rtt", "3600s"],
-            "no path has a round trip of 3600s; write for example --rtt 30ms",
+            "no path has a round-trip time of 3600s; write for example --rtt 30ms",
         ),
         (
             &[example, "--rate", "1mbit", "--rtt", "30ms", "--mode", "replay"],
-            "a replay has no round trips, because no sender reacts; leave out --rtt or --mode replay",
+            "a replay has no round-trip times, because no sender reacts; leave out --rtt or --mode replay",
         ),
         (&[example, "--rate", "1mbit", "--qdisc", "fq_coddle"], "did you mean \"fq_codel\"?"),
         (
@@ -178,7 +192,7 @@ fn wrong_wishes_are_told_what_to_write() {
 }
 
 #[test]
-fn what_is_no_capture_is_told_as_what_it_is() {
+fn files_that_are_not_captures_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(example()).unwrap();
     let pcap = |link: u32| {
@@ -196,21 +210,21 @@ fn what_is_no_capture_is_told_as_what_it_is() {
         ("text", b"Dear Sir or Madam".to_vec(), "is neither pcap nor pcapng: it begins with"),
         ("cut", whole[..10].to_vec(), "the file ends within"),
         ("strange", pcap(147), "was captured on link type 147; known are Ethernet (1)"),
-        ("silent", pcap(1), "holds no packet"),
-        ("arp", arp, "holds no IP packet, only 1 others"),
+        ("silent", pcap(1), "has no packets"),
+        ("arp", arp, "has no IP packets, only 1 other"),
     ];
     for (name, bytes, wanted) in cases {
         fs::write(folder.path().join(name), bytes).unwrap();
         let (code, out, err) = ran(folder.path(), &[name, "--rate", "1mbit", "--out", "results"]);
         assert_eq!((code, out.as_str()), (2, ""), "{name}: {err}");
         assert!(err.contains(wanted) && err.lines().count() == 1, "{name}: {err}");
-        assert!(!folder.path().join("results").exists(), "{name}: nothing is left");
+        assert!(!folder.path().join("results").exists(), "{name}: no file is left");
     }
 }
 
-/// Half of a capture is used, and said to be half.
+/// The readable half of a capture is used, and the damage is reported.
 #[test]
-fn what_can_be_read_of_a_damaged_capture_is_used() {
+fn the_readable_part_of_a_damaged_capture_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(example()).unwrap();
     fs::write(folder.path().join("half.pcapng"), &whole[..whole.len() / 2]).unwrap();
@@ -218,13 +232,13 @@ fn what_can_be_read_of_a_damaged_capture_is_used() {
         ran(folder.path(), &["half.pcapng", "--rate", "2mbit", "--qdisc", "fifo limit 100p", "--seeds", "1"]);
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("is damaged at byte") && err.contains("what comes before is used"), "{err}");
-    assert!(err.contains("cut off by its end"), "{err}");
-    assert!(out.contains("Only fifo was run"), "{out}");
+    assert!(err.contains("still open at the end"), "{err}");
+    assert!(out.contains("Only fifo ran"), "{out}");
 }
 
 /// A capture of one direction shows no requests; its packets can still be replayed.
 #[test]
-fn one_direction_alone_is_no_conversation() {
+fn connections_need_both_directions() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::File::create(folder.path().join("down.pcapng")).unwrap();
     let mut writer = giveway_capture::Writer::new(file, "a test").unwrap();
@@ -264,16 +278,16 @@ fn one_direction_alone_is_no_conversation() {
     writer.finish().unwrap();
     let (code, _, err) = ran(folder.path(), &["down.pcapng", "--rate", "8mbit"]);
     assert_eq!(code, 2);
-    assert!(err.contains("no packet goes up in this capture"), "{err}");
+    assert!(err.contains("this capture has no upstream packets"), "{err}");
     assert!(err.contains("otherwise write --mode replay"), "{err}");
     let (code, out, err) = ran(folder.path(), &["down.pcapng", "--rate", "8mbit", "--mode", "replay"]);
     assert_eq!(code, 0, "{err}");
-    assert!(out.contains("down at 8mbit"), "{out}");
+    assert!(out.contains("downstream at 8mbit"), "{out}");
 }
 
-/// A place that cannot be written, and a disk that fills up: one sentence, and nothing half-written.
+/// A folder that cannot be written, and a full disk: one message, and no partial output.
 #[test]
-fn results_that_cannot_be_kept_are_told() {
+fn results_that_cannot_be_written_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "not a folder").unwrap();
     let example = example();
@@ -291,6 +305,6 @@ fn results_that_cannot_be_kept_are_told() {
     let ended = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
     let err = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(1), "{err}");
-    assert!(err.contains("the workload cannot be kept in"), "{err}");
+    assert!(err.contains("cannot write the workload to"), "{err}");
     assert!(!folder.path().join("full").exists(), "nothing half-written");
 }

@@ -21,8 +21,11 @@ fn what_there_is_for_the_kernel_is_listed() {
 fn what_cannot_be_loaded_is_told_with_what_could() {
     for (words, expected) in [
         (&["efd", "--dev", "no-such"][..], "there is no interface \"no-such\": there are "),
-        (&["codel", "--dev", "lo"], "there is no \"codel\" for the kernel: there are fifo, drr, efd, trr"),
-        (&["trr", "--dev", "lo"], "say --rate, for example --rate 10mbit"),
+        (
+            &["codel", "--dev", "lo"],
+            "the kernel has no discipline \"codel\" of Giveway: choose one of fifo, drr, efd, trr",
+        ),
+        (&["trr", "--dev", "lo"], "write --rate, for example --rate 10mbit"),
         (
             &["drr buckets 10", "--dev", "lo"],
             "buckets: in the kernel each flow has a queue of its own; leave it out",
@@ -33,11 +36,11 @@ fn what_cannot_be_loaded_is_told_with_what_could() {
             &["trr", "--dev", "lo", "--rate", "1mbit", "--reserve", "0=1mbit"],
             "write a mark and a rate, as 1=2mbit",
         ),
-        (&["efd", "--dev", "lo", "--way", "1=4"], "only bsq looks ahead"),
-        (&["bsq", "--dev", "lo", "--way", "1=4.x"], "write the numbers of one to four nodes"),
+        (&["efd", "--dev", "lo", "--hops", "1=4"], "only bsq uses routes"),
+        (&["bsq", "--dev", "lo", "--hops", "1=4.x"], "write the numbers of one to four nodes"),
         (
-            &["bsq branches 3", "--dev", "lo", "--way", "1=4", "--way", "2=5"],
-            "these ways have 2 nodes: say branches 4",
+            &["bsq branches 3", "--dev", "lo", "--hops", "1=4", "--hops", "2=5"],
+            "these routes have 2 nodes: write branches 4",
         ),
     ] {
         let (code, out, err) = giveway(&[&["kernel", "load"], words].concat());
@@ -50,7 +53,7 @@ fn what_cannot_be_loaded_is_told_with_what_could() {
 fn what_is_not_loaded_is_not_unloaded() {
     let (code, _, err) = giveway(&["kernel", "unload", "--dev", "no-such"]);
     assert_eq!(code, 2);
-    assert!(err.contains("no-such has no discipline of giveway: giveway kernel list"), "{err}");
+    assert!(err.contains("no-such has no discipline of Giveway: giveway kernel list"), "{err}");
     let (code, _, err) = giveway(&["kernel", "unload"]);
     assert!(code == 2 && err.contains("--dev"), "{err}");
     let (code, _, err) = giveway(&["kernel", "unload", "--gone", "--dev", "lo"]);

@@ -140,7 +140,7 @@ fn what_is_asked_wrongly_is_told() {
     let path = folder.path();
     for (args, code, said) in [
         (&["replay-check", "nowhere"][..], 2, "cannot read nowhere: No such file"),
-        (&["replay-check", "home.toml"], 2, "home.toml is no trace of operations"),
+        (&["replay-check", "home.toml"], 2, "home.toml is not an operation trace"),
         (&["run", "home.toml", "--trace-port", "up.trace"], 2, "write a port and a file, as in"),
         (
             &["run", "home.toml", "--trace-port", "isp->hom=up.trace"],

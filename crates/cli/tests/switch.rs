@@ -22,7 +22,7 @@ fn ran(args: &[&str]) -> (i32, String, String) {
 
 /// Four ports, cells that arrive independently.
 const CELLS: &str = r#"
-host = "switch"
+backend = "switch"
 duration = "20000 slots"
 warmup = "4000 slots"
 seeds = 3

@@ -24,7 +24,7 @@ fn ran(args: &[&str]) -> (i32, String, String) {
 fn each_scenario_has_its_command() {
     let (code, _, said) = ran(&["run", &shipped("testbed/quickstart.toml")]);
     assert_eq!(code, 2);
-    assert!(said.contains("giveway testbed") && said.contains("--set host=network"), "{said}");
+    assert!(said.contains("giveway testbed") && said.contains("--set backend=network"), "{said}");
     let (code, _, said) = ran(&["testbed", &shipped("quickstart.toml")]);
     assert_eq!(code, 2);
     assert!(said.contains("giveway run"), "{said}");
@@ -38,7 +38,7 @@ fn each_scenario_has_its_command() {
 #[test]
 fn a_scenario_of_a_test_bed_can_be_simulated() {
     let (code, out, said) =
-        ran(&["run", &shipped("testbed/quickstart.toml"), "--set", "host=network", "--short", "--json"]);
+        ran(&["run", &shipped("testbed/quickstart.toml"), "--set", "backend=network", "--short", "--json"]);
     assert_eq!(code, 0, "{said}");
     let told: Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!(told["results"][1]["qdisc"], "fq_codel");

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use giveway_disciplines::{ALL, Spec};
 use giveway_measure::Table;
 use giveway_qdisc::{LinkContext, Rate, Span, Streams};
-use giveway_scenario::{Scenario, Wrong};
-use giveway_workload::Local;
+use giveway_scenario::Scenario;
+use giveway_workload::{Direction, Local};
 
 use crate::report::write_report;
 use crate::session::scenario_name;
-use crate::{Frontend, Outcome, Refusal, Results, Session};
+use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
 
 pub use capture::Capture;
 pub use link::Link;
@@ -27,19 +27,19 @@ pub use link::Link;
 /// The behaviour of the simulated senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Applications ask and answer as in the capture, over TCP that reacts to the link.
+    /// Applications transfer the captured data over TCP, which reacts to the link.
     Flows,
     /// Packets arrive when they were captured, and no sender reacts.
     Replay,
 }
 
-/// The disciplines that are compared unless others are named. The fifo is about as long as a home router's modem has it.
+/// The disciplines that are compared by default. The fifo is about as long as that of a home router.
 pub const DEFAULT: [&str; 5] = ["fifo limit 100p", "fq_codel", "pie", "drr limit 100p", "efd limit 100p"];
 
 /// The longest round trip that is accepted: two hops over a geostationary satellite and back take two seconds.
 const LONGEST_RTT: Span = Span::s(10);
 
-/// A comparison as the user wants it.
+/// The request for a comparison.
 pub struct Request {
     /// A pcap or pcapng file.
     pub capture: PathBuf,
@@ -49,7 +49,7 @@ pub struct Request {
     pub specs: Vec<Spec>,
     /// The rates of each link, upstream and downstream.
     pub rates: Vec<(Rate, Rate)>,
-    /// The round trip of every connection; `None` takes what the capture shows of each.
+    /// The round-trip time of every connection; `None` takes that of each connection in the capture.
     pub rtt: Option<Span>,
     /// The local side; `None` guesses it from the addresses.
     pub local: Option<Local>,
@@ -57,22 +57,10 @@ pub struct Request {
     pub seeds: Option<u32>,
     /// The folder that keeps everything, if anything is kept.
     pub out: Option<PathBuf>,
-    /// The capture file of what the queues did, if one is written.
+    /// The file for the packets of the queues, if one is written.
     pub export: Option<PathBuf>,
     /// Outputs replace whatever is at their places.
     pub force: bool,
-}
-
-/// Why a comparison did not end.
-pub enum Error {
-    /// The front end has the message already.
-    Reported(Outcome),
-    /// A sentence for the user.
-    Refused(Refusal),
-    /// The scenario that was written for a link is wrong.
-    Scenario(Box<Wrong>),
-    /// The caller's function failed.
-    Output(io::Error),
 }
 
 /// A comparison whose capture is read and whose places are checked.
@@ -95,15 +83,16 @@ impl Request {
     /// Checks the request, then reads the capture, which may take a while.
     ///
     /// # Errors
-    /// A sentence on what is wrong with the request, a place or the capture.
-    pub fn begin(self, frontend: &dyn Frontend) -> Result<Comparison, Refusal> {
-        let refused = |message: String| (message, Outcome::Wrong);
+    /// When the request, an output file or the capture cannot be used.
+    pub fn begin(self, frontend: &dyn Frontend) -> Result<Comparison, RunnerError> {
+        let refused = RunnerError::Usage;
         if let Some(rtt) = self.rtt.filter(|rtt| *rtt > LONGEST_RTT) {
-            let message = format!("--rtt: no path has a round trip of {rtt}; write for example --rtt 30ms");
+            let message =
+                format!("--rtt: no path has a round-trip time of {rtt}; write for example --rtt 30ms");
             return Err(refused(message));
         }
         if self.rtt.is_some() && self.mode == Mode::Replay {
-            let message = "--rtt: a replay has no round trips, because no sender reacts; leave out --rtt or --mode replay";
+            let message = "--rtt: a replay has no round-trip times, because no sender reacts; leave out --rtt or --mode replay";
             return Err(refused(message.to_owned()));
         }
         if self.rates.iter().any(|(up, down)| up.as_bit() == 0 || down.as_bit() == 0) {
@@ -113,9 +102,9 @@ impl Request {
         let links: Vec<Link> =
             self.rates.iter().map(|(up, down)| Link { up: *up, down: *down, rtt: self.rtt }).collect();
         let place = link::Place::new(self.out.as_deref(), &links, self.force, frontend)?;
-        let capture = Capture::read(&self.capture, self.local.as_ref(), frontend).map_err(refused)?;
+        let capture = Capture::read(&self.capture, self.local.as_ref(), frontend)?;
         capture.messages(&self.capture).iter().for_each(|message| frontend.remark(message));
-        capture.check(self.mode).map_err(refused)?;
+        capture.check(self.mode)?;
         Ok(Comparison { request: self, links, capture, place })
     }
 }
@@ -129,20 +118,19 @@ impl Comparison {
     /// Runs every link and calls `each` with its results. The session gets the outputs of this request.
     ///
     /// # Errors
-    /// [`Error`], with what was run before it kept.
+    /// When a run cannot start or the results cannot be shown. Results of earlier runs are kept.
     pub fn run(
         &self,
         mut session: Session<'_>,
         each: &mut dyn FnMut(&Link, &Results) -> io::Result<()>,
-    ) -> Result<Compared, Error> {
+    ) -> Result<Compared, RunnerError> {
         let Request { mode, specs, out, export, force, .. } = &self.request;
         let frontend = session.frontend();
         let name = scenario_name(&self.request.capture);
         let files = self.place.files();
         session = session.replacing(*force);
         if *mode == Mode::Flows {
-            let workload = link::keep(&self.capture.workload, files)
-                .map_err(|message| Error::Refused((message, Outcome::Failed)))?;
+            let workload = link::keep(&self.capture.workload, files)?;
             session = session.keeping(link::WORKLOAD, workload);
         }
         let seeds = self.request.seeds.unwrap_or(if *mode == Mode::Flows { 5 } else { 1 });
@@ -151,14 +139,14 @@ impl Comparison {
         for link in &self.links {
             let folder = self.place.folder(link, self.links.len());
             let text = link.scenario(&name, &self.request.capture, *mode, specs, seeds, &self.capture);
-            let scenario = Scenario::parse(&text, files).map_err(|wrong| Error::Scenario(Box::new(wrong)))?;
+            let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
             let find = |table: &Table| Some(findings::of(table, *mode));
             let results = session
                 .run(&scenario, &name, folder.as_deref(), &find)
-                .map_err(|worst| Error::Reported(outcome.max(worst)))?;
-            each(link, &results).map_err(Error::Output)?;
+                .map_err(|worst| RunnerError::Reported(outcome.max(worst)))?;
+            each(link, &results).map_err(RunnerError::Output)?;
             outcome = outcome.max(results.outcome);
             kept_in.extend(folder.filter(|_| results.finished > 0));
             if frontend.stopped() {
@@ -171,8 +159,8 @@ impl Comparison {
             let dirs: Vec<&Path> = kept_in.iter().map(PathBuf::as_path).collect();
             match write_report(&dirs, &place, *force, frontend) {
                 Ok(()) => side_by_side = Some(place),
-                Err((message, _)) => {
-                    frontend.message(&message);
+                Err(error) => {
+                    frontend.message(&chain(&error));
                     outcome = outcome.max(Outcome::Failed);
                 }
             }
@@ -185,8 +173,8 @@ impl Comparison {
 /// [`DEFAULT`]. Each discipline appears once.
 ///
 /// # Errors
-/// A sentence on the first name that is wrong.
-pub fn specs(texts: &[String]) -> Result<Vec<Spec>, String> {
+/// [`RunnerError::Usage`] for the first name that is wrong.
+pub fn specs(texts: &[String]) -> Result<Vec<Spec>, RunnerError> {
     let mut specs: Vec<Spec> = Vec::new();
     let texts = match texts {
         [] => DEFAULT.map(str::to_owned).to_vec(),
@@ -197,7 +185,8 @@ pub fn specs(texts: &[String]) -> Result<Vec<Spec>, String> {
             specs.extend(all());
             continue;
         }
-        specs.push(text.parse().map_err(|error| format!("--qdisc \"{text}\": {error}"))?);
+        let spec = text.parse();
+        specs.push(spec.map_err(|error| RunnerError::Usage(format!("--qdisc \"{text}\": {error}")))?);
     }
     let mut seen: Vec<String> = Vec::new();
     specs.retain(|spec| {
@@ -213,13 +202,21 @@ pub fn specs(texts: &[String]) -> Result<Vec<Spec>, String> {
 /// no shapers, which would be a second link.
 fn all() -> impl Iterator<Item = Spec> {
     let tuned = |name: &str| {
-        let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default is right"));
+        let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default can be parsed"));
         known.find(|spec| spec.name() == name)
     };
     let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
     ALL.iter()
         .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
         .filter(move |spec| spec.build::<()>(&context).is_ok() && spec.properties(&context).work_conserving)
+}
+
+/// The name of a direction in messages.
+pub fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "upstream",
+        Direction::Down => "downstream",
+    }
 }
 
 /// A path as messages show it.

@@ -1,11 +1,11 @@
-//! Runs scenarios: every discipline with every seed, in parallel, kept in folders, and resumed.
+//! Runs scenarios: each discipline with each seed, in parallel, with results in folders that can be resumed.
 //!
 //! A [`Session`] takes a scenario, runs its trials (one for each discipline and seed) on a pool of threads, keeps each result
 //! in a run folder if there is one, and returns the table. [`compare`] turns a capture into scenarios for links of other
 //! rates, and the tables of their runs into findings. [`search`] finds the load of a switch at which something changes.
 //!
-//! Nothing here prints. Messages, progress and the wish to stop go through a [`Frontend`], which the caller implements: the
-//! program `giveway` with a terminal, a test with nothing ([`Silent`]).
+//! Nothing here prints. Messages, progress and interruptions go through a [`Frontend`], which the caller implements: the
+//! program `giveway` with a terminal, a test with nothing ([`Silent`]). Errors are [`RunnerError`]s.
 //!
 //! # Decisions
 //! - Results come in the order of the trials, whichever thread was faster: a table does not depend on the number of threads.
@@ -15,6 +15,7 @@
 
 pub mod compare;
 pub mod cpu;
+mod error;
 mod export;
 mod frontend;
 pub mod outputs;
@@ -24,6 +25,7 @@ mod session;
 pub mod study;
 mod traces;
 
+pub use error::{RunnerError, chain};
 pub use frontend::{Bar, Frontend, NoBar, Silent, panic_message};
 pub use session::{Observe, Results, Session, pool, question, scenario_name};
 pub use traces::PortFile;
@@ -33,13 +35,10 @@ pub use traces::PortFile;
 pub enum Outcome {
     /// Everything ran.
     Done,
-    /// A run failed, or its result could not be kept.
+    /// A run failed, or its result could not be written.
     Failed,
-    /// The request or a scenario is wrong: nothing ran.
+    /// The request or a scenario is invalid, and nothing ran.
     Wrong,
-    /// The user asked the runs to stop.
+    /// The user interrupted the runs.
     Interrupted,
 }
-
-/// Why something did not begin: a sentence for the user, and how the command ends.
-pub type Refusal = (String, Outcome);

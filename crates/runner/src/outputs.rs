@@ -7,7 +7,7 @@ use std::path::Path;
 
 use giveway_record::{Existing, FolderError};
 
-use crate::{Frontend, Outcome};
+use crate::{Frontend, Outcome, RunnerError};
 
 /// The kinds of files that Giveway writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,8 @@ impl Kind {
 /// gets the name of a file that `force` replaces. A place that is not a regular file (a pipe, a device) always passes.
 ///
 /// # Errors
-/// A sentence on what is there and what to type.
-pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend) -> Result<(), String> {
+/// [`RunnerError::Usage`], with what to type.
+pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend) -> Result<(), RunnerError> {
     // Checked before it is opened: opening a named pipe waits for its writer.
     if !fs::metadata(place).is_ok_and(|data| data.is_file()) {
         return Ok(());
@@ -100,9 +100,9 @@ pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend)
         return Ok(());
     }
     let name = kind.name();
-    Err(format!(
+    Err(RunnerError::Usage(format!(
         "{place} exists and is not {name}. Nothing was changed. Name another file, or add --force to replace it"
-    ))
+    )))
 }
 
 /// The messages for things that `force` removes.
@@ -162,24 +162,24 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("file");
         for kind in KINDS {
-            assert_eq!(may_write(&place, kind, false, &Silent), Ok(()), "nothing is there");
+            assert!(may_write(&place, kind, false, &Silent).is_ok(), "nothing is there");
         }
         for kind in KINDS {
             for there in KINDS {
                 std::fs::write(&place, mine(there)).unwrap();
-                let said = may_write(&place, kind, false, &Silent);
-                assert_eq!(said.is_ok(), kind == there, "{kind:?} over {there:?}: {said:?}");
+                let checked = may_write(&place, kind, false, &Silent);
+                assert_eq!(checked.is_ok(), kind == there, "{kind:?} over {there:?}: {checked:?}");
             }
             for text in
                 ["title = \"my scenario\"\n", "<!DOCTYPE html><html>", "{\"mine\": 1}", "[1]", "# Notes\n"]
             {
                 std::fs::write(&place, text).unwrap();
-                let said = may_write(&place, kind, false, &Silent).unwrap_err();
-                assert!(said.contains("Nothing was changed") && said.contains("--force"), "{said}");
-                assert_eq!(may_write(&place, kind, true, &Silent), Ok(()));
+                let error = may_write(&place, kind, false, &Silent).unwrap_err().to_string();
+                assert!(error.contains("Nothing was changed") && error.contains("--force"), "{error}");
+                assert!(may_write(&place, kind, true, &Silent).is_ok());
             }
             std::fs::write(&place, "").unwrap();
-            assert_eq!(may_write(&place, kind, false, &Silent), Ok(()), "an empty file");
+            assert!(may_write(&place, kind, false, &Silent).is_ok(), "an empty file");
         }
     }
 }

@@ -13,9 +13,10 @@ use giveway_scenario::{Crossbar, Scenario, Trial};
 use giveway_switch::traffic::TrafficSpec;
 use giveway_switch::{Outcome as Ran, Sim, Spec};
 
+use crate::RunnerError;
 use crate::frontend::{Frontend, Progress, panic_message};
 
-/// What is searched.
+/// The question of a search.
 #[derive(Clone, Copy, Debug)]
 pub enum Question<'a> {
     /// The largest stable load of each scheduler of the scenario.
@@ -37,11 +38,11 @@ pub struct Found {
     pub json: serde_json::Value,
 }
 
-/// Why there is no result.
+/// Reason why a search has no result.
 pub enum Stop {
     /// The user stopped it.
     Interrupted,
-    /// A sentence on the run that failed.
+    /// A run failed; the message names it.
     Failed(String),
 }
 
@@ -63,7 +64,7 @@ impl<'a> Search<'a> {
     /// A search that halves the interval `between` until it is as narrow as `width`. `name` is that of the progress bar.
     ///
     /// # Errors
-    /// A sentence on what cannot be searched.
+    /// [`RunnerError::Usage`] if the scenario has nothing to search.
     pub fn new(
         name: &str,
         scenario: &Scenario,
@@ -71,13 +72,13 @@ impl<'a> Search<'a> {
         between: (f64, f64),
         width: f64,
         frontend: &'a dyn Frontend,
-    ) -> Result<Search<'a>, String> {
+    ) -> Result<Search<'a>, RunnerError> {
         let crossbar = crossbar(scenario, question, between)?;
         let (low, high) = between;
         // Both ends, and one for each time that the interval is halved.
         let questions = 2 + ((high - low) / width).log2().ceil().max(0.0) as usize;
         let rows = match question {
-            Question::Capacity => crossbar.schedulers.len(),
+            Question::Capacity => crossbar.arbiters.len(),
             Question::Crossover { .. } => 1,
         };
         let progress = Progress::new(frontend, name, rows * questions);
@@ -100,7 +101,7 @@ impl<'a> Search<'a> {
 
     /// A run that is `times` as long as the scenario says.
     fn run(&self, scheduler: usize, load: f64, seed: u64, times: u64) -> Result<Ran, Stop> {
-        let mut crossbar = at_load(&self.crossbar, load).map_err(Stop::Failed)?;
+        let mut crossbar = at_load(&self.crossbar, load).map_err(|error| Stop::Failed(error.to_string()))?;
         crossbar.slots *= times;
         crossbar.warmup *= times;
         let trial = trial(&crossbar, scheduler, seed);
@@ -115,48 +116,58 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The switch with the schedulers in question, once it is known that the whole search can run.
-fn crossbar(scenario: &Scenario, question: Question<'_>, between: (f64, f64)) -> Result<Crossbar, String> {
-    let giveway_scenario::Host::Switch(crossbar) = &scenario.host else {
-        return Err("giveway search needs a switch, and this scenario runs on a network".to_owned());
+/// The switch with the arbiters of the question. Both ends of the interval are checked.
+fn crossbar(
+    scenario: &Scenario,
+    question: Question<'_>,
+    between: (f64, f64),
+) -> Result<Crossbar, RunnerError> {
+    let giveway_scenario::Backend::Switch(crossbar) = &scenario.backend else {
+        let message = "giveway search needs a switch, and this scenario runs on a network";
+        return Err(RunnerError::Usage(message.to_owned()));
     };
     let mut crossbar = crossbar.clone();
     if let Question::Crossover { pair, .. } = question {
-        let scheduler = |text: &String| -> Result<Spec, String> {
-            let spec: Spec = text.parse().map_err(|wrong| format!("--crossover: {wrong}"))?;
-            spec.check(crossbar.ports).map_err(|invalid| format!("--crossover: {text}: {invalid}"))?;
+        let arbiter = |text: &String| -> Result<Spec, RunnerError> {
+            let spec: Spec =
+                text.parse().map_err(|error| RunnerError::Usage(format!("--crossover: {error}")))?;
+            spec.check(crossbar.ports)
+                .map_err(|invalid| RunnerError::Usage(format!("--crossover: {text}: {invalid}")))?;
             Ok(spec)
         };
-        crossbar.schedulers = pair.iter().map(scheduler).collect::<Result<_, _>>()?;
+        crossbar.arbiters = pair.iter().map(arbiter).collect::<Result<_, _>>()?;
     }
     for load in [between.0, between.1] {
         let plan = at_load(&crossbar, load)?.plan(&trial(&crossbar, 0, 0));
-        let sim = Sim::new(&plan).map_err(|invalid| format!("--between: at a load of {load}: {invalid}"))?;
+        let sim = Sim::new(&plan)
+            .map_err(|invalid| RunnerError::Usage(format!("--between: at a load of {load}: {invalid}")))?;
         let Question::Crossover { metric, .. } = question else { continue };
-        // A run that has not begun has the names of everything that it would measure.
+        // The outcome of a run that has not started has the names of all metrics.
         let names: Vec<String> = sim.outcome().numbers().into_iter().map(|(name, _)| name).collect();
         if !names.iter().any(|name| name == metric) {
             let near = nearest(metric, names.iter().map(String::as_str));
             let help = near.map_or("giveway run --json shows all".to_owned(), |near| {
                 format!("did you mean \"{near}\"?")
             });
-            return Err(format!("--metric: a switch does not measure \"{metric}\"; {help}"));
+            return Err(RunnerError::Usage(format!(
+                "--metric: a switch does not measure \"{metric}\"; {help}"
+            )));
         }
     }
     Ok(crossbar)
 }
 
 /// Returns a copy of the switch whose traffic offers the load `load`.
-fn at_load(crossbar: &Crossbar, load: f64) -> Result<Crossbar, String> {
+fn at_load(crossbar: &Crossbar, load: f64) -> Result<Crossbar, RunnerError> {
     let mut crossbar = crossbar.clone();
     match &mut crossbar.traffic {
         TrafficSpec::bernoulli(config) => config.load = load,
         TrafficSpec::onoff(config) => config.load = load,
         other => {
             let name = other.name();
-            return Err(format!(
-                "the traffic \"{name}\" has no load that could be searched; write kind = \"onoff\" or \"bernoulli\""
-            ));
+            return Err(RunnerError::Usage(format!(
+                "the traffic \"{name}\" has no load to search; write kind = \"onoff\" or \"bernoulli\""
+            )));
         }
     }
     Ok(crossbar)
@@ -164,7 +175,7 @@ fn at_load(crossbar: &Crossbar, load: f64) -> Result<Crossbar, String> {
 
 /// A run of one of the schedulers.
 fn trial(crossbar: &Crossbar, scheduler: usize, seed: u64) -> Trial {
-    Trial { discipline: scheduler, name: crossbar.schedulers[scheduler].to_string(), seed }
+    Trial { discipline: scheduler, name: crossbar.arbiters[scheduler].to_string(), seed }
 }
 
 /// Rows as aligned lines: the first column to the left, the others to the right.

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use crate::export::Exports;
 use crate::frontend::{Frontend, Part, Progress, panic_message};
 use crate::traces::{PortFile, Traces};
-use crate::{Outcome, Refusal, cpu, outputs};
+use crate::{Outcome, RunnerError, chain, cpu, outputs};
 
 /// The end of one trial.
 enum Ran {
@@ -73,10 +73,10 @@ pub struct Session<'a> {
 /// A pool of `jobs` threads; 0 stands for as many as there are processors.
 ///
 /// # Errors
-/// A sentence when they cannot be started.
-pub fn pool(jobs: u16) -> Result<rayon::ThreadPool, String> {
+/// When they cannot be started.
+pub fn pool(jobs: u16) -> Result<rayon::ThreadPool, RunnerError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
-    pool.map_err(|error| format!("cannot start {jobs} threads: {error}"))
+    pool.map_err(|source| RunnerError::Threads { jobs, source })
 }
 
 impl<'a> Session<'a> {
@@ -84,13 +84,13 @@ impl<'a> Session<'a> {
     /// go into the manifests of run folders.
     ///
     /// # Errors
-    /// A sentence when the threads cannot be started.
+    /// When the threads cannot be started.
     pub fn new(
         jobs: u16,
         frontend: &'a dyn Frontend,
         command: String,
         created: String,
-    ) -> Result<Session<'a>, String> {
+    ) -> Result<Session<'a>, RunnerError> {
         let pool = pool(jobs)?;
         let provenance = (command, created);
         Ok(Session {
@@ -157,11 +157,11 @@ impl<'a> Session<'a> {
         find: &dyn Fn(&Table) -> Option<Vec<String>>,
         by: &Observe<'_>,
     ) -> Result<Results, Outcome> {
-        let failed = |(sentence, outcome): Refusal| {
-            self.frontend.message(&sentence);
-            outcome
+        let failed = |error: RunnerError| {
+            self.frontend.message(&chain(&error));
+            error.outcome()
         };
-        // The files first: a folder that would be refused is known before, and one that is made stays.
+        // The folder is checked before files are created, and created after them: a new folder stays, a new file does not.
         let asked = dir.map(|_| question(scenario)).unwrap_or_default();
         if let Some(outcome) = dir.and_then(|dir| self.refused(&asked, dir)) {
             return Err(outcome);
@@ -172,7 +172,7 @@ impl<'a> Session<'a> {
         };
         let traces = Traces::begin(&self.traces, scenario, self.force, self.frontend).map_err(failed)?;
         let folder = dir.map(|dir| self.folder(dir, name, scenario, &asked)).transpose();
-        let folder = folder.map_err(|error| failed((error.to_string(), outputs::outcome(&error))))?;
+        let folder = folder.map_err(|error| failed(error.into()))?;
         let trials = scenario.trials();
         let before = cpu::user_s();
         let kept = self.kept(&trials, folder.as_ref());
@@ -196,11 +196,11 @@ impl<'a> Session<'a> {
         let mut outcome = Outcome::Done;
         for (trial, ran) in trials.iter().zip(ran) {
             match ran {
-                Ran::Finished(summary, said) => {
+                Ran::Finished(summary, own) => {
                     // Every discipline has the same arrivals, so remarks of sources appear once for each seed.
                     if trial.discipline == 0 {
                         remarks
-                            .extend(said.into_iter().map(|remark| format!("seed {}, {remark}", trial.seed)));
+                            .extend(own.into_iter().map(|remark| format!("seed {}, {remark}", trial.seed)));
                     }
                     runs.push((recorded(trial), summary));
                 }
@@ -215,8 +215,8 @@ impl<'a> Session<'a> {
         let findings = find(&table);
         let report = match folder.map(|folder| keep(folder, findings.clone(), &runs)) {
             Some(Ok(report)) => report,
-            Some(Err(sentence)) => {
-                self.frontend.message(&sentence);
+            Some(Err(error)) => {
+                self.frontend.message(&chain(&error));
                 outcome = outcome.max(Outcome::Failed);
                 None
             }
@@ -248,8 +248,8 @@ impl<'a> Session<'a> {
         let command = self.provenance.0.as_str();
         let removing = outputs::removing(self.frontend);
         let existing = outputs::existing(self.force, &removing);
-        let looked = RunFolder::inspect(dir, Some((asked, command)), existing);
-        let error = looked.err()?;
+        let inspected = RunFolder::inspect(dir, Some((asked, command)), existing);
+        let error = inspected.err()?;
         self.frontend.message(&error.to_string());
         Some(outputs::outcome(&error))
     }
@@ -326,7 +326,7 @@ impl<'a> Session<'a> {
         Ok(folder)
     }
 
-    /// Runs one trial, or takes its result from an earlier session. A trial that panics takes no other with it.
+    /// Runs one trial, or takes its result from an earlier session. A panic fails only this trial.
     fn trial(
         &self,
         by: &Observe<'_>,
@@ -392,18 +392,18 @@ fn keep(
     folder: RunFolder,
     findings: Option<Vec<String>>,
     runs: &[(giveway_measure::Trial, Summary)],
-) -> Result<Option<PathBuf>, String> {
+) -> Result<Option<PathBuf>, RunnerError> {
     let folder = match findings {
         Some(findings) => folder.with_findings(findings),
         None => folder,
     };
-    folder.finish(runs).map_err(|error| error.to_string())?;
+    folder.finish(runs)?;
     if runs.is_empty() {
         return Ok(None);
     }
     let place = folder.path().join(giveway_record::REPORT);
-    let page = Report::of(&folder).and_then(|report| report.html()).map_err(|error| error.to_string())?;
-    giveway_record::report::write(&place, &page).map_err(|error| error.to_string())?;
+    let page = Report::of(&folder).and_then(|report| report.html())?;
+    giveway_record::report::write(&place, &page)?;
     Ok(Some(place))
 }
 

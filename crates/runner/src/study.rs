@@ -6,14 +6,14 @@ use giveway_papers::{Job, Results, Study};
 use rayon::prelude::*;
 
 use crate::frontend::{Frontend, Progress, panic_message};
-use crate::{Outcome, pool};
+use crate::{Outcome, RunnerError, pool};
 
 /// Runs every job of a study, `threads` at a time (0: as many as there are processors), until the user stops it. Jobs whose
 /// time is measured run first and alone.
 ///
 /// # Errors
-/// A sentence when the threads cannot be started. A job that fails is reported to the front end, and the others go on.
-pub fn run(study: &Study, threads: u16, frontend: &dyn Frontend) -> Result<(Results, Outcome), String> {
+/// When the threads cannot be started. A job that fails is reported to the front end, and the others go on.
+pub fn run(study: &Study, threads: u16, frontend: &dyn Frontend) -> Result<(Results, Outcome), RunnerError> {
     let jobs = study.jobs();
     let pool = pool(threads)?;
     // The bar counts simulated seconds: runs differ tenfold in length.
@@ -28,7 +28,7 @@ pub fn run(study: &Study, threads: u16, frontend: &dyn Frontend) -> Result<(Resu
             part.done(share);
             !frontend.stopped()
         };
-        // A run that panics takes no other with it.
+        // The other runs continue if this one panics.
         let running = AssertUnwindSafe(|| study.run(job, &go_on));
         catch_unwind(running)
             .map_err(|panic| format!("{} failed: {}", study.name(job), panic_message(panic.as_ref())))

@@ -13,7 +13,7 @@ use giveway_sim::Segment;
 
 use crate::export::{Target, places};
 use crate::outputs::Kind;
-use crate::{Frontend, Outcome, Refusal};
+use crate::{Frontend, RunnerError};
 
 /// `PORT=FILE`.
 #[derive(Clone, Debug)]
@@ -60,15 +60,15 @@ impl<'a> Traces<'a> {
         scenario: &'a Scenario,
         force: bool,
         frontend: &dyn Frontend,
-    ) -> Result<Traces<'a>, Refusal> {
+    ) -> Result<Traces<'a>, RunnerError> {
         if asked.is_empty() {
             return Ok(Traces::default());
         }
-        let host = scenario.host.name();
+        let backend = scenario.backend.name();
         let network = scenario.network().ok_or_else(|| {
-            let sentence =
-                format!("--trace-port is for the ports of a network; the host \"{host}\" has none");
-            (sentence, Outcome::Wrong)
+            RunnerError::Usage(format!(
+                "--trace-port needs the ports of a network, and this scenario has the backend \"{backend}\""
+            ))
         })?;
         let kinds: Vec<&str> = network.disciplines.iter().map(|spec| spec.name()).collect();
         let mut runs: Vec<RunTraces> = kinds.iter().map(|_| RunTraces { ports: Vec::new() }).collect();
@@ -76,9 +76,10 @@ impl<'a> Traces<'a> {
             if !network.ports.iter().any(|there| there.name == *port) {
                 let names: Vec<String> =
                     network.ports.iter().map(|port| format!("\"{}\"", port.name)).collect();
-                let sentence =
-                    format!("--trace-port: no port is called \"{port}\"; there are {}", names.join(", "));
-                return Err((sentence, Outcome::Wrong));
+                return Err(RunnerError::Usage(format!(
+                    "--trace-port: unknown port \"{port}\"; the ports are {}",
+                    names.join(", ")
+                )));
             }
             let places = places(file, &kinds);
             Target::may_begin(&places, Kind::Trace, force, frontend)?;

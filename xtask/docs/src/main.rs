@@ -1,9 +1,10 @@
-//! What the book and editors need, written from the registries: the JSON Schema of scenarios and one reference page for
-//! each discipline, congestion control, source of traffic, scheduler and kind of traffic of a switch; and the pages of metrics
-//! and of the files of a run, from the tables of the record. `--check` writes nothing and fails where a file differs.
+//! Writes generated files of the book and for editors: the JSON Schema of scenarios; a reference page for each discipline,
+//! congestion control, source of traffic, arbiter of a switch and kind of traffic of a switch; the command line; the metrics;
+//! and the files of a run. `--check` writes nothing, and fails if a file differs.
 //!
 //! A page is the header of the source file, so that there is one text about a discipline, next to its code.
 
+mod crates;
 mod pages;
 mod parameters;
 
@@ -11,13 +12,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Folders in which everything is generated: a file that no entry asks for is removed.
+/// Folders with generated files only: a file without an entry is removed.
 const OWNED: &[&str] = &[
     "docs/schema",
     "docs/book/reference/disciplines",
     "docs/book/reference/congestion",
     "docs/book/reference/traffic",
-    "docs/book/reference/schedulers",
+    "docs/book/reference/arbiters",
     "docs/book/reference/switch-traffic",
 ];
 
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
         [] => false,
         ["--check"] => true,
         _ => {
-            eprintln!("\"{}\" is not known: write nothing, or --check", words.join(" "));
+            eprintln!("unknown argument \"{}\": write --check, or no argument", words.join(" "));
             return ExitCode::FAILURE;
         }
     };
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     match docs(root, check) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(stale) => {
-            eprintln!("{stale} generated files are out of date: run cargo xtask docs");
+            eprintln!("{stale} generated files are out of date; run cargo xtask docs");
             ExitCode::FAILURE
         }
         Err(why) => {
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes what differs, or counts it.
+/// Writes the files that differ, or counts them if `check` is true.
 fn docs(root: &Path, check: bool) -> Result<usize, String> {
     let wanted = pages::all(root)?;
     let mut stale = 0;
@@ -75,7 +76,7 @@ fn docs(root: &Path, check: bool) -> Result<usize, String> {
     Ok(if check { stale } else { 0 })
 }
 
-/// Files in the owned folders that nothing generates any more.
+/// Files in the owned folders that are no longer generated.
 fn leftovers(root: &Path, wanted: &BTreeMap<String, String>) -> Vec<PathBuf> {
     let mut gone = Vec::new();
     for folder in OWNED {

@@ -13,8 +13,8 @@ use crate::parameters::table;
 const REFERENCE: &str = "docs/book/reference";
 const SUMMARY: &str = "docs/book/SUMMARY.md";
 const BEGIN: &str = "<!-- generated from here -->";
-const SCHEDULERS: &str = "schedulers";
-const OPTIONS: &str = "What every scheduler can be told";
+const ARBITERS: &str = "arbiters";
+const OPTIONS: &str = "Parameters of every arbiter";
 const TRAFFIC: &str = "traffic";
 const COMMON: &str = "Keys of every source";
 const END: &str = "<!-- generated to here -->";
@@ -29,33 +29,33 @@ struct Entry {
     family: Option<Family>,
     /// Example of its use in a scenario.
     usage: String,
-    /// What there is to say after its parameters.
+    /// Text after its parameters.
     beside: String,
 }
 
 impl Entry {
-    /// One without parameters; `{}` in the example is its name.
+    /// An entry without parameters. `{}` in the example stands for the name.
     fn new(name: &'static str, summary: &'static str, source: &'static str, usage: &str) -> Entry {
         let usage = usage.replace("{}", name);
         Entry { name, summary, source, schema: None, family: None, usage, beside: String::new() }
     }
 
-    /// The same with these parameters.
+    /// Adds parameters to the entry.
     fn with(self, schema: Value) -> Entry {
         Entry { schema: Some(schema), ..self }
     }
 }
 
-/// How traffic is written.
+/// Example of a source of traffic in a scenario.
 const KIND: &str = "[[traffic]]\nkind = \"{}\"";
 
-/// Everything that is generated.
+/// The contents of all generated files, by path.
 pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let parts = [
         ("disciplines", "Disciplines", disciplines()),
         ("congestion", "Congestion controls", congestion()),
         (TRAFFIC, "Sources of traffic", traffic()),
-        (SCHEDULERS, "Schedulers of a switch", schedulers()),
+        (ARBITERS, "Arbiters of a switch", arbiters()),
         ("switch-traffic", "Traffic of a switch", switch_traffic()),
     ];
     let mut pages = BTreeMap::new();
@@ -79,7 +79,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
             index.push_str(&format!("| [`{name}`]({folder}/{name}.md) | {} |\n", entry.summary));
             pages.insert(format!("{REFERENCE}/{folder}/{name}.md"), page(entry));
         }
-        if *folder == SCHEDULERS {
+        if *folder == ARBITERS {
             let options = schemars::schema_for!(Options).to_value();
             index.push_str(&format!("\n## {OPTIONS}\n\n{}", table(&options)));
         }
@@ -89,11 +89,12 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         pages.insert(format!("{REFERENCE}/{folder}.md"), index);
     }
     contents.push_str(
-        "- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
+        "- [Command line](reference/command-line.md)\n- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n",
     );
     pages.insert(format!("{REFERENCE}/metrics.md"), giveway_measure::metrics_page());
     pages.insert(format!("{REFERENCE}/files.md"), giveway_record::tables_page());
+    pages.insert(format!("{REFERENCE}/command-line.md"), giveway_cli::reference());
     let schema = giveway_scenario::schema().to_value();
     pages.insert("docs/schema/scenario.schema.json".to_owned(), format!("{schema:#}\n"));
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
@@ -125,7 +126,7 @@ fn traffic() -> Vec<Entry> {
     entries.collect()
 }
 
-/// What stands beside the parameters of every source.
+/// The keys that every source of traffic has beside its parameters.
 fn common_keys() -> String {
     let of = |placed: Placed| {
         let placed = giveway_sim::SOURCES.iter().filter(move |entry| entry.placed == placed);
@@ -133,27 +134,27 @@ fn common_keys() -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     format!(
-        "They stand in `[[traffic]]`, beside the parameters of the source; what `tcp` takes is on [a page of its own](tcp.md).\n\n{}\n\
-         Where a file names the nodes there is no `from` and no `to`: with {} always, with {} if its file does.\n",
+        "They belong to `[[traffic]]`, beside the parameters of the source. The keys of `tcp` have [their own page](tcp.md).\n\n{}\n\
+         `from` and `to` are left out if a file names the nodes: always with {}, and with {} if its file has nodes.\n",
         table(&giveway_scenario::traffic_keys().to_value()),
         of(Placed::File),
         of(Placed::Either)
     )
 }
 
-fn schedulers() -> Vec<Entry> {
+fn arbiters() -> Vec<Entry> {
     let options = schemars::schema_for!(Options).to_value();
     let entries = giveway_switch::ALL.iter().map(|entry| {
         let mut schema = (entry.schema)().to_value();
-        // What all have stands once, on the index page.
+        // Parameters of every arbiter stand once, on the index page.
         if let (Some(own), Some(all)) =
             (schema["properties"].as_object_mut(), options["properties"].as_object())
         {
             own.retain(|name, _| !all.contains_key(name));
         }
-        let usage = "host = \"switch\"\ndisciplines = [\"{}\"]";
+        let usage = "backend = \"switch\"\ndisciplines = [\"{}\"]";
         let beside =
-            format!("\nAnd [what every scheduler can be told](../{SCHEDULERS}.md#{}).\n", anchor(OPTIONS));
+            format!("\nAnd the [parameters of every arbiter](../{ARBITERS}.md#{}).\n", anchor(OPTIONS));
         Entry { beside, ..Entry::new(entry.name, entry.summary, entry.source, usage).with(schema) }
     });
     entries.collect()
@@ -166,7 +167,7 @@ fn switch_traffic() -> Vec<Entry> {
     entries.collect()
 }
 
-/// What a heading is called in links to it.
+/// The anchor of a heading, for links.
 fn anchor(heading: &str) -> String {
     heading.to_lowercase().replace(' ', "-")
 }
@@ -193,7 +194,7 @@ fn page(entry: &Entry) -> String {
 fn tcp() -> String {
     let schema = schemars::schema_for!(TcpConfig).to_value();
     format!(
-        "# TCP\n\nThese stand under `[tcp]` for a whole scenario, or under `tcp` of one source of traffic.\n\n{}",
+        "# TCP\n\nThese keys belong to `[tcp]`, for all traffic of a scenario, or to `tcp` of one source of traffic.\n\n{}",
         table(&schema)
     )
 }
@@ -213,12 +214,12 @@ fn keys(schema: &Value) -> String {
     format!(
         "# Keys of a scenario\n\n[Sources of traffic](traffic.md), with the keys of all of them, and [those of a switch](switch-traffic.md) \
          have their own pages, as has [TCP](tcp.md). Editors complete and check \
-         scenarios by the [JSON Schema](https://json-schema.org) in `docs/schema/scenario.schema.json`.\n\n{}",
+         scenarios with the [JSON Schema](https://json-schema.org) in `docs/schema/scenario.schema.json`.\n\n{}",
         parts.concat()
     )
 }
 
-/// The table of contents with its generated part renewed.
+/// The table of contents, with its generated part replaced.
 fn summary(root: &Path, contents: &str) -> Result<String, String> {
     let text = std::fs::read_to_string(root.join(SUMMARY)).map_err(|error| format!("{SUMMARY}: {error}"))?;
     let place = |mark: &str| text.find(mark).ok_or(format!("{SUMMARY} has no line \"{mark}\""));
@@ -226,7 +227,7 @@ fn summary(root: &Path, contents: &str) -> Result<String, String> {
     Ok(format!("{}\n\n{contents}\n{}", &text[..begin], &text[end..]))
 }
 
-/// Links to Rust items are links for rustdoc only: here their text remains.
+/// Replaces links to Rust items by their text, since only rustdoc can follow them.
 fn plain_links(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -248,14 +249,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_of_every_source_stand_on_the_page_of_all() {
+    fn the_page_of_traffic_has_the_keys_of_every_source() {
         let page = common_keys();
         for key in ["kind", "name", "from", "to", "every_pair", "start", "stop", "class", "reserved", "tcp"] {
             assert!(page.contains(&format!("| `{key}` | ")), "{key}: {page}");
         }
         assert!(page.ends_with(
-            "Where a file names the nodes there is no `from` and no `to`: with [`flow_list`](traffic/flow_list.md) always, with \
-             [`datagram_list`](traffic/datagram_list.md) if its file does.\n"
+            "`from` and `to` are left out if a file names the nodes: always with [`flow_list`](traffic/flow_list.md), and with \
+             [`datagram_list`](traffic/datagram_list.md) if its file has nodes.\n"
         ));
         assert!(traffic().iter().all(|entry| entry.beside.contains("(../traffic.md#keys-of-every-source)")));
     }

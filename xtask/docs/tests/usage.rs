@@ -1,11 +1,11 @@
-//! The program is there and says what it does not understand. (That it is tried here also has it built with the tests, for the gate.)
+//! The program rejects unknown arguments. (This test also makes the gate build the program together with the tests.)
 
 use std::process::Command;
 
 #[test]
-fn an_unknown_word_is_told() {
-    let told = Command::new(env!("CARGO_BIN_EXE_giveway-docs")).arg("--chek").output().unwrap();
-    assert!(!told.status.success());
-    let said = String::from_utf8_lossy(&told.stderr);
-    assert!(said.contains("--chek"), "{said}");
+fn an_unknown_argument_is_rejected() {
+    let output = Command::new(env!("CARGO_BIN_EXE_giveway-docs")).arg("--chek").output().unwrap();
+    assert!(!output.status.success());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("--chek"), "{errors}");
 }

@@ -6,11 +6,11 @@ use giveway_measure::{Estimate, Row, Style};
 use giveway_workload::Direction;
 
 use giveway_runner::Results;
-use giveway_runner::compare::{Capture, Link, Mode};
+use giveway_runner::compare::{Capture, Link, Mode, word};
 
 use crate::terminal;
 
-/// A table for each direction, with the capture's own times above the disciplines' where they compare.
+/// Prints a table for each direction. Its first row has the completion times in the capture itself.
 pub fn tables(
     results: &Results,
     link: &Link,
@@ -21,14 +21,14 @@ pub fn tables(
     if results.finished < results.planned {
         writeln!(out, "{} of {} runs", results.finished, results.planned)?;
     }
-    for way in [Direction::Up, Direction::Down] {
-        let bytes = capture.bytes(way) as f64;
-        let needs = bytes / link.rate(way).bytes_per_s();
-        let heading = format!("{} at {}", way.name(), link.rate(way));
+    for direction in [Direction::Up, Direction::Down] {
+        let bytes = capture.bytes(direction) as f64;
+        let needs = bytes / link.rate(direction).bytes_per_s();
+        let heading = format!("{} at {}", word(direction), link.rate(direction));
         writeln!(out, "{}", terminal::bold(&heading))?;
         writeln!(
             out,
-            "{:.2} MB in the capture, which take this link {needs:.1} s; the capture is {:.1} s long",
+            "{:.2} MB in a capture of {:.1} s; this link needs at least {needs:.1} s to send them",
             bytes / 1e6,
             capture.span().as_s(),
         )?;
@@ -36,9 +36,9 @@ pub fn tables(
             writeln!(out)?;
             continue;
         }
-        let mut table = results.table.at(&Link::port(way));
+        let mut table = results.table.at(&Link::port(direction));
         if mode == Mode::Flows {
-            table.rows.insert(0, captured(capture, way));
+            table.rows.insert(0, captured(capture, direction));
         }
         writeln!(out)?;
         let style = Style { width: terminal::width(), ascii: false, detailed: true };
@@ -47,14 +47,14 @@ pub fn tables(
     Ok(())
 }
 
-/// What the capture shows of itself.
-fn captured(capture: &Capture, way: Direction) -> Row {
-    let metrics = capture.responses(way);
+/// The row of the completion times in the capture itself.
+fn captured(capture: &Capture, direction: Direction) -> Row {
+    let metrics = capture.responses(direction);
     let metrics = metrics.iter().map(|(name, value)| (name.to_owned(), Estimate::over(vec![value])));
     Row { qdisc: "(as captured)".to_owned(), seeds: Vec::new(), metrics: metrics.collect() }
 }
 
-/// What it comes to.
+/// Prints the findings and the limits of the model.
 pub fn findings(found: &[String], mode: Mode, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", terminal::bold("Findings"))?;
     for sentence in found {
@@ -62,10 +62,10 @@ pub fn findings(found: &[String], mode: Mode, out: &mut dyn Write) -> io::Result
     }
     let limits = match mode {
         Mode::Flows => {
-            "Connections begin when they began in the capture; pauses are those of the capture; datagrams \
-             (QUIC, calls) do not react."
+            "connections begin at their captured times, pauses have their captured length, and datagrams (QUIC, calls) do not \
+             react."
         }
-        Mode::Replay => "Senders did not react: what was lost is not sent again, and nobody slows down.",
+        Mode::Replay => "senders do not react: lost packets are not retransmitted, and no sender slows down.",
     };
-    writeln!(out, "- Not in the model: {}{}", limits[..1].to_lowercase(), &limits[1..])
+    writeln!(out, "- Not in the model: {limits}")
 }

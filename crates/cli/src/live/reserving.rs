@@ -16,16 +16,16 @@ use crate::reserve::{ether_types, key};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reservations")]
 pub struct Reserving {
-    /// Accept reservations of rates for flows (`giveway reserve`) and pass them to the discipline
+    /// Accept reservations (`giveway reserve`), and give flows their reserved rates
     #[arg(long)]
     pub reserve: bool,
-    /// Share of a link that may be reserved
+    /// Share of the link rate that may be reserved
     #[arg(long, value_name = "SHARE", default_value = "95%", requires = "reserve")]
     reserve_share: Share,
-    /// Time after which a reservation expires unless its sender refreshes it
+    /// Lifetime of a reservation that its client does not refresh
     #[arg(long, value_name = "TIME", default_value = "30s", requires = "reserve")]
     reserve_lifetime: Span,
-    /// Largest number of reservations, in each direction
+    /// Largest number of reservations in each direction
     #[arg(long, value_name = "FLOWS", default_value_t = Limits::MOST as u32, requires = "reserve",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     reserve_most: u32,
@@ -35,24 +35,24 @@ pub struct Reserving {
     /// Share of the reservable rate that one machine may reserve
     #[arg(long, value_name = "SHARE", default_value = "50%", requires = "reserve")]
     reserve_owner_share: Share,
-    /// Largest number of reservations of one machine, in each direction
+    /// Largest number of reservations of one machine in each direction
     #[arg(long, value_name = "FLOWS", default_value_t = Limits::OWNER_FLOWS as u32, requires = "reserve",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     reserve_owner_flows: u32,
-    /// File with the key that reservations need: 32 hexadecimal digits, as `openssl rand -hex 16` writes
+    /// File with the key of trusted clients: 32 hexadecimal digits, as `openssl rand -hex 16` prints them
     #[arg(long, value_name = "FILE", requires = "reserve")]
     reserve_key_file: Option<PathBuf>,
-    /// Share of the reservable rate, and of the flows, that all machines without the key may have together
+    /// Share of the reservable rate, and of the reservations, for all clients without the key together
     /// [default: 50% without --reserve-key-file, otherwise 0%]
     #[arg(long, value_name = "SHARE", requires = "reserve")]
     reserve_open: Option<Share>,
-    /// Largest clock difference to a machine with the key
+    /// Largest clock difference to a client with the key
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "reserve_key_file")]
     reserve_skew: Span,
-    /// EtherTypes of control packets: one for all, or start,end; the paper uses 0x0801,0x0802
+    /// EtherTypes of control frames: one for all, or START,END as in the TRR paper: 0x0801,0x0802
     #[arg(long, value_name = "TYPES", default_value = "0x88b5", requires = "reserve", value_parser = ether_types)]
     reserve_types: EtherTypes,
-    /// Flow hash: keyed, or xor:PRIME as in the TRR paper, which is easy to attack
+    /// Flow hash: keyed, or xor:PRIME as in the TRR paper, which is easy to attack. It applies to all disciplines
     #[arg(long, value_name = "HASH", default_value = "keyed", value_parser = flow_hash)]
     pub flow_hash: Telling,
 }

@@ -12,7 +12,7 @@ use crate::{Outcome, show};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The control socket (--control of `giveway live`)
+    /// Control socket (--control of `giveway live`)
     #[arg(value_name = "SOCKET")]
     socket: PathBuf,
     #[command(subcommand)]
@@ -25,11 +25,11 @@ enum Verb {
     Show,
     /// Print all reservations, as JSON (--reserve)
     Reservations,
-    /// Change a setting: rate, qdisc, delay, jitter, loss, fragment, reassemble, or one of them with -reverse
+    /// Change a setting
     Set {
-        /// Name of the setting
+        /// rate, qdisc, delay, jitter, loss, fragment or reassemble, or one of these with -reverse for the other direction
         name: String,
-        /// New value
+        /// New value, as for the flag of `giveway live` with this name
         value: String,
     },
     /// Send the backlog and exit

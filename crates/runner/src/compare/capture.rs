@@ -10,8 +10,8 @@ use giveway_qdisc::Span;
 use giveway_workload::{Adu, Direction, Extraction, Local, Seen, Side, Workload};
 use serde_json::{Value, json};
 
-use super::{Mode, shown};
-use crate::{Bar, Frontend};
+use super::{Mode, shown, word};
+use crate::{Bar, Frontend, RunnerError};
 
 /// A capture that was read.
 pub struct Capture {
@@ -21,9 +21,9 @@ pub struct Capture {
     seen: Seen,
     /// The local side of the link.
     pub(super) local: Local,
-    /// Why these are local; none where the user said so.
+    /// The reason of the guess; `None` if the user gave the local side.
     why: Option<String>,
-    /// What ended the reading early.
+    /// The error that ended the reading early.
     damage: Option<String>,
 }
 
@@ -31,9 +31,9 @@ impl Capture {
     /// Reads a capture once. Nothing in it but headers, lengths and times is used.
     ///
     /// # Errors
-    /// A sentence when it cannot be read, or its local side is not known.
-    pub fn read(path: &Path, local: Option<&Local>, frontend: &dyn Frontend) -> Result<Capture, String> {
-        let wrong = |error: CaptureError| format!("{} {error}", shown(path));
+    /// [`RunnerError::Usage`] if the capture cannot be read, or its local side is not known.
+    pub fn read(path: &Path, local: Option<&Local>, frontend: &dyn Frontend) -> Result<Capture, RunnerError> {
+        let wrong = |error: CaptureError| RunnerError::Usage(format!("{} {error}", shown(path)));
         let file = File::open(path).map_err(|error| wrong(CaptureError::Open(error)))?;
         let bytes = file.metadata().map_or(0, |about| about.len());
         let bar = (bytes >= LONG).then(|| frontend.bar("reading", bytes));
@@ -48,10 +48,11 @@ impl Capture {
         }
         if extraction.seen().packets == extraction.seen().foreign {
             let why = damage.unwrap_or_else(|| match extraction.seen().foreign {
-                0 => "holds no packet".to_owned(),
-                foreign => format!("holds no IP packet, only {foreign} others"),
+                0 => "has no packets".to_owned(),
+                1 => "has no IP packets, only 1 other".to_owned(),
+                foreign => format!("has no IP packets, only {foreign} others"),
             });
-            return Err(format!("{} {why}", shown(path)));
+            return Err(RunnerError::Usage(format!("{} {why}", shown(path))));
         }
         let (local, why) = match local {
             Some(local) => (local.clone(), None),
@@ -60,53 +61,53 @@ impl Capture {
                 None => {
                     let busiest = extraction.busiest();
                     let example = busiest.first().cloned().unwrap_or_default();
-                    return Err(format!(
-                        "which side of the link is local cannot be told from the addresses ({}, ...); \
-                         say it, for example --link {example}",
+                    return Err(RunnerError::Usage(format!(
+                        "the addresses do not show which side of the link is local ({}, ...); write for example --link {example}",
                         busiest.join(", ")
-                    ));
+                    )));
                 }
             },
         };
         if !extraction.crosses(&local) {
-            return Err(format!(
+            return Err(RunnerError::Usage(format!(
                 "no packet crosses between {local} and the rest; the busiest addresses are {}",
                 extraction.busiest().join(", ")
-            ));
+            )));
         }
         let (workload, seen) = extraction.finish(&local);
-        // Beyond a few months the clock of a run would not reach.
+        // The clock of a run has a limit of some months.
         let days = seen.span / 86_400_000_000_000;
         if seen.span > Workload::LONGEST {
-            return Err(format!("{} spans {days} days; at most 200 can be done again", shown(path)));
+            return Err(RunnerError::Usage(format!(
+                "{} spans {days} days; at most 200 can be replayed",
+                shown(path)
+            )));
         }
         Ok(Capture { workload, seen, local, why, damage })
     }
 
-    /// Refuses what the mode can make nothing of.
-    pub fn check(&self, mode: Mode) -> Result<(), String> {
-        let one_way = |way: Direction| {
+    /// Checks that the capture has traffic for this mode.
+    pub fn check(&self, mode: Mode) -> Result<(), RunnerError> {
+        let missing = |direction: Direction| {
             format!(
-                "no packet goes {} in this capture, with {} as the local side: connections cannot be told from \
-                 one direction. If that side is wrong, write another --link; otherwise write --mode replay",
-                way.name(),
+                "this capture has no {} packets, with {} as the local side, and connections need both directions. If the \
+                 local side is wrong, write another --link; otherwise write --mode replay",
+                word(direction),
                 self.local
             )
         };
         if mode == Mode::Flows && !self.workload.connections.is_empty() {
-            for way in [Direction::Up, Direction::Down] {
-                if self.bytes(way) == 0 {
-                    return Err(one_way(way));
+            for direction in [Direction::Up, Direction::Down] {
+                if self.bytes(direction) == 0 {
+                    return Err(RunnerError::Usage(missing(direction)));
                 }
             }
         }
         let nothing = self.workload.connections.is_empty() && self.workload.trains.is_empty();
         if mode == Mode::Flows && nothing {
-            return Err(
-                "there is no connection and no stream of datagrams in this capture that could be done \
-                        again; write --mode replay"
-                    .to_owned(),
-            );
+            let message =
+                "this capture has no connection and no stream of datagrams to replay; write --mode replay";
+            return Err(RunnerError::Usage(message.to_owned()));
         }
         Ok(())
     }
@@ -122,49 +123,58 @@ impl Capture {
             seen.span as f64 / 1e9,
         )];
         messages.push(match &self.why {
-            Some(why) => format!("local side: {} (a guess: {why}; --link says it otherwise)", self.local),
+            Some(why) => format!("local side: {} (a guess: {why}; --link overrides it)", self.local),
             None => format!("local side: {}", self.local),
         });
         messages.push(format!("{}.", self.contents()));
         if let Some(damage) = &self.damage {
-            messages.push(format!("{} {damage}; what comes before is used", shown(path)));
+            messages.push(format!("{} {damage}; the packets before that are used", shown(path)));
         }
         messages.extend(self.left_out());
         messages
     }
 
+    /// The traffic of the capture in one line.
     fn contents(&self) -> String {
         let seen = &self.seen;
-        let mut parts = vec![format!("{} TCP connections", seen.connections)];
-        let mut some = |count: u64, what: &str| {
-            if count > 0 {
-                parts.push(format!("{count} {what}"));
-            }
-        };
-        some(seen.open_before, "of them open before it began");
-        some(seen.cut_off, "cut off by its end, both used as far as seen");
-        some(seen.pages.len() as u64, "pages");
-        some(seen.trains, "streams of other packets");
+        let open = open_connections(seen.connections, seen.open_before, seen.cut_off);
+        let mut parts = vec![format!("{}{open}", counted(seen.connections, "TCP connection"))];
+        if !seen.pages.is_empty() {
+            parts.push(counted(seen.pages.len() as u64, "page"));
+        }
+        if seen.trains > 0 {
+            parts.push(counted(seen.trains, "stream") + " of other packets");
+        }
         if let Some(rtt) = seen.rtt {
-            parts.push(format!("median round trip {:.1} ms", rtt as f64 / 1e6));
+            parts.push(format!("median round-trip time {:.1} ms", rtt as f64 / 1e6));
         }
         parts.join(", ")
     }
 
+    /// Sentences on traffic that is left out or completed.
     fn left_out(&self) -> Vec<String> {
         let seen = &self.seen;
-        let some = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+        let some = |count: u64, what: &str, rest: &str| {
+            (count > 0).then(|| format!("{} {rest}", counted(count, what)))
+        };
+        let missed = (seen.missed > 0).then(|| {
+            format!(
+                "{} were acknowledged but are not in the capture; they were synthesised",
+                bytes(seen.missed)
+            )
+        });
         [
-            some(seen.foreign, "packets are not IP: left out"),
-            some(seen.inside, "packets stay on one side of the link: left out"),
-            some(seen.unanswered, "connections were refused or not answered: left out"),
-            some(seen.strays, "connections open before show no data: left out"),
-            some(seen.headless, "TCP packets without a readable header: left out"),
-            some(seen.crowded, "packets belong to more flows than can be told apart: left out"),
-            some(seen.missed, "bytes were acknowledged and never captured: filled in"),
+            some(seen.foreign, "packet", "without an IP header: left out"),
+            some(seen.inside, "packet", "within one side of the link: left out"),
+            some(seen.unanswered, "connection", "without an answer: left out"),
+            some(seen.strays, "connection", "without data, open from the start: left out"),
+            some(seen.headless, "TCP packet", "without a readable header: left out"),
+            some(seen.crowded, "packet", "of too many flows to distinguish: left out"),
+            missed,
             some(
                 seen.without_rtt,
-                "connections show no round trip: they get the median of the others, or 30 ms",
+                "connection",
+                "without a round-trip time: the median of the others is used, or 30 ms",
             ),
         ]
         .into_iter()
@@ -172,66 +182,68 @@ impl Capture {
         .collect()
     }
 
-    /// For the scenario and the report.
+    /// The description of the scenario, for the report.
     pub fn description(&self, mode: Mode) -> String {
         let model = match mode {
             Mode::Flows => {
-                "Connections do again what their applications did: requests, responses and think times, over TCP. \
-                 They begin when they began in the capture; datagrams are sent as they were captured, so whoever \
-                 adapts to the network (QUIC, video calls) is not seen to."
+                "Connections repeat the requests, responses and think times of their applications, over TCP. They begin \
+                 at their captured times. Datagrams are sent as captured, so applications that adapt to the network \
+                 (QUIC, video calls) do not adapt here."
             }
             Mode::Replay => "Packets arrive when they were captured; senders do not react to delay or loss.",
         };
-        let damage =
-            self.damage.iter().map(|damage| format!("The capture {damage}; what comes before is used."));
+        let damage = self
+            .damage
+            .iter()
+            .map(|damage| format!("The capture {damage}; the packets before that are used."));
         let left_out = self.left_out().into_iter().map(|left_out| format!("{left_out}."));
         let notes: String = damage.chain(left_out).map(|note| format!(" {note}")).collect();
         format!("{}; local side: {}. {model}{notes}", self.contents(), self.local)
     }
 
-    /// IP bytes that cross the link this way.
-    pub fn bytes(&self, way: Direction) -> u64 {
-        if way == Direction::Up { self.seen.up.1 } else { self.seen.down.1 }
+    /// IP bytes that cross the link in this direction.
+    pub fn bytes(&self, direction: Direction) -> u64 {
+        if direction == Direction::Up { self.seen.up.1 } else { self.seen.down.1 }
     }
 
-    /// From its first packet to its last.
+    /// The time from the first packet to the last.
     pub fn span(&self) -> Span {
         Span::ns(self.seen.span)
     }
 
-    /// The median round trip.
+    /// The median round-trip time.
     pub fn rtt(&self) -> Span {
         Span::ns(self.seen.rtt.unwrap_or(Workload::UNKNOWN_RTT)).min(Span::s(1))
     }
 
-    /// What flows are counted under, by name.
+    /// The names of the groups of flows.
     pub fn groups(&self) -> Vec<String> {
         let connections = self.workload.connections.iter().map(|connection| &connection.group);
         let groups = connections.chain(self.workload.trains.iter().map(|train| &train.group));
         groups.cloned().collect::<BTreeSet<String>>().into_iter().collect()
     }
 
-    /// The completion times in the capture itself, one way.
-    pub fn responses(&self, way: Direction) -> giveway_measure::Metrics {
+    /// The completion times in the capture itself, in one direction.
+    pub fn responses(&self, direction: Direction) -> giveway_measure::Metrics {
         let mut times: Vec<(u64, Span)> = Vec::new();
         let mut cut_off = 0;
         for connection in &self.workload.connections {
             for (exchange, writes) in connection.epochs_with_adus() {
                 let (ask, answer) = (Adu::sum(writes, Side::Client), Adu::sum(writes, Side::Server));
                 let heavy = if ask > answer { connection.direction } else { connection.direction.other() };
-                if heavy == way && exchange.whole {
+                if heavy == direction && exchange.whole {
                     times.push((ask.max(answer), Span::ns(exchange.took)));
-                } else if heavy == way {
+                } else if heavy == direction {
                     cut_off += 1;
                 }
             }
         }
-        let pages = if way == Direction::Down { &self.seen.pages[..] } else { &[] };
+        let pages = if direction == Direction::Down { &self.seen.pages[..] } else { &[] };
         let pages: Vec<Span> = pages.iter().map(|took| Span::ns(*took)).collect();
         giveway_measure::responses(&times, cut_off, &pages)
     }
 
-    /// What was read, for programs.
+    /// The statistics of the capture, for programs.
     pub fn to_json(&self, path: &Path) -> Value {
         let seen = &self.seen;
         json!({
@@ -256,6 +268,32 @@ impl Capture {
     }
 }
 
+/// A number with its noun.
+fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// A size for people.
+fn bytes(count: u64) -> String {
+    match count {
+        0..1_000 => counted(count, "byte"),
+        1_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        _ => format!("{:.1} MB", count as f64 / 1e6),
+    }
+}
+
+/// A remark on the connections that the capture does not have completely.
+fn open_connections(all: u64, at_start: u64, at_end: u64) -> String {
+    let part = |count: u64| if count == all { "all".to_owned() } else { count.to_string() };
+    let start = (at_start > 0).then(|| format!("{} open from the start", part(at_start)));
+    let end = (at_end > 0).then(|| format!("{} still open at the end", part(at_end)));
+    let parts: Vec<String> = start.into_iter().chain(end).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({}; used as far as captured)", parts.join(", ")) }
+}
+
 /// Files from this length on, in bytes, take long enough for a progress bar.
 const LONG: u64 = 64 << 20;
 
@@ -272,5 +310,25 @@ impl Read for Watched {
             bar.advance(count as u64);
         }
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_connections_are_reported() {
+        assert_eq!(open_connections(25, 0, 25), " (all still open at the end; used as far as captured)");
+        assert_eq!(
+            open_connections(25, 2, 3),
+            " (2 open from the start, 3 still open at the end; used as far as captured)"
+        );
+        assert_eq!(open_connections(25, 0, 0), "");
+    }
+
+    #[test]
+    fn sizes_have_a_unit() {
+        assert_eq!([1, 999, 1_500, 6_471_847].map(bytes), ["1 byte", "999 bytes", "1.5 kB", "6.5 MB"]);
     }
 }

@@ -1,235 +1,263 @@
-//! What a comparison comes to: who is helped, by how much, and what it costs; each with its uncertainty.
+//! The findings of a comparison: which discipline helps, by how much, and what it costs; each with its uncertainty.
 //!
-//! Disciplines meet the same arrivals under each seed, so differences are taken seed by seed and their interval is that
-//! of the mean difference (Student's t, 95 %). What is within it, or below two percent, is not called a difference.
+//! Disciplines have the same arrivals under each seed, so differences are taken seed by seed, and their interval is that of the
+//! mean difference (Student's t, 95 %). A difference within its interval, or below two percent, is not measurable.
 
 use giveway_measure::{Estimate, Row, Table, short_names};
 use giveway_workload::Direction;
 
-use super::Mode;
 use super::link::Link;
+use super::{Mode, word};
 
 /// A difference smaller than this is not worth a sentence, however certain.
 const WORTH: f64 = 0.02;
 
-/// What is asked of each discipline.
+/// A metric, and its noun in sentences.
 #[derive(Clone, Copy)]
 struct Question {
     metric: &'static str,
-    /// As the subject of a sentence: what takes or is what.
-    what: &'static str,
+    /// The subject of a sentence, without its article.
+    noun: &'static str,
     kind: Kind,
 }
 
+/// The unit of a metric.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// Takes so long.
+    /// Seconds.
     Time,
-    /// So many.
+    /// A number of things.
     Count,
-    /// A share of something.
+    /// A share, 0 to 1.
     Share,
 }
 
-const fn question(metric: &'static str, what: &'static str, kind: Kind) -> Question {
-    Question { metric, what, kind }
+const fn question(metric: &'static str, noun: &'static str, kind: Kind) -> Question {
+    Question { metric, noun, kind }
 }
 
-/// What people wait for: how it is called, how many must have completed under the first discipline, and its metrics.
-const WAITS: [Subject; 2] = [
-    Subject {
-        what: "page",
-        enough: ("pages_completed", 5.0),
-        metrics: [
-            question("page_load_p50_s", "median", Kind::Time),
-            question("page_load_p95_s", "95th percentile", Kind::Time),
-        ],
-    },
-    Subject {
-        what: "transfer",
-        enough: ("flows_completed", 10.0),
-        metrics: [
-            question("fct_p50_s", "median", Kind::Time),
-            question("fct_p95_s", "95th percentile", Kind::Time),
-        ],
-    },
-];
-
-/// Something that people wait for.
+/// Something that users wait for.
 #[derive(Clone, Copy)]
 struct Subject {
-    what: &'static str,
+    /// Its plural in each direction, upstream first.
+    plurals: [&'static str; 2],
+    /// Its singular in each direction, upstream first.
+    singulars: [&'static str; 2],
+    /// The metric that counts them, and how many must complete under the baseline before their percentiles are compared.
     enough: (&'static str, f64),
-    metrics: [Question; 2],
+    /// The metric of the median.
+    median: &'static str,
+    /// The metric of the 95th percentile.
+    slowest: &'static str,
 }
 
-/// What calls and games feel.
+const PAGE: Subject = Subject {
+    plurals: ["page loads"; 2],
+    singulars: ["page load"; 2],
+    enough: ("pages_completed", 5.0),
+    median: "page_load_p50_s",
+    slowest: "page_load_p95_s",
+};
+const TRANSFER: Subject = Subject {
+    plurals: ["uploads", "downloads"],
+    singulars: ["upload", "download"],
+    enough: ("flows_completed", 10.0),
+    median: "fct_p50_s",
+    slowest: "fct_p95_s",
+};
+
+/// The metrics of calls and games: the first that was measured is reported.
 const DELAYS: [Question; 2] = [
     question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
     question("small_sojourn_p99_s", "99th percentile of the sojourn time of small packets", Kind::Time),
 ];
 
-/// What may get worse.
+/// Metrics that may become worse.
 const COSTS: [Question; 7] = [
-    question("fct_gt3MB_p50_s", "median transfer above 3 MB", Kind::Time),
-    question("fct_le3MB_p50_s", "median transfer of 300 kB to 3 MB", Kind::Time),
-    question("fct_p99_s", "99th percentile of the transfers", Kind::Time),
-    question("page_load_p95_s", "95th percentile of the pages", Kind::Time),
+    question("fct_gt3MB_p50_s", "median completion time of transfers above 3 MB", Kind::Time),
+    question("fct_le3MB_p50_s", "median completion time of transfers of 300 kB to 3 MB", Kind::Time),
+    question("fct_p99_s", "99th percentile of the completion times", Kind::Time),
+    question("page_load_p95_s", "95th percentile of the page load times", Kind::Time),
     question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
-    question("voice_loss", "loss of calls", Kind::Share),
-    question("flows_incomplete", "number of transfers that did not finish", Kind::Count),
+    question("voice_loss", "packet loss of calls", Kind::Share),
+    question("flows_incomplete", "number of unfinished transfers", Kind::Count),
 ];
 
-/// The two directions of a table, each with its rows.
-struct Ways {
+/// The tables of both directions.
+struct Comparison {
     tables: Vec<(Direction, Table)>,
-    /// Each discipline with its short name, which tells it from the others.
+    /// The spec of each discipline, with a short name that distinguishes it from the others.
     names: Vec<(String, String)>,
     /// Runs of each discipline.
     seeds: usize,
 }
 
-/// How a discipline differs from the first.
+/// The difference between a discipline and the baseline in one metric.
 struct Change<'a> {
     row: &'a Row,
     before: f64,
     after: f64,
-    /// Half the interval of the difference; none with one run.
+    /// Half the interval of the difference; `None` with one run.
     within: Option<f64>,
 }
 
-/// The findings of a comparison, as sentences.
+/// A finding, and the discipline that it recommends, if any.
+type Finding = (String, Option<String>);
+
+/// The findings of a comparison, as sentences. The first row of the table is the baseline.
 pub fn of(table: &Table, mode: Mode) -> Vec<String> {
     let Some(first) = table.rows.first() else { return vec!["No run finished.".to_owned()] };
     let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
     let names = specs.iter().map(|spec| (*spec).to_owned()).zip(short_names(&specs)).collect();
-    let ways = Ways {
+    let directions = [Direction::Up, Direction::Down];
+    let comparison = Comparison {
         names,
-        tables: [Direction::Up, Direction::Down].map(|way| (way, table.at(&Link::port(way)))).into(),
+        tables: directions.map(|direction| (direction, table.at(&Link::port(direction)))).into(),
         seeds: first.seeds.len(),
     };
     if table.rows.len() == 1 {
-        return vec![format!(
-            "Only {} was run: name another with --qdisc to compare.",
-            ways.name(&first.qdisc)
-        )];
+        let name = comparison.name(&first.qdisc);
+        return vec![format!("Only {name} ran; name a second discipline with --qdisc to compare.")];
     }
-    let mut said = Vec::new();
+    let mut findings = Vec::new();
     let mut winners: Vec<String> = Vec::new();
-    let waits = if mode == Mode::Flows { ways.waits() } else { None };
-    for (sentence, winner) in [waits, ways.delays()].into_iter().flatten() {
-        said.push(sentence);
+    let times = if mode == Mode::Flows { comparison.completion_times() } else { None };
+    for (sentence, winner) in [times, comparison.delays()].into_iter().flatten() {
+        findings.push(sentence);
         winners.extend(winner.filter(|winner| !winners.contains(winner)));
     }
-    said.extend(ways.costs(&winners));
+    findings.extend(comparison.costs(&winners));
     if winners.is_empty() {
-        said.push(ways.idle());
+        findings.push(comparison.utilisation());
     }
-    if ways.seeds < 2 && mode == Mode::Flows {
-        said.push(
-            "One run of each: how much of this is chance is not known; --seeds 5 would tell.".to_owned(),
+    if comparison.seeds < 2 && mode == Mode::Flows {
+        findings.push(
+            "Each discipline ran once, so the differences have no confidence intervals; --seeds 5 adds them."
+                .to_owned(),
         );
     }
-    said
+    findings
 }
 
-impl Ways {
-    /// Who shortens what people wait for, in the direction in which they wait longer, all in all: told for pages or
-    /// transfers, of which more is gained, with its median and its 95th percentile.
-    fn waits(&self) -> Option<(String, Option<String>)> {
-        let mut best: Option<(f64, Direction, Subject, Question)> = None;
+impl Comparison {
+    /// The discipline that shortens page loads or transfers most, in the direction in which users wait longer in total. The
+    /// subject is the one of which more is gained; both its median and its 95th percentile are reported.
+    fn completion_times(&self) -> Option<Finding> {
+        let mut best: Option<(f64, Subject, &'static str)> = None;
         let mut known = None;
-        let waited = |table: &Table| {
+        let total = |table: &Table| {
             let value = |name| table.rows[0].metric(name).and_then(|metric| metric.mean);
             value("flows_completed").zip(value("fct_mean_s")).map_or(0.0, |(count, mean)| count * mean)
         };
-        let longer = self.tables.iter().max_by(|a, b| waited(&a.1).total_cmp(&waited(&b.1)));
-        if let Some((way, table)) = longer {
-            let enough = |subject: &&Subject| {
-                let count = table.rows[0].metric(subject.enough.0).and_then(|count| count.mean);
-                count.is_some_and(|count| count >= subject.enough.1)
-            };
-            for subject in WAITS.iter().filter(enough) {
-                known.get_or_insert((*way, *subject));
-                for question in subject.metrics {
-                    let gains = self.changes(*way, question);
-                    let gain = gains.iter().filter(|change| change.is_better()).map(Change::gain);
-                    let Some(gain) = gain.max_by(f64::total_cmp) else { continue };
-                    if best.is_none_or(|(most, ..)| gain > most) {
-                        best = Some((gain, *way, *subject, question));
-                    }
-                }
-            }
-        }
-        let Some((_, way, subject, question)) = best else {
-            let (way, subject) = known?;
-            let baseline = self.baseline(way);
-            let told = subject.metrics.iter().filter_map(|question| {
-                let value = baseline.metric(question.metric)?.mean?;
-                Some(format!("{} {}", question.what, question.kind.text(value)))
-            });
-            let told = list(&told.collect::<Vec<_>>());
-            let (what, name) = (subject.what, self.name(&baseline.qdisc));
-            return Some((
-                format!(
-                    "No discipline shortens the {what}s {} beyond the uncertainty ({told} with {name}).",
-                    way.name()
-                ),
-                None,
-            ));
-        };
-        let changes = self.changes(way, question);
-        let winner =
-            changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after))?;
-        let (name, base) = (self.name(&winner.row.qdisc), self.name(&self.baseline(way).qdisc));
-        let (mut better, mut other) = (Vec::new(), Vec::new());
-        let mut all_better = true;
-        for question in subject.metrics {
-            let changes = self.changes(way, question);
-            let Some(change) = changes.iter().find(|change| change.row.qdisc == winner.row.qdisc) else {
+        let (direction, table) = self.tables.iter().max_by(|a, b| total(&a.1).total_cmp(&total(&b.1)))?;
+        let direction = *direction;
+        for subject in [PAGE, TRANSFER] {
+            let count = table.rows[0].metric(subject.enough.0).and_then(|count| count.mean);
+            if count.is_none_or(|count| count < subject.enough.1) {
                 continue;
-            };
-            let Question { what, kind, .. } = question;
-            let (after, before) = (kind.text(change.after), kind.text(change.before));
-            let difference = change.difference(kind);
-            all_better &= !change.is_worse();
-            match change.is_better() {
-                true => better.push(format!("{what} {after} instead of {before} ({difference})")),
-                false if change.is_worse() => {
-                    other.push(format!("but its {what} is {after} instead of {before} ({difference})"));
+            }
+            known.get_or_insert(subject);
+            for metric in [subject.median, subject.slowest] {
+                let changes = self.changes(direction, metric);
+                let gain = changes.iter().filter(|change| change.is_better()).map(Change::gain);
+                let Some(gain) = gain.max_by(f64::total_cmp) else { continue };
+                if best.is_none_or(|(most, ..)| gain > most) {
+                    best = Some((gain, subject, metric));
                 }
-                false => other.push(format!("{what} {after} against {before} ({difference})")),
             }
         }
-        let told = [better, other].concat().join(", ");
-        let (subjects, way) = (capital(subject.what) + "s", way.name());
-        let gain = match all_better {
-            true => format!("{subjects} {way} are shorter with {name} than with {base}"),
-            false => format!("{subjects} {way} are shorter in part with {name} than with {base}"),
-        };
-        let sentence = format!("{gain}: {told}{}.", self.others(winner, &changes));
-        Some((sentence, Some(winner.row.qdisc.clone())))
+        match best {
+            Some((_, subject, metric)) => self.shorter(direction, subject, metric),
+            None => Some((self.not_shorter(direction, known?), None)),
+        }
     }
 
-    /// Who helps calls, or small packets where there are no calls, in the direction in which they are worse off.
-    fn delays(&self) -> Option<(String, Option<String>)> {
-        let (question, way) =
-            DELAYS.iter().find_map(|question| Some((*question, self.worse_way(*question)?)))?;
-        let changes = self.changes(way, question);
-        let (what, kind, name) = (question.what, question.kind, self.name(&self.baseline(way).qdisc));
+    /// The finding on the discipline that is best in `metric`.
+    fn shorter(&self, direction: Direction, subject: Subject, metric: &'static str) -> Option<Finding> {
+        let changes = self.changes(direction, metric);
+        let better = changes.iter().filter(|change| change.is_better());
+        let winner = better.min_by(|a, b| a.after.total_cmp(&b.after))?;
+        let (name, base) = (self.name(&winner.row.qdisc), self.name(&self.baseline(direction).qdisc));
+        let own = |metric| {
+            let changes = self.changes(direction, metric);
+            changes.into_iter().find(|change| change.row.qdisc == winner.row.qdisc)
+        };
+        let (median, slowest) = (own(subject.median), own(subject.slowest));
+        let at = direction as usize;
+        let numbers = |change: &Change<'_>, base: &str| {
+            let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
+            format!("{after} instead of {before}{base} ({})", change.difference(Kind::Time))
+        };
+        let same = |change: &Change<'_>| {
+            format!("({} and {})", Kind::Time.text(change.after), Kind::Time.text(change.before))
+        };
+        let mixed = [&median, &slowest].into_iter().flatten().any(Change::is_worse);
+        let sentence = if mixed {
+            let (median, slowest) = median.zip(slowest)?;
+            let (singular, plural) = (subject.singulars[at], subject.plurals[at]);
+            let base = format!(" with {base}");
+            match slowest.is_worse() {
+                true => format!(
+                    "Mixed: with {name} the median {singular} takes {}, but the slowest 5 % take at least {}",
+                    numbers(&median, &base),
+                    numbers(&slowest, "")
+                ),
+                false => format!(
+                    "Mixed: with {name} the slowest 5 % of the {plural} take at least {}, but the median takes {}",
+                    numbers(&slowest, &base),
+                    numbers(&median, "")
+                ),
+            }
+        } else {
+            let median = median.map(|change| match change.is_better() {
+                true => format!("the median takes {}", numbers(&change, "")),
+                false => format!("the median shows no measurable difference {}", same(&change)),
+            });
+            let slowest = slowest.map(|change| match change.is_better() {
+                true => format!("the slowest 5 % take at least {}", numbers(&change, "")),
+                false => format!("the 95th percentile shows no measurable difference {}", same(&change)),
+            });
+            let clauses: Vec<String> = median.into_iter().chain(slowest).collect();
+            let plural = capital(subject.plurals[at]);
+            format!("{plural} are shorter with {name} than with {base}: {}", clauses.join(", and "))
+        };
+        Some((format!("{sentence}{}.", self.others(winner, &changes)), Some(winner.row.qdisc.clone())))
+    }
+
+    /// The finding that no discipline shortens the subject.
+    fn not_shorter(&self, direction: Direction, subject: Subject) -> String {
+        let baseline = self.baseline(direction);
+        let value =
+            |metric| baseline.metric(metric).and_then(|value| value.mean).map(|value| Kind::Time.text(value));
+        let median = value(subject.median).map(|text| format!("median {text}"));
+        let slowest = value(subject.slowest).map(|text| format!("95th percentile {text}"));
+        let values: Vec<String> = median.into_iter().chain(slowest).collect();
+        format!(
+            "No discipline makes {} measurably shorter (with {}: {}).",
+            subject.plurals[direction as usize],
+            self.name(&baseline.qdisc),
+            values.join(", ")
+        )
+    }
+
+    /// The discipline that helps calls most, or small packets if there are no calls, in the direction that has the longer delays.
+    fn delays(&self) -> Option<Finding> {
+        let (question, direction) =
+            DELAYS.iter().find_map(|question| Some((*question, self.worse_direction(*question)?)))?;
+        let changes = self.changes(direction, question.metric);
+        let Question { noun, kind, .. } = question;
+        let (base, direction_word) = (self.name(&self.baseline(direction).qdisc), word(direction));
         let winner =
             changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
         let Some(winner) = winner else {
-            let before = kind.text(self.baseline(way).metric(question.metric)?.mean?);
+            let before = kind.text(self.baseline(direction).metric(question.metric)?.mean?);
             let sentence = format!(
-                "No discipline improves the {what} {} on {name}'s {before} beyond the uncertainty.",
-                way.name()
+                "No discipline measurably improves the {noun} {direction_word} ({before} with {base})."
             );
             return Some((sentence, None));
         };
         let sentence = format!(
-            "The {what} {} is {} with {} instead of {} with {name} ({}){}.",
-            way.name(),
+            "The {noun} {direction_word} is {} with {} instead of {} with {base} ({}){}.",
             kind.text(winner.after),
             self.name(&winner.row.qdisc),
             kind.text(winner.before),
@@ -239,42 +267,43 @@ impl Ways {
         Some((sentence, Some(winner.row.qdisc.clone())))
     }
 
-    /// What got worse with those that help, in either direction.
+    /// The metrics that become worse with the recommended disciplines, in either direction.
     fn costs(&self, winners: &[String]) -> Vec<String> {
         let mut free: Vec<String> = Vec::new();
-        let mut said = Vec::new();
+        let mut costs = Vec::new();
         for winner in winners {
             let name = self.name(winner).to_owned();
             match self.cost(winner) {
-                Some(cost) => said.push(format!("What {name} costs: {cost}.")),
+                Some(cost) => costs.push(format!("Cost of {name}: {cost}.")),
                 None => free.push(name),
             }
         }
-        if !free.is_empty() {
-            let sentence = "Nothing that was measured gets worse with";
-            said.push(format!("{sentence} {} beyond the uncertainty.", free.join(" or ")));
+        match &free[..] {
+            [] => {}
+            [one] => costs.push(format!("{one} makes nothing measurably worse.")),
+            [one, other] => costs.push(format!("Neither {one} nor {other} makes anything measurably worse.")),
+            all => costs.push(format!("None of {} makes anything measurably worse.", list(all))),
         }
-        said
+        costs
     }
 
-    /// The two largest losses of a discipline, in shares of what the first has.
+    /// The two largest losses of a discipline, as shares of the baseline's values.
     fn cost(&self, winner: &str) -> Option<String> {
         let mut worse: Vec<(f64, String)> = Vec::new();
-        for question in COSTS {
-            for (way, table) in &self.tables {
-                let page = &WAITS[0];
-                let pages = table.rows[0].metric(page.enough.0).and_then(|count| count.mean).unwrap_or(0.0);
-                if question.metric.starts_with(page.what) && pages < page.enough.1 {
-                    continue; // too few to speak of percentiles
+        for Question { metric, noun, kind } in COSTS {
+            for (direction, table) in &self.tables {
+                let pages = table.rows[0].metric(PAGE.enough.0).and_then(|count| count.mean).unwrap_or(0.0);
+                if metric.starts_with("page") && pages < PAGE.enough.1 {
+                    continue; // too few for percentiles
                 }
-                let changes = self.changes(*way, question);
-                let mine = changes.iter().filter(|change| change.row.qdisc == winner && change.is_worse());
-                worse.extend(mine.map(|change| {
-                    let Question { what, kind, .. } = question;
-                    let (before, after) = (kind.text(change.before), kind.text(change.after));
+                let changes = self.changes(*direction, metric);
+                let own = changes.iter().filter(|change| change.row.qdisc == winner && change.is_worse());
+                worse.extend(own.map(|change| {
                     let text = format!(
-                        "the {what} {} is {after} instead of {before} ({})",
-                        way.name(),
+                        "the {noun} {} is {} instead of {} ({})",
+                        word(*direction),
+                        kind.text(change.after),
+                        kind.text(change.before),
                         change.difference(kind)
                     );
                     (-change.gain(), text)
@@ -282,37 +311,36 @@ impl Ways {
             }
         }
         worse.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let told: Vec<String> = worse.into_iter().take(2).map(|(_, text)| text).collect();
-        (!told.is_empty()).then(|| told.join(", and "))
+        let largest: Vec<String> = worse.into_iter().take(2).map(|(_, text)| text).collect();
+        (!largest.is_empty()).then(|| largest.join(", and "))
     }
 
-    /// Why nothing differs.
-    fn idle(&self) -> String {
-        let busiest = self
-            .tables
-            .iter()
-            .filter_map(|(way, table)| Some((*way, table.rows.first()?.metric("utilization")?.mean?)));
-        match busiest.max_by(|a, b| a.1.total_cmp(&b.1)) {
-            Some((way, used)) if used < 0.5 => format!(
-                "The link is used to {:.0} % at most ({}): queues hardly form, and where none forms no discipline helps.",
+    /// The utilisation of the busier direction, which explains why there is no difference.
+    fn utilisation(&self) -> String {
+        let used = self.tables.iter().filter_map(|(direction, table)| {
+            Some((*direction, table.rows.first()?.metric("utilization")?.mean?))
+        });
+        match used.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((direction, used)) if used < 0.5 => format!(
+                "The link is at most {:.0} % utilised ({}). Queues hardly form, so no discipline makes a difference.",
                 100.0 * used,
-                way.name()
+                word(direction)
             ),
-            Some((way, used)) => {
-                format!("The busier direction ({}) is used to {:.0} %.", way.name(), 100.0 * used)
+            Some((direction, used)) => {
+                format!("The busier direction ({}) is {:.0} % utilised.", word(direction), 100.0 * used)
             }
-            None => "Nothing was measured that could be compared.".to_owned(),
+            None => "No metric could be compared.".to_owned(),
         }
     }
 
-    /// The direction in which the first discipline is worse off.
-    fn worse_way(&self, question: Question) -> Option<Direction> {
+    /// The direction in which the baseline is worse.
+    fn worse_direction(&self, question: Question) -> Option<Direction> {
         let value = |table: &Table| table.rows.first()?.metric(question.metric)?.mean;
-        let known = self.tables.iter().filter_map(|(way, table)| Some((value(table)?, *way)));
-        known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
+        let known = self.tables.iter().filter_map(|(direction, table)| Some((value(table)?, *direction)));
+        known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, direction)| direction)
     }
 
-    /// Who cannot be told from the best, and who is worse than the first.
+    /// The disciplines that cannot be distinguished from the best, and those that are worse than the baseline.
     fn others(&self, best: &Change<'_>, changes: &[Change<'_>]) -> String {
         let close = |change: &&Change<'_>| {
             change.row.qdisc != best.row.qdisc
@@ -324,43 +352,44 @@ impl Ways {
         };
         let close = names(&mut changes.iter().filter(close));
         let worse = names(&mut changes.iter().filter(|change| change.is_worse()));
-        let verb = |names: &[String]| if names.len() == 1 { "does" } else { "do" };
         let mut text = String::new();
         if !close.is_empty() {
-            text.push_str(&format!("; {} {} as well within the uncertainty", list(&close), verb(&close)));
+            text.push_str(&format!("; no measurable difference to {}", list(&close)));
         }
         if !worse.is_empty() {
-            text.push_str(&format!("; {} {} worse than the first", list(&worse), verb(&worse)));
+            let verb = if worse.len() == 1 { "is" } else { "are" };
+            let base = &self.tables[0].1.rows[0].qdisc;
+            text.push_str(&format!("; {} {verb} worse than {}", list(&worse), self.name(base)));
         }
         text
     }
 
-    /// What a discipline is called here.
+    /// The short name of a discipline.
     fn name<'a>(&'a self, qdisc: &'a str) -> &'a str {
         let named = self.names.iter().find(|(spec, _)| spec == qdisc);
         named.map_or(qdisc, |(_, name)| name)
     }
 
-    fn table(&self, way: Direction) -> &Table {
-        let found = self.tables.iter().find(|(known, _)| *known == way);
-        &found.expect("both directions are there").1
+    fn table(&self, direction: Direction) -> &Table {
+        let found = self.tables.iter().find(|(known, _)| *known == direction);
+        &found.expect("both directions have a table").1
     }
 
-    fn baseline(&self, way: Direction) -> &Row {
-        &self.table(way).rows[0]
+    fn baseline(&self, direction: Direction) -> &Row {
+        &self.table(direction).rows[0]
     }
 
-    /// Every other discipline against the first.
-    fn changes(&self, way: Direction, question: Question) -> Vec<Change<'_>> {
-        let rows = &self.table(way).rows;
-        let Some(base) = rows[0].metric(question.metric) else { return Vec::new() };
-        rows[1..].iter().filter_map(|row| Change::new(base, row, question)).collect()
+    /// The differences of all other disciplines to the baseline.
+    fn changes(&self, direction: Direction, metric: &str) -> Vec<Change<'_>> {
+        let rows = &self.table(direction).rows;
+        let Some(base) = rows[0].metric(metric) else { return Vec::new() };
+        rows[1..].iter().filter_map(|row| Change::new(base, row, metric)).collect()
     }
 }
 
 impl<'a> Change<'a> {
-    fn new(base: &Estimate, row: &'a Row, question: Question) -> Option<Change<'a>> {
-        let other = row.metric(question.metric)?;
+    fn new(base: &Estimate, row: &'a Row, metric: &str) -> Option<Change<'a>> {
+        let other = row.metric(metric)?;
         let pairs = base.per_seed.iter().zip(&other.per_seed);
         let pairs: Vec<(f64, f64)> = pairs.filter_map(|(before, after)| (*before).zip(*after)).collect();
         let difference = Estimate::over(pairs.iter().map(|(before, after)| Some(after - before)).collect());
@@ -379,7 +408,7 @@ impl<'a> Change<'a> {
         loss > self.within.unwrap_or(0.0) && loss > WORTH * self.before.abs()
     }
 
-    /// What share of the first's is saved.
+    /// The share of the baseline's value that is saved.
     fn gain(&self) -> f64 {
         (self.before - self.after) / self.before
     }
@@ -400,7 +429,7 @@ impl<'a> Change<'a> {
 }
 
 impl Kind {
-    /// How much one of the unit is that suits a value, and its name.
+    /// The unit that suits a value: its size and its name.
     fn unit(self, value: f64) -> (f64, &'static str) {
         match self {
             Kind::Time if value >= 1.0 => (1.0, "s"),
@@ -417,7 +446,7 @@ impl Kind {
     }
 }
 
-/// Three digits.
+/// A number with three significant digits.
 fn digits(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 100.0 || v == 0.0 => 0,
@@ -447,9 +476,9 @@ mod tests {
 
     /// A discipline with metrics of one direction each, and their values under three seeds.
     fn row(qdisc: &str, metrics: &[(Direction, &str, [f64; 3])]) -> Row {
-        let named = metrics.iter().map(|(way, name, values)| {
+        let named = metrics.iter().map(|(direction, name, values)| {
             let values = values.iter().map(|value| Some(*value)).collect();
-            (format!("at.{}.{name}", Link::port(*way)), Estimate::over(values))
+            (format!("at.{}.{name}", Link::port(*direction)), Estimate::over(values))
         });
         Row { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics: named.collect() }
     }
@@ -458,7 +487,7 @@ mod tests {
         Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None }
     }
 
-    /// Twenty transfers down, of which the median takes `median` seconds, and the largest class `large`.
+    /// Twenty downloads; the median takes `median` seconds, and those of the largest class take `large`.
     fn transfers(qdisc: &str, median: [f64; 3], large: [f64; 3]) -> Row {
         row(
             qdisc,
@@ -475,35 +504,35 @@ mod tests {
 
     /// The differences are -0.8, -0.8 and -0.8 s, and +2, +2.1 and +1.9 s: t(2) = 4.303 times 0.1/√3 is 0.25.
     #[test]
-    fn the_gain_and_its_price() {
+    fn a_gain_is_reported_with_its_cost() {
         let rows = vec![
             transfers("fifo limit 100p", [1.0, 1.1, 0.9], [20.0, 21.0, 19.0]),
             transfers("efd limit 100p", [0.2, 0.3, 0.1], [22.0, 23.1, 20.9]),
         ];
         let expected = [
-            "Transfers down are shorter with efd than with fifo: median 200 ms instead of 1.00 s (800 ± 0.00 ms less), \
-             95th percentile 4.00 s against 4.00 s (0 ± 0 µs more).",
-            "What efd costs: the median transfer above 3 MB down is 22.0 s instead of 20.0 s (2.00 ± 0.25 s more).",
+            "Downloads are shorter with efd than with fifo: the median takes 200 ms instead of 1.00 s (800 ± 0.00 ms less), \
+             and the 95th percentile shows no measurable difference (4.00 s and 4.00 s).",
+            "Cost of efd: the median completion time of transfers above 3 MB downstream is 22.0 s instead of 20.0 s (2.00 ± \
+             0.25 s more).",
         ];
         assert_eq!(of(&table(rows), Mode::Flows), expected);
     }
 
     /// On the average 0.1 s less, but once more and twice less: 4.303 times 0.3/√3 is 0.75.
     #[test]
-    fn what_may_be_chance_is_no_finding() {
+    fn a_difference_within_its_interval_is_not_reported() {
         let rows =
             vec![transfers("fifo", [1.0, 1.0, 1.0], [20.0; 3]), transfers("pie", [0.6, 0.9, 1.2], [20.0; 3])];
         let expected = [
-            "No discipline shortens the transfers down beyond the uncertainty (median 1.00 s and 95th percentile 4.00 s \
-             with fifo).",
-            "The busier direction (down) is used to 90 %.",
+            "No discipline makes downloads measurably shorter (with fifo: median 1.00 s, 95th percentile 4.00 s).",
+            "The busier direction (downstream) is 90 % utilised.",
         ];
         assert_eq!(of(&table(rows), Mode::Flows), expected);
     }
 
-    /// Who is as good as the best is named with it, who is worse than the first as well.
+    /// Disciplines without a measurable difference to the best are named, and those that are worse than the baseline.
     #[test]
-    fn calls_are_told_for_the_direction_that_suffers() {
+    fn calls_are_reported_for_the_direction_with_longer_delays() {
         let call = |qdisc: &str, up: [f64; 3]| {
             let metrics = [
                 (Direction::Up, "voice_delay_p99_s", up),
@@ -517,19 +546,19 @@ mod tests {
             call("drr limit 100p", [0.007, 0.007, 0.008]),
             call("prio", [0.9, 0.9, 0.9]),
         ];
-        let said = of(&table(rows), Mode::Replay);
+        let findings = of(&table(rows), Mode::Replay);
         assert_eq!(
-            said[0],
-            "The 99th percentile of the delay of calls up is 7.00 ms with fq_codel instead of 500 ms with fifo (493 ± \
-             2.48 ms less); drr does as well within the uncertainty; prio does worse than the first."
+            findings[0],
+            "The 99th percentile of the delay of calls upstream is 7.00 ms with fq_codel instead of 500 ms with fifo (493 ± \
+             2.48 ms less); no measurable difference to drr; prio is worse than fifo."
         );
-        assert_eq!(said[1], "Nothing that was measured gets worse with fq_codel beyond the uncertainty.");
-        assert_eq!(said.len(), 2);
+        assert_eq!(findings[1], "fq_codel makes nothing measurably worse.");
+        assert_eq!(findings.len(), 2);
     }
 
-    /// What helps one half and hurts the other is told as that.
+    /// A discipline that helps the median and hurts the slowest is reported with both.
     #[test]
-    fn a_gain_that_has_two_sides_is_told_with_both() {
+    fn a_gain_with_a_loss_is_mixed() {
         let worse = |qdisc: &str, median: [f64; 3], slow: [f64; 3]| {
             let mut row = transfers(qdisc, median, [1.0; 3]);
             row.metrics[3].1 = Estimate::over(slow.iter().map(|value| Some(*value)).collect());
@@ -538,39 +567,41 @@ mod tests {
         let rows = vec![worse("fifo", [1.0; 3], [4.0; 3]), worse("efd", [0.5; 3], [8.0, 8.1, 7.9])];
         assert_eq!(
             of(&table(rows), Mode::Flows)[0],
-            "Transfers down are shorter in part with efd than with fifo: median 500 ms instead of 1.00 s (500 ± 0 ms \
-             less), but its 95th percentile is 8.00 s instead of 4.00 s (4.00 ± 0.25 s more)."
+            "Mixed: with efd the median download takes 500 ms instead of 1.00 s with fifo (500 ± 0 ms less), but the slowest \
+             5 % take at least 8.00 s instead of 4.00 s (4.00 ± 0.25 s more)."
         );
     }
 
-    /// Two of one kind are told apart by what differs.
+    /// Two disciplines of one kind are distinguished by their parameters.
     #[test]
     fn two_of_a_kind_have_different_names() {
         let rows = vec![
             transfers("fifo limit 1000p", [1.0; 3], [1.0; 3]),
             transfers("fifo limit 100p", [0.5; 3], [1.0; 3]),
         ];
-        let said = of(&table(rows), Mode::Flows);
+        let findings = of(&table(rows), Mode::Flows);
         assert!(
-            said[0]
-                .starts_with("Transfers down are shorter with fifo limit 100p than with fifo limit 1000p:"),
-            "{said:?}"
+            findings[0].starts_with("Downloads are shorter with fifo limit 100p than with fifo limit 1000p:"),
+            "{findings:?}"
         );
     }
 
     #[test]
-    fn an_idle_link_and_a_lonely_discipline_are_told_as_such() {
+    fn an_idle_link_and_a_single_discipline_are_reported() {
         let idle = |qdisc: &str| {
             let mut row = transfers(qdisc, [0.2; 3], [1.0; 3]);
             row.metrics.last_mut().unwrap().1 = Estimate::over(vec![Some(0.1); 3]);
             row
         };
-        let said = of(&table(vec![idle("fifo"), idle("efd")]), Mode::Flows);
+        let findings = of(&table(vec![idle("fifo"), idle("efd")]), Mode::Flows);
         assert!(
-            said.last().unwrap().starts_with("The link is used to 10 % at most (down): queues hardly form")
+            findings
+                .last()
+                .unwrap()
+                .starts_with("The link is at most 10 % utilised (downstream). Queues hardly form")
         );
         let alone = of(&table(vec![idle("fifo limit 100p")]), Mode::Flows);
-        assert_eq!(alone, ["Only fifo was run: name another with --qdisc to compare."]);
+        assert_eq!(alone, ["Only fifo ran; name a second discipline with --qdisc to compare."]);
         assert_eq!(of(&table(vec![]), Mode::Flows), ["No run finished."]);
     }
 }

@@ -1,4 +1,4 @@
-//! The link as a scenario that anybody can run again, and the place where its files are.
+//! The link as a scenario, and the folder for its files.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -11,8 +11,8 @@ use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
 use super::{Mode, shown};
-use crate::outputs::{Kind, existing, may_write, outcome, removing};
-use crate::{Frontend, Outcome, Refusal};
+use crate::outputs::{Kind, existing, may_write, removing};
+use crate::{Frontend, RunnerError};
 
 /// The link that the traffic of the capture crosses in the simulation.
 #[derive(Clone, Copy, Debug)]
@@ -21,50 +21,47 @@ pub struct Link {
     pub up: Rate,
     /// The rate downstream.
     pub down: Rate,
-    /// The round trip of every connection; `None` takes those of the capture.
+    /// The round-trip time of every connection; `None` takes those of the capture.
     pub rtt: Option<Span>,
 }
 
-/// The names of its nodes.
+/// The names of its nodes: the local side and the far side.
 const LOCAL: &str = "local";
 const FAR: &str = "far";
 
-/// Where the workload is kept, beside the scenario that names it.
+/// The file of the workload, beside the scenario that names it.
 pub const WORKLOAD: &str = "workload.jsonl";
 
-/// The folder for results, if they are kept, and one for files that goes away.
+/// The folder for results, if they are kept, and a temporary folder for other files.
 pub struct Place {
     out: Option<PathBuf>,
-    /// Whether the folder was not there before.
+    /// True if the folder is new.
     made: bool,
     scratch: tempfile::TempDir,
 }
 
 impl Place {
-    /// Makes sure that there is a folder, and that it may be used for the results of these links.
+    /// Creates the folder, and checks that it may be used for the results of these links.
     pub fn new(
         out: Option<&Path>,
         links: &[Link],
         force: bool,
         frontend: &dyn Frontend,
-    ) -> Result<Place, Refusal> {
+    ) -> Result<Place, RunnerError> {
         let scratch = tempfile::Builder::new()
             .prefix("giveway-")
             .tempdir()
-            .map_err(|error| (format!("there is no place for temporary files: {error}"), Outcome::Failed))?;
+            .map_err(RunnerError::io("cannot create a folder for temporary files"))?;
         let Some(out) = out else { return Ok(Place { out: None, made: false, scratch }) };
         let place = Place { out: Some(out.to_owned()), made: !out.exists(), scratch };
         for folder in links.iter().filter_map(|link| place.folder(link, links.len())) {
             let removing = removing(frontend);
-            RunFolder::inspect(&folder, None, existing(force, &removing))
-                .map_err(|error| (error.to_string(), outcome(&error)))?;
+            RunFolder::inspect(&folder, None, existing(force, &removing))?;
         }
         if links.len() > 1 {
-            may_write(&out.join(giveway_record::REPORT), Kind::Page, force, frontend)
-                .map_err(|sentence| (sentence, Outcome::Wrong))?;
+            may_write(&out.join(giveway_record::REPORT), Kind::Page, force, frontend)?;
         }
-        fs::create_dir_all(out)
-            .map_err(|error| (format!("--out {}: {error}", shown(out)), Outcome::Failed))?;
+        fs::create_dir_all(out).map_err(RunnerError::io(format!("--out {}", shown(out))))?;
         Ok(place)
     }
 
@@ -81,7 +78,7 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// An empty folder is no result: what came to nothing leaves nothing.
+    /// Removes a new folder that has remained empty.
     fn drop(&mut self) {
         if let (Some(out), true) = (&self.out, self.made) {
             let _ = fs::remove_dir(out);
@@ -89,17 +86,20 @@ impl Drop for Place {
     }
 }
 
-/// Writes the workload, and says where it is.
-pub fn keep(workload: &Workload, folder: &Path) -> Result<PathBuf, String> {
-    let wrong = |error: std::io::Error| format!("the workload cannot be kept in {}: {error}", shown(folder));
+/// Writes the workload, and returns its path.
+pub fn keep(workload: &Workload, folder: &Path) -> Result<PathBuf, RunnerError> {
     let path = folder.join(WORKLOAD);
-    let mut out = BufWriter::new(fs::File::create(&path).map_err(wrong)?);
-    workload.write(&mut out).and_then(|()| out.flush()).map_err(wrong)?;
+    let write = || {
+        let mut out = BufWriter::new(fs::File::create(&path)?);
+        workload.write(&mut out)?;
+        out.flush()
+    };
+    write().map_err(RunnerError::io(format!("cannot write the workload to {}", shown(folder))))?;
     Ok(path)
 }
 
 impl Link {
-    /// The name of the port this way.
+    /// The name of the port of this direction.
     pub fn port(way: Direction) -> String {
         match way {
             Direction::Up => format!("{LOCAL}->{FAR}"),
@@ -107,12 +107,12 @@ impl Link {
         }
     }
 
-    /// What its files are called beside those of others.
+    /// The name of the link in file names.
     fn name(&self) -> String {
         if self.up == self.down { self.up.to_string() } else { format!("{}-{}", self.up, self.down) }
     }
 
-    /// A file of its own beside those of others: the name of the link before the ending.
+    /// The file of this link beside those of other links: the name of the link is in front of the extension.
     pub fn file(&self, file: &Path) -> PathBuf {
         let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let (stem, ending) = (part(file.file_stem()), part(file.extension()));
@@ -120,14 +120,18 @@ impl Link {
         file.with_file_name(format!("{stem}-{}{dot}{ending}", self.name()))
     }
 
-    /// Its rate this way.
+    /// The rate of this direction.
     pub fn rate(&self, way: Direction) -> Rate {
         if way == Direction::Up { self.up } else { self.down }
     }
 
-    /// How it is told.
+    /// The rates of the link in titles.
     pub fn title(&self) -> String {
-        if self.up == self.down { self.up.to_string() } else { format!("{} up, {} down", self.up, self.down) }
+        if self.up == self.down {
+            self.up.to_string()
+        } else {
+            format!("{} upstream, {} downstream", self.up, self.down)
+        }
     }
 
     /// The comparison as a scenario.
@@ -169,7 +173,7 @@ impl Link {
         head + &traffic
     }
 
-    /// The busier way first: it is the bottleneck of tables that show one.
+    /// The busier direction first: it is the bottleneck in tables of one port.
     fn ports(&self, capture: &Capture) -> [Direction; 2] {
         let load = |way: Direction| capture.bytes(way) as f64 / self.rate(way).bytes_per_s();
         if load(Direction::Up) >= load(Direction::Down) {
@@ -194,8 +198,8 @@ impl Link {
     }
 
     fn applications(&self, capture: &Capture) -> String {
-        // As Linux has it: the RFC's second would make a lost last packet look worse than it is, and a first slow start
-        // that only a full buffer ends would make every upload look worse.
+        // These are the values of Linux. The RFC's minimum of one second would exaggerate the loss of a last packet, and a slow
+        // start that ends only with a full buffer would exaggerate the delay of every upload.
         let mut text = "\n[tcp]\nrto_min = \"200ms\"\nhystart = true\n".to_owned();
         let rtt = self.rtt.map(|rtt| format!("rtt = \"{rtt}\"\n")).unwrap_or_default();
         let spread = self.rtt.unwrap_or_else(|| capture.rtt());

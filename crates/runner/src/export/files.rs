@@ -11,13 +11,13 @@ use giveway_sim::Segment;
 
 use super::Exporter;
 use crate::outputs::{Kind, may_write};
-use crate::{Frontend, Outcome, Refusal};
+use crate::{Frontend, RunnerError};
 
 /// The files that the runs of a scenario write: one for the first seed of each discipline.
 #[derive(Default)]
 pub struct Exports<'a> {
     seed: u64,
-    /// Whose packets are written; none where nothing is.
+    /// The network whose packets are written; `None` if none are.
     network: Option<&'a Network>,
     /// In the order of the disciplines.
     files: Vec<Target>,
@@ -28,7 +28,7 @@ pub struct Target {
     place: PathBuf,
     /// Taken by the run that writes it.
     file: Mutex<Option<NewFile>>,
-    /// Packets or operations written, or what went wrong.
+    /// The number of packets or operations written, or the error.
     outcome: OnceLock<io::Result<u64>>,
 }
 
@@ -47,17 +47,16 @@ impl<'a> Exports<'a> {
         scenario: &'a Scenario,
         force: bool,
         frontend: &dyn Frontend,
-    ) -> Result<Exports<'a>, Refusal> {
-        let host = scenario.host.name();
+    ) -> Result<Exports<'a>, RunnerError> {
+        let backend = scenario.backend.name();
         let network = scenario.network().ok_or_else(|| {
-            let sentence = format!(
-                "--export writes the packets of a network; the host \"{host}\" has none that others could read"
-            );
-            (sentence, Outcome::Failed)
+            RunnerError::Unsupported(format!(
+                "--export writes the packets of a network, and this scenario has the backend \"{backend}\""
+            ))
         })?;
         let seed = scenario.seeds[0];
         let kinds: Vec<&str> = network.disciplines.iter().map(|spec| spec.name()).collect();
-        // Made one by one, so that those that are there are removed when the next cannot be made.
+        // Created one by one: if one fails, those before it are removed when they are dropped.
         let mut exports = Exports { seed, network: Some(network), files: Vec::new() };
         let places = places(file, &kinds);
         Target::may_begin(&places, Kind::Capture, force, frontend)?;
@@ -90,20 +89,18 @@ impl Target {
         kind: Kind,
         force: bool,
         frontend: &dyn Frontend,
-    ) -> Result<(), Refusal> {
-        let look = |place: &PathBuf| may_write(place, kind, force, frontend);
-        places.iter().try_for_each(look).map_err(|sentence| (sentence, Outcome::Wrong))
+    ) -> Result<(), RunnerError> {
+        places.iter().try_for_each(|place| may_write(place, kind, force, frontend))
     }
 
     /// Creates a file that will be written at `place`, so that a place that cannot be written is known before anything runs.
     ///
     /// # Errors
     /// A sentence that names the file.
-    pub fn begin(place: PathBuf) -> Result<Target, Refusal> {
-        match NewFile::begin(&place) {
-            Ok(file) => Ok(Target { place, file: Mutex::new(Some(file)), outcome: OnceLock::new() }),
-            Err(error) => Err((format!("cannot write {}: {error}", place.display()), Outcome::Failed)),
-        }
+    pub fn begin(place: PathBuf) -> Result<Target, RunnerError> {
+        let file =
+            NewFile::begin(&place).map_err(RunnerError::io(format!("cannot write {}", place.display())))?;
+        Ok(Target { place, file: Mutex::new(Some(file)), outcome: OnceLock::new() })
     }
 
     /// A sentence on the file, and whether it is whole; `None` where the run did not end.

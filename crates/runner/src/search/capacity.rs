@@ -50,7 +50,7 @@ impl Question {
 
 /// Does it, for all schedulers side by side.
 pub fn search(search: &Search<'_>) -> Result<Found, Stop> {
-    let count = search.crossbar.schedulers.len();
+    let count = search.crossbar.arbiters.len();
     let schedulers = (0..count).into_par_iter().map(|scheduler| capacity(search, scheduler));
     Ok(Found { between: search.between, schedulers: schedulers.collect::<Result<_, _>>()? })
 }
@@ -72,7 +72,7 @@ fn capacity(search: &Search<'_>, scheduler: usize) -> Result<Capacity, Stop> {
         let (stable, unstable) = bisect(search.between, search.width, stable_at)?;
         (Some(stable), Some(unstable))
     };
-    let name = search.crossbar.schedulers[scheduler].to_string();
+    let name = search.crossbar.arbiters[scheduler].to_string();
     Ok(Capacity { name, stable, unstable, asked })
 }
 

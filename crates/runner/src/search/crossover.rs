@@ -48,7 +48,7 @@ pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, Stop> {
         false => Some(bisect(search.between, search.width, |load| Ok(first_is_less(load)? == at_low))?),
     };
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
-    let names = [0, 1].map(|scheduler| search.crossbar.schedulers[scheduler].to_string());
+    let names = [0, 1].map(|scheduler| search.crossbar.arbiters[scheduler].to_string());
     Ok(Found { metric: metric.to_owned(), names, crossing, points })
 }
 
@@ -57,7 +57,7 @@ fn ask(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, Stop> {
     let value = |scheduler: usize, seed: u64| -> Result<f64, Stop> {
         let numbers = search.run(scheduler, load, seed, 1)?.numbers();
         let value = numbers.into_iter().find(|(name, _)| name == metric).and_then(|(_, value)| value);
-        let name = &search.crossbar.schedulers[scheduler];
+        let name = &search.crossbar.arbiters[scheduler];
         let why = || format!("{name} with seed {seed} at a load of {load}: {metric} could not be measured");
         value.filter(|value| value.is_finite()).ok_or_else(|| Stop::Failed(why()))
     };

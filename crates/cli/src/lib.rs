@@ -1,0 +1,142 @@
+//! The program `giveway`: one file for each command, and the modules that they share.
+//!
+//! Results go to the standard output and everything else goes to the standard error, so that the output of `--json` can be
+//! piped. This crate has flags and printing; the work is done in the crates below it.
+//!
+//! It is a library so that the book's page of the command line ([`reference`]) is written from the flags themselves.
+
+mod bound;
+mod check;
+mod compare;
+mod completions;
+mod error;
+mod explain;
+mod frontend;
+mod kernel;
+mod list;
+mod live;
+mod markdown;
+mod outputs;
+mod parameters;
+mod provenance;
+mod reference;
+mod registries;
+mod replay_check;
+mod report;
+mod reproduce;
+mod reserve;
+mod run;
+mod schema;
+mod search;
+mod show;
+mod stop;
+mod terminal;
+mod testbed;
+mod trace;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use giveway_runner::{Outcome, RunnerError};
+
+use crate::error::CliError;
+
+/// Packet scheduling, from paper to wire: simulates, measures and runs queue disciplines.
+#[derive(Parser)]
+#[command(name = "giveway", version = giveway_sources::VERSION, max_term_width = 100, after_help = AFTER, arg_required_else_help = true)]
+struct Giveway {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "\
+Examples:
+  giveway run scenarios/quickstart.toml            # simulate a scenario with several disciplines
+  giveway compare CAPTURE --rate 10mbit            # find the discipline that helps your own link
+  giveway live --in eth0 --out eth1 --rate 20mbit  # shape a real link
+  giveway reproduce efd --quick                    # check the claims of a paper
+  giveway list                                     # all disciplines and sources of traffic
+  giveway explain fq_codel                         # one of them
+  giveway run --help                               # flags, defaults and examples of a command
+
+Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130 interrupted.";
+
+/// Heading of flags for test programs, which `--help` does not show.
+const HARNESS: &str = "For test programs";
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Args),
+    Search(search::Args),
+    Testbed(testbed::Args),
+    Compare(compare::Args),
+    Reproduce(reproduce::Args),
+    // Boxed, since its flags are much larger than those of other commands.
+    Live(Box<live::Args>),
+    Control(live::ControlArgs),
+    Kernel(kernel::Args),
+    Reserve(Box<reserve::Args>),
+    Report(report::Args),
+    ReplayCheck(replay_check::Args),
+    Bound(bound::Args),
+    Check(check::Args),
+    List(list::Args),
+    Explain(explain::Args),
+    Schema(schema::Args),
+    Completions(completions::Args),
+}
+
+/// The exit code of an outcome.
+fn exit_code(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Done => 0,
+        Outcome::Failed => 1,
+        Outcome::Wrong => 2,
+        Outcome::Interrupted => 130,
+    }
+}
+
+/// The page of the whole command line, in Markdown.
+pub fn reference() -> String {
+    reference::page(Giveway::command())
+}
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    let command = Giveway::parse().command;
+    let mut out = io::stdout().lock();
+    let result = match command {
+        Command::Run(args) => run::run(&args, &mut out),
+        Command::Search(args) => search::search(&args, &mut out),
+        Command::Testbed(args) => testbed::testbed(&args, &mut out),
+        Command::Compare(args) => compare::compare(&args, &mut out),
+        Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
+        Command::Live(args) => live::live(&args, &mut out).map_err(CliError::from),
+        Command::Control(args) => live::control(&args, &mut out).map_err(CliError::from),
+        Command::Kernel(args) => kernel::kernel(&args, &mut out),
+        Command::Reserve(args) => reserve::reserve(&args, &mut out).map_err(CliError::from),
+        Command::Report(args) => report::report(&args, &mut out),
+        Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
+        Command::Bound(args) => bound::bound(&args, &mut out),
+        Command::Check(args) => check::check(&args, &mut out),
+        Command::List(args) => list::list(&args, &mut out),
+        Command::Explain(args) => explain::explain(&args, &mut out),
+        Command::Schema(args) => schema::schema(&args, &mut out),
+        Command::Completions(args) => completions::completions(&args, &mut out),
+    };
+    let flushed = result.and_then(|outcome| out.flush().map(|()| outcome).map_err(CliError::from));
+    match flushed {
+        Ok(outcome) => exit_code(outcome).into(),
+        // The reader closed the pipe, as in `giveway list | head`.
+        Err(CliError::Output(error) | CliError::Runner(RunnerError::Output(error)))
+            if error.kind() == io::ErrorKind::BrokenPipe =>
+        {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            show::error(&error);
+            exit_code(error.outcome()).into()
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Reasons why a command does not start or does not end.
+
+use std::error::Error;
+use std::io;
+
+use giveway_record::FolderError;
+use giveway_record::report::ReportError;
+use giveway_scenario::ScenarioError;
+
+use crate::{Outcome, outputs};
+
+/// An error of the runner. Its causes are in [`source`](Error::source); [`chain`] has all of them in one line.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// The request cannot be carried out. The message says what to type.
+    #[error("{0}")]
+    Usage(String),
+    /// The scenario has nothing that a flag asks for.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A file or folder cannot be opened, read or written.
+    #[error("{action}")]
+    Io {
+        /// The failed action, with the path.
+        action: String,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// The threads of the runs cannot be started.
+    #[error("cannot start {jobs} threads")]
+    Threads {
+        /// The number of threads; 0 stands for the number of processors.
+        jobs: u16,
+        /// The error of the thread pool.
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// A run folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A report cannot be made of a run folder.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// The scenario of a comparison is invalid.
+    #[error(transparent)]
+    Scenario(#[from] Box<ScenarioError>),
+    /// The caller cannot show the results.
+    #[error("cannot write the output")]
+    Output(#[source] io::Error),
+    /// The front end has the message already.
+    #[error("the message was printed")]
+    Reported(Outcome),
+}
+
+impl RunnerError {
+    /// The end of a command that fails with this error.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            RunnerError::Usage(_) | RunnerError::Scenario(_) => Outcome::Wrong,
+            RunnerError::Folder(error) => outputs::outcome(error),
+            RunnerError::Report(ReportError::Busy { .. }) => Outcome::Failed,
+            RunnerError::Report(_) => Outcome::Wrong,
+            RunnerError::Reported(outcome) => *outcome,
+            RunnerError::Unsupported(_)
+            | RunnerError::Io { .. }
+            | RunnerError::Threads { .. }
+            | RunnerError::Output(_) => Outcome::Failed,
+        }
+    }
+
+    /// Adds the failed action to an error of the operating system.
+    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> RunnerError {
+        let action = action.into();
+        move |source| RunnerError::Io { action, source }
+    }
+}
+
+/// An error and its causes in one line. A cause that the message before it contains already is left out.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_follow_the_message_once() {
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = RunnerError::io("cannot write a.pcapng")(denied());
+        assert_eq!(chain(&error), "cannot write a.pcapng: permission denied");
+        let folder = FolderError::Write { path: "runs".into(), source: denied() };
+        assert_eq!(chain(&RunnerError::from(folder)), "cannot write runs: permission denied");
+    }
+}
